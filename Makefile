@@ -1,0 +1,69 @@
+# Every target sets up what it needs by itself: a virtual environment in .venv, nothing system-wide.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash -o pipefail
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+ENV    := $(VENV)/.installed
+BENCH  := $(VENV)/.bench-installed
+
+.PHONY: help
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | sort | awk -F'|' '{printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}'
+
+$(ENV): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo 'Grove needs Python 3.11 or later: make PYTHON=/path/to/python3.11 ...' >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(BENCH): $(ENV) requirements-bench.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-bench.lock
+	@touch $@
+
+.PHONY: demo
+demo: $(ENV) ## a real control plane with GPU nodes on this machine, shown
+	@$(BIN)/grove demo
+
+.PHONY: up
+up: $(ENV) ## start the local cluster
+	@$(BIN)/grove up $(ARGS)
+
+.PHONY: down
+down: $(ENV) ## stop the local cluster and remove its state
+	@$(BIN)/grove down $(ARGS)
+
+.PHONY: test
+test: $(ENV) ## all tests, on a real control plane that is built and started when needed
+	@$(BIN)/python -m pytest $(ARGS)
+
+.PHONY: test-fast
+test-fast: $(ENV) ## the pure tests, in seconds, without a cluster
+	@$(BIN)/python -m pytest -m "not cluster" $(ARGS)
+
+.PHONY: check
+check: $(ENV) ## lint, format, types, layers, generated files up to date
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(BIN)/python -m tools.generated --check
+
+.PHONY: fix
+fix: $(ENV) ## let ruff mend what it can, and write the generated files anew
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+	@$(BIN)/python -m tools.generated
+
+.PHONY: bench
+bench: $(BENCH) ## measurements, as ratios in one run
+	@$(BIN)/python -m bench
+
+.PHONY: lock
+lock: $(ENV) ## pin the newest versions that pyproject.toml allows
+	@$(BIN)/uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes \
+		--no-emit-index-url --no-emit-find-links --no-header --upgrade --quiet -o requirements.lock
+	@$(BIN)/uv pip compile pyproject.toml --group bench --constraint requirements.lock --universal --python-version 3.11 \
+		--generate-hashes --no-emit-index-url --no-emit-find-links --no-header --upgrade --quiet -o requirements-bench.lock

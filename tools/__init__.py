@@ -1,0 +1,1 @@
+"""What the project needs to build itself; not part of the product."""
