@@ -55,8 +55,9 @@ def load(path: Path | None = None, context: str | None = None) -> Config:
     return _from_files([home], context, f"no cluster to talk to: set KUBECONFIG, or write {home}")
 
 
-def in_cluster(folder: Path = SERVICE_ACCOUNT) -> Config:
+def in_cluster(folder: Path | None = None) -> Config:
     """The service account that Kubernetes mounts into every pod."""
+    folder = folder or SERVICE_ACCOUNT
     host, port = os.environ.get("KUBERNETES_SERVICE_HOST"), os.environ.get("KUBERNETES_SERVICE_PORT", "443")
     if not host:
         raise ConfigError("not running in a pod (KUBERNETES_SERVICE_HOST is not set): set KUBECONFIG")
