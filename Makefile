@@ -37,6 +37,7 @@ down: $(ENV) ## stop the local cluster and remove its state
 
 .PHONY: test
 test: $(ENV) ## all tests, on a real control plane that is built and started when needed
+	@$(BIN)/grove cluster prepare
 	@$(BIN)/python -m pytest $(ARGS)
 
 .PHONY: test-fast
