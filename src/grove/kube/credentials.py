@@ -1,0 +1,99 @@
+"""Who we are to the API server: a bearer token, a client certificate, a password, or what a plugin says.
+
+`current()` is asked before every request, so that rotation needs no restart. It hands out the same object
+while nothing changed, which is how the transport sees that connections have to be made anew.
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import Protocol
+
+from msgspec import Struct
+
+from grove.kube.errors import ConfigError
+from grove.kube.sources import Source
+
+
+class Certificate(Struct, frozen=True):
+    """A client certificate chain and its key, both PEM."""
+
+    chain: bytes
+    key: bytes
+
+
+class Credential(Struct, frozen=True):
+    """What one request presents: an Authorization header, a certificate, both or neither."""
+
+    authorization: str | None = None
+    certificate: Certificate | None = None
+
+
+class Credentials(Protocol):
+    """A source of credentials that may change while we run."""
+
+    async def current(self) -> Credential:
+        """What to present now."""
+        ...
+
+    def doubt(self) -> None:
+        """The server refused what was presented: fetch anew next time."""
+        ...
+
+
+class Presented:
+    """Credentials that the kubeconfig names directly, inline or by file."""
+
+    def __init__(
+        self,
+        *,
+        token: Source | None = None,
+        chain: Source | None = None,
+        key: Source | None = None,
+        basic: tuple[str, str] | None = None,
+    ) -> None:
+        if (chain is None) != (key is None):
+            raise ConfigError(
+                "a client certificate needs its key: set client-certificate and client-key both"
+            )
+        self._token = token
+        self._chain = chain
+        self._key = key
+        self._basic = _basic(*basic) if basic else None
+        self._raw: tuple[bytes | None, ...] = ()
+        self._credential = Credential()
+
+    async def current(self) -> Credential:
+        """The credential, made anew only when a file behind it changed."""
+        raw = tuple(source.read() if source else None for source in self._sources())
+        if raw != self._raw:
+            token, chain, key = raw
+            self._credential = Credential(
+                authorization=bearer(token) if token is not None else self._basic,
+                certificate=Certificate(chain, key) if chain is not None and key is not None else None,
+            )
+            self._raw = raw
+        return self._credential if self._raw else Credential()
+
+    def doubt(self) -> None:
+        """Read every file again next time."""
+        for source in self._sources():
+            if source:
+                source.doubt()
+
+    def _sources(self) -> tuple[Source | None, Source | None, Source | None]:
+        return self._token, self._chain, self._key
+
+
+def bearer(token: bytes | str) -> str:
+    """The Authorization header of a token; a token that would break the header is refused."""
+    text = (token.decode("utf-8", "replace") if isinstance(token, bytes) else token).strip()
+    if not text or not text.isprintable() or not text.isascii():
+        raise ConfigError(
+            "the bearer token is empty or not a token: check the token or tokenFile of the user"
+        )
+    return f"Bearer {text}"
+
+
+def _basic(username: str, password: str) -> str:
+    return "Basic " + base64.b64encode(f"{username}:{password}".encode()).decode()

@@ -1,0 +1,209 @@
+"""What can go wrong between us and the API server, sorted by what the caller may do next.
+
+The question after a failed write is always the same: did it take effect? `ambiguous` answers it.
+False means that the server certainly did not do it; True means that only a read can tell.
+Every `str()` is one line that a person can act on.
+"""
+
+# ruff: noqa: N818 - the API's own reasons are the names people search for
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Struct
+
+
+class StatusCause(Struct, frozen=True, gc=False):
+    """One of the reasons in a Status: usually the field that admission did not like."""
+
+    reason: str = ""
+    message: str = ""
+    field: str = ""
+
+
+class StatusDetails(Struct, frozen=True, gc=False, rename="camel"):
+    """Which object a Status speaks of, and when to come back."""
+
+    name: str = ""
+    group: str = ""
+    kind: str = ""
+    uid: str = ""
+    retry_after_seconds: int = 0
+    causes: tuple[StatusCause, ...] = ()
+
+
+class Status(Struct, frozen=True, gc=False):
+    """metav1.Status: the server's own account of a failure (or of a finished delete)."""
+
+    status: str = ""
+    code: int = 0
+    reason: str = ""
+    message: str = ""
+    details: StatusDetails | None = None
+
+
+class KubeError(Exception):
+    """Any failure of this package."""
+
+    ambiguous = False
+
+
+class ConfigError(KubeError):
+    """The way to the cluster is described wrongly, or its credentials cannot be had."""
+
+
+class ConnectError(KubeError):
+    """No connection could be made, so the request was certainly not sent."""
+
+
+class LostReply(KubeError):
+    """The request was sent, or may have been, and no complete answer came back."""
+
+    ambiguous = True
+
+
+class DecodeError(KubeError):
+    """The server's answer does not fit the type that the caller asked for; a write did take effect."""
+
+
+class ApiError(KubeError):
+    """The server answered with a failure. `status` is its own account."""
+
+    remedy = ""
+
+    def __init__(self, action: str, status: Status, retry_after: float | None = None) -> None:
+        self.action = action
+        self.status = status
+        self.retry_after = retry_after
+        super().__init__(action, status, retry_after)
+
+    @property
+    def code(self) -> int:
+        """The HTTP status code."""
+        return self.status.code
+
+    @property
+    def reason(self) -> str:
+        """The server's machine-readable reason, such as `AlreadyExists`."""
+        return self.status.reason
+
+    def __str__(self) -> str:
+        said = " ".join(self.status.message.split()) or "the server gave no reason"
+        line = f"{self.action}: {said} ({self.code} {self.reason})".replace(" )", ")")
+        return f"{line}; {self.remedy}" if self.remedy else line
+
+
+class BadRequest(ApiError):
+    """400: the request itself is malformed."""
+
+
+class Unauthorized(ApiError):
+    """401: the server does not know who we are."""
+
+    remedy = "renew the credentials in the kubeconfig, or check that the service account still exists"
+
+
+class Forbidden(ApiError):
+    """403: the server knows who we are and says no (by role, quota or policy)."""
+
+
+class NotFound(ApiError):
+    """404: no such object, or no such resource."""
+
+
+class MethodNotAllowed(ApiError):
+    """405: the resource has no such verb."""
+
+
+class AlreadyExists(ApiError):
+    """409 on create: the name is taken. Read the object to learn by whom."""
+
+
+class Conflict(ApiError):
+    """409: the object changed since it was read, or a precondition failed."""
+
+
+class Gone(ApiError):
+    """410: the resourceVersion or the continue token is too old; list anew."""
+
+
+class TooLarge(ApiError):
+    """413: the object is larger than the server accepts."""
+
+
+class UnsupportedMediaType(ApiError):
+    """415: this resource does not take this kind of patch."""
+
+
+class Invalid(ApiError):
+    """422: the object breaks a rule of its schema or of admission."""
+
+
+class TooManyRequests(ApiError):
+    """429: not done; come back after `retry_after` seconds."""
+
+    remedy = "the server is shedding load: ask again later, or send fewer requests at once"
+
+
+class ServerError(ApiError):
+    """5xx: the server failed on the way. A write may have reached storage before it did."""
+
+    ambiguous = True
+
+
+class InternalError(ServerError):
+    """500."""
+
+
+class ServiceUnavailable(ServerError):
+    """503: starting, stopping, or a webhook or aggregated API behind it is not there."""
+
+
+class ServerTimeout(ServerError):
+    """504: the server gave up waiting; the write may still land."""
+
+
+_BY_CODE: dict[int, type[ApiError]] = {
+    400: BadRequest,
+    401: Unauthorized,
+    403: Forbidden,
+    404: NotFound,
+    405: MethodNotAllowed,
+    409: Conflict,
+    410: Gone,
+    413: TooLarge,
+    415: UnsupportedMediaType,
+    422: Invalid,
+    429: TooManyRequests,
+    500: InternalError,
+    503: ServiceUnavailable,
+    504: ServerTimeout,
+}
+_BY_REASON: dict[str, type[ApiError]] = {
+    "AlreadyExists": AlreadyExists,
+    "Expired": Gone,
+    "Gone": Gone,
+    # A create can fail with 500/ServerTimeout although nothing is wrong with it: etcd was slow.
+    "ServerTimeout": ServerTimeout,
+    "Timeout": ServerTimeout,
+}
+
+_status_decoder = msgspec.json.Decoder(Status)
+
+
+def read_status(body: bytes, code: int) -> Status:
+    """The Status in a reply, or one made up from the code when a proxy answered in its own words."""
+    try:
+        status = _status_decoder.decode(body)
+    except msgspec.MsgspecError:
+        status = Status(message=body[:200].decode("utf-8", "replace"))
+    return status if status.code else msgspec.structs.replace(status, code=code)
+
+
+def api_error(action: str, status: Status, retry_after: float | None = None) -> ApiError:
+    """The typed error for a Status; the reason decides before the code does."""
+    fallback = ServerError if status.code >= 500 else ApiError
+    kind = _BY_REASON.get(status.reason) or _BY_CODE.get(status.code, fallback)
+    if retry_after is None and status.details and status.details.retry_after_seconds:
+        retry_after = float(status.details.retry_after_seconds)
+    return kind(action, status, retry_after)

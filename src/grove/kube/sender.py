@@ -1,0 +1,103 @@
+"""How every request is sent: counted, repeated where that is safe, a refusal raised as a typed error."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Self
+
+from grove.kube import metrics
+from grove.kube.config import Config
+from grove.kube.errors import ApiError, KubeError, api_error, read_status
+from grove.kube.resource import Resource, query
+from grove.kube.retry import Retry
+from grove.kube.transport import HttpTransport, Request, Response, Stream, Transport
+
+
+class Sender:
+    """A transport with manners."""
+
+    def __init__(
+        self, target: Config | Transport, *, retry: Retry | None = None, seed: int | None = None
+    ) -> None:
+        self.transport: Transport = HttpTransport(target) if isinstance(target, Config) else target
+        self._retry = retry or Retry()
+        self._rng = random.Random(seed)  # noqa: S311 - jitter, not secrets
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Let go of all connections."""
+        await self.transport.close()
+
+    async def raw(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        *,
+        content_type: str = "application/json",
+        timeout: float = 30.0,
+    ) -> Response:
+        """Any other path, such as `/readyz` or `/openapi/v2`; failures are raised as for all requests."""
+        verb = "get" if method == "GET" else "create"
+        return await self.send(
+            Request(method, path, verb, body=body, content_type=content_type, timeout=timeout)
+        )
+
+    async def send(self, request: Request) -> Response:
+        """Send a request, again where that is safe, and raise what the server complains of."""
+        attempt = 0
+        while True:
+            try:
+                return await self._once(request)
+            except KubeError as error:
+                pause = self._retry.wait(request, error, attempt, self._rng)
+                if pause is None:
+                    raise
+                metrics.retries_total.labels(request.verb, request.resource, type(error).__name__).inc()
+            attempt += 1
+            await asyncio.sleep(pause)
+
+    async def _once(self, request: Request) -> Response:
+        started = time.perf_counter()
+        code = "lost"
+        try:
+            response = await self.transport.send(request)
+            code = str(response.status)
+        finally:
+            metrics.count_request(request.verb, request.resource, code, time.perf_counter() - started)
+        if response.status >= 300:
+            raise _complaint(request, response.status, response.headers, response.body)
+        return response
+
+    @asynccontextmanager
+    async def stream(
+        self,
+        resource: Resource,
+        parameters: Mapping[str, object],
+        *,
+        namespace: str | None = None,
+        silence: float,
+    ) -> AsyncIterator[Stream]:
+        """A watch as it arrives; a refusal is raised, a body that ends or tears is the caller's matter."""
+        path = resource.path(namespace) + query({"watch": True, **parameters})
+        request = Request("GET", path, "watch", resource.label, namespace or "", timeout=silence)
+        async with self.transport.stream(request) as stream:
+            metrics.requests_total.labels("watch", resource.label, str(stream.status)).inc()
+            if stream.status >= 300:
+                body = b"".join([chunk async for chunk in stream.chunks()])
+                raise _complaint(request, stream.status, stream.headers, body)
+            yield stream
+
+
+def _complaint(request: Request, code: int, headers: Mapping[str, str], body: bytes) -> ApiError:
+    asked = headers.get("Retry-After", "")
+    return api_error(str(request), read_status(body, code), float(asked) if asked.isdigit() else None)
