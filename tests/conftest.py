@@ -6,7 +6,6 @@ import itertools
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
-from tests.clusters import REPORTER, Clusters, stop_leftovers
 
 from grove.kube import config
 from grove.kube.client import Client
@@ -14,6 +13,7 @@ from grove.kube.resource import NAMESPACES
 from grove.kube.wire import Object
 from grove.local import binaries
 from grove.local.cluster import Cluster
+from tests.clusters import REPORTER, Clusters, stop_leftovers
 
 _numbers = itertools.count(1)
 
