@@ -38,7 +38,8 @@ async def established(client: Client, name: str) -> dict[str, Any]:
     """The CRD, once the API server serves it."""
     while True:
         shown = await client.get(CRDS, name, as_type=dict)
-        conditions = {each["type"]: each["status"] for each in shown.get("status", {}).get("conditions", ())}
+        said = shown.get("status", {}).get("conditions") or ()
+        conditions = {each["type"]: each["status"] for each in said}
         if conditions.get("Established") == "True":
             return shown
         await asyncio.sleep(0.1)

@@ -169,20 +169,3 @@ async def test_scale_shows_count_and_selector_from_the_status(crds, client, name
     await client.patch(resource, name, status, namespace=namespace, subresource="status", as_type=dict)
     shown = await client.get_scale(resource, name, namespace=namespace)
     assert (shown.status.replicas, shown.status.selector) == (7, "a=b")
-
-
-async def test_a_clique_below_its_minimum_from_before_the_rule_can_still_report_its_status(
-    crds, client, namespace
-):
-    """Upstream lets cliques be scaled so far down; the rule sits on the spec, which a status leaves alone."""
-    made = await create(client, pod_clique(replicas=2, minAvailable=2), namespace)
-    status = {"status": {"replicas": 1, "readyReplicas": 1}}
-    patched = await client.patch(
-        RESOURCES["PodClique"],
-        made["metadata"]["name"],
-        status,
-        namespace=namespace,
-        subresource="status",
-        as_type=dict,
-    )
-    assert patched["status"]["readyReplicas"] == 1
