@@ -1,13 +1,24 @@
-"""The extract of Kubernetes' OpenAPI document that `grove.api.openapi` reads: only what our CRDs embed."""
+"""The extract of Kubernetes' OpenAPI document that `grove.api.openapi` reads: only what our CRDs embed.
+
+    python -m tools.kubernetes_openapi --kubeconfig PATH
+
+writes it anew from a running API server. Then `make fix`, and look at what has changed in the CRDs.
+"""
 
 from __future__ import annotations
 
+import argparse
+import asyncio
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
+import grove.api
 from grove.api.openapi import SPECIAL, Extract
+from grove.kube import config
+from grove.kube.client import Client
 
 DOCUMENTS = ("api/v1", "apis/autoscaling/v2", "apis/resource.k8s.io/v1")
 """Below `/openapi/v3/`."""
@@ -26,6 +37,13 @@ _KEPT = {
     "x-kubernetes-map-type",
 }
 """Words would make up four fifths; patch strategies and unions have no place in a CRD."""
+
+
+async def fetch(client: Client) -> Extract:
+    """The extract of what a running API server serves."""
+    version = msgspec.json.decode((await client.raw("GET", "/version")).body)["gitVersion"]
+    replies = [await client.raw("GET", f"/openapi/v3/{document}") for document in DOCUMENTS]
+    return make_extract(version, [msgspec.json.decode(reply.body) for reply in replies])
 
 
 def make_extract(version: str, documents: list[Mapping[str, Any]]) -> Extract:
@@ -71,3 +89,15 @@ def _references(schema: Any) -> Iterator[str]:
 
 def _json(value: object) -> str:
     return msgspec.json.encode(value, order="sorted").decode()
+
+
+async def _from(kubeconfig: Path | None) -> Extract:
+    async with Client(config.load(kubeconfig)) as client:
+        return await fetch(client)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kubeconfig", type=Path)
+    extract = asyncio.run(_from(parser.parse_args().kubeconfig))
+    Path(*grove.api.__path__, "kubernetes.json").write_text(render(extract))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 import yaml
-from tests.api import schema_differences
-from tests.api.schema_differences import Difference
-from tests.shared import ROOT, shared_data
 
 from grove.api import crd
 from grove.api.kinds import KINDS
 from grove.api.topology import ClusterTopology
+from tests.api import schema_differences
+from tests.api.schema_differences import Difference
+from tests.shared import ROOT, shared_data
 
 COMPARED = [kind for kind in KINDS if kind is not ClusterTopology]
 PAGE = ROOT / "docs" / "decisions" / "compat.md"

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from fractions import Fraction
 
-_UNITS = {
-    "ns": timedelta(microseconds=0.001),
-    "us": timedelta(microseconds=1),
-    "µs": timedelta(microseconds=1),
-    "ms": timedelta(milliseconds=1),
-    "s": timedelta(seconds=1),
-    "m": timedelta(minutes=1),
-    "h": timedelta(hours=1),
+_MICROSECONDS = {
+    "ns": Fraction(1, 1000),
+    "us": Fraction(1),
+    "µs": Fraction(1),
+    "ms": Fraction(1_000),
+    "s": Fraction(1_000_000),
+    "m": Fraction(60_000_000),
+    "h": Fraction(3_600_000_000),
 }
 _PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)")
 
@@ -25,7 +26,8 @@ def parse(text: str) -> timedelta:
     parts = list(_PART.finditer(digits))
     if not parts or "".join(part[0] for part in parts) != digits:
         raise ValueError(f'"{text}" is not a duration such as "4h0m0s" or "90s"')
-    return sign * sum((float(part[1]) * _UNITS[part[2]] for part in parts), timedelta())
+    micros = sum(Fraction(part[1]) * _MICROSECONDS[part[2]] for part in parts)
+    return sign * timedelta(microseconds=round(micros))
 
 
 def render(duration: timedelta) -> str:

@@ -6,13 +6,15 @@ import ast
 import inspect
 from functools import cache
 
+from grove.api.wire import Wire
+
 
 @cache
 def about_fields(struct: type) -> dict[str, str]:
     """What the docstrings below the fields say, inherited fields included."""
     words: dict[str, str] = {}
     for base in reversed(struct.__mro__):
-        if base.__module__.startswith("grove."):
+        if issubclass(base, Wire):
             words |= _below_fields(base)
     return words
 

@@ -7,7 +7,7 @@ import sys
 from cyclopts import App
 from rich.console import Console
 
-from grove.cli import cluster, demo
+from grove.cli import cluster, crds, demo
 from grove.kube.errors import KubeError
 from grove.local.errors import LocalError
 
@@ -25,6 +25,7 @@ app.command(cluster.down)
 app.command(cluster.app)
 app.command(cluster.kubectl)
 app.command(demo.demo)
+app.command(crds.crds)
 
 
 def main(arguments: list[str] | None = None) -> None:
