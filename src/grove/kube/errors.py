@@ -5,8 +5,6 @@ False means that the server certainly did not do it; True means that only a read
 Every `str()` is one line that a person can act on.
 """
 
-# ruff: noqa: N818 - the API's own reasons are the names people search for
-
 from __future__ import annotations
 
 import msgspec

@@ -60,7 +60,9 @@ func kube(command func() *cobra.Command) func() int {
 }
 
 // KWOK reads its configuration file before it builds its command, as its own main does.
+// The process-wide flags belong to the Kubernetes parts: their --version would hide KWOK's.
 func runKwok() int {
+	pflag.CommandLine = pflag.NewFlagSet("kwok", pflag.ExitOnError)
 	flags := pflag.NewFlagSet("global", pflag.ContinueOnError)
 	flags.ParseErrorsAllowlist.UnknownFlags = true
 	flags.Usage = func() {}

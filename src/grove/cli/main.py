@@ -1,0 +1,49 @@
+"""The `grove` command: which commands there are, and how an error reaches a person."""
+
+from __future__ import annotations
+
+import sys
+
+from cyclopts import App
+from rich.console import Console
+
+from grove.cli import cluster, demo
+from grove.kube.errors import KubeError
+from grove.local.errors import LocalError
+
+EXIT_FAILED = 1
+EXIT_INTERRUPTED = 130
+
+app = App(
+    name="grove",
+    help="Gangs of pods that start together, sit close together and are kept together.",
+    version_flags=["--version"],
+    suppress_keyboard_interrupt=False,
+)
+app.command(cluster.up)
+app.command(cluster.down)
+app.command(cluster.app)
+app.command(cluster.kubectl)
+app.command(demo.demo)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run one command. What a user can mend is one line and an exit code, never a traceback."""
+    try:
+        code = app(arguments)
+    except (LocalError, KubeError) as error:
+        _say(str(error))
+        code = EXIT_FAILED
+    except KeyboardInterrupt:
+        # What was cut off in the middle of being made complains when it is collected; the user knows why.
+        sys.unraisablehook = lambda _: None
+        _say("interrupted")
+        code = EXIT_INTERRUPTED
+    except BrokenPipeError:
+        sys.stderr.close()  # whoever read our output has gone, and so has the reason to say more
+        code = EXIT_FAILED
+    sys.exit(code)
+
+
+def _say(line: str) -> None:
+    Console(stderr=True).print(f"[bold red]grove:[/] {line}", highlight=False, soft_wrap=True)

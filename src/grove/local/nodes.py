@@ -1,0 +1,92 @@
+"""The nodes of a local cluster: created from its shape, played by KWOK."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from grove.api.meta import Condition, ObjectMeta
+from grove.kube import config
+from grove.kube.client import Client
+from grove.kube.errors import AlreadyExists, NotFound
+from grove.kube.resource import NODES, Resource
+from grove.kube.wire import Object
+from grove.local.progress import Reporter
+from grove.local.shape import GPU, node_manifests, parse_shape
+from grove.local.state import Settings
+
+_IN_FLIGHT = 32
+_SERVICE_ACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount")
+_PAUSE = 0.1
+
+
+class NodeStatus(Struct, frozen=True, gc=False):
+    conditions: tuple[Condition, ...] = ()
+    allocatable: dict[str, str] = {}
+
+
+class Node(Struct, frozen=True, gc=False):
+    """As much of a node as people are shown."""
+
+    metadata: ObjectMeta
+    status: NodeStatus = NodeStatus()
+
+    @property
+    def ready(self) -> bool:
+        return any(fact.type == "Ready" and fact.status == "True" for fact in self.status.conditions)
+
+    @property
+    def gpus(self) -> int:
+        return int(self.status.allocatable.get(GPU, 0))
+
+
+async def ensure_nodes(kubeconfig: Path, settings: Settings, reporter: Reporter) -> None:
+    """Create the nodes that are missing and wait until pods can be made and placed."""
+    manifests = node_manifests(parse_shape(settings.shape), settings.nodes, settings.gpus)
+    async with Client(config.load(kubeconfig)) as client:
+        await _create(client, manifests)
+        await _until_ready(client)
+        await _until_service_account(client)
+    reporter.say(f"{settings.nodes} nodes with {settings.gpus} GPUs each, shape {settings.shape}")
+
+
+async def read_nodes(kubeconfig: Path) -> list[Node]:
+    async with Client(config.load(kubeconfig)) as client:
+        return (await client.list(NODES, as_type=Node)).items
+
+
+async def _create(client: Client, manifests: Iterable[dict[str, Any]]) -> None:
+    slots = asyncio.Semaphore(_IN_FLIGHT)
+    existing = {node.metadata.name for node in (await client.list(NODES, as_type=Node)).items}
+
+    async def create(manifest: dict[str, Any]) -> None:
+        async with slots:
+            try:
+                await client.create(NODES, manifest, as_type=Node)
+            except AlreadyExists:
+                return
+
+    async with asyncio.TaskGroup() as group:
+        for manifest in manifests:
+            if manifest["metadata"]["name"] not in existing:
+                group.create_task(create(manifest))
+
+
+async def _until_ready(client: Client) -> None:
+    while not all(node.ready for node in (await client.list(NODES, as_type=Node)).items):
+        await asyncio.sleep(_PAUSE)
+
+
+async def _until_service_account(client: Client) -> None:
+    """Without its namespace's default service account a pod is refused."""
+    while True:
+        try:
+            await client.get(_SERVICE_ACCOUNTS, "default", namespace="default", as_type=Object)
+        except NotFound:
+            await asyncio.sleep(_PAUSE)
+        else:
+            return

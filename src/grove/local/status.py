@@ -1,0 +1,96 @@
+"""How a local cluster is: each part, and the nodes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from grove.kube.errors import KubeError
+from grove.local.cluster import PARTS, running
+from grove.local.errors import LocalError
+from grove.local.health import Probe, ailment
+from grove.local.nodes import read_nodes
+from grove.local.processes import tail
+from grove.local.state import Ports, StateDir
+
+
+class PartStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One part: healthy, ailing, died (it should run and does not) or stopped."""
+
+    name: str
+    state: str
+    pid: int | None
+    port: int
+    origin: str
+    log: Path
+    last_words: str = ""
+
+
+class ClusterStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """All parts and the nodes; the nodes are unknown while the API server does not answer."""
+
+    state_dir: Path
+    server: str
+    kubeconfig: Path
+    parts: tuple[PartStatus, ...]
+    nodes: int | None = None
+    ready_nodes: int | None = None
+
+    @property
+    def healthy(self) -> bool:
+        return all(part.state == "healthy" for part in self.parts)
+
+    def to_json(self) -> str:
+        return msgspec.json.encode(self, enc_hook=str).decode()
+
+
+async def read_status(state: StateDir) -> ClusterStatus:
+    """Ask every part how it is."""
+    record = state.read()
+    if record is None:
+        raise LocalError(f"no cluster in {state.root}: run grove up")
+    parts = tuple(_part(state, name, _probe(name, record.ports), record.origins) for name in PARTS)
+    found = ClusterStatus(
+        state_dir=state.root,
+        server=f"https://127.0.0.1:{record.ports.apiserver}",
+        kubeconfig=state.kubeconfig,
+        parts=parts,
+    )
+    if parts[PARTS.index("kube-apiserver")].state != "healthy":
+        return found
+    try:
+        nodes = await read_nodes(state.kubeconfig)
+    except KubeError:
+        return found  # the API server went away in between: its nodes are unknown, its state tells why
+    return msgspec.structs.replace(found, nodes=len(nodes), ready_nodes=sum(node.ready for node in nodes))
+
+
+def _probe(name: str, ports: Ports) -> Probe:
+    return {
+        "etcd": Probe("etcd", ports.etcd),
+        "kube-apiserver": Probe("kube-apiserver", ports.apiserver, "/readyz"),
+        "kube-controller-manager": Probe("kube-controller-manager", ports.controller_manager, "/healthz"),
+        "kube-scheduler": Probe("kube-scheduler", ports.scheduler, "/readyz"),
+        "kwok": Probe("kwok", ports.kwok),
+    }[name]
+
+
+def _part(state: StateDir, name: str, probe: Probe, origins: dict[str, str]) -> PartStatus:
+    process = running(state).get(name)
+    words = ""
+    if process is None:
+        condition = "died" if state.pid(name).exists() else "stopped"
+        words = tail(state.log(name)) if condition == "died" else ""
+    else:
+        trouble = ailment(probe, state.pki / "ca.crt")
+        condition = f"ailing: {trouble}" if trouble else "healthy"
+    return PartStatus(
+        name=name,
+        state=condition,
+        pid=process.pid if process else None,
+        port=probe.port,
+        origin=origins.get(name, ""),
+        log=state.log(name),
+        last_words=words,
+    )

@@ -1,0 +1,110 @@
+"""The commands as a person types them: what is printed, the exit code, and what is left behind."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from grove.local.cluster import down, running
+from grove.local.state import StateDir
+
+GROVE = str(Path(sys.executable).with_name("grove"))
+
+
+def grove(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    import os
+
+    return subprocess.run(
+        [GROVE, *arguments], capture_output=True, text=True, check=False, env={**os.environ, **environment}
+    )
+
+
+@pytest.fixture
+def state(tmp_path: Path, control_plane: object):
+    found = StateDir(tmp_path / "cluster")
+    yield found
+    down(found, delete=True)
+
+
+def test_up_status_kubectl_down(state) -> None:
+    where = ("--state-dir", str(state.root))
+    up = grove("up", *where, "--shape", "2x3", "--gpus", "4")
+    assert up.returncode == 0, up.stderr
+    assert f"export KUBECONFIG={state.kubeconfig}" in up.stdout
+    status = grove("cluster", "status", *where, "-o", "json")
+    assert status.returncode == 0, status.stderr
+    found = json.loads(status.stdout)
+    assert (found["nodes"], found["readyNodes"]) == (6, 6)
+    assert "kube-apiserver" in grove("cluster", "status", *where).stdout
+    nodes = grove("kubectl", *where, "get", "nodes", "-o", "name")
+    assert len(nodes.stdout.splitlines()) == 6, nodes.stderr
+    stopped = grove("down", *where)
+    assert stopped.returncode == 0
+    assert state.root.exists(), "the data stay"
+    assert grove("cluster", "status", *where).returncode == 1
+    assert grove("down", *where, "--delete").returncode == 0
+    assert not state.root.exists()
+
+
+@pytest.mark.parametrize("after", ["starting", "control plane ready"])
+def test_interrupted_in_the_middle_it_leaves_nothing_running(state, after) -> None:
+    command = [GROVE, "up", "--state-dir", str(state.root), "--nodes", "500"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert any(line.startswith(after) for line in process.stdout)
+        process.send_signal(signal.SIGINT)
+        rest = process.stderr.read()
+    assert process.returncode == 130, rest
+    assert rest.strip() == "grove: interrupted"
+    assert running(state) == {}
+    assert grove("down", "--state-dir", str(state.root), "--delete").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("up", "--shape", "two"), "grove: --shape 'two': write zones x blocks x racks x hosts as numbers"),
+        (("up", "--nodes", "9", "--shape", "8"), "grove: --nodes 9: the shape 1x1x1x8 has room for 8"),
+        (("up", "--gpus", "-1"), "grove: --gpus -1: choose between 0 and 64 a node"),
+        (("up", "--port", "99999"), "grove: --port 99999: choose a port up to 65535"),
+        (("up", "--feature-gates", "Gang"), "grove: --feature-gates 'Gang': write Name=true or Name=false"),
+        (("cluster", "status"), "grove: no cluster in "),
+        (("kubectl", "get", "nodes"), "grove: no cluster in "),
+    ],
+)
+def test_bad_input_is_one_line_that_names_the_remedy(tmp_path, arguments, line) -> None:
+    command, *rest = arguments
+    words = (command, rest.pop(0)) if command == "cluster" else (command,)
+    answer = grove(*words, "--state-dir", str(tmp_path / "cluster"), *rest)
+    assert answer.returncode == 1
+    assert answer.stderr.startswith(line)
+    assert "\n" not in answer.stderr.strip()
+
+
+def test_a_state_directory_that_cannot_be_written(tmp_path) -> None:
+    (tmp_path / "file").write_text("")
+    answer = grove("up", "--state-dir", str(tmp_path / "file" / "cluster"))
+    assert answer.returncode == 1
+    assert answer.stderr.startswith("grove: cannot ")
+    assert "Traceback" not in answer.stderr
+
+
+def test_no_compiler_and_no_package_index(tmp_path) -> None:
+    """Nothing cached, nothing on PATH, no release, no Go: one line says what would help."""
+    empty = tmp_path / "bin"
+    empty.mkdir()
+    answer = grove(
+        "up", "--state-dir", str(tmp_path / "cluster"),
+        PATH=str(empty), GROVE_CACHE=str(tmp_path / "cache"), GROVE_MIRROR="http://127.0.0.1:9",
+        KUBEBUILDER_ASSETS="", PIP_NO_INDEX="1", PIP_FIND_LINKS=str(empty),
+    )  # fmt: skip
+    assert answer.returncode == 1
+    assert answer.stderr.startswith("grove: no Go 1.26.0 or later, and fetching it failed")
+    assert "KUBEBUILDER_ASSETS" in answer.stderr
+    assert "Traceback" not in answer.stderr

@@ -1,0 +1,182 @@
+"""The local cluster, on the real binaries: what it is, and what happens when things go wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import ssl
+from datetime import datetime
+
+import pytest
+from tests.clusters import REPORTER
+
+from grove.kube import config
+from grove.kube.client import Client
+from grove.kube.errors import Forbidden, KubeError
+from grove.kube.resource import NODES, PODS, Resource
+from grove.kube.wire import Object
+from grove.local import binaries, cluster
+from grove.local.cluster import Cluster
+from grove.local.errors import LocalError
+from grove.local.nodes import Node
+from grove.local.processes import stop
+from grove.local.shape import RACK
+from grove.local.status import read_status
+
+CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
+
+
+async def kubectl(made: Cluster, *arguments: str) -> None:
+    program = binaries.find(REPORTER)["kubectl"]
+    process = await asyncio.create_subprocess_exec(program, "--kubeconfig", made.kubeconfig, *arguments)
+    assert await process.wait() == 0
+
+
+def config_map(name: str) -> dict[str, object]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}
+
+
+def pod(name: str) -> dict[str, object]:
+    container = {"name": "main", "image": "model", "resources": {"limits": {"nvidia.com/gpu": "8"}}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name},
+        "spec": {"containers": [container]},
+    }
+
+
+async def test_nodes_have_gpus_and_stand_in_racks(client) -> None:
+    nodes = (await client.list(NODES, as_type=Node)).items
+    assert len(nodes) == 16
+    assert all(node.ready and node.gpus == 8 for node in nodes)
+    assert len({node.metadata.labels[RACK] for node in nodes}) == 4
+
+
+async def test_a_client_that_does_not_know_the_authority_is_refused_by_itself(cluster) -> None:
+    port = cluster.record.ports.apiserver
+    with socket.create_connection(("127.0.0.1", port)) as plain, pytest.raises(ssl.SSLCertVerificationError):
+        ssl.create_default_context().wrap_socket(plain, server_hostname="127.0.0.1")
+
+
+async def test_rights_are_checked(cluster, client, namespace) -> None:
+    account = Resource("", "v1", "serviceaccounts", "ServiceAccount")
+    manifest = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "nobody"}}
+    await client.create(account, manifest, namespace=namespace, as_type=Object)
+    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+    answer = await client.create(
+        account, request, namespace=namespace, name="nobody", subresource="token", as_type=dict
+    )
+    kubeconfig = json.loads(cluster.kubeconfig.read_text())
+    kubeconfig["users"][0]["user"] = {"token": answer["status"]["token"]}
+    path = cluster.state.root / "nobody.kubeconfig"
+    path.write_text(json.dumps(kubeconfig))
+    async with Client(config.load(path)) as nobody:
+        with pytest.raises(Forbidden):
+            await nobody.list(NODES, as_type=Object)
+
+
+async def test_the_audit_log_counts_what_a_client_asks_for(cluster, client, namespace) -> None:
+    await client.create(CONFIG_MAPS, config_map("counted"), namespace=namespace, as_type=Object)
+    lines = [json.loads(line) for line in cluster.state.audit_log.read_text().splitlines()]
+    mine = [
+        line["verb"]
+        for line in lines
+        if line.get("objectRef", {}).get("namespace") == namespace
+        and line["objectRef"].get("name") == "counted"
+    ]
+    assert mine == ["create"]
+    assert not {line["user"]["username"] for line in lines} & {"kwok", "system:kube-scheduler"}
+
+
+class TestTrouble:
+    """A cluster of its own for everything that breaks one."""
+
+    async def test_a_part_that_is_killed_is_reported_and_comes_back(self, clusters) -> None:
+        made = await clusters.start("killed")
+        stop(cluster.running(made.state)["kube-scheduler"], 0)
+        found = await read_status(made.state)
+        assert {part.name: part.state for part in found.parts if part.state != "healthy"} == {
+            "kube-scheduler": "died"
+        }
+        assert not found.healthy
+        assert all(part.last_words for part in found.parts if part.state == "died")
+        again = await clusters.start("killed")
+        assert (await read_status(again.state)).healthy
+        assert again.server == made.server
+
+    async def test_a_restart_on_the_same_state_directory_keeps_the_data(self, clusters) -> None:
+        made = await clusters.start("restarted")
+        async with Client(config.load(made.kubeconfig)) as client:
+            await client.create(CONFIG_MAPS, config_map("kept"), namespace="default", as_type=Object)
+        assert cluster.down(made.state) == list(reversed(cluster.PARTS))
+        with pytest.raises(KubeError):
+            async with Client(config.load(made.kubeconfig)) as client:
+                await client.get(CONFIG_MAPS, "kept", namespace="default", as_type=Object)
+        again = await clusters.start("restarted")
+        async with Client(config.load(again.kubeconfig)) as client:
+            kept = await client.get(CONFIG_MAPS, "kept", namespace="default", as_type=Object)
+            nodes = (await client.list(NODES, as_type=Node)).items
+        assert kept.metadata.name == "kept"
+        assert len(nodes) == 4
+        assert again.server == made.server, "the kubeconfig that people exported stays good"
+
+    async def test_two_clusters_side_by_side_do_not_see_each_other(self, clusters) -> None:
+        one = await clusters.start("one")
+        two = await clusters.start("two", nodes=1, shape="1x1x1x1")
+        async with Client(config.load(one.kubeconfig)) as client:
+            await client.create(CONFIG_MAPS, config_map("mine"), namespace="default", as_type=Object)
+        async with Client(config.load(two.kubeconfig)) as client:
+            names = {item.metadata.name for item in (await client.list(CONFIG_MAPS, as_type=Object)).items}
+            assert "mine" not in names
+            assert len((await client.list(NODES, as_type=Node)).items) == 1
+
+    async def test_a_second_up_changes_nothing_and_other_options_are_refused(self, clusters) -> None:
+        made = await clusters.start("twice")
+        before = cluster.running(made.state)
+        await clusters.start("twice")
+        assert cluster.running(made.state) == before
+        with pytest.raises(LocalError, match=r"--gpus 8, asked for is 4: run grove down --delete first"):
+            await clusters.start("twice", gpus=4)
+        with pytest.raises(LocalError, match=r"--pace fast, asked for is slow: run grove down first"):
+            await clusters.start("twice", pace="slow")
+
+    async def test_a_busy_port_is_one_line_and_leaves_nothing_running(self, clusters) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+            with pytest.raises(LocalError, match=f"port {port} is taken"):
+                await clusters.start("busy", port=port)
+        assert cluster.running(clusters.state("busy")) == {}
+
+    async def test_a_part_that_dies_while_starting_is_shown_with_its_last_words(self, clusters) -> None:
+        with pytest.raises(LocalError, match=r"kube-apiserver ended while starting[\s\S]*NoSuchGate"):
+            await clusters.start("gated", feature_gates={"NoSuchGate": True})
+        assert cluster.running(clusters.state("gated")) == {}
+
+    async def test_a_half_dead_cluster_is_taken_down(self, clusters) -> None:
+        made = await clusters.start("half")
+        for name in ("kube-apiserver", "kwok"):
+            process = cluster.running(made.state)[name]
+            stop(process, 0)
+        assert set(cluster.down(made.state)) == {"etcd", "kube-controller-manager", "kube-scheduler"}
+        assert cluster.running(made.state) == {}
+
+    async def test_at_the_slow_pace_pods_take_their_time(self, clusters) -> None:
+        made = await clusters.start("slow", pace="slow", feature_gates={"MutablePVNodeAffinity": True})
+        async with Client(config.load(made.kubeconfig)) as client:
+            await client.create(PODS, pod("late"), namespace="default", as_type=Object)
+            await kubectl(made, "wait", "--for=condition=Ready", "pod/late", "--timeout=60s")
+            late = await client.get(PODS, "late", namespace="default", as_type=dict)
+        since = {
+            fact["type"]: datetime.fromisoformat(fact["lastTransitionTime"])
+            for fact in late["status"]["conditions"]
+        }
+        assert (since["Ready"] - since["PodScheduled"]).total_seconds() >= 1
+
+    async def test_a_node_can_be_lost_and_found(self, clusters) -> None:
+        made = await clusters.start("lost", nodes=1, shape="1x1x1x1")
+        await kubectl(made, "annotate", "node", "z0-b0-r0-h0", "node.grove.local/lost=yes")
+        await kubectl(made, "wait", "--for=condition=Ready=false", "node/z0-b0-r0-h0", "--timeout=60s")
+        await kubectl(made, "annotate", "node", "z0-b0-r0-h0", "node.grove.local/lost-")
+        await kubectl(made, "wait", "--for=condition=Ready", "node/z0-b0-r0-h0", "--timeout=60s")

@@ -1,0 +1,63 @@
+"""Clusters for tests: started on demand, stopped with the run, and if a run was killed, by the next one."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from rich.console import Console
+
+from grove.local import cluster
+from grove.local.binaries import Binaries
+from grove.local.cluster import Cluster
+from grove.local.processes import birth
+from grove.local.progress import Reporter
+from grove.local.state import Settings, StateDir
+
+REPORTER = Reporter(Console(stderr=True))
+_ROOT = Path(tempfile.gettempdir()) / f"grove-tests-{os.getuid()}"
+
+
+def stop_leftovers() -> None:
+    """Clusters of runs that can no longer stop them themselves."""
+    for run in _ROOT.glob("*-*"):
+        pid, _, born = run.name.partition("-")
+        if birth(int(pid)) != born:
+            for state in run.iterdir():
+                cluster.down(StateDir(state), delete=True)
+            run.rmdir()
+
+
+class Clusters:
+    """Starts clusters of this run and remembers them."""
+
+    def __init__(self, programs: Callable[[], Binaries]) -> None:
+        self._programs = programs
+        self._started: list[StateDir] = []
+
+    def start_now(self, name: str, **settings: object) -> Cluster:
+        """A cluster of this name, new or back again; without settings a small one."""
+        state = self.state(name)
+        self._started.append(state)
+        small: dict[str, object] = {"nodes": 4, "gpus": 8, "shape": "1x1x1x4"}
+        wanted = Settings(**{**small, **settings})  # type: ignore[arg-type]
+        return cluster.up(state, wanted, self._programs, REPORTER)
+
+    async def start(self, name: str, **settings: object) -> Cluster:
+        """The same where an event loop runs."""
+        return await asyncio.to_thread(self.start_now, name, **settings)
+
+    @staticmethod
+    def state(name: str) -> StateDir:
+        pid = os.getpid()
+        return StateDir(_ROOT / f"{pid}-{birth(pid)}" / name)
+
+    def stop_all(self) -> None:
+        for state in self._started:
+            cluster.down(state, delete=True)
+            if not any(state.root.parent.iterdir()):
+                state.root.parent.rmdir()
+        self._started.clear()

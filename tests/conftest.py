@@ -1,0 +1,69 @@
+"""What every test can ask for: the real control plane, shared by a run, and a namespace of its own."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from grove.kube import config
+from grove.kube.client import Client
+from grove.kube.resource import NAMESPACES
+from grove.kube.wire import Object
+from grove.local import binaries
+from grove.local.cluster import Cluster
+from tests.clusters import REPORTER, Clusters, stop_leftovers
+
+_numbers = itertools.count(1)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whatever asks for a control plane is a cluster test, said or not."""
+    for item in items:
+        if {"cluster", "clusters", "control_plane"} & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.cluster)
+
+
+@pytest.fixture(scope="session")
+def control_plane() -> binaries.Binaries:
+    """The programs, found or built once."""
+    return binaries.find(REPORTER)
+
+
+@pytest.fixture(scope="session")
+def cluster(control_plane: binaries.Binaries) -> Iterator[Cluster]:
+    """The cluster that the whole run shares; tests leave it as they found it."""
+    stop_leftovers()
+    shared = Clusters(lambda: control_plane)
+    try:
+        yield shared.start_now("shared", nodes=16, shape="1x2x2x4", audit=True)
+    finally:
+        shared.stop_all()
+
+
+@pytest.fixture
+def clusters(control_plane: binaries.Binaries) -> Iterator[Clusters]:
+    """Clusters of a test's own, for tests that break them."""
+    own = Clusters(lambda: control_plane)
+    try:
+        yield own
+    finally:
+        own.stop_all()
+
+
+@pytest.fixture
+async def client(cluster: Cluster) -> AsyncIterator[Client]:
+    """The shared cluster, as its administrator."""
+    async with Client(config.load(cluster.kubeconfig)) as client:
+        yield client
+
+
+@pytest.fixture
+async def namespace(client: Client) -> AsyncIterator[str]:
+    """A namespace of the test's own; what is in it goes with it."""
+    name = f"test-{next(_numbers)}"
+    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+    await client.create(NAMESPACES, body, as_type=Object)
+    yield name
+    await client.delete(NAMESPACES, name, as_type=Object)
