@@ -33,10 +33,11 @@ up: $(ENV) ## start the local cluster
 
 .PHONY: down
 down: $(ENV) ## stop the local cluster and remove its state
-	@$(BIN)/grove down $(ARGS)
+	@$(BIN)/grove down --delete $(ARGS)
 
 .PHONY: test
 test: $(ENV) ## all tests, on a real control plane that is built and started when needed
+	@$(BIN)/grove cluster prepare
 	@$(BIN)/python -m pytest $(ARGS)
 
 .PHONY: test-fast

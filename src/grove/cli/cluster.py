@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
+import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -82,7 +84,7 @@ def start(state: StateDir, given: dict[str, object]) -> cluster.Cluster:
         f"faster than stock: etcd {' '.join(ETCD_TUNING)}; kube-controller-manager "
         f"{' '.join(CONTROLLER_MANAGER_TUNING)}; kube-scheduler qps {SCHEDULER_TUNING['qps']}"
     )
-    reporter.say(f"use it:  export KUBECONFIG={running.kubeconfig}   (or grove kubectl get nodes)")
+    reporter.say(f"use it:  export KUBECONFIG={running.kubeconfig}   (or {program()} kubectl get nodes)")
     return running
 
 
@@ -117,6 +119,15 @@ def status(
     else:
         _show(found)
     return 0 if found.healthy else 1
+
+
+@app.command
+def prepare() -> int:
+    """Find, download or build the programs of the control plane, and start nothing."""
+    found = binaries.find(Reporter(Console()))
+    for name, path in found.paths.items():
+        Console().print(f"{name}  {path}", highlight=False, soft_wrap=True)
+    return 0
 
 
 def kubectl(
@@ -156,6 +167,14 @@ def settings_for(state: StateDir, given: dict[str, object]) -> Settings:
     if not 0 <= int(str(merged["gpus"])) <= 64:
         raise LocalError(f"--gpus {merged['gpus']}: choose between 0 and 64 a node")
     return Settings(**{**merged, "shape": str(shape), "nodes": nodes})  # type: ignore[arg-type]
+
+
+def program() -> str:
+    """How this user can call us: by name if that is on PATH, else by path."""
+    if shutil.which("grove"):
+        return "grove"
+    called = Path(sys.argv[0]).absolute()
+    return str(called.relative_to(Path.cwd()) if called.is_relative_to(Path.cwd()) else called)
 
 
 def _gates(text: str) -> dict[str, bool]:

@@ -7,7 +7,7 @@ import asyncio
 from rich.console import Console
 from rich.tree import Tree
 
-from grove.cli.cluster import StateOption, start, state_of
+from grove.cli.cluster import StateOption, program, start, state_of
 from grove.local.nodes import Node, read_nodes
 from grove.local.shape import BLOCK, NVLINK_CLIQUE, RACK, ZONE
 
@@ -22,9 +22,10 @@ def demo(*, state_dir: StateOption = None) -> int:
     nodes = asyncio.run(read_nodes(cluster.kubeconfig))
     console.print()
     console.print(topology(nodes))
-    console.print(
-        "\nnext:  grove cluster status   grove kubectl get nodes -L " + RACK + "   make down", highlight=False
-    )
+    grove = program()
+    console.print("\nwhat to try next:", highlight=False)
+    for command in (f"{grove} cluster status", f"{grove} kubectl get nodes -L {RACK}", "make down"):
+        console.print(f"  {command}", highlight=False, soft_wrap=True)
     return 0
 
 
