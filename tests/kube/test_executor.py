@@ -37,15 +37,17 @@ RESOURCES = (CONFIG_MAPS, PODS, SERVICES)
 class Notes:
     """A store that notes what it is told."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, holds: bool = True) -> None:
+        self.holds = holds
         self.known: dict[str, Object] = {}
         self.lost: list[tuple[str, str]] = []
 
     def type_of(self, resource: Resource) -> type[Any]:
         return Object
 
-    def put(self, resource: Resource, obj: Any) -> None:
+    def put(self, resource: Resource, obj: Any) -> bool:
         self.known[obj.metadata.name] = obj
+        return self.holds
 
     def gone(self, resource: Resource, namespace: str, name: str, uid: str) -> None:
         self.lost.append((name, uid))
@@ -260,6 +262,15 @@ def test_a_create_that_did_not_simply_succeed_is_looked_into(
         assert [sent.request.verb for sent in replies.sent] == ["create", "get"]
 
     run()
+
+
+@virtual_time
+async def test_nobody_waits_for_an_object_whose_end_will_not_be_told() -> None:
+    leaving = existing("u1", deletionTimestamp="2026-01-01T00:00:00Z")
+    replies = Replies(lambda request: TAKEN if request.is_write else leaving)
+    outcome = await executor(replies, Notes(holds=False)).execute([create("a", owner="u1")])
+    assert states(outcome) == ["conflict"]
+    assert outcome.outdated
 
 
 LEAVING = existing("x", deletionTimestamp="2026-01-01T00:00:00Z")

@@ -1,4 +1,4 @@
-"""Any plan, any mix of answers: order is kept, nothing goes that must not, and every intent comes to an end."""
+"""Any plan, any mix of answers: order is kept, nothing goes that must not, and every intent has an end."""
 
 from __future__ import annotations
 

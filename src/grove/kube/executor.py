@@ -25,7 +25,7 @@ from grove.kube.limiter import Limiter
 from grove.kube.outcome import Outcome, Result, State
 from grove.kube.resource import Resource
 from grove.kube.retry import NEVER, Backoff
-from grove.kube.store import Forgetful, Store
+from grove.kube.store import CacheStore, Store
 from grove.kube.transport import Transport
 from grove.kube.writer import Catalogue, Reply, Writer
 
@@ -47,7 +47,7 @@ class Executor:
         backoff: Backoff | None = None,
         field_manager: str = "grove",
     ) -> None:
-        catalogue, store = Catalogue(resources), store or Forgetful()
+        catalogue, store = Catalogue(resources), store or CacheStore()
         self.limiter = limiter or Limiter()
         self.backoff = backoff or Backoff()
         # Repeating a refused write is done here, outside of the slot that it held.

@@ -78,11 +78,12 @@ class Inquiry:
                 conflict = name_conflict(f"create {intent.target.kind} {name}", existing.metadata)
                 return Result(intent, State.FAILED, name, error=conflict)
             case Holder.OURS:
-                state = State.FOUND
+                self._store.put(self._catalogue.of(intent), existing)
+                return Result(intent, State.FOUND, name, existing.metadata.uid, existing=existing)
             case Holder.LEAVING:
-                state = State.WAITING
-        self._store.put(self._catalogue.of(intent), existing)
-        return Result(intent, state, name, existing.metadata.uid)
+                # If the cache does not take it, its DELETED event may be over: nobody would wake us.
+                held = self._store.put(self._catalogue.of(intent), existing)
+                return Result(intent, State.WAITING if held else State.CONFLICT, name)
 
     async def _look(self, intent: Any, name: str) -> Any | None:
         """The object as it is, None if there is none. While the server is not to be had, ask on and on:

@@ -46,6 +46,16 @@ class Leadership:
         """Whether a write may be sent now."""
         return not self._ended.is_set() and self._clock() < self._deadline
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the term has ended for good."""
+        return self._ended.is_set()
+
+    @property
+    def remaining(self) -> float:
+        """Seconds until the deadline, unless it is extended."""
+        return self._deadline - self._clock()
+
     def check(self) -> None:
         """Raise LeadershipLost unless a write may be sent now."""
         if not self.held:
@@ -53,8 +63,9 @@ class Leadership:
 
     def extend(self, deadline: float) -> None:
         """The lease was renewed: writes may be sent until then."""
-        self._deadline = deadline
-        self._why = "the lease was not renewed in time"
+        if not self.is_over:
+            self._deadline = deadline
+            self._why = "the lease was not renewed in time"
 
     def end(self, why: str) -> None:
         """Never write again in this term."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Any
 
 from msgspec import Struct
 
@@ -21,13 +22,17 @@ class State(StrEnum):
 
 
 class Result(Struct, frozen=True, gc=False):
-    """What became of one intent; `name` is the bound name, `uid` is empty if the server told none."""
+    """What became of one intent; `name` is the bound name, `uid` is empty if the server told none.
+
+    `existing` is the object that was FOUND: with labels that no cache selects by, it is seen nowhere else.
+    """
 
     intent: Intent
     state: State
     name: str = ""
     uid: str = ""
     error: Exception | None = None
+    existing: Any = None
 
 
 class Outcome(Struct, frozen=True, gc=False):

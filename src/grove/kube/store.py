@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Protocol
 
+from grove.kube.cache import Cache
 from grove.kube.resource import Resource
 from grove.kube.wire import Object
 
@@ -15,23 +17,37 @@ class Store(Protocol):
         """The type that objects of this resource are read as; it has `metadata`."""
         ...
 
-    def put(self, resource: Resource, obj: Any) -> None:
-        """The object as the server has it now, unless something newer is known."""
+    def put(self, resource: Resource, obj: Any) -> bool:
+        """Learn of an object as the server has it. Says whether it is held now and its end will be told."""
         ...
 
     def gone(self, resource: Resource, namespace: str, name: str, uid: str) -> None:
-        """The object with this UID does not exist any more."""
+        """Learn that the object with this UID does not exist any more."""
         ...
 
 
-class Forgetful:
-    """A store that keeps nothing, for those who write without a cache."""
+class CacheStore:
+    """The caches of several resources as one store. Resources without a cache are read and forgotten."""
 
-    def type_of(self, resource: Resource) -> type[Any]:  # noqa: ARG002 - all are alike to it
-        return Object
+    def __init__(self, caches: Iterable[Cache[Any]] = ()) -> None:
+        self._caches = {cache.resource: cache for cache in caches}
 
-    def put(self, resource: Resource, obj: Any) -> None:
-        """Learn nothing."""
+    def type_of(self, resource: Resource) -> type[Any]:
+        """The cache's type; without a cache, any object will do."""
+        cache = self._caches.get(resource)
+        return Object if cache is None else cache.as_type
+
+    def put(self, resource: Resource, obj: Any) -> bool:
+        """Put the object into its cache, which knows better if it has something newer."""
+        cache = self._caches.get(resource)
+        if cache is None:
+            return False
+        cache.apply_reply(obj)
+        held = cache.get(obj.metadata.namespace, obj.metadata.name)
+        return held is not None and held.metadata.uid == obj.metadata.uid
 
     def gone(self, resource: Resource, namespace: str, name: str, uid: str) -> None:
-        """Learn nothing."""
+        """Take the object out of its cache."""
+        cache = self._caches.get(resource)
+        if cache is not None:
+            cache.mark_gone(namespace, name, uid)
