@@ -16,7 +16,7 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 
-class Deadlock(RuntimeError):  # noqa: N818 - that is its name
+class Deadlock(RuntimeError):
     """Every task waits, and no timer will ever wake one."""
 
 
