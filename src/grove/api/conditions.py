@@ -68,6 +68,10 @@ class GangReason(StrEnum):
 
     PODS_PENDING = "PodGangPodsCreationPending"
     PODS_CREATED = "PodGangPodsCreated"
+    SCHEDULED = "AllPodGroupsScheduled"
+    NOT_SCHEDULED = "PodGroupsNotScheduled"
+    READY = "AllPodGroupsReady"
+    NOT_READY = "PodGroupsNotReady"
 
 
 class ComputeDomainsReason(StrEnum):

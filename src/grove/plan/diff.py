@@ -1,0 +1,32 @@
+"""The difference between what is and what should be, as a JSON merge patch (RFC 7386)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+
+def merge_patch(current: Mapping[str, Any], desired: Mapping[str, Any]) -> dict[str, Any]:
+    """What turns `current` into `desired`: changed keys, null for those that go, lists as a whole."""
+    patch: dict[str, Any] = {}
+    for key, wanted in desired.items():
+        present = current.get(key)
+        if isinstance(wanted, Mapping) and isinstance(present, Mapping):
+            if inner := merge_patch(present, wanted):
+                patch[key] = inner
+        elif present != wanted:
+            patch[key] = wanted
+    for key in current:
+        if key not in desired:
+            patch[key] = None
+    return patch
+
+
+def status_patch(current: Struct, desired: Struct) -> dict[str, Any]:
+    """The same for two statuses. Nearly always there is no difference, and that is found out first."""
+    if current == desired:
+        return {}
+    return merge_patch(msgspec.to_builtins(current), msgspec.to_builtins(desired))

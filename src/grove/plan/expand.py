@@ -1,0 +1,134 @@
+"""From a set to what one replica of it consists of: groups, cliques and gangs, by name and number.
+
+Numbers belong to whoever scales: the count of a clique or group that exists is its own, the template's
+is only for one that is yet to be made. A part that is scaled to 0 leaves its gang.
+
+    base gang      every clique of no group, and of each group the replicas below minAvailable
+    scaled gangs   one for each further replica of a group
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from grove.api import names
+from grove.api.cliques import PodCliqueSpec
+from grove.api.sets import CliqueTemplate, PodCliqueSet, ScalingGroupTemplate
+
+
+class Group(Struct, frozen=True, gc=False):
+    """A scaling group that a replica has."""
+
+    name: str
+    template: ScalingGroupTemplate
+    replicas: int
+    min_available: int
+
+
+class Clique(Struct, frozen=True, gc=False):
+    """A clique that a replica has."""
+
+    name: str
+    template: CliqueTemplate
+    replicas: int
+    min_available: int
+    gang: str
+    base_gang: str = ""
+    """The gang that must be scheduled first; empty in the base gang itself."""
+    group: Group | None = None
+    group_replica: int = 0
+
+
+class Gang(Struct, frozen=True, gc=False):
+    """A gang that a replica has, with the cliques that have pods in it."""
+
+    name: str
+    cliques: tuple[Clique, ...]
+    base_gang: str = ""
+
+
+class Shape(Struct, frozen=True, gc=False):
+    """All that one replica consists of."""
+
+    groups: tuple[Group, ...]
+    cliques: tuple[Clique, ...]
+    gangs: tuple[Gang, ...]
+
+
+def min_available(spec: PodCliqueSpec) -> int:
+    """How many pods of a clique are needed."""
+    return spec.replicas if spec.min_available is None else spec.min_available
+
+
+def expand(
+    workload: PodCliqueSet,
+    index: int,
+    group_counts: Mapping[str, int],
+    clique_counts: Mapping[str, int],
+) -> Shape:
+    """What replica `index` consists of, with the counts of the groups and cliques that exist, by name."""
+    template = workload.spec.template
+    by_name = {clique.name: clique for clique in template.cliques}
+    set_name = workload.metadata.name
+    base = names.base_gang(set_name, index)
+    groups = tuple(
+        _group(set_name, index, group, group_counts) for group in template.pod_clique_scaling_groups
+    )
+    grouped = {name for group in groups for name in group.template.clique_names}
+    cliques = [
+        _clique(names.clique(set_name, index, clique.name), clique, clique_counts, base)
+        for clique in template.cliques
+        if clique.name not in grouped
+    ]
+    for group in groups:
+        cliques += _members(group, by_name, clique_counts, base)
+    return Shape(groups, tuple(cliques), _gangs(base, cliques))
+
+
+def _group(set_name: str, index: int, template: ScalingGroupTemplate, counts: Mapping[str, int]) -> Group:
+    name = names.group(set_name, index, template.name)
+    return Group(name, template, counts.get(name, template.replicas), template.min_available)
+
+
+def _clique(
+    name: str, template: CliqueTemplate, counts: Mapping[str, int], gang: str, base_gang: str = ""
+) -> Clique:
+    spec = template.spec
+    return Clique(name, template, counts.get(name, spec.replicas), min_available(spec), gang, base_gang)
+
+
+def _members(
+    group: Group, templates: Mapping[str, CliqueTemplate], counts: Mapping[str, int], base: str
+) -> list[Clique]:
+    members = []
+    for replica in range(group.replicas):
+        in_base = replica < group.min_available
+        gang = base if in_base else names.scaled_gang(group.name, replica, group.min_available)
+        for clique_name in group.template.clique_names:
+            name = names.member_clique(group.name, replica, clique_name)
+            template = templates[clique_name]
+            spec = template.spec
+            members.append(
+                Clique(
+                    name,
+                    template,
+                    counts.get(name, spec.replicas),
+                    min_available(spec),
+                    gang,
+                    "" if in_base else base,
+                    group,
+                    replica,
+                )
+            )
+    return members
+
+
+def _gangs(base: str, cliques: list[Clique]) -> tuple[Gang, ...]:
+    members: dict[str, list[Clique]] = {base: []}
+    for clique in cliques:
+        members.setdefault(clique.gang, [])
+        if clique.replicas > 0:
+            members[clique.gang].append(clique)
+    return tuple(Gang(name, tuple(inside), "" if name == base else base) for name, inside in members.items())

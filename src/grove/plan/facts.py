@@ -1,0 +1,38 @@
+"""Conditions: a fact is written anew only when it changes, and dated only when its status does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from grove.api.meta import Condition
+from grove.plan.moments import rfc3339
+
+Facts = tuple[Condition, ...]
+
+
+def fact(type_: str, holds: bool | None, reason: str, message: str) -> Condition:
+    """A condition without a date. None means that it is not known."""
+    status = "Unknown" if holds is None else str(holds)
+    return Condition(type=type_, status=status, reason=reason, message=message)
+
+
+def find(facts: Facts, type_: str) -> Condition | None:
+    """The condition of a type."""
+    return next((known for known in facts if known.type == type_), None)
+
+
+def is_true(facts: Facts, type_: str) -> bool:
+    known = find(facts, type_)
+    return known is not None and known.status == "True"
+
+
+def settle(known: Facts, news: Iterable[Condition], now: float) -> Facts:
+    """The known conditions with the news in their places; new types come last."""
+    merged = {condition.type: condition for condition in known}
+    for new in news:
+        old = merged.get(new.type)
+        since = rfc3339(now) if old is None or old.status != new.status else old.last_transition_time
+        merged[new.type] = replace(new, last_transition_time=since)
+    return tuple(merged.values())

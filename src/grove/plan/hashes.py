@@ -1,0 +1,54 @@
+"""Hashes of templates: what tells an old pod from a new one.
+
+They are made from canonical JSON of what the user wrote, never from what our types know of it: a field that
+this version of the operator has not heard of counts, and one that a later version learns changes nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from grove.api.sets import CliqueTemplate, PodCliqueSet
+
+_LENGTH = 16
+
+
+def template_hash(clique: CliqueTemplate, priority_class: str) -> str:
+    """What pods of a clique are made from: its labels, annotations and pod spec, with the set's priority."""
+    labels = tuple(sorted(clique.labels.items()))
+    annotations = tuple(sorted(clique.annotations.items()))
+    return _template_hash(labels, annotations, bytes(clique.spec.pod_spec), priority_class)
+
+
+def generation_hash(workload: PodCliqueSet) -> str:
+    """What all pods of a set are made from; a change of it starts an update."""
+    template = workload.spec.template
+    hashes = [template_hash(clique, template.priority_class_name) for clique in template.cliques]
+    return _digest(msgspec.json.encode(hashes))
+
+
+@lru_cache(maxsize=4096)
+def canonical_digest(raw: bytes) -> str:
+    """Equal for any two spellings of the same JSON."""
+    return _digest(msgspec.json.encode(msgspec.json.decode(raw), order="sorted"))
+
+
+@lru_cache(maxsize=4096)
+def _template_hash(
+    labels: tuple[tuple[str, str], ...],
+    annotations: tuple[tuple[str, str], ...],
+    pod_spec: bytes,
+    priority: str,
+) -> str:
+    spec: dict[str, Any] = msgspec.json.decode(pod_spec)
+    spec["priorityClassName"] = priority
+    content = {"labels": dict(labels), "annotations": dict(annotations), "podSpec": spec}
+    return _digest(msgspec.json.encode(content, order="sorted"))
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:_LENGTH]

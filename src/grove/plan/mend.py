@@ -1,0 +1,170 @@
+"""Parents and gangs of a replica: made where they are missing, mended where they are not as they should be.
+
+Counts are never mended: they belong to whoever scales. Everything else on an object is ours to set: a label
+or a spec that somebody changed by hand is set right again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from grove.api.cliques import PodClique
+from grove.api.cluster import Service
+from grove.api.gangs import PodGang
+from grove.api.groups import PodCliqueScalingGroup
+from grove.api.intents import Create, Intent, Patch, uid_of
+from grove.api.marks import LEGACY_FINALIZERS
+from grove.api.meta import ObjectMeta
+from grove.api.pods import read_template
+from grove.plan import compose
+from grove.plan.diff import merge_patch
+from grove.plan.expand import Clique, Gang, Group, Shape
+from grove.plan.hashes import canonical_digest
+from grove.plan.pods import controller_uid
+from grove.plan.podspec import clique_pod_spec_digest
+from grove.plan.snapshot import Snapshot
+from grove.plan.targets import change, create, foreign_target
+
+Body = dict[str, Any]
+
+
+class Mender:
+    """Compares the objects of one replica with what they should be."""
+
+    def __init__(self, snapshot: Snapshot, shape: Shape) -> None:
+        self._snapshot, self._shape = snapshot, shape
+        self._workload, self._index = snapshot.workload, snapshot.index
+        self.creates: dict[str, Create] = {}
+        """Groups and cliques that are made in this plan, by name."""
+
+    def parents(self) -> list[Intent]:
+        """The Service, the groups and the cliques."""
+        intents: list[Intent | None] = [self._service()]
+        intents += [self._group(group) for group in self._shape.groups]
+        intents += [self._clique(clique) for clique in self._shape.cliques]
+        return [intent for intent in intents if intent is not None]
+
+    def gang(self, wanted: Gang, scheduler: str, references: Mapping[str, tuple[str, ...]]) -> Intent | None:
+        """The gang with its pods. It comes after the cliques that are made in this plan."""
+        spec = compose.gang_spec(self._workload, wanted, references)
+        found = self._snapshot.gangs.get(wanted.name)
+        after = tuple(
+            self.creates[clique.name].id for clique in wanted.cliques if clique.name in self.creates
+        )
+        if found is None:
+            return create(compose.gang(self._workload, self._index, wanted, scheduler, spec), after)
+        metadata = {
+            "labels": compose.gang_labels(self._workload, self._index, scheduler, found.metadata.labels),
+            "annotations": compose.gang_annotations(self._workload, found.metadata.annotations),
+            "ownerReferences": compose.owned_by_set(self._workload),
+        }
+        patch = self._changes(found, metadata, merge_patch(_gang_spec(found), spec))
+        if patch is None or not after:
+            return patch
+        return Patch(patch.target, patch.body, after=after)
+
+    def owned_by_clique(self, wanted: Clique, uid: str) -> list[Body]:
+        kind = PodClique.KIND
+        return compose.owner(kind.api_version, kind.name, wanted.name, uid)
+
+    def _service(self) -> Intent | None:
+        body = compose.service(self._workload, self._index)
+        found = self._snapshot.service
+        if found is None:
+            return create(body)
+        patch = _metadata_changes(found.metadata, body["metadata"])
+        if spec := merge_patch(
+            _service_spec(found), {k: v for k, v in body["spec"].items() if k != "clusterIP"}
+        ):
+            patch["spec"] = spec
+        return Patch(foreign_target("v1", "Service", found), patch) if patch else None
+
+    def _group(self, wanted: Group) -> Intent | None:
+        body = compose.group(self._workload, self._index, wanted)
+        found = self._snapshot.groups.get(wanted.name)
+        if found is None:
+            self.creates[wanted.name] = create(body)
+            return self.creates[wanted.name]
+        current = {"minAvailable": found.spec.min_available, "cliqueNames": list(found.spec.clique_names)}
+        return self._changes(found, body["metadata"], _but_replicas(current, body["spec"]))
+
+    def _clique(self, wanted: Clique) -> Intent | None:
+        found = self._snapshot.cliques.get(wanted.name)
+        owners, after = self._owners(wanted)
+        body = compose.clique(self._workload, self._index, self._shape, wanted, owners)
+        if found is None:
+            self.creates[wanted.name] = create(body, after)
+            return self.creates[wanted.name]
+        same_pods = canonical_digest(bytes(found.spec.pod_spec)) == clique_pod_spec_digest(
+            self._workload, wanted
+        )
+        current = _clique_spec(found, with_pods=not same_pods)
+        if same_pods:
+            del body["spec"]["podSpec"]
+        return self._changes(found, body["metadata"], _but_replicas(current, body["spec"]))
+
+    def _owners(self, wanted: Clique) -> tuple[list[Body], tuple[str, ...]]:
+        """Who a clique belongs to, and what must be made before it."""
+        if wanted.group is None:
+            return compose.owned_by_set(self._workload), ()
+        kind, name = PodCliqueScalingGroup.KIND, wanted.group.name
+        if made := self.creates.get(name):
+            return compose.owner(kind.api_version, kind.name, name, uid_of(made)), (made.id,)
+        uid = self._snapshot.groups[name].metadata.uid
+        return compose.owner(kind.api_version, kind.name, name, uid), ()
+
+    def _changes(
+        self, found: PodClique | PodCliqueScalingGroup | PodGang, metadata: Body, spec: Body
+    ) -> Patch | None:
+        patch = _metadata_changes(found.metadata, metadata)
+        if spec:
+            patch["spec"] = spec
+        return change(found, patch) if patch else None
+
+
+def scheduler_of(wanted: Clique) -> str:
+    """The scheduler that the clique's pods ask for; empty for the cluster's default."""
+    return read_template(wanted.template.spec.pod_spec).scheduler_name
+
+
+def _metadata_changes(found: ObjectMeta, wanted: Body) -> Body:
+    """Labels and annotations as they should be, an owner on what has none, no finalizers of upstream's."""
+    metadata: Body = {}
+    if changed := merge_patch(found.labels, wanted["labels"]):
+        metadata["labels"] = changed
+    if changed := merge_patch(found.annotations, wanted.get("annotations", {})):
+        metadata["annotations"] = changed
+    if not controller_uid(found):
+        metadata["ownerReferences"] = wanted["ownerReferences"]
+    if LEGACY_FINALIZERS.intersection(found.finalizers):
+        metadata["finalizers"] = [name for name in found.finalizers if name not in LEGACY_FINALIZERS]
+    return {"metadata": metadata} if metadata else {}
+
+
+def _but_replicas(current: Body, wanted: Body) -> Body:
+    return merge_patch(current, {key: value for key, value in wanted.items() if key != "replicas"})
+
+
+def _clique_spec(found: PodClique, *, with_pods: bool) -> Body:
+    spec = found.spec
+    current: Body = {"roleName": spec.role_name, "minAvailable": spec.min_available}
+    if with_pods:
+        current["podSpec"] = compose.plain(spec.pod_spec)
+    if spec.starts_after:
+        current["startsAfter"] = list(spec.starts_after)
+    if spec.auto_scaling_config is not None:
+        current["autoScalingConfig"] = compose.plain(spec.auto_scaling_config)
+    return current
+
+
+def _gang_spec(found: PodGang) -> Body:
+    current: Body = compose.plain(found.spec)
+    return current
+
+
+def _service_spec(found: Service) -> Body:
+    return {
+        "selector": found.spec.selector,
+        "publishNotReadyAddresses": found.spec.publish_not_ready_addresses,
+    }

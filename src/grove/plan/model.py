@@ -1,0 +1,42 @@
+"""What a plan is: writes, statuses to publish, and when to look again. Data, carried out elsewhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from grove.api.intents import Intent, Target
+
+
+class Draft(Struct, frozen=True):
+    """A status as it should read, next to how it reads; published if the two differ.
+
+    `observed` says which generation the draft is about: it becomes `observedGeneration` once every write of
+    the plan has succeeded.
+    """
+
+    target: Target
+    current: Any
+    desired: Any
+    observed: int = 0
+
+
+class Standing(Struct, frozen=True, gc=False):
+    """What a replica contributes to the status of its set."""
+
+    available: bool = False
+    updated: bool = False
+    cliques: int = 0
+    updated_cliques: int = 0
+    groups: int = 0
+    updated_groups: int = 0
+
+
+class Plan(Struct, frozen=True):
+    """What to do about one key."""
+
+    intents: tuple[Intent, ...] = ()
+    drafts: tuple[Draft, ...] = ()
+    wake_at: float | None = None
+    standing: Standing | None = None

@@ -1,0 +1,51 @@
+"""Whose an object is: ours if our parent controls it, or if nobody does and it carries our labels.
+
+The second happens when a set was deleted with `--cascade=orphan` and made again: its children are taken back.
+What another controls is left alone, whatever its labels say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from grove.api import labels
+from grove.plan.pods import controller_uid
+from grove.plan.snapshot import Snapshot
+from grove.plan.targets import Known
+
+
+def keep_ours(snapshot: Snapshot) -> Snapshot:
+    """The snapshot without what is not ours, and without parents that are on their way out."""
+    uid = snapshot.workload.metadata.uid
+    groups = {name: group for name, group in snapshot.groups.items() if _ours(group, uid)}
+    return replace(
+        snapshot,
+        service=snapshot.service if snapshot.service and _ours(snapshot.service, uid) else None,
+        groups=groups,
+        cliques={
+            name: clique
+            for name, clique in snapshot.cliques.items()
+            if _ours(clique, _parent_uid(clique, uid, groups))
+        },
+        gangs={name: gang for name, gang in snapshot.gangs.items() if _ours(gang, uid)},
+    )
+
+
+def _parent_uid(clique: Known, set_uid: str, groups: Mapping[str, Known]) -> str:
+    """A member of a group belongs to the group; of a group that is not there, to nobody."""
+    group = clique.metadata.labels.get(labels.GROUP)
+    if not group:
+        return set_uid
+    parent = groups.get(group)
+    return parent.metadata.uid if parent else ""
+
+
+def _ours(found: Known, parent_uid: str) -> bool:
+    if found.metadata.deletion_timestamp is not None or not parent_uid:
+        return False
+    controller = controller_uid(found.metadata)
+    if controller:
+        return controller == parent_uid
+    return found.metadata.labels.get(labels.MANAGED_BY) == labels.OPERATOR

@@ -1,0 +1,74 @@
+"""What a pod tells: whose it is, whether it lives, how far it has come."""
+
+from __future__ import annotations
+
+from grove.api import labels, marks
+from grove.api.meta import ObjectMeta
+from grove.api.pods import Pod, PodPhase
+
+_ENDED = (PodPhase.FAILED.value, PodPhase.SUCCEEDED.value)
+
+
+def controller_uid(metadata: ObjectMeta) -> str:
+    """The UID of whoever controls an object; empty if nobody does."""
+    for owner in metadata.owner_references:
+        if owner.controller:
+            return owner.uid
+    return ""
+
+
+def terminating(pod: Pod) -> bool:
+    return pod.metadata.deletion_timestamp is not None
+
+
+def ended(pod: Pod) -> bool:
+    """It ran, failed or was evicted, and will not run again."""
+    return pod.status.phase in _ENDED
+
+
+def alive(pod: Pod) -> bool:
+    return not terminating(pod) and not ended(pod)
+
+
+def index_of(pod: Pod) -> int | None:
+    """Its place in its clique."""
+    text = pod.metadata.labels.get(labels.POD_INDEX, "")
+    return int(text) if text.isdecimal() else None
+
+
+def ready(pod: Pod) -> bool:
+    return _says(pod, "Ready", "True")
+
+
+def scheduled(pod: Pod) -> bool:
+    return pod.spec.node_name != "" or _says(pod, "PodScheduled", "True")
+
+
+def gated(pod: Pod) -> bool:
+    """It waits for us, whatever else it may wait for."""
+    return any(gate.name == marks.GANG_GATE for gate in pod.spec.scheduling_gates)
+
+
+def errored(pod: Pod) -> bool:
+    """Not ready, and a container of it has failed before."""
+    if ready(pod):
+        return False
+    statuses = pod.status.container_statuses + pod.status.init_container_statuses
+    return any(
+        status.last_state.terminated is not None and status.last_state.terminated.exit_code
+        for status in statuses
+    )
+
+
+def started_not_ready(pod: Pod) -> bool:
+    """A container runs and does not answer as it should; one that is still being prepared does not count."""
+    if ready(pod) or errored(pod):
+        return False
+    return any(status.started and not status.ready for status in pod.status.container_statuses)
+
+
+def _says(pod: Pod, type_: str, status: str) -> bool:
+    for fact in pod.status.conditions:
+        if fact.type == type_:
+            return fact.status == status
+    return False

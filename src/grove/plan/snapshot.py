@@ -1,0 +1,32 @@
+"""What a plan is made from: everything known about one replica of a set at one moment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from grove.api.cliques import PodClique
+from grove.api.cluster import Service
+from grove.api.gangs import PodGang
+from grove.api.groups import PodCliqueScalingGroup
+from grove.api.pods import Pod
+from grove.api.sets import PodCliqueSet
+
+
+class Snapshot(Struct, frozen=True):
+    """One replica: what is there. Objects are known by name, pods in no particular order.
+
+    Everything that carries the replica's labels is here, whoever owns it; whose it is, the plan decides.
+    """
+
+    workload: PodCliqueSet
+    index: int
+    service: Service | None = None
+    groups: Mapping[str, PodCliqueScalingGroup] = {}
+    cliques: Mapping[str, PodClique] = {}
+    gangs: Mapping[str, PodGang] = {}
+    pods: tuple[Pod, ...] = ()
+    departed: frozenset[str] = frozenset()
+    """Names of pods that were seen to go. A name that is referenced, has no pod and is not here is a pod
+    that has not been made yet, or not been seen yet."""

@@ -1,0 +1,181 @@
+"""What cliques, groups and gangs report about themselves. Each number is counted from pods, here and now:
+nothing is inferred from what another object reported earlier."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from msgspec.structs import replace
+
+from grove.api import labels
+from grove.api.cliques import PodClique, PodCliqueStatus
+from grove.api.conditions import CliqueReason, ConditionType, GangReason, GroupReason
+from grove.api.gangs import GangPhase, PodGang, PodGangStatus
+from grove.api.groups import PodCliqueScalingGroup, PodCliqueScalingGroupStatus
+from grove.api.meta import Condition
+from grove.plan.expand import Clique, Gang, Group
+from grove.plan.facts import fact, is_true, settle
+from grove.plan.tally import Tally
+
+
+class CliqueView:
+    """One clique as its parents see it."""
+
+    def __init__(self, wanted: Clique, count: Tally, template_hash: str) -> None:
+        self.wanted, self.count, self.template_hash = wanted, count, template_hash
+
+    @property
+    def scheduled(self) -> bool:
+        """Enough pods have a node; scaled to 0, none is needed."""
+        return self.wanted.replicas == 0 or self.count.scheduled >= self.wanted.min_available
+
+    @property
+    def available(self) -> bool:
+        return self.wanted.replicas == 0 or self.count.ready >= self.wanted.min_available
+
+    @property
+    def complete(self) -> bool:
+        return self.count.replicas == self.wanted.replicas
+
+    @property
+    def updated(self) -> bool:
+        """Every pod is made from the latest template."""
+        return self.complete and self.count.updated == self.count.replicas
+
+    @property
+    def breached(self) -> bool:
+        if self.wanted.replicas == 0:
+            return False
+        return self.count.scheduled - self.count.impaired < self.wanted.min_available
+
+
+def clique_status(
+    clique: PodClique, view: CliqueView, set_name: str, generation_hash: str, now: float
+) -> PodCliqueStatus:
+    """A PodClique's status."""
+    count, before = view.count, clique.status
+    selector = "" if view.wanted.group else labels.selector(labels.pods_of_clique(set_name, view.wanted.name))
+    return replace(
+        before,
+        replicas=count.replicas,
+        ready_replicas=count.ready,
+        scheduled_replicas=count.scheduled,
+        schedule_gated_replicas=count.gated,
+        updated_replicas=count.updated,
+        hpa_pod_selector=selector,
+        conditions=settle(before.conditions, _clique_facts(view), now),
+        current_pod_template_hash=view.template_hash if view.updated else before.current_pod_template_hash,
+        current_pod_clique_set_generation_hash=(
+            generation_hash if view.updated else before.current_pod_clique_set_generation_hash
+        ),
+    )
+
+
+def _clique_facts(view: CliqueView) -> tuple[Condition, Condition]:
+    need, count = view.wanted.min_available, view.count
+    placed = f"{count.scheduled} of {view.wanted.replicas} pods are scheduled, {need} are needed"
+    answering = f"{count.ready} of {view.wanted.replicas} pods are ready, {need} are needed"
+    scheduled = fact(
+        ConditionType.CLIQUE_SCHEDULED,
+        view.scheduled,
+        CliqueReason.SUFFICIENT_SCHEDULED_PODS
+        if view.scheduled
+        else CliqueReason.INSUFFICIENT_SCHEDULED_PODS,
+        placed,
+    )
+    reason = CliqueReason.SUFFICIENT_READY_PODS
+    if view.breached:
+        short_of_nodes = count.scheduled < need
+        reason = (
+            CliqueReason.SCHEDULED_REPLICAS_BELOW_MIN_AVAILABLE
+            if short_of_nodes
+            else CliqueReason.INSUFFICIENT_READY_PODS
+        )
+    breached = fact(
+        ConditionType.MIN_AVAILABLE_BREACHED,
+        view.breached,
+        reason,
+        placed if reason is CliqueReason.SCHEDULED_REPLICAS_BELOW_MIN_AVAILABLE else answering,
+    )
+    return scheduled, breached
+
+
+def group_status(
+    group: PodCliqueScalingGroup,
+    wanted: Group,
+    replicas: Sequence[Sequence[CliqueView]],
+    set_name: str,
+    generation_hash: str,
+    now: float,
+) -> PodCliqueScalingGroupStatus:
+    """A PodCliqueScalingGroup's status, from the member cliques of each of its replicas."""
+    before = group.status
+    available = [views for views in replicas if all(view.scheduled and view.available for view in views)]
+    updated = sum(all(view.updated for view in views) for views in available)
+    everything_updated = all(view.updated for views in replicas for view in views)
+    return replace(
+        before,
+        replicas=wanted.replicas,
+        scheduled_replicas=sum(all(view.scheduled for view in views) for views in replicas),
+        available_replicas=len(available),
+        updated_replicas=updated,
+        selector=labels.selector(labels.pods_of_group(set_name, wanted.name)),
+        conditions=settle(before.conditions, (_group_breach(wanted, replicas),), now),
+        current_pod_clique_set_generation_hash=(
+            generation_hash if everything_updated else before.current_pod_clique_set_generation_hash
+        ),
+    )
+
+
+def _group_breach(wanted: Group, replicas: Sequence[Sequence[CliqueView]]) -> Condition:
+    sound = sum(not any(view.breached for view in views) for views in replicas)
+    breached = wanted.replicas > 0 and sound < wanted.min_available
+    return fact(
+        ConditionType.MIN_AVAILABLE_BREACHED,
+        breached,
+        GroupReason.INSUFFICIENT_AVAILABLE_REPLICAS
+        if breached
+        else GroupReason.SUFFICIENT_AVAILABLE_REPLICAS,
+        f"{sound} of {wanted.replicas} replicas are sound, {wanted.min_available} are needed",
+    )
+
+
+def gang_status(gang: PodGang, wanted: Gang, views: Mapping[str, CliqueView], now: float) -> PodGangStatus:
+    """A PodGang's status: made, placed, ready, and where that puts it in its life."""
+    members = [views[clique.name] for clique in wanted.cliques]
+    made = all(view.complete for view in members) or is_true(
+        gang.status.conditions, ConditionType.INITIALIZED
+    )
+    waiting_for_nodes = [view.wanted.name for view in members if not view.scheduled]
+    waiting_for_pods = [view.wanted.name for view in members if not view.available]
+    news = (
+        fact(
+            ConditionType.INITIALIZED,
+            made,
+            GangReason.PODS_CREATED if made else GangReason.PODS_PENDING,
+            "PodGang is fully initialized" if made else "Not all pods have been created yet",
+        ),
+        fact(
+            ConditionType.SCHEDULED,
+            not waiting_for_nodes,
+            GangReason.NOT_SCHEDULED if waiting_for_nodes else GangReason.SCHEDULED,
+            _short_of("scheduled", waiting_for_nodes),
+        ),
+        fact(
+            ConditionType.READY,
+            not waiting_for_pods,
+            GangReason.NOT_READY if waiting_for_pods else GangReason.READY,
+            _short_of("ready", waiting_for_pods),
+        ),
+    )
+    phase = GangPhase.RUNNING
+    if waiting_for_pods:
+        phase = GangPhase.PENDING if waiting_for_nodes else GangPhase.STARTING
+    return replace(gang.status, phase=phase.value, conditions=settle(gang.status.conditions, news, now))
+
+
+def _short_of(what: str, names: list[str]) -> str:
+    if not names:
+        return f"Every clique has the pods that it needs {what}"
+    shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return f"Too few pods {what} in {shown}"

@@ -1,0 +1,50 @@
+"""Intents on objects that are there: which one is meant, and that it has not changed since we looked."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from grove.api.intents import Create, Patch, Target
+from grove.api.meta import ObjectMeta
+
+
+class Known(Protocol):
+    """An object as the cache has it."""
+
+    @property
+    def metadata(self) -> ObjectMeta: ...
+
+
+class Kinded(Known, Protocol):
+    """One of our own kinds."""
+
+    @property
+    def api_version(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+
+
+def target(found: Kinded) -> Target:
+    return Target(found.api_version, found.kind, found.metadata.name, found.metadata.namespace)
+
+
+def foreign_target(api_version: str, kind: str, found: Known) -> Target:
+    return Target(api_version, kind, found.metadata.name, found.metadata.namespace)
+
+
+def create(body: dict[str, Any], after: tuple[str, ...] = ()) -> Create:
+    meta = body["metadata"]
+    return Create(
+        Target(body["apiVersion"], body["kind"], meta["name"], meta["namespace"]), body, after=after
+    )
+
+
+def change(found: Kinded, body: dict[str, Any]) -> Patch:
+    """A patch that fails if the object has changed since we looked."""
+    metadata = {"resourceVersion": found.metadata.resource_version, **body.get("metadata", {})}
+    return Patch(target(found), {**body, "metadata": metadata})
+
+
+def confirm(found: Kinded) -> Patch:
+    """Changes nothing, and fails if the object has changed since we looked."""
+    return change(found, {})
