@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 
 from cyclopts import App
 from rich.console import Console
@@ -37,6 +38,7 @@ def main(arguments: list[str] | None = None) -> None:
         code = EXIT_FAILED
     except KeyboardInterrupt:
         # What was cut off in the middle of being made complains when it is collected; the user knows why.
+        warnings.simplefilter("ignore")
         sys.unraisablehook = lambda _: None
         _say("interrupted")
         code = EXIT_INTERRUPTED
