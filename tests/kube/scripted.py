@@ -5,6 +5,7 @@ It knows nothing of Kubernetes. Tests of anything that decides use a real contro
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -26,6 +27,7 @@ class ScriptedServer:
         self.script: list[Answer] = []
         self.seen: list[web.Request] = []
         self.bodies: list[bytes] = []
+        self.asked = asyncio.Event()  # the next request
         self.url = ""
 
     def config(self, credentials: Credentials | None = None, **more: Any) -> Config:
@@ -34,6 +36,8 @@ class ScriptedServer:
     async def handle(self, request: web.Request) -> web.StreamResponse:
         self.bodies.append(await request.read())
         self.seen.append(request)
+        self.asked.set()
+        self.asked = asyncio.Event()
         return await self.script.pop(0)(request)
 
 

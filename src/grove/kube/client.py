@@ -12,9 +12,10 @@ from typing import Any, Literal, TypeVar
 
 from msgspec import Raw, Struct
 
-from grove.kube import wire
+from grove.kube import selector, wire
 from grove.kube.errors import Gone
 from grove.kube.resource import Resource, query
+from grove.kube.selector import Labels
 from grove.kube.sender import Sender
 from grove.kube.transport import Request
 from grove.kube.wire import Listing, Object, Scale
@@ -22,7 +23,6 @@ from grove.kube.wire import Listing, Object, Scale
 T = TypeVar("T")
 Body = Struct | Mapping[str, Any] | bytes | Raw
 JsonPatch = Sequence[Mapping[str, Any]]
-Labels = str | Mapping[str, str]
 Propagation = Literal["Background", "Foreground", "Orphan"]
 PatchKind = Literal[
     "application/merge-patch+json",
@@ -89,7 +89,7 @@ class Client(Sender):
         A continue token that expired on the way starts again in one piece, which cannot expire.
         """
         wanted = {
-            "labelSelector": _selector(labels),
+            "labelSelector": selector.text(labels),
             "fieldSelector": fields,
             "resourceVersion": resource_version,
         }
@@ -183,7 +183,9 @@ class Client(Sender):
         grace_seconds: int | None = None,
     ) -> None:
         """Delete all objects that the labels select, in one request. `labels=""` means all of them."""
-        path = resource.path(namespace) + query({"labelSelector": _selector(labels), "fieldSelector": fields})
+        path = resource.path(namespace) + query(
+            {"labelSelector": selector.text(labels), "fieldSelector": fields}
+        )
         options = _delete_options(propagation, grace_seconds)
         await self.send(_request("DELETE", "deletecollection", resource, path, namespace, body=options))
 
@@ -224,10 +226,6 @@ def _write_query(field_manager: str, dry_run: bool = False, force: bool = False)
     if not (field_manager or dry_run or force):
         return ""
     return query({"fieldManager": field_manager, "dryRun": "All" if dry_run else "", "force": force})
-
-
-def _selector(labels: Labels) -> str:
-    return labels if isinstance(labels, str) else ",".join(f"{key}={value}" for key, value in labels.items())
 
 
 def _delete_options(propagation: str | None, grace_seconds: int | None, **preconditions: str) -> bytes | None:

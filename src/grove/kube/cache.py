@@ -1,0 +1,236 @@
+"""What we know of one kind of object: the watch's view, never behind our own writes.
+
+A controller that plans on a cache behind its own writes makes everything twice. So the reply of each write
+goes in here at once, and these rules keep two sources of truth in order:
+
+- An entry is replaced only by a newer resourceVersion (they are comparable within a resource).
+- A relist never replaces or removes an entry that is newer than the list.
+- A reply about an object that is not here is stored only if it is newer than all the watch has told:
+  if it is older, the watch has already told us that the object is gone.
+- A delete answered with a terminating object leaves it here, terminating. Answered with "gone" it leaves a
+  tombstone, so that events and replies from before cannot bring the object back; it goes with DELETED.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from typing import Generic, Protocol, TypeVar
+
+import structlog
+
+from grove.api.meta import ObjectMeta
+from grove.kube import metrics, selector
+from grove.kube.errors import DecodeError
+from grove.kube.resource import Resource
+
+log = structlog.get_logger("grove.kube")
+
+
+class HasMetadata(Protocol):
+    """Any object of the API."""
+
+    @property
+    def metadata(self) -> ObjectMeta:
+        """Its metadata."""
+        ...
+
+
+T = TypeVar("T", bound=HasMetadata)
+Key = tuple[str, str]
+Index = Callable[[T], Iterable[Hashable]]
+Handler = Callable[[T | None, T | None], None]
+
+
+class Cache(Generic[T]):
+    """The objects of one resource, by namespace and name, by secondary index, and up to date."""
+
+    def __init__(
+        self,
+        resource: Resource,
+        as_type: type[T],
+        *,
+        indexes: Mapping[str, Index[T]] | None = None,
+        namespace: str | None = None,
+        labels: selector.Labels = "",
+    ) -> None:
+        self.resource = resource
+        self.as_type = as_type
+        self.namespace = namespace
+        self.labels = selector.text(labels)
+        self.synced = asyncio.Event()  # everything that existed when we began is here
+        self.settled = asyncio.Event()  # synced, or known not to be served by this cluster
+        self._selected = selector.parse(labels)
+        self._objects: dict[Key, T] = {}
+        self._tombstones: dict[str, int] = {}
+        self._indexers = dict(indexes or {})
+        self._indexed: dict[str, dict[Hashable, dict[Key, None]]] = {name: {} for name in self._indexers}
+        self._handlers: list[Handler[T]] = []
+        self._told = 0
+        self._gauge = metrics.cache_objects.labels(resource.label)
+
+    def __len__(self) -> int:
+        return len(self._objects)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(list(self._objects.values()))
+
+    def get(self, namespace: str, name: str) -> T | None:
+        """The object, or None. Cluster-scoped objects have the namespace ''."""
+        return self._objects.get((namespace, name))
+
+    def by_index(self, index: str, value: Hashable) -> list[T]:
+        """The objects for which the named index function yields the value."""
+        return [self._objects[key] for key in self._indexed[index].get(value, ())]
+
+    def index_values(self, index: str) -> Collection[Hashable]:
+        """All values under which the index holds an object."""
+        return self._indexed[index].keys()
+
+    def subscribe(self, handler: Handler[T]) -> Callable[[], None]:
+        """Call `handler(old, new)` on each change (None: was not there, is gone). Returns how to stop it."""
+        self._handlers.append(handler)
+        return lambda: self._handlers.remove(handler)
+
+    # What our own writes tell.
+
+    def apply_reply(self, new: T) -> bool:
+        """Take in the reply of a write or of a GET. Says whether it was news."""
+        old = self._objects.get(_key(new))
+        version = version_of(new)
+        if new.metadata.uid in self._tombstones or not self._covers(new):
+            return False
+        if version <= (version_of(old) if old is not None else self._told):
+            return False
+        if not self._selected(new.metadata.labels):
+            return self._forget(_key(new))
+        self._store(_key(new), old, new)
+        return True
+
+    def apply_delete_reply(self, namespace: str, name: str, uid: str, answer: T | None) -> None:
+        """Take in the answer of a delete: the object as it terminates, or None for gone.
+
+        An object without a deletionTimestamp is the last state of one that was deleted at once.
+        """
+        if answer is not None and answer.metadata.deletion_timestamp:
+            self.apply_reply(answer)
+            return
+        old = self._objects.get((namespace, name))
+        if old is not None and old.metadata.uid == uid:
+            self._tombstones[uid] = version_of(old)
+            self._forget((namespace, name))
+
+    def mark_gone(self, namespace: str, name: str, uid: str) -> None:
+        """A read answered that this very object is not there (any more)."""
+        self.apply_delete_reply(namespace, name, uid, None)
+
+    # What the watch tells. Called by the reflector only.
+
+    def apply_event(self, kind: str, new: T) -> None:
+        """Take in one watch event."""
+        key, uid, version = _key(new), new.metadata.uid, version_of(new)
+        old = self._objects.get(key)
+        if kind == "DELETED":
+            self._tombstones.pop(uid, None)
+            if old is not None and (version_of(old) <= version or old.metadata.uid == uid == ""):
+                self._forget(key)
+        elif uid not in self._tombstones and (old is None or version_of(old) < version):
+            self._store(key, old, new)
+        self._told = max(self._told, version)
+
+    def advance(self, version: str) -> None:
+        """A bookmark: the watch has told everything up to this version."""
+        self._told = max(self._told, _number(version))
+
+    def replace(self, listed: Iterable[T], list_version: str) -> None:
+        """Take in a whole list, read at the given version."""
+        version = _number(list_version)
+        found: set[Key] = set()
+        uids: set[str] = set()
+        for new in listed:
+            key = _key(new)
+            found.add(key)
+            uids.add(new.metadata.uid)
+            old = self._objects.get(key)
+            if new.metadata.uid not in self._tombstones and (
+                old is None or version_of(old) < version_of(new)
+            ):
+                self._store(key, old, new)
+        for key in [
+            key for key, old in self._objects.items() if key not in found and version_of(old) <= version
+        ]:
+            self._forget(key)
+        self._tombstones = {
+            uid: seen for uid, seen in self._tombstones.items() if uid in uids or seen > version
+        }
+        self._told = version
+        self.synced.set()
+        self.settled.set()
+
+    def clear(self) -> None:
+        """The cluster does not serve this resource (any more): there can be no such objects."""
+        for key in list(self._objects):
+            self._forget(key)
+        self._tombstones.clear()
+        self._told = 0
+        self.synced.clear()
+        self.settled.set()
+
+    def _covers(self, new: T) -> bool:
+        return self.namespace is None or new.metadata.namespace == self.namespace
+
+    def _store(self, key: Key, old: T | None, new: T) -> None:
+        self._objects[key] = new
+        for name, values_of in self._indexers.items():
+            before = set(values_of(old)) if old is not None else set()
+            after = set(values_of(new))
+            for value in before - after:
+                self._unindex(name, value, key)
+            for value in after - before:
+                self._indexed[name].setdefault(value, {})[key] = None
+        self._announce(old, new)
+
+    def _forget(self, key: Key) -> bool:
+        old = self._objects.pop(key, None)
+        if old is None:
+            return False
+        for name, values_of in self._indexers.items():
+            for value in set(values_of(old)):
+                self._unindex(name, value, key)
+        self._announce(old, None)
+        return True
+
+    def _unindex(self, name: str, value: Hashable, key: Key) -> None:
+        keys = self._indexed[name][value]
+        del keys[key]
+        if not keys:
+            del self._indexed[name][value]
+
+    def _announce(self, old: T | None, new: T | None) -> None:
+        self._gauge.set(len(self._objects))
+        for handler in self._handlers:
+            try:
+                handler(old, new)
+            except Exception:
+                # One subscriber's mistake must not cost the others the event, nor us the watch.
+                seen = new if new is not None else old
+                key = "/".join(_key(seen)) if seen is not None else ""
+                log.exception("handler failed", key=key, action="announce", reason="a bug in the subscriber")
+
+
+def _key(found: HasMetadata) -> Key:
+    return found.metadata.namespace, found.metadata.name
+
+
+def version_of(found: HasMetadata) -> int:
+    """The resourceVersion as the number that it is since Kubernetes 1.35 made them comparable."""
+    return _number(found.metadata.resource_version)
+
+
+def _number(version: str) -> int:
+    try:
+        return int(version) if version else 0
+    except ValueError:
+        raise DecodeError(
+            f"resourceVersion {version!r} is not a number: this server is not supported"
+        ) from None

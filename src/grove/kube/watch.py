@@ -1,0 +1,81 @@
+"""A watch's bytes, cut into lines and decoded in one pass.
+
+aiohttp's line iterator refuses lines above 128 KB, and an object may have 1.5 MB, so chunks are split here.
+Lines are handed on in batches, one per chunk: an async step per event would cost more than decoding it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Generic, TypeVar
+
+import msgspec
+from msgspec import Raw, Struct
+
+from grove.kube import wire
+from grove.kube.errors import api_error, read_status
+from grove.kube.resource import Resource
+
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+T = TypeVar("T")
+
+
+class Event(Struct, Generic[T], frozen=True):
+    """Something that happened to an object, with the object as it was after it."""
+
+    type: str
+    object: T
+
+
+class Bookmark(Struct, frozen=True):
+    """The watch has told everything up to this version; with `initial_end`, all that existed at its start."""
+
+    resource_version: str
+    initial_end: bool
+
+
+async def batches(chunks: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
+    """Whole lines, as many as have arrived. A last line without its end was torn off and is dropped."""
+    pending: list[bytes] = []
+    async for chunk in chunks:
+        first, *rest = chunk.split(b"\n")
+        pending.append(first)
+        if not rest:
+            continue
+        lines = [b"".join(pending), *rest[:-1]]
+        pending = [rest[-1]]
+        yield [line for line in lines if line]
+
+
+class EventDecoder(Generic[T]):
+    """Decodes the lines of one watch."""
+
+    def __init__(self, as_type: type[T], resource: Resource) -> None:
+        self._decoder: msgspec.json.Decoder[Event[T]] = wire.decoder(Event[as_type])  # type: ignore[valid-type]
+        self._resource = resource
+
+    def decode(self, line: bytes) -> Event[T] | Bookmark | None:
+        """One event or bookmark; None for an object that does not fit. An ERROR event is raised."""
+        try:
+            event = self._decoder.decode(line)
+        except msgspec.MsgspecError as problem:
+            return self._decode_other(line, problem)
+        if event.type in ("ADDED", "MODIFIED", "DELETED"):
+            return event
+        return self._decode_other(line, ValueError(f"unknown event type {event.type!r}"))
+
+    def _decode_other(self, line: bytes, misfit: Exception) -> Bookmark | None:
+        """What is no object of ours: its shape depends on the event's type, so that is read first."""
+        try:
+            event = wire.decoder(Event[Raw]).decode(line)
+            if event.type == "BOOKMARK":
+                metadata = wire.decoder(wire.Object).decode(event.object).metadata
+                ended = metadata.annotations.get(INITIAL_EVENTS_END) == "true"
+                return Bookmark(metadata.resource_version, ended)
+        except msgspec.MsgspecError as problem:
+            wire.skip(line, self._resource, problem)
+            return None
+        if event.type == "ERROR":
+            raise api_error(f"watch {self._resource.label}", read_status(bytes(event.object), 500))
+        wire.skip(event.object, self._resource, misfit)
+        return None
