@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+import warnings
 
 from cyclopts import App
 from rich.console import Console
 
-from grove.cli import cluster, demo
+from grove.cli import cluster, crds, demo
 from grove.kube.errors import KubeError
 from grove.local.errors import LocalError
 
@@ -25,6 +26,7 @@ app.command(cluster.down)
 app.command(cluster.app)
 app.command(cluster.kubectl)
 app.command(demo.demo)
+app.command(crds.crds)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -36,6 +38,7 @@ def main(arguments: list[str] | None = None) -> None:
         code = EXIT_FAILED
     except KeyboardInterrupt:
         # What was cut off in the middle of being made complains when it is collected; the user knows why.
+        warnings.simplefilter("ignore")
         sys.unraisablehook = lambda _: None
         _say("interrupted")
         code = EXIT_INTERRUPTED
