@@ -1,0 +1,224 @@
+"""A namespace with one set in it: plans are made from it and carried out on it, and others meddle.
+
+Snapshots are built as the operator builds them, by labels, and decoded from JSON by the real types. `lag`
+makes one from older states, each kind as old as it likes: caches of different kinds lag each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from itertools import pairwise
+from random import Random
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from grove.api import labels, names
+from grove.api.cliques import PodClique
+from grove.api.cluster import Service
+from grove.api.gangs import PodGang
+from grove.api.groups import PodCliqueScalingGroup
+from grove.api.intents import Create, Delete, DeleteCollection, Intent, Status
+from grove.api.pods import Pod
+from grove.api.sets import PodCliqueSet
+from grove.kube.agenda import Agenda
+from grove.kube.binding import Binding
+from grove.plan.diff import status_patch
+from grove.plan.expand import expand
+from grove.plan.model import Plan
+from grove.plan.moments import rfc3339
+from grove.plan.replica import plan_replica
+from grove.plan.snapshot import Snapshot
+from tests.plan.api_server import ApiServer, Body, NotFound, Refused
+
+OPERATOR = "operator"
+KINDS: Mapping[str, Any] = {
+    "PodCliqueSet": PodCliqueSet,
+    "PodCliqueScalingGroup": PodCliqueScalingGroup,
+    "PodClique": PodClique,
+    "PodGang": PodGang,
+    "Service": Service,
+    "Pod": Pod,
+}
+Lag = Mapping[str, int]
+"""How many changes ago a kind was last seen; 0 is now."""
+
+
+@lru_cache(maxsize=20_000)
+def read(kind: str, stored: bytes) -> Any:
+    """An object as the operator reads it."""
+    return msgspec.json.decode(stored, type=KINDS[kind])
+
+
+class World:
+    """The API server, the set, and what the operator remembers."""
+
+    def __init__(self, workload: Body, now: float = 1_800_000_000.0) -> None:
+        self.now = now
+        self.api = ApiServer(lambda: rfc3339(self.now))
+        self.set_name: str = workload["metadata"]["name"]
+        self.api.create(workload)
+        self.awake_since = 0
+        """How many changes of pods the operator has not seen: those before it started."""
+
+    # What the operator sees.
+
+    def snapshot(self, index: int = 0, lag: Lag | None = None) -> Snapshot:
+        """One replica of the set, as the operator's caches have it."""
+        seen = {kind: self._seen(kind, index, (lag or {}).get(kind, 0)) for kind in KINDS}
+        workload = seen["PodCliqueSet"][self.set_name]
+        counts = {name: group.spec.replicas for name, group in seen["PodCliqueScalingGroup"].items()}
+        expected = {gang.name for gang in expand(workload, index, counts, {}).gangs}
+        gangs = self._past("PodGang", (lag or {}).get("PodGang", 0))
+        seen["PodGang"] |= {
+            name: read("PodGang", stored) for name, stored in gangs.items() if name in expected
+        }
+        return Snapshot(
+            workload=workload,
+            index=index,
+            service=seen["Service"].get(names.service(self.set_name, index)),
+            groups=seen["PodCliqueScalingGroup"],
+            cliques=seen["PodClique"],
+            gangs=seen["PodGang"],
+            pods=tuple(seen["Pod"].values()),
+            departed=self._departed((lag or {}).get("Pod", 0)),
+        )
+
+    def _past(self, kind: str, lag: int) -> dict[str, bytes]:
+        states = self.api.past.get(kind, [{}])
+        first = 1 if kind == "PodCliqueSet" else 0  # without the set there is no plan
+        return states[max(len(states) - 1 - lag, first)]
+
+    def _seen(self, kind: str, index: int, lag: int) -> dict[str, Any]:
+        found = {name: read(kind, stored) for name, stored in self._past(kind, lag).items()}
+        if kind == "PodCliqueSet":
+            return found
+        wanted = {labels.PART_OF: self.set_name, labels.SET_REPLICA: str(index)}
+        return {
+            name: thing for name, thing in found.items() if wanted.items() <= thing.metadata.labels.items()
+        }
+
+    def _departed(self, lag: int) -> frozenset[str]:
+        """Pods whose end the operator has been told of; what it did not see it does not know."""
+        states = self.api.past.get("Pod", [{}])
+        seen = states[self.awake_since : max(len(states) - lag, 1)]
+        gone = [before.keys() - after.keys() for before, after in pairwise(seen)]
+        return frozenset().union(*gone)
+
+    def restart_operator(self) -> None:
+        """It forgets what it has seen, and reads everything anew."""
+        self.awake_since = len(self.api.past.get("Pod", [{}])) - 1
+
+    # What the operator does.
+
+    def plan(self, index: int = 0, lag: Lag | None = None) -> Plan:
+        return plan_replica(self.snapshot(index, lag), self.now)
+
+    def carry_out(self, plan: Plan, pick: Random | None = None) -> bool:
+        """Write a plan, then the statuses. True if every write was done."""
+        run = Run(self, plan, pick)
+        while run.go_on():
+            pass
+        self.publish(plan, run.succeeded)
+        return run.succeeded
+
+    def publish(self, plan: Plan, all_done: bool = True) -> int:
+        """Write the statuses that differ. Says how many did."""
+        written = 0
+        for draft in plan.drafts:
+            desired = draft.desired
+            if all_done and hasattr(desired, "observed_generation"):
+                desired = replace(desired, observed_generation=draft.observed)
+            if patch := status_patch(draft.current, desired):
+                target = draft.target
+                try:
+                    self.api.patch(target.kind, target.name, {"status": patch}, status=True, by=OPERATOR)
+                except NotFound:
+                    continue
+                written += 1
+        return written
+
+    def step(self, index: int = 0) -> Plan:
+        """Look, plan, write: one pass of the operator."""
+        plan = self.plan(index)
+        self.carry_out(plan)
+        return plan
+
+    def settle(self, index: int = 0, passes: int = 12) -> int:
+        """Pass after pass until there is nothing to do. Says how many it took."""
+        for number in range(passes):
+            plan = self.plan(index)
+            done = self.carry_out(plan)
+            if not plan.intents and done and not self.publish(self.plan(index)):
+                return number
+        raise AssertionError(f"still not settled after {passes} passes: {[i.id for i in plan.intents]}")
+
+    # What tests ask.
+
+    def pods(self, clique: str = "") -> dict[str, Pod]:
+        """The pods by name; those of one clique, if it is named."""
+        found = {name: read("Pod", stored) for name, stored in self.api.all("Pod").items()}
+        if not clique:
+            return found
+        return {name: pod for name, pod in found.items() if pod.metadata.labels.get(labels.CLIQUE) == clique}
+
+    def references(self, gang: str) -> dict[str, list[str]]:
+        """Who is in a gang, clique by clique."""
+        groups = self.api.get("PodGang", gang)["spec"]["podgroups"]
+        return {group["name"]: [ref["name"] for ref in group["podReferences"]] for group in groups}
+
+    def scale(self, kind: str, name: str, replicas: int) -> None:
+        self.api.patch(kind, name, {"spec": {"replicas": replicas}})
+
+
+class Run:
+    """A plan under way: one write after another, in any order that the dependencies allow."""
+
+    def __init__(self, world: World, plan: Plan, pick: Random | None = None) -> None:
+        self._world, self._pick = world, pick
+        self._binding = Binding()
+        self._agenda = Agenda(plan.intents)
+        self.succeeded = True
+
+    def go_on(self) -> bool:
+        """Do the next write; what depends on one that was refused is left out. False: nothing is left."""
+        step = self._agenda.take() if self._pick is None else self._any_step()
+        if step is None:
+            return False
+        try:
+            self._binding.uids[step.id] = self._send(step.intent)
+        except Refused:
+            self.succeeded = False
+            list(self._agenda.abandon(step))
+        else:
+            self._agenda.succeed(step)
+        return True
+
+    def _any_step(self) -> Any:
+        ready = []
+        while (step := self._agenda.take()) is not None:
+            ready.append(step)
+        if not ready:
+            return None
+        chosen = ready.pop(self._pick.randrange(len(ready))) if self._pick else ready.pop()
+        for step in ready:
+            self._agenda._ready[step.urgency].append(step)
+        return chosen
+
+    def _send(self, intent: Intent) -> str:
+        if isinstance(intent, DeleteCollection):
+            raise TypeError("a replica's plan deletes what it has seen, one by one")
+        api, kind, name = self._world.api, intent.target.kind, self._binding.text(intent.target.name)
+        if isinstance(intent, Delete):
+            try:
+                api.delete(kind, name, intent.uid, intent.resource_version, by=OPERATOR)
+            except NotFound:
+                pass
+            return intent.uid
+        body = msgspec.json.decode(self._binding.encode(intent.body))
+        if isinstance(intent, Create):
+            return str(api.create(body, by=OPERATOR)["metadata"]["uid"])
+        status = isinstance(intent, Status)
+        return str(api.patch(kind, name, body, status=status, by=OPERATOR)["metadata"]["uid"])
