@@ -58,9 +58,9 @@ class Controller:
             # What was written is in the cache: the status of what is true now comes with the next pass.
             self.queue.wake(key, wake_at if retry else self._loop_time(), failed=retry)
             return
-        later = await self._publish(key, plan.drafts, errors, complete=not plan.intents)
+        told, later = await self._publish(key, plan.drafts, errors, complete=not plan.intents)
         moments = [moment for moment in (wake_at, later) if moment is not None]
-        self.queue.wake(key, min(moments, default=None), failed=retry)
+        self.queue.wake(key, min(moments, default=None), failed=retry or not told)
 
     def _plan(self, key: Key, now: float) -> Plan | None:
         if isinstance(key, ReplicaKey):
@@ -92,18 +92,18 @@ class Controller:
 
     async def _publish(
         self, key: Key, drafts: Sequence[Draft], errors: Blame, *, complete: bool
-    ) -> float | None:
-        """Publish what is due; returns when the rest will be."""
+    ) -> tuple[bool, float | None]:
+        """Publish what is due. Returns whether that went well, and when more will be due."""
         finished = tuple(_finish(draft, errors, complete) for draft in drafts)
         limiter = self._executor.limiter
         busy = limiter.in_flight >= limiter.limit
         due, later = self._publisher.consider(key, finished, self._loop_time(), busy=busy)
         if not due:
-            return later
+            return True, later
         outcome = await self._executor.execute(intents(due))
-        if outcome.failed or outcome.outdated:
-            return self._loop_time() + 0.25
-        return None
+        for error in outcome.errors:
+            log.warning("status not published", key=str(key), action="retry", reason=str(error))
+        return not (outcome.failed or outcome.outdated), None
 
     def _stuck(self, key: Key, planned: Sequence[Intent], outcome: Outcome) -> bool:
         """The same plan again although all of it was done: something undoes it, or it has no effect."""
