@@ -1,4 +1,4 @@
-"""What must hold at every moment of a world's life, read off its history; and what two worlds have in common."""
+"""What must hold at every moment of a world's life, read off its history, and once it has settled."""
 
 from __future__ import annotations
 
@@ -6,13 +6,18 @@ from collections.abc import Iterator
 from typing import Any
 
 from grove.api import labels
+from grove.api.pods import Pod
+from grove.plan import pods as state
+from grove.plan.expand import Shape, expand
+from grove.plan.model import Plan
 from tests.plan.api_server import Body, Deed, decode
 from tests.plan.world import OPERATOR, World
 
 
 def check_history(world: World, *, zombies: bool = False, blackouts: bool = False) -> None:
     """References before pods, always. `zombies`: two leaders wrote one after the other, so that a gang may
-    have moved on between a leader's write of it and the deed. `blackouts`: pods came to an end unseen."""
+    have moved on between a leader's write of it and the deed. `blackouts`: pods came and went unseen, and
+    then a name that is still referenced is one whose pod is yet to be made."""
     referenced: dict[str, set[str]] = {}
     ever: set[str] = set()
     made: set[str] = set()
@@ -45,21 +50,57 @@ def _names_in(gang: bytes | None) -> Iterator[str]:
 
 def outline(world: World) -> dict[str, Any]:
     """What a world looks like, whatever the names and UIDs that chance gave it."""
-    pods = sorted(
-        (pod.metadata.labels[labels.CLIQUE], int(pod.metadata.labels[labels.POD_INDEX]))
-        for pod in world.pods().values()
-        if pod.metadata.deletion_timestamp is None
-    )
     gangs = {
         body["metadata"]["name"]: {
             group["name"]: len(group["podReferences"]) for group in body["spec"]["podgroups"]
         }
         for body in world.api.objects("PodGang")
     }
-    kinds = ("PodClique", "PodCliqueScalingGroup", "Service")
     counts = {
         (kind, body["metadata"]["name"]): body["spec"].get("replicas")
-        for kind in kinds
+        for kind in ("PodClique", "PodCliqueScalingGroup", "Service")
         for body in world.api.objects(kind)
     }
-    return {"pods": pods, "gangs": gangs, "counts": counts}
+    return {"pods": sorted(map(_clique_of, alive(world))), "gangs": gangs, "counts": counts}
+
+
+def alive(world: World) -> list[Pod]:
+    return [pod for pod in world.pods().values() if state.alive(pod)]
+
+
+def _clique_of(pod: Pod) -> str:
+    return pod.metadata.labels[labels.CLIQUE]
+
+
+def check_settled(world: World) -> None:
+    """Every clique has the pods it asks for, each with its own index, and its gang names exactly these."""
+    for body in world.api.objects("PodClique"):
+        name = body["metadata"]["name"]
+        pods = [pod for pod in alive(world) if _clique_of(pod) == name]
+        assert len(pods) == body["spec"]["replicas"], name
+        assert len({state.index_of(pod) for pod in pods}) == len(pods), f"{name}: an index comes twice"
+        gang = world.references(body["metadata"]["labels"][labels.GANG])
+        assert set(gang.get(name, [])) == {pod.metadata.name for pod in pods}, name
+
+
+def expand_now(world: World) -> Shape:
+    """What the replica should consist of."""
+    counts = {body["metadata"]["name"]: body["spec"]["replicas"] for body in _scaled(world)}
+    return expand(world.snapshot().workload, 0, counts, counts)
+
+
+def _scaled(world: World) -> Iterator[Body]:
+    yield from world.api.objects("PodCliqueScalingGroup")
+    yield from world.api.objects("PodClique")
+
+
+def check_floor(world: World, plan: Plan) -> None:
+    """A plan deletes living pods only where there are more than were asked for."""
+    doomed = {intent.target.name for intent in plan.intents if intent.id.startswith("delete Pod ")}
+    wanted = {clique.name for clique in expand_now(world).cliques}
+    for body in world.api.objects("PodClique"):
+        if body["metadata"]["name"] not in wanted:
+            continue
+        pods = [pod for pod in alive(world) if _clique_of(pod) == body["metadata"]["name"]]
+        leaving = sum(pod.metadata.name in doomed for pod in pods)
+        assert leaving <= max(0, len(pods) - body["spec"]["replicas"]), body["metadata"]["name"]

@@ -85,7 +85,9 @@ class Meddler:
     def _scale_group(self) -> None:
         if name := self._any("PodCliqueScalingGroup"):
             least = self.world.api.get("PodCliqueScalingGroup", name)["spec"]["minAvailable"]
-            self.world.scale("PodCliqueScalingGroup", name, self.chance.choice((0, least, least + 1, least + 2)))
+            self.world.scale(
+                "PodCliqueScalingGroup", name, self.chance.choice((0, least, least + 1, least + 2))
+            )
 
     def _scale_set(self) -> None:
         self.world.scale("PodCliqueSet", self.world.set_name, self.chance.choice((0, 1)))
@@ -118,7 +120,9 @@ class Meddler:
     def _new_template(self) -> None:
         spec = self.world.api.get("PodCliqueSet", self.world.set_name)["spec"]
         for clique in spec["template"]["cliques"]:
-            clique["spec"]["podSpec"]["containers"][0]["image"] = f"example.com/serve:{self.world.api.version}"
+            clique["spec"]["podSpec"]["containers"][0]["image"] = (
+                f"example.com/serve:{self.world.api.version}"
+            )
         self.world.api.patch("PodCliqueSet", self.world.set_name, {"spec": spec})
 
     def _collect(self) -> None:

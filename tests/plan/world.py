@@ -7,8 +7,8 @@ makes one from older states, each kind as old as it likes: caches of different k
 from __future__ import annotations
 
 from collections.abc import Mapping
-from copy import copy
 from contextlib import suppress
+from copy import copy
 from functools import lru_cache
 from itertools import pairwise
 from random import Random
