@@ -14,32 +14,54 @@ from tests.plan.api_server import Body, Deed, decode
 from tests.plan.world import OPERATOR, World
 
 
-def check_history(world: World, *, zombies: bool = False, blackouts: bool = False) -> None:
-    """References before pods, always. `zombies`: two leaders wrote one after the other, so that a gang may
-    have moved on between a leader's write of it and the deed. `blackouts`: pods came and went unseen, and
-    then a name that is still referenced is one whose pod is yet to be made."""
-    referenced: dict[str, set[str]] = {}
-    ever: set[str] = set()
-    made: set[str] = set()
+def check_history(world: World, *, lagging: bool = False, zombies: bool = False) -> None:
+    """References before pods, always; and no name comes twice.
+
+    `lagging`: plans were made from old views. A pod that came and went unseen is then one that is yet to be
+    made; and where a whole clique goes, a gang that was not seen may name its pods a little longer.
+    `zombies`: two leaders wrote at the same time. A gang that was right when a leader wrote it may have moved
+    on before the leader's next write: then the pod was named at some time, and that is all.
+    """
+    check = _History(lagging, zombies)
     for deed in world.api.history:
-        if deed.key[0] == "PodGang":
-            referenced[deed.key[1]] = set(_names_in(deed.after))
-            ever |= referenced[deed.key[1]]
-        elif deed.key[0] == "Pod" and deed.verb == "create":
-            _check_birth(deed, ever if zombies else referenced.get(_gang_of(deed), set()))
-            assert blackouts or zombies or deed.key[1] not in made, f"{deed}: a name comes twice"
-            made.add(deed.key[1])
-        elif deed.key[0] == "Pod" and deed.verb == "delete" and deed.by == OPERATOR and not zombies:
-            assert deed.key[1] not in referenced.get(_gang_of(deed), set()), f"{deed}: still a member"
+        check.follow(deed)
 
 
-def _check_birth(deed: Deed, referenced: set[str]) -> None:
-    assert deed.by != OPERATOR or deed.key[1] in referenced, f"{deed}: its gang does not name it"
+class _History:
+    """Follows what happened, and judges what the operator did to pods by what was known then."""
 
+    def __init__(self, lagging: bool, zombies: bool) -> None:
+        self.lagging, self.zombies = lagging, zombies
+        self.referenced: dict[str, set[str]] = {}
+        self.ever_referenced: set[str] = set()
+        self.made: set[str] = set()
+        self.counts: dict[str, int] = {}
 
-def _gang_of(deed: Deed) -> str:
-    body: Body = decode(deed.before or deed.after or b"{}")
-    return str(body["metadata"]["labels"].get(labels.GANG))
+    def follow(self, deed: Deed) -> None:
+        kind, name = deed.key
+        if kind == "PodGang":
+            self.referenced[name] = set(_names_in(deed.after))
+            self.ever_referenced |= self.referenced[name]
+        elif kind in ("PodCliqueSet", "PodCliqueScalingGroup"):
+            self.counts[name] = decode(deed.after)["spec"]["replicas"] if deed.after else 0
+        elif kind == "Pod" and deed.by == OPERATOR:
+            carried = decode(deed.before or deed.after)["metadata"]["labels"]
+            members = self.referenced.get(carried.get(labels.GANG), set())
+            if deed.verb == "create":
+                self._birth(deed, self.ever_referenced if self.zombies else members)
+            elif deed.verb == "delete" and not (self.lagging and self._clique_goes(carried)):
+                assert self.zombies or name not in members, f"{deed}: still a member"
+
+    def _birth(self, deed: Deed, named: set[str]) -> None:
+        name = deed.key[1]
+        assert name in named, f"{deed}: its gang does not name it"
+        assert self.lagging or self.zombies or name not in self.made, f"{deed}: a name comes twice"
+        self.made.add(name)
+
+    def _clique_goes(self, carried: dict[str, str]) -> bool:
+        group = carried.get(labels.GROUP)
+        group_goes = group is not None and int(carried[labels.GROUP_REPLICA]) >= self.counts[group]
+        return group_goes or int(carried[labels.SET_REPLICA]) >= self.counts[carried[labels.PART_OF]]
 
 
 def _names_in(gang: bytes | None) -> Iterator[str]:
@@ -61,14 +83,14 @@ def outline(world: World) -> dict[str, Any]:
         for kind in ("PodClique", "PodCliqueScalingGroup", "Service")
         for body in world.api.objects(kind)
     }
-    return {"pods": sorted(map(_clique_of, alive(world))), "gangs": gangs, "counts": counts}
+    return {"pods": sorted(map(clique_of, alive(world))), "gangs": gangs, "counts": counts}
 
 
 def alive(world: World) -> list[Pod]:
     return [pod for pod in world.pods().values() if state.alive(pod)]
 
 
-def _clique_of(pod: Pod) -> str:
+def clique_of(pod: Pod) -> str:
     return pod.metadata.labels[labels.CLIQUE]
 
 
@@ -76,7 +98,7 @@ def check_settled(world: World) -> None:
     """Every clique has the pods it asks for, each with its own index, and its gang names exactly these."""
     for body in world.api.objects("PodClique"):
         name = body["metadata"]["name"]
-        pods = [pod for pod in alive(world) if _clique_of(pod) == name]
+        pods = [pod for pod in alive(world) if clique_of(pod) == name]
         assert len(pods) == body["spec"]["replicas"], name
         assert len({state.index_of(pod) for pod in pods}) == len(pods), f"{name}: an index comes twice"
         gang = world.references(body["metadata"]["labels"][labels.GANG])
@@ -101,6 +123,6 @@ def check_floor(world: World, plan: Plan) -> None:
     for body in world.api.objects("PodClique"):
         if body["metadata"]["name"] not in wanted:
             continue
-        pods = [pod for pod in alive(world) if _clique_of(pod) == body["metadata"]["name"]]
+        pods = [pod for pod in alive(world) if clique_of(pod) == body["metadata"]["name"]]
         leaving = sum(pod.metadata.name in doomed for pod in pods)
         assert leaving <= max(0, len(pods) - body["spec"]["replicas"]), body["metadata"]["name"]
