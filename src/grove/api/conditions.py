@@ -1,0 +1,82 @@
+"""Conditions of our kinds: their types, and the reasons that go with them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class ConditionType(StrEnum):
+    """What a condition is about. On most, True is bad news; the kinds' status says which they carry."""
+
+    CLIQUE_SCHEDULED = "PodCliqueScheduled"
+    MIN_AVAILABLE_BREACHED = "MinAvailableBreached"
+    GANG_TERMINATION_IN_PROGRESS = "GangTerminationInProgress"
+    UPDATE_IN_PROGRESS = "UpdateInProgress"
+    TOPOLOGY_LEVELS_UNAVAILABLE = "TopologyLevelsUnavailable"
+    SCHEDULER_TOPOLOGY_DRIFT = "SchedulerTopologyDrift"
+    SHADOWED = "Shadowed"
+    COMPUTE_DOMAINS_READY = "ComputeDomainsReady"
+    INITIALIZED = "Initialized"
+    SCHEDULED = "Scheduled"
+    READY = "Ready"
+    UNHEALTHY = "Unhealthy"
+    DISRUPTION_TARGET = "DisruptionTarget"
+
+
+class CliqueReason(StrEnum):
+    """Reasons on a PodClique."""
+
+    SUFFICIENT_SCHEDULED_PODS = "SufficientScheduledPods"
+    INSUFFICIENT_SCHEDULED_PODS = "InsufficientScheduledPods"
+    SCHEDULED_REPLICAS_BELOW_MIN_AVAILABLE = "ScheduledReplicasBelowMinAvailable"
+    INSUFFICIENT_READY_PODS = "InsufficientReadyPods"
+    SUFFICIENT_READY_PODS = "SufficientReadyPods"
+    UPDATE_IN_PROGRESS = "UpdateInProgress"
+    PROGRESS_DEADLINE_EXCEEDED = "ProgressDeadlineExceeded"
+
+
+class GroupReason(StrEnum):
+    """Reasons on a PodCliqueScalingGroup."""
+
+    INSUFFICIENT_AVAILABLE_REPLICAS = "InsufficientAvailablePodCliqueScalingGroupReplicas"
+    SUFFICIENT_AVAILABLE_REPLICAS = "SufficientAvailablePodCliqueScalingGroupReplicas"
+    GANG_TERMINATION_ACTIVE = "GangTerminationActive"
+    UPDATE_IN_PROGRESS = "UpdateInProgress"
+    PROGRESS_DEADLINE_EXCEEDED = "ProgressDeadlineExceeded"
+
+
+class TopologyLevelsReason(StrEnum):
+    """Reasons of `TopologyLevelsUnavailable` on a PodCliqueSet."""
+
+    ALL_AVAILABLE = "AllClusterTopologyLevelsAvailable"
+    LEVELS_UNAVAILABLE = "ClusterTopologyLevelsUnavailable"
+    NOT_FOUND = "ClusterTopologyNotFound"
+    NAME_MISSING = "TopologyNameMissing"
+    SWITCHED_OFF = "TopologyAwareSchedulingDisabled"
+
+
+class DriftReason(StrEnum):
+    """Reasons of `SchedulerTopologyDrift` on a topology."""
+
+    IN_SYNC = "InSync"
+    DRIFT = "Drift"
+    NOT_FOUND = "TopologyNotFound"
+
+
+class GangReason(StrEnum):
+    """Reasons on a PodGang."""
+
+    PODS_PENDING = "PodGangPodsCreationPending"
+    PODS_CREATED = "PodGangPodsCreated"
+
+
+class ComputeDomainsReason(StrEnum):
+    """Reasons of `ComputeDomainsReady` on a PodCliqueSet."""
+
+    ALL_READY = "AllReady"
+    WAITING_FOR_PODS = "WaitingForPods"
+    NODES_NOT_READY = "NodesNotReady"
+    TERMINATING = "ComputeDomainTerminating"
+    CREATE_FAILED = "CreateFailed"
+    NAME_CONFLICT = "NameConflict"
+    CRD_MISSING = "ComputeDomainCRDMissing"

@@ -1,0 +1,43 @@
+"""Small fixed words of the contract: finalizers, gates, claims, containers, volumes, environment."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+SET_FINALIZER = "grove.io/podcliqueset.grove.io"
+COMPUTE_DOMAIN_FINALIZER = "grove.io/computedomain-finalizer"
+LEGACY_FINALIZERS = frozenset({"grove.io/podclique.grove.io", "grove.io/podcliquescalinggroup.grove.io"})
+"""Upstream puts them on cliques and groups; they guard nothing, and where found they are stripped."""
+
+GANG_GATE = "grove.io/podgang-pending-creation"
+"""Scheduling gate of a pod that has something to wait for."""
+MNNVL_CLAIM = "mnnvl-claim"
+"""Name of the claim by which a pod joins a ComputeDomain; reserved."""
+
+INIT_CONTAINER = "grove-initc"
+TOKEN_VOLUME = "sa-token-secret-vol"  # noqa: S105 - a volume's name
+TOKEN_MOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"  # noqa: S105 - a path
+POD_INFO_VOLUME = "pod-info-vol"
+POD_INFO_MOUNT = "/var/grove/pod-info"
+POD_INFO_NAMESPACE = "namespace"
+POD_INFO_GANG = "podgangname"
+
+
+class Env(StrEnum):
+    """Variables that containers find in their environment, in the order in which they are set."""
+
+    SET_NAME = "GROVE_PCS_NAME"
+    SET_INDEX = "GROVE_PCS_INDEX"
+    CLIQUE_NAME = "GROVE_PCLQ_NAME"
+    HEADLESS_SERVICE = "GROVE_HEADLESS_SERVICE"
+    POD_INDEX = "GROVE_PCLQ_POD_INDEX"
+    GROUP_NAME = "GROVE_PCSG_NAME"
+    GROUP_PODS = "GROVE_PCSG_TEMPLATE_NUM_PODS"
+    GROUP_INDEX = "GROVE_PCSG_INDEX"
+
+
+class OperatorEnv(StrEnum):
+    """Variables that the operator itself reads."""
+
+    SERVICE_ACCOUNT = "GROVE_OPERATOR_SERVICE_ACCOUNT_NAME"
+    INIT_IMAGE = "GROVE_INIT_CONTAINER_IMAGE"

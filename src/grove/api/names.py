@@ -1,0 +1,118 @@
+"""Names of objects, and the reverse: fixed by the contract, built here and nowhere else.
+
+Indices count from 0. Identity is never read back from a name: the labels say who somebody is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+
+LONGEST_CHOSEN = 45
+"""How long the names a user chooses may be, taken together; of 63, the rest is for hyphens and indices."""
+_SUFFIX_LENGTH = 8
+"""Five, as Kubernetes has it, would let two of a clique's 1000 pods meet once in a hundred times or so."""
+_SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
+"""Kubernetes' choice for generated names: without vowels, no words."""
+
+
+def clique(set_name: str, replica: int, template: str) -> str:
+    """A PodClique that belongs to no scaling group."""
+    return f"{set_name}-{replica}-{template}"
+
+
+def group(set_name: str, replica: int, template: str) -> str:
+    """A PodCliqueScalingGroup."""
+    return f"{set_name}-{replica}-{template}"
+
+
+def group_replica(group_name: str, replica: int) -> str:
+    """One replica of a scaling group, as gangs call it: there is no object of this name."""
+    return f"{group_name}-{replica}"
+
+
+def member_clique(group_name: str, group_index: int, template: str) -> str:
+    """A PodClique of a scaling group."""
+    return f"{group_name}-{group_index}-{template}"
+
+
+def base_gang(set_name: str, replica: int) -> str:
+    """The PodGang that holds all a replica needs to work at all."""
+    return f"{set_name}-{replica}"
+
+
+def scaled_gang(group_name: str, group_index: int, min_available: int) -> str:
+    """The PodGang of a group's replica beyond `minAvailable`; the first of them is number 0."""
+    return f"{group_name}-{group_index - min_available}"
+
+
+def service(set_name: str, replica: int) -> str:
+    """The headless Service of a replica."""
+    return f"{set_name}-{replica}"
+
+
+def service_host(set_name: str, replica: int, namespace: str) -> str:
+    """Where that Service is found by DNS."""
+    return f"{service(set_name, replica)}.{namespace}.svc.cluster.local"
+
+
+def pod(clique_name: str, clique_uid: str, index: int, predecessor: str = "") -> str:
+    """A pod. Follows from its clique, its index and the pod it replaces: planned twice it is the same pod,
+    and no name comes twice."""
+    digest = hashlib.sha256(f"{clique_uid}/{index}/{predecessor}".encode()).digest()
+    number = int.from_bytes(digest[:8], "big")
+    letters = []
+    for _ in range(_SUFFIX_LENGTH):
+        number, letter = divmod(number, len(_SUFFIX_LETTERS))
+        letters.append(_SUFFIX_LETTERS[letter])
+    return f"{clique_name}-{''.join(letters)}"
+
+
+def pod_host(clique_name: str, index: int) -> str:
+    """The hostname of a pod; a replacement takes over the one of its predecessor."""
+    return f"{clique_name}-{index}"
+
+
+def service_account(set_name: str) -> str:
+    """The ServiceAccount whose token init containers use."""
+    return set_name
+
+
+def role(set_name: str) -> str:
+    """The Role of that ServiceAccount, and the RoleBinding."""
+    return f"grove.io:pcs:{set_name}"
+
+
+def token_secret(set_name: str) -> str:
+    """The Secret with its token."""
+    return f"{set_name}-ic-sat"
+
+
+def legacy_token_secret(set_name: str) -> str:
+    """The Secret's name in early versions of upstream: cleaned up where found."""
+    return f"{set_name}-initc-sa-token-secret"
+
+
+def claim_for_all(owner: str, template: str) -> str:
+    """A ResourceClaim that all replicas of its owner share."""
+    return f"{owner}-all-{template}"
+
+
+def claim_for_one(owner: str, index: int, template: str) -> str:
+    """A ResourceClaim for one replica, or one pod, of its owner."""
+    return f"{owner}-{index}-{template}"
+
+
+def compute_domain(set_name: str, replica: int) -> str:
+    """The automatic ComputeDomain of a replica; also its ResourceClaimTemplate."""
+    return f"{set_name}-{replica}"
+
+
+def grouped_compute_domain(set_name: str, replica: int, group: str) -> str:
+    """The ComputeDomain of a replica's cliques in one `grove.io/mnnvl-group`."""
+    return f"{set_name}-{replica}-{group}"
+
+
+def chosen_length(names: Iterable[str]) -> int:
+    """How long the names a user chose are, taken together; at most LONGEST_CHOSEN."""
+    return sum(map(len, names))

@@ -1,0 +1,97 @@
+"""What the parts of a set share: autoscaling, pace of updates, shared claims, recorded errors."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+from grove.api.templates import MetricSpec, ResourceClaimTemplateSpec
+from grove.api.wire import ATOMIC, Duration, Int32, Time, Wire
+
+
+class AutoScalingConfig(Wire, frozen=True):
+    """Asks for a HorizontalPodAutoscaler on the part that carries it."""
+
+    max_replicas: Int32
+    """The most replicas the autoscaler may ask for; not below `minReplicas`."""
+    min_replicas: Int32 | None = None
+    """The fewest replicas the autoscaler may ask for; not below `minAvailable`. Defaults to `replicas`."""
+    metrics: Annotated[tuple[MetricSpec, ...], ATOMIC] = ()
+    """What to scale by (autoscaling/v2 MetricSpec). Without any, Kubernetes scales by 80 % CPU use."""
+
+
+class RollingUpdate(Wire, frozen=True):
+    """How fast a part may be replaced while an update rolls. Not for the update strategy `OnDelete`."""
+
+    max_unavailable: Int32 | None = None
+    """How many units (pods of a clique, replicas of a group) may be missing at once. Defaults to 1."""
+    progress_deadline: Duration | None = None
+    """How long an update may stand still before it is reported as `ProgressDeadlineExceeded`."""
+
+
+class SharingScope(StrEnum):
+    """Who shares one claim."""
+
+    ALL_REPLICAS = "AllReplicas"
+    PER_REPLICA = "PerReplica"
+
+
+class ResourceClaimTemplate(Wire, frozen=True):
+    """A template for claims that pods of the set share, known by name inside the set."""
+
+    name: str
+    """What `resourceSharing` calls it; unique in the set."""
+    template_spec: ResourceClaimTemplateSpec
+    """A ResourceClaimTemplateSpec of resource.k8s.io/v1."""
+
+
+class ResourceSharing(Wire, frozen=True):
+    """Pods of this part share the claims made from a template, instead of one claim for each pod."""
+
+    name: str
+    """A template of `resourceClaimTemplates`, or else a ResourceClaimTemplate object."""
+    scope: SharingScope
+    """`AllReplicas`: one claim for all replicas. `PerReplica`: one for each."""
+    namespace: str = ""
+    """Where the ResourceClaimTemplate object lives, if not in the namespace of the set."""
+
+
+class CliqueFilter(Wire, frozen=True):
+    """Which children of a group get the claims."""
+
+    child_clique_names: tuple[str, ...] = ()
+    """Cliques of the group."""
+
+
+class GroupResourceSharing(ResourceSharing, frozen=True):
+    """Cliques of this group share the claims made from a template."""
+
+    filter: CliqueFilter | None = None
+    """Which children get the claims; all of them without a filter."""
+
+
+class ChildFilter(Wire, frozen=True):
+    """Which children of a set get the claims."""
+
+    child_clique_names: tuple[str, ...] = ()
+    """Cliques of the set."""
+    child_scaling_group_names: tuple[str, ...] = ()
+    """Scaling groups of the set."""
+
+
+class SetResourceSharing(ResourceSharing, frozen=True):
+    """Parts of this set share the claims made from a template."""
+
+    filter: ChildFilter | None = None
+    """Which children get the claims; all of them without a filter."""
+
+
+class LastError(Wire, frozen=True):
+    """An error that stopped the operator; gone once it got past it."""
+
+    code: str
+    """What failed, for programs: `ERR_<VERB>_<RESOURCE>`."""
+    description: str
+    """What failed and why, for people."""
+    observed_at: Time
+    """When it happened."""

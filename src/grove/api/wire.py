@@ -1,0 +1,117 @@
+"""How a wire type is written down: its base, its defaults, and what its schema says beyond Python's types.
+
+The structs are the single definition of the API. What the CRD needs to know and a Python type cannot
+say rides along in `Annotated`: msgspec ignores it, so reading objects stays cheap and lenient (the API
+server has already judged them), and `grove.api.schema` reads it when it generates CRDs and reference.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, Any, TypeVar, cast
+
+import msgspec
+from msgspec import Struct
+
+T = TypeVar("T")
+
+
+class Wire(Struct, frozen=True, gc=False, omit_defaults=True, rename="camel"):
+    """Base of all wire types. `frozen=True` is repeated on each subclass, else mypy lets it be changed."""
+
+
+class Written:
+    """A default that is written out: what a Go field without `omitempty` does."""
+
+    def __init__(self, value: object, by_server: bool) -> None:
+        self.value = value
+        self.by_server = by_server
+
+    def __call__(self) -> object:
+        return self.value
+
+
+def always(value: T) -> T:
+    """A required field that Python may leave out: the value is on the wire even when it is this one.
+
+    A merge patch that omits a count of 0 would leave the old count standing, hence not `= 0`.
+    """
+    return cast(T, msgspec.field(default_factory=Written(value, by_server=False)))
+
+
+def defaulted(value: T, name: str | None = None) -> T:
+    """A field that the API server fills in when the user leaves it out; ours always write it.
+
+    `name` is for words that camel case gets wrong, such as `autoMNNVLEnabled`.
+    """
+    return cast(T, msgspec.field(default_factory=Written(value, by_server=True), name=name))
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A CEL rule: checked by the API server itself, with the operator up or down, on `/scale` too."""
+
+    rule: str
+    message: str
+    reason: str = ""
+    field_path: str = ""
+
+    def entry(self) -> dict[str, str]:
+        """The rule as a CRD spells it."""
+        entry = {"rule": self.rule, "message": self.message}
+        if self.reason:
+            entry["reason"] = self.reason
+        if self.field_path:
+            entry["fieldPath"] = self.field_path
+        return entry
+
+
+@dataclass(frozen=True, eq=False)
+class Facet:
+    """Schema keywords, CEL rules and a reader-friendly type name for whatever it annotates."""
+
+    keywords: dict[str, Any] = field(default_factory=dict)
+    rules: tuple[Rule, ...] = ()
+    called: str = ""
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """Marks raw JSON whose schema is a definition of the API server's own OpenAPI document."""
+
+    definition: str
+
+
+def _camel(word: str) -> str:
+    head, *tail = word.split("_")
+    return head + "".join(part.capitalize() for part in tail)
+
+
+def facet(called: str = "", **keywords: Any) -> Facet:
+    """Schema keywords in Python spelling: `facet(min_length=1)` is `minLength: 1`."""
+    return Facet({_camel(word): value for word, value in keywords.items()}, called=called)
+
+
+def text(pattern: str = "", shortest: int = 0, longest: int = 0) -> Facet:
+    """What a string may look like."""
+    limits = {"pattern": pattern, "minLength": shortest, "maxLength": longest}
+    return Facet({word: value for word, value in limits.items() if value})
+
+
+def checked(*rules: Rule) -> Facet:
+    """CEL rules on this one use of a type."""
+    return Facet(rules=rules)
+
+
+def keyed(*keys: str) -> Facet:
+    """A list that server-side apply merges by these keys, which must be unique in it."""
+    return Facet({"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)})
+
+
+ATOMIC = Facet({"x-kubernetes-list-type": "atomic"})
+
+Int32 = Annotated[int, facet(format="int32")]
+Int64 = Annotated[int, facet(format="int64")]
+Time = Annotated[str, facet(format="date-time", called="time")]
+Duration = Annotated[str, Facet(called="duration")]
+"""A Go duration such as `4h0m0s`; `grove.api.durations` reads it."""

@@ -1,0 +1,131 @@
+"""The operator's configuration file."""
+
+from __future__ import annotations
+
+import pytest
+
+from grove.api import configfile
+from grove.api.config import CertProvisionMode, LogLevel, OperatorConfiguration, SchedulerProfile
+from grove.api.configfile import ConfigurationError, load
+
+
+def test_an_empty_file_means_the_defaults():
+    config = load(None)
+    assert config == OperatorConfiguration()
+    assert (config.server.webhooks.port, config.server.health_probes.port, config.server.metrics.port) == (
+        2750,
+        2751,
+        2752,
+    )
+    assert config.controllers.pod_clique.concurrent_syncs == 10
+    assert config.controllers.pod_gang.concurrent_syncs == 5
+    assert not config.network.auto_mnnvl_enabled
+    assert config.network.explicit_compute_domains
+    assert not config.topology_aware_scheduling.enabled
+    assert not config.dynamo.enabled
+    assert config.fabrics == ("nvidia",)
+    assert config.dynamo.topology_aware_scheduling.allowed_domains == (
+        "region",
+        "zone",
+        "datacenter",
+        "block",
+        "rack",
+        "host",
+        "numa",
+    )
+
+
+def test_a_file_as_the_chart_writes_it():
+    config = load(
+        {
+            "apiVersion": "operator.config.grove.io/v1alpha1",
+            "kind": "OperatorConfiguration",
+            "leaderElection": {"enabled": True, "leaseDuration": "30s", "renewDeadline": "20s"},
+            "server": {"webhooks": {"port": 9443, "certProvisionMode": "manual"}},
+            "logLevel": "debug",
+            "network": {"autoMNNVLEnabled": True, "autoMNNVLDetectDRA": True},
+            "topologyAwareScheduling": {"enabled": True},
+            "scheduler": {"profiles": [{"name": "kai-scheduler", "config": {"queue": "a"}}]},
+            "authorizer": {"exemptServiceAccountUserNames": ["system:kube-controller-manager"]},
+            "somethingOfALaterVersion": {"a": 1},
+        }
+    )
+    assert config.leader_election.lease_duration == "30s"
+    assert config.leader_election.retry_period == "2s"
+    assert config.server.webhooks.port == 9443
+    assert config.server.webhooks.cert_provision_mode is CertProvisionMode.MANUAL
+    assert config.log_level is LogLevel.DEBUG
+    assert config.network.auto_mnnvl_enabled
+    assert config.network.auto_mnnvl_detect_dra
+    assert config.authorizer.exempt_service_account_user_names == ("system:kube-controller-manager",)
+    assert config.scheduler.in_use == (
+        SchedulerProfile("kai-scheduler", {"queue": "a"}),
+        SchedulerProfile("default-scheduler"),
+    )
+
+
+def test_the_default_scheduler_is_not_listed_twice():
+    config = load(
+        {"scheduler": {"profiles": [{"name": "default-scheduler", "config": {"gangScheduling": True}}]}}
+    )
+    assert config.scheduler.in_use == (SchedulerProfile("default-scheduler", {"gangScheduling": True}),)
+
+
+ELECTION = {"enabled": True}
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ({"logLevel": "loud"}, "Invalid enum value 'loud' - at `$.logLevel`"),
+        (
+            {"network": {"autoMNNVLEnabled": "yes"}},
+            "Expected `bool`, got `str` - at `$.network.autoMNNVLEnabled`",
+        ),
+        ({"server": {"webhooks": {"certProvisionMode": "hope"}}}, "Invalid enum value 'hope'"),
+        ([], "Expected `object`, got `array`"),
+        (
+            {"kind": "Pod"},
+            "kind: must be OperatorConfiguration of operator.config.grove.io/v1alpha1, not Pod of",
+        ),
+        ({"runtimeClientConnection": {"burst": -1}}, "runtimeClientConnection.burst: must not be negative"),
+        (
+            {"controllers": {"podCliqueScalingGroup": {"concurrentSyncs": 0}}},
+            "controllers.podCliqueScalingGroup.concurrentSyncs: must be greater than 0",
+        ),
+        (
+            {"leaderElection": {**ELECTION, "leaseDuration": "10s"}},
+            "leaseDuration: must be greater than renewDeadline",
+        ),
+        (
+            {"leaderElection": {**ELECTION, "retryPeriod": "0s"}},
+            "leaderElection.retryPeriod: must be greater than 0",
+        ),
+        ({"leaderElection": {**ELECTION, "renewDeadline": "soon"}}, '"soon" is not a duration'),
+        ({"leaderElection": {**ELECTION, "resourceName": ""}}, "leaderElection.resourceName: must be set"),
+        ({"scheduler": {"profiles": [{"name": ""}]}}, "scheduler.profiles[0].name: must be set"),
+        (
+            {"scheduler": {"profiles": [{"name": "volcano"}, {"name": "volcano"}]}},
+            "scheduler.profiles[1].name: volcano is listed twice",
+        ),
+        (
+            {"scheduler": {"defaultProfileName": "kai-scheduler"}},
+            "scheduler.defaultProfileName: kai-scheduler is not one of the profiles",
+        ),
+    ],
+)
+def test_what_cannot_be_used_is_named_in_one_line(document, message):
+    with pytest.raises(ConfigurationError) as caught:
+        load(document)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_all_mistakes_are_told_at_once():
+    with pytest.raises(ConfigurationError) as caught:
+        load({"runtimeClientConnection": {"burst": -1}, "scheduler": {"defaultProfileName": "x"}})
+    assert str(caught.value).count(";") == 1
+
+
+def test_an_election_that_does_not_take_place_is_not_judged():
+    assert list(configfile.problems(load({"leaderElection": {"leaseDuration": "0s"}}))) == []

@@ -1,0 +1,31 @@
+"""`grove crds`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import yaml
+
+from grove.api import crd
+from grove.cli.crds import crds
+from tests.shared import ROOT
+
+
+def test_it_prints_what_the_chart_installs(capsys):
+    crds()
+    printed = capsys.readouterr().out
+    files = [path.read_text() for path in (ROOT / "charts/grove/crds").iterdir()]
+    assert sorted(printed.split("---\n")) == sorted("".join(files).split("---\n"))
+    assert list(yaml.load_all(printed, Loader=yaml.CSafeLoader)) == crd.all_definitions()
+
+
+def test_it_is_a_command():
+    run = subprocess.run(
+        [sys.executable, "-c", "from grove.cli.main import main; main(['crds'])"],
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    assert run.stdout.startswith("---\napiVersion: apiextensions.k8s.io/v1\n")
+    assert run.stderr == ""

@@ -1,0 +1,128 @@
+"""Manifests that people have, on the real API server: taken, kept whole, and filled in only as declared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+import yaml
+
+from grove.api.cliques import PodClique
+from grove.api.sets import PodCliqueSet
+from tests.cluster.api.objects import RESOURCES, create, create_strictly, pod_clique, pod_clique_set
+from tests.shared import ROOT, SHARED, shared_data
+
+OWN = sorted((ROOT / "tests" / "manifests").glob("*.yaml"))
+UPSTREAM = sorted((SHARED / "testdata").glob("workloads/*.yaml")) + sorted(
+    (SHARED / "testdata").glob("dynamo/expected/*.yaml")
+)
+
+
+def documents(file: Path) -> list[dict]:
+    """The objects in a file. What Dynamo's renderer printed are sets that do not say so, with a status."""
+    kind = {"apiVersion": "grove.io/v1alpha1", "kind": "PodCliqueSet"}
+    found = [{**kind, **each} for each in yaml.load_all(file.read_text(), Loader=yaml.CSafeLoader) if each]
+    return [{word: value for word, value in each.items() if word != "status"} for each in found]
+
+
+@pytest.mark.parametrize("file", [*OWN, *UPSTREAM], ids=lambda file: f"{file.parent.name}/{file.name}")
+async def test_a_manifest_is_taken_and_nothing_in_it_is_lost(crds, client, namespace, file):
+    for written in documents(file):
+        if RESOURCES[written["kind"]].namespaced:
+            written["metadata"]["namespace"] = namespace
+        stored = await create_strictly(client, written, namespace)
+        assert missing(written, stored, "") == []
+
+
+def test_upstream_workloads_are_there_to_be_tried():
+    """Without them the test above has fewer cases, and nobody would notice."""
+    assert list(shared_data("workloads").iterdir())
+    assert list(shared_data("dynamo/expected").iterdir())
+
+
+def missing(written, stored, path):
+    """Places where a value that was written is not stored; the server may add, and write numbers as text."""
+    if isinstance(written, dict):
+        for key, value in written.items():
+            if key not in stored:
+                return [f"{path}.{key}"]
+            if lost := missing(value, stored[key], f"{path}.{key}"):
+                return lost
+        return []
+    if isinstance(written, list):
+        if len(written) != len(stored):
+            return [path]
+        pairs = enumerate(zip(written, stored, strict=True))
+        return next((lost for n, pair in pairs if (lost := missing(*pair, f"{path}[{n}]"))), [])
+    return [] if written == stored else [path]
+
+
+async def test_what_the_guides_leave_out_is_filled_in(crds, client, namespace):
+    made = await create(
+        client, pod_clique_set(podCliqueScalingGroups=[{"name": "g", "cliqueNames": []}]), namespace
+    )
+    (clique,) = made["spec"]["template"]["cliques"]
+    assert clique["spec"]["replicas"] == 1
+    assert made["spec"]["template"]["cliqueStartupType"] == "CliqueStartupTypeAnyOrder"
+    assert made["spec"]["template"]["podCliqueScalingGroups"] == [
+        {"name": "g", "cliqueNames": [], "replicas": 1, "minAvailable": 1}
+    ]
+    assert "updateStrategy" not in made["spec"]
+
+
+async def test_nothing_is_filled_into_a_pod_template_that_upstream_leaves_alone(crds, client, namespace):
+    """A default would change objects, and with them the hash that decides whether pods are replaced."""
+    pod_spec = {
+        "containers": [
+            {"name": "a", "ports": [{"containerPort": 80}], "livenessProbe": {"grpc": {"port": 1}}}
+        ],
+        "volumes": [{"name": "disk", "azureDisk": {"diskName": "d", "diskURI": "u"}}],
+        "topologySpreadConstraints": [
+            {"maxSkew": 1, "topologyKey": "k", "whenUnsatisfiable": "DoNotSchedule"}
+        ],
+    }
+    made = await create(client, pod_clique(podSpec=pod_spec), namespace)
+    filled = made["spec"]["podSpec"]
+    assert filled == {
+        "containers": [
+            {
+                "name": "a",
+                "ports": [{"containerPort": 80, "protocol": "TCP"}],
+                "livenessProbe": {"grpc": {"port": 1, "service": ""}},
+            }
+        ],
+        "volumes": [
+            {
+                "name": "disk",
+                "azureDisk": {"diskName": "d", "diskURI": "u", "fsType": "ext4", "readOnly": False},
+            }
+        ],
+        "topologySpreadConstraints": pod_spec["topologySpreadConstraints"],
+    }
+
+
+async def test_an_unknown_pod_field_is_dropped_with_a_warning_as_in_a_pod(crds, client, namespace):
+    body = pod_clique(podSpec={"containers": [{"name": "a", "image": "i", "imagee": "typo"}]})
+    path = RESOURCES["PodClique"].path(namespace)
+    reply = await client.raw("POST", f"{path}?fieldValidation=Warn", msgspec.json.encode(body))
+    assert "imagee" not in reply.body.decode()
+    assert 'unknown field \\"spec.podSpec.containers[0].imagee\\"' in reply.headers["Warning"]
+
+
+async def test_our_types_read_and_write_what_the_server_stores(crds, client, namespace):
+    made = await create(client, pod_clique_set(), namespace)
+    read = msgspec.json.decode(msgspec.json.encode(made), type=PodCliqueSet)
+    (clique,) = read.spec.template.cliques
+    spec = msgspec.structs.replace(clique.spec, min_available=1, starts_after=("inference-0-router",))
+    body = PodClique(spec=spec)
+    body = msgspec.structs.replace(
+        body, metadata=msgspec.structs.replace(body.metadata, name="inference-0-worker")
+    )
+    stored = await client.create(RESOURCES["PodClique"], body, namespace=namespace, as_type=PodClique)
+    assert stored.spec == spec
+    assert stored.metadata.generation == 1
+    written = await client.replace(
+        RESOURCES["PodClique"], "inference-0-worker", stored, namespace=namespace, as_type=PodClique
+    )
+    assert written.metadata.generation == 1, "reading and writing back must change nothing"

@@ -1,0 +1,68 @@
+"""Objects from before a rule: upstream lets a clique go below its minimum, and we take such cliques over."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from typing import Any
+
+import pytest
+
+from grove.api import crd
+from grove.api.cliques import PodClique
+from grove.kube.errors import Invalid
+from grove.kube.resource import CUSTOM_RESOURCE_DEFINITIONS, Resource
+from grove.kube.wire import Object
+from tests.cluster.api.objects import pod_clique
+from tests.cluster.conftest import PATIENCE, apply, established
+
+CLIQUES = Resource("old.example.com", "v1alpha1", "podcliques", "PodClique")
+
+
+def definition(with_rule: bool) -> dict[str, Any]:
+    """PodClique's CRD in a group of its own, so that other tests keep theirs."""
+    made = copy.deepcopy(crd.definition(PodClique))
+    made["metadata"]["name"] = CLIQUES.label
+    made["spec"]["group"] = CLIQUES.group
+    made["spec"]["names"] |= {"shortNames": [], "categories": []}
+    if not with_rule:
+        spec = made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+        del spec["x-kubernetes-validations"]
+    return made
+
+
+@pytest.fixture
+async def too_few(client, namespace):
+    """A clique below its minimum, made before the rule came."""
+    await apply(client, definition(with_rule=False))
+    async with asyncio.timeout(PATIENCE):
+        await established(client, CLIQUES.label)
+    body = pod_clique("old", replicas=1, minAvailable=2) | {"apiVersion": CLIQUES.api_version}
+    await client.create(CLIQUES, body, namespace=namespace, as_type=Object)
+    await apply(client, definition(with_rule=True))
+    async with asyncio.timeout(PATIENCE):
+        await refuses(client, namespace, body)
+    yield namespace
+    await client.delete(CUSTOM_RESOURCE_DEFINITIONS, CLIQUES.label, as_type=Object)
+
+
+async def refuses(client, namespace: str, body: dict[str, Any]) -> None:
+    """Until the API server goes by the new schema."""
+    another = body | {"metadata": {"name": "another"}}
+    while True:
+        try:
+            await client.create(CLIQUES, another, namespace=namespace, as_type=Object, dry_run=True)
+        except Invalid:
+            return
+        await asyncio.sleep(0.1)
+
+
+async def test_it_reports_its_status_and_is_scaled_to_enough_but_not_back(client, too_few):
+    status = {"status": {"replicas": 1, "readyReplicas": 1}}
+    await client.patch(CLIQUES, "old", status, namespace=too_few, subresource="status", as_type=Object)
+    labels = {"metadata": {"labels": {"a": "b"}}}
+    patched = await client.patch(CLIQUES, "old", labels, namespace=too_few, as_type=Object)
+    assert patched.metadata.labels == {"a": "b"}
+    await client.set_scale(CLIQUES, "old", 2, namespace=too_few)
+    with pytest.raises(Invalid, match="replicas must be 0 or at least minAvailable"):
+        await client.set_scale(CLIQUES, "old", 1, namespace=too_few)

@@ -1,0 +1,171 @@
+"""Every rule that the API server itself checks, with an object it takes and one it refuses."""
+
+from __future__ import annotations
+
+import pytest
+
+from grove.api import crd
+from grove.kube.errors import Invalid
+from tests.cluster.api.objects import (
+    RESOURCES,
+    clique_template,
+    create,
+    group,
+    pod_clique,
+    pod_clique_set,
+    refusal,
+    topology,
+)
+
+PACK_OR_DOMAIN = "topologyConstraint must specify pack or deprecated packDomain"
+NOT_BOTH = "must not set both pack.required and deprecated packDomain"
+ONE_OF = "pack must specify at least one of required or preferred"
+ENOUGH = "replicas must be 0 or at least minAvailable"
+ONE_DOMAIN = "domain must be unique across all levels"
+ONE_KEY = "key must be unique across all levels"
+
+ZONE, RACK = ("zone", "example.com/zone"), ("rack", "example.com/rack")
+GROUP = {"name": "engine", "cliqueNames": ["worker"]}
+
+
+def on_clique(**constraint):
+    return pod_clique_set(cliques=[clique_template(topologyConstraint=constraint)])
+
+
+def on_group(**constraint):
+    return pod_clique_set(podCliqueScalingGroups=[{**GROUP, "topologyConstraint": constraint}])
+
+
+def on_set(parts=None, **constraint):
+    return pod_clique_set(topologyConstraint=constraint, **(parts or {}))
+
+
+TAKEN = {
+    "clique packs": on_clique(pack={"required": "rack"}),
+    "clique packs by packDomain, on create": on_clique(packDomain="rack"),
+    "clique prefers only": on_clique(pack={"preferred": "host"}),
+    "packDomain beside a preference": on_clique(packDomain="rack", pack={"preferred": "host"}),
+    "group packs": on_group(pack={"required": "rack"}),
+    "group packs by packDomain, on create": on_group(packDomain="rack"),
+    "set packs": on_set(topologyName="h100", pack={"required": "zone"}),
+    "set packs by packDomain, on create": on_set(topologyName="h100", packDomain="zone"),
+    "set names the topology of a clique": on_set(
+        {"cliques": [clique_template(topologyConstraint={"packDomain": "rack"})]}, topologyName="h100"
+    ),
+    "set names the topology of a group": on_set(
+        {"podCliqueScalingGroups": [{**GROUP, "topologyConstraint": {"packDomain": "rack"}}]},
+        topologyName="h100",
+    ),
+    "clique with none": pod_clique(replicas=0, minAvailable=2),
+    "clique with enough": pod_clique(replicas=2, minAvailable=2),
+    "clique that needs none in particular": pod_clique(replicas=1),
+    "group with none": group(replicas=0, minAvailable=2),
+    "group with enough": group(replicas=2, minAvailable=2),
+    "topology": topology("ClusterTopology", ZONE, RACK),
+    "topology of 16 levels": topology("ClusterTopology", *((f"d{n}", f"k{n}") for n in range(16))),
+    "label key with a long prefix": topology("ClusterTopology", ("zone", f"{'a' * 60}.{'b' * 100}/zone")),
+    "binding": topology("ClusterTopologyBinding", ZONE, RACK),
+    "binding with a double domain, left to the webhook": topology(
+        "ClusterTopologyBinding", ZONE, ("zone", "k")
+    ),
+}
+
+REFUSED = {
+    "clique constrains nothing": (on_clique(topologyName="h100"), PACK_OR_DOMAIN),
+    "group constrains nothing": (on_group(topologyName="h100"), PACK_OR_DOMAIN),
+    "set constrains nothing": (on_set(), PACK_OR_DOMAIN),
+    "set names a topology for nobody": (on_set(topologyName="h100"), PACK_OR_DOMAIN),
+    "clique says it twice": (on_clique(packDomain="rack", pack={"required": "rack"}), NOT_BOTH),
+    "group says it twice": (on_group(packDomain="rack", pack={"required": "rack"}), NOT_BOTH),
+    "set says it twice": (on_set(packDomain="rack", pack={"required": "rack"}), NOT_BOTH),
+    "clique packs into nothing": (on_clique(pack={}), ONE_OF),
+    "group packs into nothing": (on_group(pack={}), ONE_OF),
+    "set packs into nothing": (on_set(pack={}), ONE_OF),
+    "a domain is no word": (on_clique(packDomain="Rack"), "should match '^[a-z][a-z0-9-]*$'"),
+    "clique below its minimum": (pod_clique(replicas=1, minAvailable=2), ENOUGH),
+    "group below its minimum": (group(replicas=1, minAvailable=2), ENOUGH),
+    "double domain": (topology("ClusterTopology", ZONE, ("zone", "other")), ONE_DOMAIN),
+    "double key": (topology("ClusterTopology", ("a", "key"), ("b", "key")), ONE_KEY),
+    "no levels": (topology("ClusterTopology"), "should have at least 1 items"),
+    "17 levels": (topology("ClusterTopology", *((f"d{n}", f"k{n}") for n in range(17))), "at most 16 items"),
+    "17 levels in a binding": (
+        topology("ClusterTopologyBinding", *((f"d{n}", f"k{n}") for n in range(17))),
+        "at most 16 items",
+    ),
+    "label key too long": (topology("ClusterTopology", ("zone", "k" * 317)), "may not be more than 316"),
+    "label key that is none": (topology("ClusterTopology", ("zone", "a b")), "should match"),
+    "start-up type": (pod_clique_set(cliqueStartupType="Random"), "supported values"),
+    "two cliques of one name": (
+        pod_clique_set(cliques=[clique_template(), clique_template()]),
+        "Duplicate value",
+    ),
+    "a clique without a pod": (pod_clique_set(cliques=[{"name": "worker", "spec": {}}]), "Required value"),
+    "a pod without a container": (
+        pod_clique_set(cliques=[{"name": "worker", "spec": {"podSpec": {}}}]),
+        "Required value",
+    ),
+    "a quantity that is none": (
+        pod_clique(podSpec={"containers": [{"name": "a", "resources": {"limits": {"cpu": "many"}}}]}),
+        "should match",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", TAKEN)
+async def test_taken(crds, client, namespace, case):
+    assert await refusal(client, TAKEN[case], namespace) == ""
+
+
+@pytest.mark.parametrize("case", REFUSED)
+async def test_refused(crds, client, namespace, case):
+    body, why = REFUSED[case]
+    assert why in await refusal(client, body, namespace)
+
+
+def test_each_rule_has_a_refused_case():
+    rules = {
+        rule["message"]
+        for definition in crd.all_definitions()
+        for rule in _rules(definition["spec"]["versions"])
+    }
+    assert rules == {PACK_OR_DOMAIN, NOT_BOTH, ONE_OF, ENOUGH, ONE_DOMAIN, ONE_KEY}
+    assert rules <= {why for _, why in REFUSED.values()}
+
+
+def _rules(node):
+    if isinstance(node, dict):
+        yield from node.get("x-kubernetes-validations", ())
+    for each in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        yield from _rules(each)
+
+
+@pytest.mark.parametrize("body", [pod_clique(replicas=3, minAvailable=2), group(replicas=3, minAvailable=2)])
+async def test_scaling_to_none_or_enough_is_taken_to_less_refused(crds, client, namespace, body):
+    made = await create(client, body, namespace)
+    resource, name = RESOURCES[made["kind"]], made["metadata"]["name"]
+    for replicas in (2, 0, 5):
+        scaled = await client.set_scale(resource, name, replicas, namespace=namespace)
+        assert scaled.spec.replicas == replicas
+    with pytest.raises(Invalid, match=ENOUGH):
+        await client.set_scale(resource, name, 1, namespace=namespace)
+    assert (await client.get_scale(resource, name, namespace=namespace)).spec.replicas == 5
+
+
+async def test_a_set_scales_freely(crds, client, namespace):
+    await create(client, pod_clique_set(), namespace)
+    for replicas in (0, 4):
+        scaled = await client.set_scale(RESOURCES["PodCliqueSet"], "inference", replicas, namespace=namespace)
+        assert scaled.spec.replicas == replicas
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [(pod_clique_set(), "hpaPodSelector"), (pod_clique(), "hpaPodSelector"), (group(), "selector")],
+)
+async def test_scale_shows_count_and_selector_from_the_status(crds, client, namespace, body, field):
+    made = await create(client, body, namespace)
+    resource, name = RESOURCES[made["kind"]], made["metadata"]["name"]
+    status = {"status": {"replicas": 7, field: "a=b"}}
+    await client.patch(resource, name, status, namespace=namespace, subresource="status", as_type=dict)
+    shown = await client.get_scale(resource, name, namespace=namespace)
+    assert (shown.status.replicas, shown.status.selector) == (7, "a=b")

@@ -1,0 +1,45 @@
+"""What tests of our own kinds ask for: their CRDs, installed once a run."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest_asyncio
+
+from grove.api import crd
+from grove.kube import config
+from grove.kube.client import APPLY, Client
+from grove.kube.resource import CUSTOM_RESOURCE_DEFINITIONS as CRDS
+
+PATIENCE = 30.0
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def crds(cluster) -> dict[str, dict[str, Any]]:
+    """Our CRDs by name, as the API server shows them once all are established."""
+    async with Client(config.load(cluster.kubeconfig)) as client:
+        for definition in crd.all_definitions():
+            await apply(client, definition)
+        names = [definition["metadata"]["name"] for definition in crd.all_definitions()]
+        async with asyncio.timeout(PATIENCE):
+            return {name: await established(client, name) for name in names}
+
+
+async def apply(client: Client, definition: dict[str, Any]) -> dict[str, Any]:
+    """The way the chart's documentation says to install them."""
+    name = definition["metadata"]["name"]
+    return await client.patch(
+        CRDS, name, definition, kind=APPLY, field_manager="grove-tests", force=True, as_type=dict
+    )
+
+
+async def established(client: Client, name: str) -> dict[str, Any]:
+    """The CRD, once the API server serves it."""
+    while True:
+        shown = await client.get(CRDS, name, as_type=dict)
+        said = shown.get("status", {}).get("conditions") or ()
+        conditions = {each["type"]: each["status"] for each in said}
+        if conditions.get("Established") == "True":
+            return shown
+        await asyncio.sleep(0.1)

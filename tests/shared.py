@@ -1,0 +1,19 @@
+"""Test data that lies beside the checkout, not in it: upstream's CRDs and workloads."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARED = Path(os.environ.get("GROVE_SHARED", ROOT.parent / "shared"))
+
+
+def shared_data(name: str) -> Path:
+    """A file or folder of the shared test data; the test is skipped where there is none."""
+    path = SHARED / "testdata" / name
+    if not path.exists():
+        pytest.skip(f"no shared test data at {path}; GROVE_SHARED says where it lies")
+    return path

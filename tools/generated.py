@@ -1,0 +1,81 @@
+"""Files that are generated from the code: written by `make fix`, checked by `make check`.
+
+A generator returns the files it answers for, and all files of a folder that it owns; list it in GENERATORS.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from grove.api import crd
+from grove.cli.crds import render
+from tools import reference
+
+ROOT = Path(__file__).resolve().parent.parent
+CRDS = Path("charts/grove/crds")
+
+Files = dict[Path, str]
+
+
+def crds() -> Files:
+    """The chart's CustomResourceDefinitions."""
+    return {
+        CRDS / f"{each['spec']['group']}_{each['spec']['names']['plural']}.yaml": render(each)
+        for each in crd.all_definitions()
+    }
+
+
+def api_reference() -> Files:
+    """The API reference."""
+    return {Path("docs/api-reference.md"): reference.page()}
+
+
+GENERATORS: tuple[Callable[[], Files], ...] = (crds, api_reference)
+OWNED_FOLDERS = (CRDS,)
+"""Folders that hold nothing but generated files: what no generator names is left over."""
+
+
+def stale(root: Path, files: Files) -> Iterator[Path]:
+    """Files that are missing, that differ, or that nothing generates any more."""
+    for path, content in files.items():
+        if not (root / path).is_file() or (root / path).read_text() != content:
+            yield path
+    for folder in OWNED_FOLDERS:
+        yield from (
+            each.relative_to(root) for each in (root / folder).glob("*") if _unknown(root, each, files)
+        )
+
+
+def write(root: Path, files: Files) -> None:
+    """Bring the files under `root` up to date."""
+    for path in list(stale(root, files)):
+        target = root / path
+        if path not in files:
+            target.unlink()
+            continue
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(files[path])
+
+
+def main() -> int:
+    """Write the files, or with --check say which ones are out of date."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if a file is out of date")
+    files = {path: content for generator in GENERATORS for path, content in generator().items()}
+    if not parser.parse_args().check:
+        write(ROOT, files)
+        return 0
+    if behind := sorted(str(path) for path in stale(ROOT, files)):
+        sys.stderr.write(f"out of date, run make fix: {', '.join(behind)}\n")
+    return 1 if behind else 0
+
+
+def _unknown(root: Path, path: Path, files: Files) -> bool:
+    return path.relative_to(root) not in files
+
+
+if __name__ == "__main__":
+    sys.exit(main())

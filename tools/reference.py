@@ -1,0 +1,126 @@
+"""docs/api-reference.md, generated from the wire types: one section a kind, one table a type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Any, get_args, get_origin
+
+from grove.api import model, words
+from grove.api.config import OperatorConfiguration
+from grove.api.kinds import KINDS
+from grove.api.meta import ObjectMeta
+from grove.api.model import NOTHING, Property, Shape
+from grove.api.wire import Wire
+
+HEAD = """\
+# API reference
+
+Generated from the types in `src/grove/api` by `make fix`; do not edit.
+
+Fields marked with * are required. *Checked* lists what the API server itself refuses; the admission rules of
+the operator come on top.
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    shown: set[type] = set()
+    kinds = [_kind_section(kind, shown) for kind in KINDS]
+    return "\n".join([HEAD, *kinds, _configuration_section(shown)])
+
+
+def _kind_section(kind: Any, shown: set[type]) -> str:
+    about = kind.KIND
+    scope = "namespaced" if about.namespaced else "cluster-wide"
+    facts = f"`{about.api_version}`, {scope}, short name `{about.short_names[0]}`"
+    if about.scale:
+        facts += f", scalable (`kubectl scale {about.short_names[0]}`)"
+    return f"## {about.name}\n\n{words.about(kind)}\n\n{facts}.\n\n" + _tables(kind, shown)
+
+
+def _configuration_section(shown: set[type]) -> str:
+    about = words.about(OperatorConfiguration)
+    return f"## OperatorConfiguration\n\n{about}\n\n" + _tables(OperatorConfiguration, shown)
+
+
+def _tables(root: type[Wire], shown: set[type]) -> str:
+    """The type's own table, then those of the types it consists of that no earlier section has shown."""
+    tables = [_table(root)]
+    for struct in _consists_of(root):
+        if struct not in shown:
+            shown.add(struct)
+            tables.append(f"### {struct.__name__}\n\n{words.about(struct)}\n\n{_table(struct)}")
+    return "\n".join(tables)
+
+
+def _consists_of(struct: type[Wire]) -> Iterator[type[Wire]]:
+    """Depth first, in the order of the fields."""
+    for field in model.properties(struct):
+        inner = _innermost(field.shape.type)
+        if isinstance(inner, type) and issubclass(inner, Wire) and inner is not ObjectMeta:
+            yield inner
+            yield from _consists_of(inner)
+
+
+def _table(struct: type[Wire]) -> str:
+    rows = [
+        _row(field)
+        for field in model.properties(struct)
+        if field.name not in ("apiVersion", "kind", "metadata")
+    ]
+    checks = [rule.message for rule in getattr(struct, "RULES", ())]
+    rules = "".join(f"\nChecked: {message}.\n" for message in checks)
+    return "| field | type | default | meaning |\n|---|---|---|---|\n" + "\n".join(rows) + f"\n{rules}"
+
+
+def _row(field: Property) -> str:
+    name = f"`{field.name}`" + ("\\*" if field.required else "")
+    default = "" if field.default is NOTHING else f"`{_value(field.default)}`"
+    meaning = " ".join((field.words, *_checks(field.shape)))
+    return f"| {name} | {_type(field.shape)} | {default} | {meaning} |".replace("  ", " ")
+
+
+def _checks(shape: Shape) -> Iterator[str]:
+    for facet in shape.facets:
+        for word, value in facet.keywords.items():
+            if word in _LIMITS:
+                yield f"{_LIMITS[word]} `{_escaped(str(value))}`."
+        for rule in facet.rules:
+            yield f"Checked: {rule.message}."
+
+
+_LIMITS = {"maxItems": "At most", "minItems": "At least", "pattern": "Pattern", "maxLength": "Longest"}
+
+
+def _type(shape: Shape) -> str:
+    if shape.foreign:
+        return shape.foreign.definition.rpartition(".")[2]
+    if get_origin(shape.type) is tuple:
+        return f"list of {_type(model.shape(get_args(shape.type)[0]))}"
+    if get_origin(shape.type) is dict:
+        return "map"
+    if issubclass(shape.type, StrEnum):
+        return " or ".join(f"`{each.value}`" for each in shape.type)
+    if issubclass(shape.type, Wire):
+        return f"[{shape.type.__name__}](#{shape.type.__name__.lower()})"
+    return shape.called or _PLAIN[shape.type]
+
+
+_PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", object: "any"}
+
+
+def _innermost(kind: Any) -> Any:
+    while get_origin(kind) in (tuple, dict):
+        kind = model.shape(get_args(kind)[-1 if get_origin(kind) is dict else 0]).type
+    return kind
+
+
+def _value(default: object) -> object:
+    if isinstance(default, StrEnum):
+        return default.value
+    return str(default).lower() if isinstance(default, bool) else default
+
+
+def _escaped(text: str) -> str:
+    return text.replace("|", "\\|")
