@@ -62,6 +62,10 @@ fix: $(ENV) ## let ruff mend what it can, and write the generated files anew
 bench: $(BENCH) ## measurements, as ratios in one run
 	@$(BIN)/python -m bench
 
+.PHONY: bench-core
+bench-core: $(BENCH) ## the operator beside two floors
+	@$(BIN)/python -m bench.core
+
 .PHONY: bench-kube
 bench-kube: $(BENCH) ## the Kubernetes runtime beside a bare loop and two other clients
 	@$(BIN)/python -m bench.kube
