@@ -26,7 +26,13 @@ def merge_patch(current: Mapping[str, Any], desired: Mapping[str, Any]) -> dict[
 
 
 def status_patch(current: Struct, desired: Struct) -> dict[str, Any]:
-    """The same for two statuses. Nearly always there is no difference, and that is found out first."""
+    """The same for two statuses. Nearly always there is no difference, and that is found out first.
+
+    A field that must not be missing is always in it: read from an object that has no status yet, its default
+    looks as if the server had it.
+    """
     if current == desired:
         return {}
-    return merge_patch(msgspec.to_builtins(current), msgspec.to_builtins(desired))
+    wanted = msgspec.to_builtins(desired)
+    required = {key: wanted[key] for key in msgspec.to_builtins(type(desired)())}
+    return required | merge_patch(msgspec.to_builtins(current), wanted)
