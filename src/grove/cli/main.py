@@ -52,7 +52,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _speak_up_only_when_it_matters() -> None:
-    """Logs are for the operator, which sets them up for itself; a person at a terminal sees what went wrong."""
+    """Logs are for the operator, which sets them up itself; at a terminal one sees what went wrong."""
     structlog.configure(
         wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),

@@ -130,6 +130,9 @@ class HttpTransport:
                 self._config.credentials.doubt()
             yield _HttpStream(reply, request)
         finally:
+            # A TLS good-bye takes turns of the loop that a caller who is leaving may not grant.
+            if reply.connection is not None and reply.connection.transport is not None:
+                reply.connection.transport.abort()
             reply.close()
 
     async def close(self) -> None:
