@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from cryptography import x509
+from cryptography.hazmat.primitives import serialization
 from cryptography.x509 import verification
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -39,6 +40,11 @@ def trusted(serving: bytes, trust: bytes, host: str, now: datetime) -> bool:
     except verification.VerificationError:
         return False
     return True
+
+
+def has_its_key(pair: KeyPair) -> bool:
+    key = serialization.load_pem_private_key(pair.key, None)
+    return key.public_key() == x509.load_pem_x509_certificate(pair.certificate).public_key()
 
 
 @pytest.mark.parametrize(
@@ -87,6 +93,8 @@ other = issue_authority(NOW)
 def test_what_is_wrong_is_replaced_and_only_that(known: Credentials) -> None:
     made = renewed(known, HOSTS, NOW)
     assert serves(made.serving, made.authority.certificate, HOSTS)
+    assert has_its_key(made.serving)
+    assert has_its_key(made.authority)
     assert trusted(made.serving.certificate, made.trust, HOSTS[0], NOW)
     if known.authority == MADE.authority:
         assert made.authority is known.authority

@@ -144,6 +144,26 @@ async def test_while_the_server_is_away_memory_is_bounded_and_drops_are_counted(
 
 
 @virtual_time
+async def test_what_is_forgotten_takes_no_place_in_the_queue_either() -> None:
+    events = recorder(Replies(made, latency=lambda _: 1000.0), remembered=10)
+    for number in range(100):
+        events.record(created(f"web-{number}"))
+        await asyncio.sleep(0)  # the first ones are being told, and the telling does not end
+    assert (REGISTRY.get_sample_value("grove_kube_queue_depth", {"queue": "events"}) or 0) <= 10
+
+
+@virtual_time
+async def test_what_happens_often_is_remembered_longest() -> None:
+    events = recorder(replies := Replies(made), remembered=2)
+    for name in ("often", "once", "often", "late", "often"):
+        events.record(created(name))
+        await asyncio.sleep(1)
+    await asyncio.sleep(60)
+    told = [sent.body["note"] for sent in replies.sent if sent.request.verb == "create"]
+    assert told == ["often created", "once created", "late created"]
+
+
+@virtual_time
 async def test_what_the_server_refuses_is_dropped_and_counted_once() -> None:
     before = dropped()
     events = recorder(replies := Replies(lambda _: refused(403, "Forbidden")))

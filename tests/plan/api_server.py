@@ -53,6 +53,12 @@ class ApiServer:
         self.past: dict[str, list[dict[str, bytes]]] = {}
         self._timestamp = timestamp
 
+    def copy(self, timestamp: Callable[[], str]) -> ApiServer:
+        twin = ApiServer(timestamp)
+        twin.version, twin.history = self.version, [*self.history]
+        twin.past = {kind: [*states] for kind, states in self.past.items()}
+        return twin
+
     def all(self, kind: str) -> dict[str, bytes]:
         """The objects of a kind, as they are now."""
         states = self.past.get(kind)

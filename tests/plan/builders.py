@@ -1,6 +1,6 @@
 """Sets and pods in a few words, so that a row of a table fits on a line.
 
-    a_set("a:2/1 b:1 c:3/1", "x:2/1=b,c")    cliques `name:replicas/minAvailable`, then groups with members
+a_set("a:2/1 b:1 c:3/1", "x:2/1=b,c")    cliques `name:replicas/minAvailable`, then groups with members
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -11,6 +12,7 @@ from grove.api import labels, names
 from grove.api.cliques import PodClique
 from grove.api.gangs import PodGang
 from grove.api.groups import PodCliqueScalingGroup
+from grove.api.pods import read_template
 from grove.api.sets import PodCliqueSet
 from grove.plan.expand import Clique, Gang, Group, Shape
 from grove.plan.hashes import template_hash
@@ -19,10 +21,25 @@ from grove.plan.podspec import clique_annotations, clique_pod_spec
 
 Body = dict[str, Any]
 
+DEFAULT_SCHEDULER = "default-scheduler"
+
 
 def plain(value: object) -> Any:
     """A wire type as JSON to be, raw parts included."""
     return msgspec.json.decode(msgspec.json.encode(value))
+
+
+def scheduler_of(workload: PodCliqueSet) -> str:
+    """The scheduler that the pods of a set ask for; they all ask for the same one."""
+    for clique in workload.spec.template.cliques:
+        if chosen := _scheduler_named_in(bytes(clique.spec.pod_spec)):
+            return chosen
+    return DEFAULT_SCHEDULER
+
+
+@lru_cache(maxsize=1024)
+def _scheduler_named_in(pod_spec: bytes) -> str:
+    return read_template(msgspec.Raw(pod_spec)).scheduler_name
 
 
 def owner(api_version: str, kind: str, name: str, uid: str) -> list[Body]:

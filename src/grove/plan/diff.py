@@ -28,11 +28,11 @@ def merge_patch(current: Mapping[str, Any], desired: Mapping[str, Any]) -> dict[
 def status_patch(current: Struct, desired: Struct) -> dict[str, Any]:
     """The same for two statuses. Nearly always there is no difference, and that is found out first.
 
-    Plain values go along even if they seem to be there: we cannot tell a default from an absence, and the
-    first status of an object must have every required field.
+    A field that must not be missing is always in it: read from an object that has no status yet, its default
+    looks as if the server had it.
     """
     if current == desired:
         return {}
     wanted = msgspec.to_builtins(desired)
-    plain = {key: value for key, value in wanted.items() if not isinstance(value, dict | list | tuple)}
-    return plain | merge_patch(msgspec.to_builtins(current), wanted)
+    required = {key: wanted[key] for key in msgspec.to_builtins(type(desired)())}
+    return required | merge_patch(msgspec.to_builtins(current), wanted)

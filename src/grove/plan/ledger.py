@@ -6,8 +6,8 @@ So whoever acts on an old view of the world is stopped by the gang before doing 
 place and no second victim can come about.
 
     references in the gang, in order
-      -> seats: each name with its pod, if there is one
-      -> vacate: seats of pods that are leaving, have ended or were lost get a successor's name
+      -> seats: each name with its pod, if there is one; those whose pod is leaving, has ended or was lost
+         get a successor's name
       -> dismiss or adopt and add, until there are as many seats as replicas
       -> number: living pods keep their index, all others take the lowest free ones
 
@@ -17,7 +17,6 @@ planned again, it is the same name; and no name comes twice.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -47,6 +46,8 @@ class Membership(Struct, frozen=True, gc=False):
     members: tuple[Member, ...]
     leaving: tuple[Pod, ...] = ()
     """Pods to delete: no longer members."""
+    gives_up: bool = False
+    """Whether somebody goes who could have stayed: for the count's sake, to be confirmed before."""
     wake_at: float | None = None
 
     @property
@@ -69,9 +70,9 @@ class Roll(Struct, frozen=True, gc=False):
     """Which version of the gang this is decided on."""
     references: tuple[str, ...]
     pods: tuple[Pod, ...]
-    """Pods that the clique controls."""
-    strangers: frozenset[str]
-    """Names that pods of others hold, among them pods of an earlier clique of this name."""
+    """Pods of the clique."""
+    names: frozenset[str]
+    """Names that are taken, by its pods or by others: a pod of an earlier clique of this name, for one."""
     departed: frozenset[str]
     template_hash: str
 
@@ -95,16 +96,17 @@ def enrol(roll: Roll, count: int, now: float) -> Membership:
     leaving = tuple(
         pod for pod in roll.pods if pod.metadata.uid not in staying and not state.terminating(pod)
     )
-    return Membership(members, leaving, wake_at)
+    gives_up = len(seats) > count or any(map(state.alive, leaving))
+    return Membership(members, leaving, gives_up, wake_at)
 
 
 def _seats(roll: Roll, by_name: dict[str, Pod], now: float) -> tuple[list[_Seat], float | None]:
     seats: list[_Seat] = []
     wake_at: float | None = None
-    for name in roll.references:
+    for name in dict.fromkeys(roll.references):
         pod = by_name.get(name)
         if pod is None:
-            lost = name in roll.departed or name in roll.strangers
+            lost = name in roll.departed or name in roll.names
             seats.append(_Seat(name, None, name if lost else ""))
         elif state.terminating(pod):
             seats.append(_Seat(name, None, name))
@@ -173,9 +175,16 @@ def _number(roll: Roll, seats: list[_Seat], count: int) -> tuple[Member, ...]:
         index = next(free)
         name = seat.name
         if seat.predecessor or not name:
-            name = derived(_pod_name, roll.uid, roll.clique, index, seat.predecessor or roll.epoch)
+            name = _new_name(roll, index, seat.predecessor or roll.epoch)
         members.append(Member(name, index, None, seat.failures))
     return tuple(sorted(members, key=lambda member: member.index))
+
+
+def _new_name(roll: Roll, index: int, predecessor: str) -> str:
+    name = derived(_pod_name, roll.uid, roll.clique, index, predecessor)
+    while name in roll.names or name in roll.departed:
+        name = derived(_pod_name, roll.uid, roll.clique, index, name)
+    return name
 
 
 def _pod_name(uid: str, clique: str, index: int, predecessor: str) -> str:
@@ -200,9 +209,3 @@ def _worth(pod: Pod | None, template_hash: str) -> tuple[int, ...]:
         int(state.ready(pod)),
         int(pod.metadata.labels.get(labels.TEMPLATE_HASH) == template_hash),
     )
-
-
-def unclaimed(all_pods: Iterable[Pod], cliques: Sequence[str]) -> tuple[Pod, ...]:
-    """Pods that none of these cliques, by UID, controls."""
-    known = set(cliques)
-    return tuple(pod for pod in all_pods if state.controller_uid(pod.metadata) not in known)

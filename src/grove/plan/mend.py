@@ -9,21 +9,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
+from grove.api import labels
 from grove.api.cliques import PodClique
 from grove.api.cluster import Service
 from grove.api.gangs import PodGang
 from grove.api.groups import PodCliqueScalingGroup
 from grove.api.intents import Create, Intent, Patch, uid_of
-from grove.api.marks import LEGACY_FINALIZERS
 from grove.api.meta import ObjectMeta
-from grove.api.pods import read_template
 from grove.plan import compose
 from grove.plan.diff import merge_patch
 from grove.plan.expand import Clique, Gang, Group, Shape
-from grove.plan.hashes import canonical_digest
+from grove.plan.ours import Households
 from grove.plan.pods import controller_uid
-from grove.plan.podspec import clique_pod_spec_digest
+from grove.plan.podspec import same_spec
 from grove.plan.snapshot import Snapshot
+from grove.plan.takeover import is_burdened, relabelled, without_legacy
 from grove.plan.targets import change, create, foreign_target
 
 Body = dict[str, Any]
@@ -32,20 +34,23 @@ Body = dict[str, Any]
 class Mender:
     """Compares the objects of one replica with what they should be."""
 
-    def __init__(self, snapshot: Snapshot, shape: Shape) -> None:
-        self._snapshot, self._shape = snapshot, shape
+    def __init__(self, snapshot: Snapshot, shape: Shape, households: Households) -> None:
+        self._snapshot, self._shape, self._households = snapshot, shape, households
         self._workload, self._index = snapshot.workload, snapshot.index
         self.creates: dict[str, Create] = {}
         """Groups and cliques that are made in this plan, by name."""
 
     def parents(self) -> list[Intent]:
         """The Service, the groups and the cliques."""
-        intents: list[Intent | None] = [self._service()]
-        intents += [self._group(group) for group in self._shape.groups]
-        intents += [self._clique(clique) for clique in self._shape.cliques]
-        return [intent for intent in intents if intent is not None]
+        parents = [self._service(), *map(self._group, self._shape.groups)]
+        intents: list[Intent] = [intent for intent in parents if intent is not None]
+        for clique in self._shape.cliques:
+            intents += self._clique(clique)
+        return intents
 
-    def gang(self, wanted: Gang, scheduler: str, references: Mapping[str, tuple[str, ...]]) -> Intent | None:
+    def gang(
+        self, wanted: Gang, scheduler: str, references: Mapping[str, tuple[str, ...]]
+    ) -> Create | Patch | None:
         """The gang with its pods. It comes after the cliques that are made in this plan."""
         spec = compose.gang_spec(self._workload, wanted, references)
         found = self._snapshot.gangs.get(wanted.name)
@@ -64,11 +69,7 @@ class Mender:
             return patch
         return Patch(patch.target, patch.body, after=after)
 
-    def owned_by_clique(self, wanted: Clique, uid: str) -> list[Body]:
-        kind = PodClique.KIND
-        return compose.owner(kind.api_version, kind.name, wanted.name, uid)
-
-    def _service(self) -> Intent | None:
+    def _service(self) -> Create | Patch | None:
         body = compose.service(self._workload, self._index)
         found = self._snapshot.service
         if found is None:
@@ -80,7 +81,7 @@ class Mender:
             patch["spec"] = spec
         return Patch(foreign_target("v1", "Service", found), patch) if patch else None
 
-    def _group(self, wanted: Group) -> Intent | None:
+    def _group(self, wanted: Group) -> Create | Patch | None:
         body = compose.group(self._workload, self._index, wanted)
         found = self._snapshot.groups.get(wanted.name)
         if found is None:
@@ -89,20 +90,26 @@ class Mender:
         current = {"minAvailable": found.spec.min_available, "cliqueNames": list(found.spec.clique_names)}
         return self._changes(found, body["metadata"], _but_replicas(current, body["spec"]))
 
-    def _clique(self, wanted: Clique) -> Intent | None:
+    def _clique(self, wanted: Clique) -> list[Intent]:
         found = self._snapshot.cliques.get(wanted.name)
         owners, after = self._owners(wanted)
         body = compose.clique(self._workload, self._index, self._shape, wanted, owners)
         if found is None:
             self.creates[wanted.name] = create(body, after)
-            return self.creates[wanted.name]
-        same_pods = canonical_digest(bytes(found.spec.pod_spec)) == clique_pod_spec_digest(
-            self._workload, wanted
-        )
+            return [self.creates[wanted.name]]
+        same_pods = same_spec(found.spec.pod_spec, self._workload, wanted)
         current = _clique_spec(found, with_pods=not same_pods)
         if same_pods:
             del body["spec"]["podSpec"]
-        return self._changes(found, body["metadata"], _but_replicas(current, body["spec"]))
+        patch = self._changes(found, body["metadata"], _but_replicas(current, body["spec"]))
+        if patch is None:
+            return []
+        first = self._relabelled(found, wanted, body["metadata"]["labels"]) if same_pods else []
+        return [*first, replace(patch, after=tuple(pod.id for pod in first))]
+
+    def _relabelled(self, found: PodClique, wanted: Clique, ours: labels.Labels) -> list[Intent]:
+        pods = self._households.of(wanted.name, found.metadata.uid)
+        return relabelled(found, pods, wanted.template.name, ours[labels.TEMPLATE_HASH])
 
     def _owners(self, wanted: Clique) -> tuple[list[Body], tuple[str, ...]]:
         """Who a clique belongs to, and what must be made before it."""
@@ -123,11 +130,6 @@ class Mender:
         return change(found, patch) if patch else None
 
 
-def scheduler_of(wanted: Clique) -> str:
-    """The scheduler that the clique's pods ask for; empty for the cluster's default."""
-    return read_template(wanted.template.spec.pod_spec).scheduler_name
-
-
 def _metadata_changes(found: ObjectMeta, wanted: Body) -> Body:
     """Labels and annotations as they should be, an owner on what has none, no finalizers of upstream's."""
     metadata: Body = {}
@@ -136,9 +138,9 @@ def _metadata_changes(found: ObjectMeta, wanted: Body) -> Body:
     if changed := merge_patch(found.annotations, wanted.get("annotations", {})):
         metadata["annotations"] = changed
     if not controller_uid(found):
-        metadata["ownerReferences"] = wanted["ownerReferences"]
-    if LEGACY_FINALIZERS.intersection(found.finalizers):
-        metadata["finalizers"] = [name for name in found.finalizers if name not in LEGACY_FINALIZERS]
+        metadata["ownerReferences"] = [*compose.plain(found.owner_references), *wanted["ownerReferences"]]
+    if is_burdened(found):
+        metadata["finalizers"] = without_legacy(found.finalizers)
     return {"metadata": metadata} if metadata else {}
 
 

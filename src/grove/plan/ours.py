@@ -1,19 +1,38 @@
 """Whose an object is: ours if our parent controls it, or if nobody does and it carries our labels.
 
-The second happens when a set was deleted with `--cascade=orphan` and made again: its children are taken back.
-What another controls is left alone, whatever its labels say.
+The second happens when a parent was deleted with `--cascade=orphan` and made again: its children are taken
+back. What another controls is left alone, whatever its labels say.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
 from grove.api import labels
+from grove.api.pods import Pod
 from grove.plan.pods import controller_uid
 from grove.plan.snapshot import Snapshot
 from grove.plan.targets import Known
+
+
+class Households:
+    """Pods by the clique that they belong to."""
+
+    def __init__(self, pods: Iterable[Pod]) -> None:
+        self.orphans: dict[str, list[Pod]] = {}
+        """Pods that nobody controls, by the name of the clique that they say they are of."""
+        self._controlled: dict[str, list[Pod]] = {}
+        for pod in pods:
+            if uid := controller_uid(pod.metadata):
+                self._controlled.setdefault(uid, []).append(pod)
+            elif _labelled(pod):
+                self.orphans.setdefault(pod.metadata.labels.get(labels.CLIQUE, ""), []).append(pod)
+
+    def of(self, clique: str, uid: str) -> tuple[Pod, ...]:
+        """The pods of a clique."""
+        return (*self._controlled.get(uid, ()), *self.orphans.get(clique, ()))
 
 
 def keep_ours(snapshot: Snapshot) -> Snapshot:
@@ -46,6 +65,8 @@ def _ours(found: Known, parent_uid: str) -> bool:
     if found.metadata.deletion_timestamp is not None or not parent_uid:
         return False
     controller = controller_uid(found.metadata)
-    if controller:
-        return controller == parent_uid
+    return controller == parent_uid if controller else _labelled(found)
+
+
+def _labelled(found: Known) -> bool:
     return found.metadata.labels.get(labels.MANAGED_BY) == labels.OPERATOR

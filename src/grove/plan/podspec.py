@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 import msgspec
+from msgspec import Raw
 
 from grove.api import annotations as keys
 from grove.api import labels, marks, names
@@ -29,9 +30,10 @@ def clique_pod_spec(workload: PodCliqueSet, wanted: Clique) -> Body:
     return _decoded(raw) if wanted.group is None else _member_spec(raw, _group_pods(workload, wanted))
 
 
-def clique_pod_spec_digest(workload: PodCliqueSet, wanted: Clique) -> str:
-    """Tells whether a PodClique has the pod spec that it should have, however it is spelled."""
-    return _digest_of(bytes(wanted.template.spec.pod_spec), _group_pods(workload, wanted))
+def same_spec(found: Raw, workload: PodCliqueSet, wanted: Clique) -> bool:
+    """Whether a PodClique has the pod spec that it should have, however it is spelled."""
+    digest = _digest_of(bytes(wanted.template.spec.pod_spec), _group_pods(workload, wanted))
+    return canonical_digest(bytes(found)) == digest
 
 
 def _group_pods(workload: PodCliqueSet, wanted: Clique) -> int:

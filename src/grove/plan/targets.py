@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from grove.api.intents import Create, Patch, Target
+from grove.api.intents import Create, Delete, Patch, Target
 from grove.api.meta import ObjectMeta
 
 
@@ -48,3 +48,18 @@ def change(found: Kinded, body: dict[str, Any]) -> Patch:
 def confirm(found: Kinded) -> Patch:
     """Changes nothing, and fails if the object has changed since we looked."""
     return change(found, {})
+
+
+def delete(found: Kinded, after: tuple[str, ...] = ()) -> Delete:
+    """Deletes exactly the object that was seen."""
+    return Delete(target(found), uid=found.metadata.uid, after=after)
+
+
+def delete_pod(found: Known, after: tuple[str, ...] = ()) -> Delete:
+    return Delete(foreign_target("v1", "Pod", found), uid=found.metadata.uid, after=after)
+
+
+def pod_patch(found: Known, metadata: dict[str, Any], after: tuple[str, ...] = ()) -> Patch:
+    """Changes the metadata of exactly the pod that was seen."""
+    body = {"metadata": {"uid": found.metadata.uid, **metadata}}
+    return Patch(foreign_target("v1", "Pod", found), body, after=after)

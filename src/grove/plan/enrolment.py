@@ -1,0 +1,71 @@
+"""The cliques of a replica with what is known of each: its object, its pods, who its members should be."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from grove.api.cliques import PodClique
+from grove.api.gangs import PodGang
+from grove.api.pods import Pod
+from grove.plan import ledger
+from grove.plan.expand import Clique
+from grove.plan.hashes import template_hash
+from grove.plan.ours import Households
+from grove.plan.snapshot import Snapshot
+from grove.plan.status import CliqueView
+from grove.plan.tally import tally
+
+
+class Enrolled(Struct, frozen=True):
+    """A clique whose members are decided."""
+
+    wanted: Clique
+    found: PodClique | None
+    uid: str
+    """Of the PodClique; a late one if it is made in the same plan."""
+    membership: ledger.Membership
+    view: CliqueView
+
+
+class Enrolment:
+    """Decides on one clique after another."""
+
+    def __init__(self, snapshot: Snapshot, households: Households, now: float) -> None:
+        self._snapshot, self._households, self._now = snapshot, households, now
+        self._names = frozenset(pod.metadata.name for pod in snapshot.pods)
+        self._priority = snapshot.workload.spec.template.priority_class_name
+        self._references = {
+            (gang.metadata.name, group.name): tuple(reference.name for reference in group.pod_references)
+            for gang in snapshot.gangs.values()
+            for group in gang.spec.pod_groups
+        }
+
+    def enrol(self, clique: Clique, uid: str) -> Enrolled:
+        """Decide who belongs to a clique, and count how its pods fare."""
+        hash_ = template_hash(clique.template, self._priority)
+        found = self._snapshot.cliques.get(clique.name)
+        pods = self._households.of(clique.name, uid)
+        roll = ledger.Roll(
+            clique=clique.name,
+            uid=uid,
+            epoch=_epoch(self._snapshot.gangs.get(clique.gang), found),
+            references=self._references.get((clique.gang, clique.name), ()),
+            pods=pods,
+            names=self._names,
+            departed=self._snapshot.departed,
+            template_hash=hash_,
+        )
+        membership = ledger.enrol(roll, clique.replicas, self._now)
+        return Enrolled(clique, found, uid, membership, _view(clique, pods, hash_))
+
+
+def _view(clique: Clique, pods: tuple[Pod, ...], hash_: str) -> CliqueView:
+    return CliqueView(clique, tally(pods, hash_), hash_)
+
+
+def _epoch(gang: PodGang | None, clique: PodClique | None) -> str:
+    """Tells one decision to add members from every other. A gang that was lost leaves the clique, which has
+    changed since its first members were named."""
+    if gang is not None:
+        return f"{gang.metadata.uid}/{gang.metadata.generation}"
+    return clique.metadata.resource_version if clique is not None else ""

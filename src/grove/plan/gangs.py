@@ -1,0 +1,128 @@
+"""One gang: who is in it is written down, then pods are made and deleted accordingly, then gates open.
+
+    counts confirmed -> gang written -> pods made, deleted, taken back
+
+Where the gang is right as it is, its write is a confirmation: a patch that changes nothing and fails if the
+gang has changed since we looked (see `ledger`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from grove.api.cliques import PodClique
+from grove.api.intents import Create, Intent, Patch
+from grove.plan import compose
+from grove.plan import pods as state
+from grove.plan.enrolment import Enrolled
+from grove.plan.expand import Gang
+from grove.plan.gates import released
+from grove.plan.mend import Mender
+from grove.plan.podspec import pod, pod_spec
+from grove.plan.retire import counts_behind
+from grove.plan.snapshot import Snapshot
+from grove.plan.targets import create, delete_pod, pod_patch
+from grove.plan.writes import Writes
+
+
+class GangWork:
+    """Plans the gangs of one replica."""
+
+    def __init__(
+        self, snapshot: Snapshot, cliques: Mapping[str, Enrolled], mender: Mender, writes: Writes
+    ) -> None:
+        self._snapshot, self._cliques, self._mender, self._writes = snapshot, cliques, mender, writes
+        self._scheduler = compose.scheduler_of(snapshot.workload)
+        self._by_gang: dict[str, list[Enrolled]] = {}
+        """All cliques of a gang, those that are scaled to 0 too."""
+        for clique in cliques.values():
+            self._by_gang.setdefault(clique.wanted.gang, []).append(clique)
+
+    def plan(self, gang: Gang) -> None:
+        """Plan all writes of a gang and its pods."""
+        waits = bool(gang.base_gang) and not self._scheduled(gang.base_gang)
+        deeds = self._deeds(gang, waits)
+        openings = [] if waits else self._openings(gang)
+        references = {
+            clique.name: self._cliques[clique.name].membership.references for clique in gang.cliques
+        }
+        write = self._mender.gang(gang, self._scheduler, references)
+        fences = self._fences(gang)
+        after: tuple[str, ...] = ()
+        if write is not None:
+            after = (self._writes.add(replace(write, after=(*write.after, *fences))),)
+        elif deeds:
+            after = (*fences, self._writes.confirm(self._snapshot.gangs[gang.name]))
+        self._writes.add_all(replace(deed, after=(*deed.after, *after)) for deed in deeds + openings)
+
+    def _scheduled(self, gang: str) -> bool:
+        return all(clique.view.scheduled for clique in self._by_gang.get(gang, ()))
+
+    def _fences(self, gang: Gang) -> tuple[str, ...]:
+        """What must still be so when names are taken off the gang: an old view of a count must not cost a
+        pod its place."""
+        counts = [
+            clique.found
+            for clique in self._by_gang.get(gang.name, ())
+            if clique.found is not None and clique.membership.gives_up
+        ]
+        fences = [self._writes.confirm(count) for count in counts]
+        if (found := self._snapshot.gangs.get(gang.name)) is not None:
+            strange = [group.name for group in found.spec.pod_groups if group.name not in self._cliques]
+            fences += [
+                self._writes.confirm(count)
+                for name in strange
+                for count in counts_behind(self._snapshot, name)
+            ]
+        return tuple(dict.fromkeys(fences))
+
+    def _deeds(self, gang: Gang, gated: bool) -> list[Intent]:
+        deeds: list[Intent] = []
+        for clique in gang.cliques:
+            deeds += self._births(self._cliques[clique.name], gated)
+        for enrolled in self._by_gang.get(gang.name, ()):
+            deeds += self._homecomings(enrolled)
+            deeds += [delete_pod(pod) for pod in enrolled.membership.leaving]
+        return deeds
+
+    def _births(self, clique: Enrolled, gated: bool) -> list[Create]:
+        missing = clique.membership.missing
+        if not missing:
+            return []
+        workload, index, wanted = self._snapshot.workload, self._snapshot.index, clique.wanted
+        spec = pod_spec(workload, index, wanted, self._scheduler, gated)
+        carried = compose.clique_labels(workload, index, wanted)
+        owners, after = self._owners(clique)
+        return [create(pod(workload, wanted, member, spec, carried, owners), after) for member in missing]
+
+    def _homecomings(self, clique: Enrolled) -> list[Patch]:
+        """Pods that nobody owns any more get their clique as owner again."""
+        lost = [
+            member.pod
+            for member in clique.membership.members
+            if member.pod is not None and not state.controller_uid(member.pod.metadata)
+        ]
+        if not lost:
+            return []
+        owners, after = self._owners(clique)
+        return [
+            pod_patch(
+                pod, {"ownerReferences": [*compose.plain(pod.metadata.owner_references), *owners]}, after
+            )
+            for pod in lost
+        ]
+
+    def _owners(self, clique: Enrolled) -> tuple[list[compose.Body], tuple[str, ...]]:
+        """The clique as an owner, and what must be made before it can be one."""
+        made = self._mender.creates.get(clique.wanted.name)
+        kind = PodClique.KIND
+        owners = compose.owner(kind.api_version, kind.name, clique.wanted.name, clique.uid)
+        return owners, (made.id,) if made else ()
+
+    def _openings(self, gang: Gang) -> list[Patch]:
+        pods = (
+            member.pod for clique in gang.cliques for member in self._cliques[clique.name].membership.members
+        )
+        return released(pod for pod in pods if pod is not None)

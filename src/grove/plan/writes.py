@@ -1,0 +1,40 @@
+"""The writes of a plan as they come together, each listed after those that it depends on.
+
+An object is written once in a plan. What else it needs follows when that write shows in the cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from grove.api.intents import Intent
+from grove.plan.targets import Kinded, confirm, delete
+
+
+class Writes:
+    """Collects intents. Nothing in it can be seen before the plan is returned."""
+
+    def __init__(self, intents: Iterable[Intent] = ()) -> None:
+        self._intents: dict[str, Intent] = {}
+        self.add_all(intents)
+
+    def add(self, intent: Intent) -> str:
+        """Plan a write. Its id is what others come after."""
+        self._intents.setdefault(intent.id, intent)
+        return intent.id
+
+    def add_all(self, intents: Iterable[Intent]) -> None:
+        for intent in intents:
+            self.add(intent)
+
+    def confirm(self, found: Kinded) -> str:
+        """A write that fails if the object has changed since we looked; a change of it that is planned
+        already does so as well."""
+        return self.add(confirm(found))
+
+    def about(self, found: Kinded) -> tuple[str, ...]:
+        """What is planned for an object that was seen."""
+        return tuple(id_ for id_ in (confirm(found).id, delete(found).id) if id_ in self._intents)
+
+    def intents(self) -> tuple[Intent, ...]:
+        return tuple(self._intents.values())

@@ -1,0 +1,128 @@
+"""What must hold at every moment of a world's life, read off its history, and once it has settled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from grove.api import labels
+from grove.api.pods import Pod
+from grove.plan import pods as state
+from grove.plan.expand import Shape, expand
+from grove.plan.model import Plan
+from tests.plan.api_server import Body, Deed, decode
+from tests.plan.world import OPERATOR, World
+
+
+def check_history(world: World, *, lagging: bool = False, zombies: bool = False) -> None:
+    """References before pods, always; and no name comes twice.
+
+    `lagging`: plans were made from old views. A pod that came and went unseen is then one that is yet to be
+    made; and where a whole clique goes, a gang that was not seen may name its pods a little longer.
+    `zombies`: two leaders wrote at the same time. A gang that was right when a leader wrote it may have moved
+    on before the leader's next write: then the pod was named at some time, and that is all.
+    """
+    check = _History(lagging, zombies)
+    for deed in world.api.history:
+        check.follow(deed)
+
+
+class _History:
+    """Follows what happened, and judges what the operator did to pods by what was known then."""
+
+    def __init__(self, lagging: bool, zombies: bool) -> None:
+        self.lagging, self.zombies = lagging, zombies
+        self.referenced: dict[str, set[str]] = {}
+        self.ever_referenced: set[str] = set()
+        self.made: set[str] = set()
+        self.counts: dict[str, int] = {}
+
+    def follow(self, deed: Deed) -> None:
+        kind, name = deed.key
+        if kind == "PodGang":
+            self.referenced[name] = set(_names_in(deed.after))
+            self.ever_referenced |= self.referenced[name]
+        elif kind in ("PodCliqueSet", "PodCliqueScalingGroup"):
+            self.counts[name] = decode(deed.after)["spec"]["replicas"] if deed.after else 0
+        elif kind == "Pod" and deed.by == OPERATOR:
+            carried = decode(deed.before or deed.after)["metadata"]["labels"]
+            members = self.referenced.get(carried.get(labels.GANG), set())
+            if deed.verb == "create":
+                self._birth(deed, self.ever_referenced if self.zombies else members)
+            elif deed.verb == "delete" and not (self.lagging and self._clique_goes(carried)):
+                assert self.zombies or name not in members, f"{deed}: still a member"
+
+    def _birth(self, deed: Deed, named: set[str]) -> None:
+        name = deed.key[1]
+        assert name in named, f"{deed}: its gang does not name it"
+        assert self.lagging or self.zombies or name not in self.made, f"{deed}: a name comes twice"
+        self.made.add(name)
+
+    def _clique_goes(self, carried: dict[str, str]) -> bool:
+        group = carried.get(labels.GROUP)
+        group_goes = group is not None and int(carried[labels.GROUP_REPLICA]) >= self.counts[group]
+        return group_goes or int(carried[labels.SET_REPLICA]) >= self.counts[carried[labels.PART_OF]]
+
+
+def _names_in(gang: bytes | None) -> Iterator[str]:
+    for group in decode(gang)["spec"]["podgroups"] if gang else ():
+        for reference in group["podReferences"]:
+            yield reference["name"]
+
+
+def outline(world: World) -> dict[str, Any]:
+    """What a world looks like, whatever the names and UIDs that chance gave it."""
+    gangs = {
+        body["metadata"]["name"]: {
+            group["name"]: len(group["podReferences"]) for group in body["spec"]["podgroups"]
+        }
+        for body in world.api.objects("PodGang")
+    }
+    counts = {
+        (kind, body["metadata"]["name"]): body["spec"].get("replicas")
+        for kind in ("PodClique", "PodCliqueScalingGroup", "Service")
+        for body in world.api.objects(kind)
+    }
+    return {"pods": sorted(map(clique_of, alive(world))), "gangs": gangs, "counts": counts}
+
+
+def alive(world: World) -> list[Pod]:
+    return [pod for pod in world.pods().values() if state.alive(pod)]
+
+
+def clique_of(pod: Pod) -> str:
+    return pod.metadata.labels[labels.CLIQUE]
+
+
+def check_settled(world: World) -> None:
+    """Every clique has the pods it asks for, each with its own index, and its gang names exactly these."""
+    for body in world.api.objects("PodClique"):
+        name = body["metadata"]["name"]
+        pods = [pod for pod in alive(world) if clique_of(pod) == name]
+        assert len(pods) == body["spec"]["replicas"], name
+        assert len({state.index_of(pod) for pod in pods}) == len(pods), f"{name}: an index comes twice"
+        gang = world.references(body["metadata"]["labels"][labels.GANG])
+        assert set(gang.get(name, [])) == {pod.metadata.name for pod in pods}, name
+
+
+def expand_now(world: World) -> Shape:
+    """What the replica should consist of."""
+    counts = {body["metadata"]["name"]: body["spec"]["replicas"] for body in _scaled(world)}
+    return expand(world.snapshot().workload, 0, counts, counts)
+
+
+def _scaled(world: World) -> Iterator[Body]:
+    yield from world.api.objects("PodCliqueScalingGroup")
+    yield from world.api.objects("PodClique")
+
+
+def check_floor(world: World, plan: Plan) -> None:
+    """A plan deletes living pods only where there are more than were asked for."""
+    doomed = {intent.target.name for intent in plan.intents if intent.id.startswith("delete Pod ")}
+    wanted = {clique.name for clique in expand_now(world).cliques}
+    for body in world.api.objects("PodClique"):
+        if body["metadata"]["name"] not in wanted:
+            continue
+        pods = [pod for pod in alive(world) if clique_of(pod) == body["metadata"]["name"]]
+        leaving = sum(pod.metadata.name in doomed for pod in pods)
+        assert leaving <= max(0, len(pods) - body["spec"]["replicas"]), body["metadata"]["name"]

@@ -1,0 +1,129 @@
+"""Chance: workloads of all shapes, and what users, nodes and time do to them."""
+
+from __future__ import annotations
+
+from random import Random
+
+from hypothesis import strategies as st
+
+from grove.api import labels
+from tests.plan import hands
+from tests.plan.api_server import Body
+from tests.plan.builders import a_set
+from tests.plan.world import World
+
+GENTLE = ("run", "run all", "fail", "delete", "force delete", "finish", "wait")
+SCALING = ("scale clique", "scale group", "scale set")
+ROUGH = ("lose gang", "lose clique", "orphan clique", "edit clique", "new template", "collect")
+
+
+@st.composite
+def workloads(draw: st.DrawFn) -> Body:
+    """Small sets of every shape: one to three cliques, some of them in a group."""
+    words = []
+    for name in "abc"[: draw(st.integers(1, 3))]:
+        replicas = draw(st.integers(1, 3))
+        words.append(f"{name}:{replicas}/{draw(st.integers(1, replicas))}")
+    members = draw(st.sampled_from([names for names in ("", "a", "b", "b,c") if len(names) <= len(words)]))
+    groups = ""
+    if members and max(members) <= "abc"[len(words) - 1]:
+        replicas = draw(st.integers(1, 3))
+        groups = f"x:{replicas}/{draw(st.integers(1, replicas))}={members}"
+    return a_set(" ".join(words), groups)
+
+
+class Meddler:
+    """Does something to a world, again and again."""
+
+    def __init__(self, world: World, chance: Random) -> None:
+        self.world, self.chance = world, chance
+
+    def meddle(self, *kinds: str) -> str:
+        """One thing of those kinds happens, if it can."""
+        kind = self.chance.choice(kinds)
+        getattr(self, "_" + kind.replace(" ", "_"))()
+        return kind
+
+    def _any(self, kind: str) -> str | None:
+        names = sorted(self.world.api.all(kind))
+        return self.chance.choice(names) if names else None
+
+    def _any_living(self) -> str | None:
+        names = sorted(hands.living(self.world))
+        return self.chance.choice(names) if names else None
+
+    def _run(self) -> None:
+        if name := self._any_living():
+            hands.run(self.world, name)
+
+    def _run_all(self) -> None:
+        hands.run_all(self.world)
+
+    def _fail(self) -> None:
+        if name := self._any_living():
+            hands.fail(self.world, name, self.chance.choice(("Failed", "Succeeded")))
+
+    def _delete(self) -> None:
+        if name := self._any_living():
+            hands.delete(self.world, name)
+
+    def _force_delete(self) -> None:
+        if name := self._any("Pod"):
+            hands.force_delete(self.world, name)
+
+    def _finish(self) -> None:
+        hands.finish_terminating(self.world)
+
+    def _wait(self) -> None:
+        self.world.now += self.chance.choice((1.0, 30.0, 700.0))
+
+    def _scale_clique(self) -> None:
+        if name := self._any("PodClique"):
+            least = self.world.api.get("PodClique", name)["spec"]["minAvailable"]
+            self.world.scale("PodClique", name, self.chance.choice((0, least, least + 1, least + 2)))
+
+    def _scale_group(self) -> None:
+        if name := self._any("PodCliqueScalingGroup"):
+            least = self.world.api.get("PodCliqueScalingGroup", name)["spec"]["minAvailable"]
+            self.world.scale(
+                "PodCliqueScalingGroup", name, self.chance.choice((0, least, least + 1, least + 2))
+            )
+
+    def _scale_set(self) -> None:
+        self.world.scale("PodCliqueSet", self.world.set_name, self.chance.choice((0, 1)))
+
+    def _lose_gang(self) -> None:
+        if name := self._any("PodGang"):
+            self.world.api.delete("PodGang", name)
+
+    def _lose_clique(self) -> None:
+        if name := self._any("PodClique"):
+            self.world.api.delete("PodClique", name)
+
+    def _orphan_clique(self) -> None:
+        """Somebody deletes a clique with `--cascade=orphan`."""
+        if name := self._any("PodClique"):
+            for pod, found in self.world.pods(name).items():
+                if found.metadata.deletion_timestamp is None:
+                    self.world.api.patch("Pod", pod, {"metadata": {"ownerReferences": None}})
+            self.world.api.delete("PodClique", name)
+
+    def _edit_clique(self) -> None:
+        if name := self._any("PodClique"):
+            edits: tuple[Body, ...] = (
+                {"metadata": {"labels": {labels.GANG: None}}},
+                {"metadata": {"labels": {"mine": "yes"}, "finalizers": ["grove.io/podclique.grove.io"]}},
+                {"spec": {"roleName": "other", "minAvailable": 1}},
+            )
+            self.world.api.patch("PodClique", name, self.chance.choice(edits))
+
+    def _new_template(self) -> None:
+        spec = self.world.api.get("PodCliqueSet", self.world.set_name)["spec"]
+        for clique in spec["template"]["cliques"]:
+            clique["spec"]["podSpec"]["containers"][0]["image"] = (
+                f"example.com/serve:{self.world.api.version}"
+            )
+        self.world.api.patch("PodCliqueSet", self.world.set_name, {"spec": spec})
+
+    def _collect(self) -> None:
+        hands.collect_garbage(self.world)

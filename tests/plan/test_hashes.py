@@ -1,0 +1,86 @@
+"""Hashes are pinned: a new version of the operator that computed another one would roll every workload."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from grove.api.sets import CliqueTemplate, PodCliqueSet
+from grove.plan.hashes import generation_hash, template_hash
+from tests.plan.builders import a_clique, a_set, read_set
+
+PLAIN = a_clique("a:2/1")
+FULL = a_clique(
+    "a:1",
+    schedulerName="kai-scheduler",
+    tolerations=[{"key": "gpu", "operator": "Exists"}],
+    terminationGracePeriodSeconds=5,
+) | {"labels": {"team": "blue"}, "annotations": {"why": "because"}}
+UNKNOWN = a_clique("a:1", fromTheFuture={"deep": [1, 2.5, {"er": None}]}, unicode="größer")
+
+
+def template(body, **changes) -> CliqueTemplate:
+    return msgspec.json.decode(msgspec.json.encode({**body, **changes}), type=CliqueTemplate)
+
+
+@pytest.mark.parametrize(
+    ("body", "priority", "pinned"),
+    [
+        (PLAIN, "", "f2462ba16997c083"),
+        (PLAIN, "urgent", "462abe28d76a9456"),
+        (FULL, "", "041d9cbc80c0ad5d"),
+        (UNKNOWN, "", "eff6199e6ff2b36e"),
+    ],
+    ids=["plain", "with a priority", "with labels and annotations", "with fields we do not know"],
+)
+def test_template_hashes_never_change(body, priority, pinned):
+    assert template_hash(template(body), priority) == pinned
+
+
+def test_generation_hashes_never_change():
+    assert generation_hash(read_set(a_set("a:2/1 b:1", "x:2/1=b"))) == "b744a72c41aa43c4"
+
+
+def test_spelling_and_order_do_not_count():
+    spellings = (
+        b'{"name":"a","spec":{"podSpec":{"containers":[{"name":"c","image":"i"}],"hostIPC":true}}}',
+        b'{"spec":{"podSpec":{"hostIPC" :true,"containers":[{"image":"\\u0069","name":"c"}]}},"name":"a"}',
+    )
+    hashes = {template_hash(msgspec.json.decode(text, type=CliqueTemplate), "") for text in spellings}
+    assert len(hashes) == 1
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"labels": {"team": "red"}},
+        {"annotations": {"why": "not"}},
+        {"spec": a_clique("a:2/1", hostNetwork=True)["spec"]},
+        {"spec": a_clique("a:2/1", fromTheFuture=1)["spec"]},
+    ],
+    ids=["labels", "annotations", "a field", "a field we do not know"],
+)
+def test_what_pods_are_made_from_counts(changes):
+    assert template_hash(template(PLAIN, **changes), "") != template_hash(template(PLAIN), "")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"name": "other"},
+        {"spec": PLAIN["spec"] | {"replicas": 9, "minAvailable": 2, "roleName": "r"}},
+        {"spec": PLAIN["spec"] | {"startsAfter": ["b"], "autoScalingConfig": {"maxReplicas": 3}}},
+        {"topologyConstraint": {"packDomain": "rack"}},
+    ],
+    ids=["the name", "counts", "order and scaling", "topology"],
+)
+def test_what_pods_are_not_made_from_does_not(changes):
+    assert template_hash(template(PLAIN, **changes), "") == template_hash(template(PLAIN), "")
+
+
+def test_the_order_of_cliques_counts_for_the_set():
+    workload = a_set("a:1 b:1")
+    workload["spec"]["template"]["cliques"][0]["labels"] = {"only": "here"}
+    turned: PodCliqueSet = read_set(workload)
+    workload["spec"]["template"]["cliques"].reverse()
+    assert generation_hash(turned) != generation_hash(read_set(workload))

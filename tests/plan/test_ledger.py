@@ -1,0 +1,179 @@
+"""Who is a member of a clique: replacement, scale-in by every criterion, adoption, names."""
+
+from __future__ import annotations
+
+import pytest
+
+from grove.api import names
+from grove.plan.ledger import Membership, Roll, enrol
+from tests.plan.builders import a_pod
+
+NOW = 1_800_000_000.0
+
+
+def a_roll(*pods, references=None, departed=(), strangers=(), epoch="gang/1") -> Roll:
+    own = [pod.metadata.name for pod in pods]
+    return Roll(
+        clique="c",
+        uid="uid-c",
+        epoch=epoch,
+        references=tuple(own if references is None else references),
+        pods=tuple(pods),
+        names=frozenset(own) | frozenset(strangers),
+        departed=frozenset(departed),
+        template_hash="new",
+    )
+
+
+def indices(membership: Membership) -> dict[str, int]:
+    return {member.name: member.index for member in membership.members}
+
+
+def leaving(membership: Membership) -> list[str]:
+    return [pod.metadata.name for pod in membership.leaving]
+
+
+def test_a_new_clique_gets_indices_from_0_and_names_of_its_own():
+    members = enrol(a_roll(epoch=""), 3, NOW).members
+    assert [member.index for member in members] == [0, 1, 2]
+    assert [member.name for member in members] == [names.pod("c", "uid-c", index) for index in range(3)]
+    assert all(member.pod is None for member in members)
+
+
+def test_a_seat_whose_pod_has_not_been_made_keeps_its_name():
+    membership = enrol(a_roll(a_pod("p", 0), references=["p", "q"]), 2, NOW)
+    assert indices(membership) == {"p": 0, "q": 1}
+    assert [member.name for member in membership.missing] == ["q"]
+
+
+@pytest.mark.parametrize(
+    ("roll", "why"),
+    [
+        (a_roll(a_pod("p", 0), a_pod("q", 1, terminating=True), a_pod("r", 2)), "it terminates"),
+        (a_roll(a_pod("p", 0), a_pod("r", 2), references="pqr", departed=["q"]), "it was seen to go"),
+        (a_roll(a_pod("p", 0), a_pod("r", 2), references="pqr", strangers=["q"]), "another has its name"),
+        (a_roll(a_pod("p", 0), a_pod("q", 1, phase="Failed"), a_pod("r", 2)), "it has failed"),
+        (a_roll(a_pod("p", 0), a_pod("q", 1, phase="Succeeded"), a_pod("r", 2)), "it has ended"),
+        (
+            a_roll(a_pod("p", 0), a_pod("q", 2, born="2026-02-01T00:00:00Z"), a_pod("r", 2)),
+            "index comes twice",
+        ),
+        (a_roll(a_pod("p", 0), a_pod("q", None), a_pod("r", 2)), "it has no index"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_lost_pod_is_replaced_at_the_lowest_free_index_under_a_new_name(roll, why):
+    membership = enrol(roll, 3, NOW)
+    assert indices(membership) == {"p": 0, names.pod("c", "uid-c", 1, "q"): 1, "r": 2}, why
+
+
+def test_every_replacement_takes_the_lowest_free_index():
+    gone = enrol(a_roll(a_pod("r", 2), references=["p", "q", "r"], departed=["p", "q"]), 3, NOW)
+    assert [member.index for member in gone.members] == [0, 1, 2]
+    assert gone.references[2] == "r"
+
+
+WORTH = [
+    ("has no pod yet", None, a_pod("p")),
+    ("has failed and waits for its back-off", a_pod("p", phase="Failed", node="n"), a_pod("p")),
+    ("has no node", a_pod("p", phase="Running", ready=True), a_pod("p", node="n")),
+    ("is pending", a_pod("p", node="n", ready=True), a_pod("p", node="n", phase="Unknown")),
+    ("is unknown", a_pod("p", node="n", phase="Unknown", ready=True), a_pod("p", node="n", phase="Running")),
+    (
+        "is not ready",
+        a_pod("p", node="n", phase="Running"),
+        a_pod("p", node="n", phase="Running", ready=True, hash_="old"),
+    ),
+    (
+        "is of an old template",
+        a_pod("p", node="n", phase="Running", ready=True, hash_="old"),
+        a_pod("p", node="n", phase="Running", ready=True, born="2026-02-01T00:00:00Z"),
+    ),
+    ("is younger", a_pod("p", born="2026-01-01T00:00:01Z"), a_pod("p")),
+]
+
+
+@pytest.mark.parametrize(("goes", "stays"), [row[1:] for row in WORTH], ids=[row[0] for row in WORTH])
+@pytest.mark.parametrize("goes_first", [True, False], ids=["first", "second"])
+def test_scale_in_takes_the_pod_that(goes, stays, goes_first):
+    """Spec 4.5, one row a criterion: each beats all that come after it, in whatever order the seats are."""
+    seats = [("goes", goes), ("stays", stays)] if goes_first else [("stays", stays), ("goes", goes)]
+    pods = [_renamed(pod, name, index) for index, (name, pod) in enumerate(seats) if pod is not None]
+    roll = a_roll(*pods, references=[name for name, _ in seats])
+    membership = enrol(roll, 1, 0.0)
+    assert membership.references == ("stays",)
+    assert leaving(membership) == (["goes"] if goes is not None else [])
+    assert membership.gives_up
+
+
+def _renamed(pod, name, index):
+    return a_pod(
+        name,
+        index,
+        phase=pod.status.phase,
+        node=pod.spec.node_name,
+        ready=bool(pod.status.conditions),
+        hash_=pod.metadata.labels["grove.io/pod-template-hash"],
+        born=pod.metadata.creation_timestamp,
+    )
+
+
+def test_the_index_is_no_criterion_and_survivors_keep_theirs():
+    pods = [a_pod("p", 0), a_pod("q", 1, node="n"), a_pod("r", 2, node="n")]
+    membership = enrol(a_roll(*pods), 2, NOW)
+    assert indices(membership) == {"q": 1, "r": 2}
+    grown = enrol(a_roll(*pods[1:]), 3, NOW)
+    assert [member.index for member in grown.members] == [0, 1, 2]
+
+
+def test_scaled_to_0_all_go():
+    membership = enrol(a_roll(a_pod("p", 0, node="n", ready=True), a_pod("q", 1)), 0, NOW)
+    assert membership.references == ()
+    assert leaving(membership) == ["p", "q"]
+
+
+def test_a_pod_that_nobody_names_is_taken_in_where_there_is_room():
+    membership = enrol(a_roll(a_pod("p", 0), a_pod("q", 1), references=["p"]), 2, NOW)
+    assert indices(membership) == {"p": 0, "q": 1}
+    assert not leaving(membership)
+    assert not membership.gives_up
+
+
+@pytest.mark.parametrize(
+    ("pod", "why"),
+    [
+        (a_pod("q", 1), "there is no room"),
+        (a_pod("q", 0), "its index is taken"),
+        (a_pod("q", 1, phase="Failed"), "it has ended"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_pod_that_nobody_names_goes_otherwise(pod, why):
+    count = 1 if why == "there is no room" else 2
+    membership = enrol(a_roll(a_pod("p", 0), pod, references=["p"]), count, NOW)
+    assert leaving(membership) == ["q"], why
+    assert "q" not in membership.references
+
+
+def test_a_name_that_is_taken_or_was_seen_to_go_is_not_given():
+    first = names.pod("c", "uid-c", 0, "gang/1")
+    second = names.pod("c", "uid-c", 0, first)
+    third = names.pod("c", "uid-c", 0, second)
+    assert enrol(a_roll(departed=[first], strangers=[second]), 1, NOW).references == (third,)
+
+
+def test_names_of_seats_added_later_differ_from_those_of_before():
+    before, after = (enrol(a_roll(epoch=f"gang/{number}"), 2, NOW).references for number in (1, 2))
+    assert not set(before) & set(after)
+
+
+def test_a_name_written_twice_is_one_seat():
+    membership = enrol(a_roll(a_pod("p", 0), references=["p", "p"]), 1, NOW)
+    assert indices(membership) == {"p": 0}
+    assert not leaving(membership)
+
+
+def test_nobody_goes_and_nothing_is_asked_when_all_is_well():
+    membership = enrol(a_roll(a_pod("p", 0), a_pod("q", 1)), 2, NOW)
+    assert indices(membership) == {"p": 0, "q": 1}
+    assert (leaving(membership), membership.missing, membership.gives_up) == ([], (), False)

@@ -1,0 +1,213 @@
+"""What is ours, what is not, and what becomes of objects that somebody changed, orphaned or took away."""
+
+from __future__ import annotations
+
+import pytest
+
+from grove.api import labels
+from tests.plan import hands
+from tests.plan.builders import a_set
+from tests.plan.invariants import check_history, check_settled
+from tests.plan.test_scaling import running
+from tests.plan.world import World
+
+OTHER = {"apiVersion": "v1", "kind": "Other", "name": "o", "uid": "other", "controller": True}
+
+
+def state_of(world: World) -> dict[str, list[dict]]:
+    """All that the operator is responsible for, without versions and statuses."""
+    kinds = ("Service", "PodCliqueScalingGroup", "PodClique", "PodGang")
+    return {
+        kind: [
+            {
+                "labels": body["metadata"]["labels"],
+                "annotations": body["metadata"].get("annotations") or {},
+                "owners": body["metadata"].get("ownerReferences") or [],
+                "finalizers": body["metadata"].get("finalizers") or [],
+                "spec": body["spec"],
+            }
+            for body in world.api.objects(kind)
+        ]
+        for kind in kinds
+    }
+
+
+EDITS = [
+    ("Service", "wl-0", {"metadata": {"labels": {labels.NAME: "x"}}}),
+    ("Service", "wl-0", {"spec": {"selector": {"app": "mine"}, "publishNotReadyAddresses": False}}),
+    ("Service", "wl-0", {"metadata": {"ownerReferences": None}}),
+    ("PodCliqueScalingGroup", "wl-0-x", {"spec": {"minAvailable": 2, "cliqueNames": ["a"]}}),
+    ("PodCliqueScalingGroup", "wl-0-x", {"metadata": {"annotations": {"mine": "1"}}}),
+    ("PodClique", "wl-0-a", {"metadata": {"labels": {labels.GANG: None, labels.TEMPLATE_HASH: "x"}}}),
+    ("PodClique", "wl-0-a", {"spec": {"roleName": "x", "minAvailable": 2, "startsAfter": ["b"]}}),
+    ("PodClique", "wl-0-x-1-b", {"spec": {"podSpec": {"containers": [], "hostNetwork": True}}}),
+    ("PodClique", "wl-0-x-1-b", {"spec": {"autoScalingConfig": {"maxReplicas": 3}}}),
+    ("PodClique", "wl-0-x-1-b", {"metadata": {"ownerReferences": []}}),
+    ("PodGang", "wl-0", {"metadata": {"labels": {labels.SET_REPLICA: None, labels.SCHEDULER: "x"}}}),
+    ("PodGang", "wl-0", {"metadata": {"annotations": {"mine": "1"}}}),
+    ("PodGang", "wl-0", {"metadata": {"ownerReferences": None}}),
+    ("PodGang", "wl-0", {"spec": {"priorityClassName": "mine"}}),
+    ("PodGang", "wl-0-x-0", {"spec": {"podgroups": []}}),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "edit"), EDITS, ids=[f"{row[0]}-{n}" for n, row in enumerate(EDITS)]
+)
+def test_what_somebody_changed_by_hand_is_set_right_and_no_pod_suffers(kind, name, edit):
+    world = running("a:2/1 b:1", "x:2/1=b")
+    right, pods = state_of(world), set(world.pods())
+    world.api.patch(kind, name, edit)
+    assert state_of(world) != right
+    world.settle()
+    assert state_of(world) == right
+    assert set(world.pods()) == pods
+
+
+def test_labels_and_annotations_in_the_group_of_the_operator_stay_on_a_gang():
+    world = running("a:1")
+    note = {"grove.io/note": "kept"}
+    world.api.patch("PodGang", "wl-0", {"metadata": {"labels": note, "annotations": note}})
+    assert world.plan().intents == ()
+
+
+@pytest.mark.parametrize("kind", ["Service", "PodCliqueScalingGroup", "PodClique", "PodGang"])
+def test_what_another_controls_is_left_alone_whatever_it_is_called(kind):
+    world = running("a:1 b:1", "x:1/1=b")
+    name = sorted(world.api.all(kind))[0]
+    theirs = {"metadata": {"ownerReferences": [OTHER], "labels": {labels.NAME: "theirs"}}}
+    world.api.patch(kind, name, theirs)
+    before, count = world.api.get(kind, name), len(world.api.history)
+    plan = world.plan()
+    assert [i.id for i in plan.intents if i.id.endswith(f"{kind} ns/{name}")] == [f"create {kind} ns/{name}"]
+    world.carry_out(plan)
+    assert world.api.get(kind, name) == before
+    assert not [deed for deed in world.api.history[count:] if deed.verb in ("delete", "vanish")]
+
+
+def test_a_pod_of_another_is_neither_counted_nor_deleted():
+    world = running("a:1")
+    (mine,) = world.pods()
+    theirs = world.api.get("Pod", mine)
+    theirs["metadata"] = {"name": "wl-0-a-theirs", "labels": theirs["metadata"]["labels"]}
+    theirs["metadata"]["ownerReferences"] = [OTHER]
+    world.api.create(theirs)
+    assert world.plan().intents == ()
+    world.scale("PodClique", "wl-0-a", 0)
+    world.settle()
+    hands.finish_terminating(world)
+    assert list(world.pods()) == ["wl-0-a-theirs"]
+
+
+def test_a_name_that_a_pod_of_another_has_is_passed_over():
+    world = running("a:1")
+    (mine,) = world.pods()
+    theirs = world.api.get("Pod", mine)
+    hands.force_delete(world, mine)
+    theirs["metadata"] = {"name": mine, "labels": theirs["metadata"]["labels"], "ownerReferences": [OTHER]}
+    world.api.create(theirs)
+    world.settle()
+    assert mine not in world.references("wl-0")["wl-0-a"]
+    assert len(world.pods()) == 2
+
+
+def test_a_set_deleted_with_its_children_left_behind_takes_them_back_when_it_is_made_again():
+    world = running("a:2/1 b:1", "x:2/1=b")
+    pods = set(world.pods())
+    for kind in ("Service", "PodCliqueScalingGroup", "PodClique", "PodGang"):
+        for body in list(world.api.objects(kind)):
+            if body["metadata"]["ownerReferences"][0]["kind"] == "PodCliqueSet":
+                world.api.patch(kind, body["metadata"]["name"], {"metadata": {"ownerReferences": None}})
+    world.api.delete("PodCliqueSet", "wl")
+    world.api.create(a_set("a:2/1 b:1", "x:2/1=b"))
+    world.settle()
+    hands.collect_garbage(world)
+    assert set(world.pods()) == pods
+    check_settled(world)
+
+
+def test_owners_of_other_kinds_are_kept_beside_ours():
+    world = running("a:1")
+    friend = {"apiVersion": "v1", "kind": "ConfigMap", "name": "c", "uid": "c"}
+    world.api.patch("PodClique", "wl-0-a", {"metadata": {"ownerReferences": [friend]}})
+    world.settle()
+    owners = world.api.get("PodClique", "wl-0-a")["metadata"]["ownerReferences"]
+    assert [owner["kind"] for owner in owners] == ["ConfigMap", "PodCliqueSet"]
+
+
+def test_a_clique_deleted_with_its_pods_left_behind_takes_them_back():
+    world = running("a:2/1")
+    pods = set(world.pods())
+    for name in pods:
+        world.api.patch("Pod", name, {"metadata": {"ownerReferences": None}})
+    world.api.delete("PodClique", "wl-0-a")
+    world.settle()
+    hands.collect_garbage(world)
+    assert set(world.pods()) == pods
+    uid = world.api.get("PodClique", "wl-0-a")["metadata"]["uid"]
+    assert {pod.metadata.owner_references[0].uid for pod in world.pods().values()} == {uid}
+
+
+def test_pods_of_a_clique_that_was_deleted_are_replaced_by_pods_of_the_new_one():
+    world = running("a:2/1")
+    old = set(world.pods())
+    world.api.delete("PodClique", "wl-0-a")
+    world.settle()
+    hands.collect_garbage(world)
+    hands.finish_terminating(world)
+    world.settle()
+    assert len(world.pods()) == 2
+    assert not old & set(world.pods())
+    check_history(world)
+
+
+def test_a_group_that_was_deleted_waits_for_its_cliques_to_go_and_is_made_anew():
+    world = running("a:1 b:1", "x:2/1=b")
+    world.api.delete("PodCliqueScalingGroup", "wl-0-x")
+    world.step()
+    hands.collect_garbage(world)
+    hands.finish_terminating(world)
+    world.settle()
+    check_settled(world)
+    check_history(world)
+
+
+def test_a_gang_that_was_deleted_comes_back_with_the_pods_that_are_there():
+    world = running("a:2/1")
+    pods = set(world.pods())
+    world.api.delete("PodGang", "wl-0")
+    assert [intent.id for intent in world.step().intents] == ["create PodGang ns/wl-0"]
+    assert set(world.references("wl-0")["wl-0-a"]) == set(world.pods()) == pods
+
+
+def test_a_gang_that_was_deleted_with_its_pods_gives_them_new_names():
+    world = running("a:2/1")
+    old = set(world.pods())
+    world.api.delete("PodGang", "wl-0")
+    for name in old:
+        hands.force_delete(world, name)
+    world.settle()
+    assert len(world.pods()) == 2
+    assert not old & set(world.pods())
+
+
+def test_after_a_restart_a_pod_that_vanished_unseen_is_made_again_under_its_name():
+    """The only way in which a name comes twice: nobody can know that it had been there."""
+    world = running("a:1")
+    (name,) = world.pods()
+    hands.force_delete(world, name)
+    world.restart_operator()
+    world.settle()
+    assert list(world.pods()) == [name]
+
+
+def test_after_a_restart_a_pod_that_still_terminates_is_replaced_under_a_new_name():
+    world = running("a:1")
+    (name,) = world.pods()
+    hands.delete(world, name)
+    world.restart_operator()
+    world.settle()
+    hands.finish_terminating(world)
+    world.settle()
+    assert len(world.pods()) == 1
+    assert name not in world.pods()
