@@ -16,9 +16,10 @@ def wire(caches: Caches, wake: Wake) -> None:
     """From now on, changes wake keys."""
     waker = _Waker(caches, wake)
     caches.sets.subscribe(waker.on_set)
-    for cache in (caches.groups, caches.cliques, caches.gangs, caches.services):
+    for cache in (caches.groups, caches.cliques, caches.gangs):
         cache.subscribe(waker.on_part)
-    caches.pods.subscribe(waker.on_pod)
+    for uncounted in (caches.pods, caches.services):  # their generation does not count changes of the spec
+        uncounted.subscribe(waker.on_any)
 
 
 class _Waker:
@@ -39,9 +40,9 @@ class _Waker:
 
     def on_part(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
         if old is None or new is None or _changed(old, new):
-            self.on_pod(old, new)
+            self.on_any(old, new)
 
-    def on_pod(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
+    def on_any(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
         for found in (old, new):
             if found is not None and (key := replica_of(found.metadata)):
                 self._wake(key)
