@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import AsyncIterator
+from contextlib import suppress
 
 import pytest
 import pytest_asyncio
 
 from grove.kube import config
 from grove.kube.client import Client
-from grove.kube.resource import NODES
+from grove.kube.errors import Conflict, NotFound
+from grove.kube.resource import NAMESPACES, NODES
 from grove.kube.wire import Object
 from grove.local.cluster import Cluster
 from tests.cluster.operator.harness import World, watching
@@ -27,6 +30,19 @@ async def agents(cluster: Cluster, crds: object) -> AsyncIterator[list[str]]:
         for name in names:
             nothing = dict.fromkeys(AGENT)
             await client.patch(NODES, name, {"metadata": {"labels": nothing}}, as_type=Object)
+
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture
+async def namespace(client: Client) -> AsyncIterator[str]:
+    """A namespace of the scenario's own, which it may delete."""
+    name = f"scenario-{next(_numbers)}"
+    await client.create(NAMESPACES, {"metadata": {"name": name}}, as_type=Object)
+    yield name
+    with suppress(NotFound, Conflict):
+        await client.delete(NAMESPACES, name, as_type=Object)
 
 
 @pytest.fixture

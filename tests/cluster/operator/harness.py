@@ -12,14 +12,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-from msgspec import Struct
-
-from grove.api import labels, marks
-from grove.api.cliques import PodClique
-from grove.api.gangs import PodGang
-from grove.api.groups import PodCliqueScalingGroup
-from grove.api.meta import ObjectMeta
-from grove.api.sets import PodCliqueSet
+from grove.api import labels
 from grove.kube.cache import Cache
 from grove.kube.client import MERGE, Client, PatchKind
 from grove.kube.config import Config
@@ -28,51 +21,12 @@ from grove.kube.faults import FaultyTransport, Rates
 from grove.kube.reflector import Reflector
 from grove.kube.resource import PODS, SERVICES, Resource
 from grove.kube.transport import HttpTransport
-from grove.operator.caches import resource_of
 from grove.operator.manager import Manager
+from tests.cluster.operator.picture import Picture, differences, picture
 from tests.cluster.operator.recorder import Recorder
+from tests.cluster.operator.seen import CLIQUES, GANGS, GROUPS, PARTS, SETS, Seen, answers
 
 PATIENCE = 60.0
-SETS = resource_of(PodCliqueSet.KIND)
-GROUPS = resource_of(PodCliqueScalingGroup.KIND)
-CLIQUES = resource_of(PodClique.KIND)
-GANGS = resource_of(PodGang.KIND)
-PARTS = (GROUPS, CLIQUES, GANGS, PODS, SERVICES)
-
-
-class Seen(Struct, frozen=True):
-    """Any object, whole."""
-
-    metadata: ObjectMeta
-    spec: dict[str, Any] = {}
-    status: dict[str, Any] = {}
-
-    @property
-    def name(self) -> str:
-        return self.metadata.name
-
-    @property
-    def uid(self) -> str:
-        return self.metadata.uid
-
-    @property
-    def labels(self) -> dict[str, str]:
-        return self.metadata.labels
-
-    @property
-    def terminating(self) -> bool:
-        return self.metadata.deletion_timestamp is not None
-
-    def condition(self, type_: str) -> str:
-        """The status of a condition; empty if it is not there."""
-        said = self.status.get("conditions") or ()
-        return next((fact["status"] for fact in said if fact["type"] == type_), "")
-
-    @property
-    def settled(self) -> bool:
-        """Whether the status is about the spec as it is, and free of errors."""
-        current = self.status.get("observedGeneration") == self.metadata.generation
-        return current and not self.status.get("lastErrors")
 
 
 class World:
@@ -160,6 +114,13 @@ class World:
 
     async def until_whole(self) -> None:
         await self.until(self.whole, "everything ready and told so")
+
+    async def until_like(self, before: Picture, seconds: float = PATIENCE) -> None:
+        """Wait until the world looks as it did before."""
+        try:
+            await self.until(lambda: picture(self) == before, "the picture from before", seconds)
+        except AssertionError as problem:
+            raise AssertionError(f"{differences(before, picture(self))}\n{problem}") from None
 
     def always(self, rule: Callable[[], None]) -> None:
         """A rule, as an assertion, that must hold after every event from now on."""
@@ -264,16 +225,6 @@ def _line(resource: Resource, found: Seen) -> str:
     errors = found.status.get("lastErrors") or ()
     words += [f"\n    {error['code']}: {error['description']}" for error in errors]
     return " ".join(words)
-
-
-def answers(pod: Seen) -> bool:
-    """It runs and is ready."""
-    return not pod.terminating and pod.status.get("phase") == "Running" and pod.condition("Ready") == "True"
-
-
-def gated(pod: Seen) -> bool:
-    """It waits for the operator."""
-    return any(gate["name"] == marks.GANG_GATE for gate in pod.spec.get("schedulingGates") or ())
 
 
 @asynccontextmanager

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
 from grove.api import labels
-from grove.kube.resource import PODS
-from tests.cluster.operator.harness import GANGS, PARTS, SETS, Seen, World
+from grove.kube.resource import PODS, Resource
+from tests.cluster.operator.seen import GANGS, PARTS, SETS, Seen
 
 Picture = dict[str, Any]
 
@@ -18,16 +18,26 @@ _TOKEN_VOLUME = re.compile(r"kube-api-access-\w{5}")
 _OF_THE_SERVER = ("clusterIP", "clusterIPs", "nodeName")
 
 
-def picture(world: World) -> Picture:
+class Gallery(Protocol):
+    """Where there is something to be seen."""
+
+    namespace: str
+
+    def all(self, resource: Resource) -> list[Seen]: ...
+
+
+def picture(world: Gallery) -> Picture:
     """Everything in the world: pods by clique and index, references by the pods they name, no dates."""
     pods = {pod.name: _seat(pod) for pod in world.all(PODS)}
     found: Picture = {}
     for resource in (SETS, *PARTS):
         for one in world.all(resource):
-            name = pods[one.name] if resource is PODS else one.name
-            found[f"{resource.kind} {name}"] = _portrait(one, is_pod=resource is PODS)
+            key = f"{resource.kind} {pods[one.name] if resource is PODS else one.name}"
+            while key in found:  # two pods in one seat are two
+                key += " again"
+            found[key] = _portrait(one, is_pod=resource is PODS)
             if resource is GANGS:
-                found[f"{resource.kind} {name}"]["members"] = _members(one, pods)
+                found[key]["members"] = _members(one, pods)
     text = msgspec.json.encode(found).decode().replace(world.namespace, "NAMESPACE")
     normal: Picture = msgspec.json.decode(_TOKEN_VOLUME.sub("TOKEN", text))
     return normal
@@ -51,7 +61,11 @@ def _seat(pod: Seen) -> str:
 
 def _portrait(one: Seen, *, is_pod: bool) -> Picture:
     meta = one.metadata
-    status = {"phase": one.status.get("phase"), "ready": one.condition("Ready")} if is_pod else one.status
+    status = dict(one.status)
+    if is_pod:
+        status = {"phase": one.status.get("phase"), "ready": one.condition("Ready")}
+    if "observedGeneration" in status:  # how often a spec was set right is nobody's business, only how it is
+        status["observedGeneration"] = "current" if one.settled else "old"
     spec = {key: value for key, value in one.spec.items() if key not in (*_OF_THE_SERVER, "podgroups")}
     return {
         "labels": meta.labels,

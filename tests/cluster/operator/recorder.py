@@ -71,23 +71,22 @@ class Recorder:
     def writes(self) -> list[Call]:
         return [call for call in self.calls if call.request.is_write]
 
-    def deeds(self, since: int = 0) -> Counter[str]:
-        """Creates and deletes that took effect, pods by their clique.
+    def deeds(self) -> Counter[str]:
+        """What was created, and what was decided to be deleted; pods by their clique.
 
-        A delete that is sent again because its reply was lost is one deed: it is about the same UID.
+        A delete counts if it came too late, for the garbage collector may be faster; and it counts once if
+        it was sent again because its reply was lost.
         """
         deeds: Counter[str] = Counter()
-        deleted: set[tuple[str, ...]] = set()
-        for request, status in self.calls[since:]:
-            if status >= 300 or request.verb not in ("create", "delete", "deletecollection"):
-                continue
-            who = _who(request)
-            if request.verb != "create":
-                identity = (request.path, _uid(request))
-                if identity in deleted:
-                    continue
+        deleted: set[tuple[str, str]] = set()
+        for request, status in self.calls:
+            made = request.verb == "create" and status < 300
+            identity = (request.path, _uid(request))
+            left = request.verb in ("delete", "deletecollection") and (status < 300 or status == 404)
+            if made or (left and identity not in deleted):
+                deeds[f"{request.verb} {request.resource} {_who(request)}"] += 1
+            if left:
                 deleted.add(identity)
-            deeds[f"{request.verb} {request.resource} {who}"] += 1
         return deeds
 
 
@@ -99,6 +98,8 @@ def _who(request: Request) -> str:
 
 
 def _uid(request: Request) -> str:
+    if not request.verb.startswith("delete"):
+        return ""
     return str(_body(request).get("preconditions", {}).get("uid", ""))
 
 

@@ -6,8 +6,9 @@ import pytest
 
 from grove.api import labels
 from grove.kube.resource import PODS, SERVICES
-from tests.cluster.operator.harness import CLIQUES, GANGS, GROUPS, SETS, World, operating
+from tests.cluster.operator.harness import World, operating
 from tests.cluster.operator.picture import picture
+from tests.cluster.operator.seen import CLIQUES, GANGS, GROUPS, SETS
 from tests.cluster.operator.workloads import upstream
 
 ALL_IN_THE_BASE = {
