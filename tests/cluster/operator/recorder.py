@@ -71,7 +71,7 @@ class Recorder:
     def writes(self) -> list[Call]:
         return [call for call in self.calls if call.request.is_write]
 
-    def deeds(self) -> Counter[str]:
+    def deeds(self, *verbs: str) -> Counter[str]:
         """What was created, and what was decided to be deleted; pods by their clique.
 
         A delete counts if it came too late, for the garbage collector may be faster; and it counts once if
@@ -87,7 +87,7 @@ class Recorder:
                 deeds[f"{request.verb} {request.resource} {_who(request)}"] += 1
             if left:
                 deleted.add(identity)
-        return deeds
+        return Counter({deed: n for deed, n in deeds.items() if not verbs or deed.startswith(verbs)})
 
 
 def _who(request: Request) -> str:

@@ -28,6 +28,8 @@ class Step(NamedTuple):
     name: str
     act: Callable[[World], Awaitable[object]]
     pods: int
+    is_end: bool = False
+    """The set goes: its pods in one request or one by one, as the moment suggests, and uncounted."""
 
 
 Story = tuple[Step, ...]
@@ -69,7 +71,7 @@ SCALING: Story = (
     Step("clique in", lambda world: world.scale(CLIQUES, "small-0-router", 1), 8),
     Step("clique to none", lambda world: world.scale(CLIQUES, "small-1-router", 0), 7),
     Step("set in", lambda world: world.scale(SETS, "small", 1), 3),
-    Step("deleted", lambda world: world.delete(SETS, "small"), 0),
+    Step("deleted", lambda world: world.delete(SETS, "small"), 0, is_end=True),
 )
 
 WEAR: Story = (
@@ -78,8 +80,8 @@ WEAR: Story = (
     Step("a pod failed", _fail, 10),
     Step("parts changed by hand", _meddle, 10),
     Step("a clique deleted", lambda world: world.delete(CLIQUES, "small-1-model-1-leader"), 10),
-    Step("begun again", _begin_again, 5),
-    Step("deleted", lambda world: world.delete(SETS, "small"), 0),
+    Step("begun again", _begin_again, 5, is_end=True),
+    Step("deleted", lambda world: world.delete(SETS, "small"), 0, is_end=True),
 )
 
 STORIES = {"scaling": SCALING, "wear": WEAR}
@@ -90,6 +92,9 @@ class Telling(NamedTuple):
 
     pictures: Sequence[Picture]
     deeds: Counter[str]
+    """Creates and deletes before the set goes."""
+    creates: Counter[str]
+    """All creates."""
 
 
 _told: dict[Story, Telling] = {}
@@ -108,33 +113,50 @@ async def measure(client: Client, config: Config, name: str) -> Telling:
 
 
 async def _tell(world: World, story: Story, recorder: Recorder) -> Telling:
-    pictures = []
+    pictures: list[Picture] = []
+    deeds: Counter[str] | None = None
     for step in story:
+        if step.is_end and deeds is None:
+            deeds = recorder.deeds()
         await step.act(world)
         await world.until(lambda step=step: len(world.all(PODS)) == step.pods and world.whole(), step.name)
         await recorder.silence()
         assert world.whole()
         pictures.append(picture(world))
-    return Telling(pictures, recorder.deeds())
+    assert deeds is not None
+    return Telling(pictures, deeds, recorder.deeds("create"))
 
 
 async def retell(
     world: World,
     name: str,
     telling: Telling,
+    recorder: Recorder,
     *,
-    before: Callable[[Step], Awaitable[object]] | None = None,
-    after: Callable[[Step], Awaitable[object]] | None = None,
+    before: Callable[[], Awaitable[object]] | None = None,
+    after: Callable[[], Awaitable[object]] | None = None,
 ) -> None:
-    """The same story; every step must come to the picture of the first telling. `before` and `after` are
-    called around what happens in each step."""
+    """The same story in other circumstances: every step must come to the picture of the first telling, by
+    the same deeds. `before` and `after` are called around what happens in each step."""
+    compared = False
     for step, expected in zip(STORIES[name], telling.pictures, strict=True):
+        if step.is_end and not compared:
+            await recorder.silence()
+            _compare(recorder.deeds(), telling.deeds)
+            compared = True
         if before is not None:
-            await before(step)
+            await before()
         await step.act(world)
         if after is not None:
-            await after(step)
+            await after()
         try:
             await world.until_like(expected)
         except AssertionError as problem:
             raise AssertionError(f"{step.name}: {problem}") from None
+    _compare(recorder.deeds("create"), telling.creates)
+
+
+def _compare(deeds: Counter[str], expected: Counter[str]) -> None:
+    too_many, too_few = dict(deeds - expected), dict(expected - deeds)
+    assert not too_many, f"too many: {too_many}, too few: {too_few}"
+    assert not too_few, f"too few: {too_few}"
