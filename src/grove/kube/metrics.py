@@ -7,10 +7,11 @@ verbs, resources and codes, never object names.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from itertools import accumulate
 
-from prometheus_client import REGISTRY, Counter, Gauge
+from prometheus_client import REGISTRY, Counter, Gauge, Histogram
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -72,3 +73,44 @@ undecodable_total = Counter(
     "grove_kube_undecodable_total", "Objects skipped because they do not fit their type", ["resource"]
 )
 cache_objects = Gauge("grove_kube_cache_objects", "Objects held in the cache", ["resource"])
+queue_depth = Gauge("grove_kube_queue_depth", "Keys that are ready and wait for a worker", ["queue"])
+queue_oldest_seconds = Gauge(
+    "grove_kube_queue_oldest_seconds", "How long the key that waits longest has been ready", ["queue"]
+)
+work_seconds = Histogram(
+    "grove_kube_work_seconds",
+    "Time of one pass over one key",
+    ["queue"],
+    buckets=(0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60),
+)
+work_retries_total = Counter(
+    "grove_kube_work_retries_total", "Passes that failed and are made again", ["queue"]
+)
+intents_total = Counter(
+    "grove_kube_intents_total", "Intents, by what was asked and how it ended", ["intent", "state"]
+)
+in_flight_limit = Gauge(
+    "grove_kube_in_flight_limit", "How many writes may be in flight, as the server's answers allow"
+)
+
+events_dropped_total = Counter("grove_kube_events_dropped_total", "Events that could not be told")
+
+
+class QueueMetrics:
+    """What one queue counts; depth and age are asked for when scraped and cost nothing in between."""
+
+    def __init__(self, queue: str, depth: Callable[[], float], oldest: Callable[[], float]) -> None:
+        queue_depth.labels(queue).set_function(depth)
+        queue_oldest_seconds.labels(queue).set_function(oldest)
+        self.seconds = work_seconds.labels(queue)
+        self.retries = work_retries_total.labels(queue)
+
+
+@cache
+def _intent_counter(intent: str, state: str) -> Counter:
+    return intents_total.labels(intent.lower(), state)
+
+
+def count_intent(intent: str, state: str) -> None:
+    """One intent that came to its end."""
+    _intent_counter(intent, state).inc()

@@ -1,0 +1,125 @@
+"""What became of a write that did not simply succeed. Where the answer is not certain, the object is read.
+
+A taken name, a changed object, a reply that never came: each is a question about the world, and guessing is
+how controllers make a second pod. The read also brings the cache up to date, so that the next plan starts
+from what is, not from what was believed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import Any
+
+import structlog
+
+from grove.api.intents import Create, Delete, DeleteCollection, Intent
+from grove.kube.binding import Binding
+from grove.kube.client import Client, Object
+from grove.kube.errors import AlreadyExists, Conflict, ConnectError, KubeError, NotFound, TooManyRequests
+from grove.kube.outcome import Result, State
+from grove.kube.retry import Backoff
+from grove.kube.store import Store
+from grove.kube.taken import Holder, holder, name_conflict
+from grove.kube.wire import decoder
+from grove.kube.writer import Catalogue
+
+log = structlog.get_logger("grove.kube.executor")
+
+
+class Inquiry:
+    """Finds out how failed intents really ended."""
+
+    def __init__(self, client: Client, catalogue: Catalogue, store: Store, backoff: Backoff) -> None:
+        self._client = client
+        self._catalogue = catalogue
+        self._store = store
+        self._backoff = backoff
+        self._rng = random.Random()  # noqa: S311 - jitter, not secrets
+
+    async def explain(self, intent: Intent, binding: Binding, error: KubeError) -> Result:
+        """The result of an intent whose write was answered with an error, or not at all."""
+        if isinstance(intent, DeleteCollection):
+            return Result(intent, State.FAILED, error=error)
+        name = binding.text(intent.target.name)
+        if isinstance(error, NotFound) and _speaks_of(error, name) and not isinstance(intent, Create):
+            return self._missing(intent, name, error)
+        if isinstance(intent, Create) and isinstance(error, AlreadyExists) and intent.may_exist:
+            return Result(intent, State.DONE, name)
+        if not (error.ambiguous or isinstance(error, Conflict | AlreadyExists)):
+            return Result(intent, State.FAILED, name, error=error)
+        try:
+            existing = await self._look(intent, name)
+        except KubeError:
+            return Result(intent, State.FAILED, name, error=error)
+        if isinstance(intent, Create):
+            return self._judge(intent, name, binding, existing, error)
+        if isinstance(error, Conflict):
+            return Result(intent, State.CONFLICT, name, error=error)
+        if isinstance(intent, Delete) and _is_leaving(existing, intent.uid):
+            return Result(intent, State.DONE, name, intent.uid)
+        return Result(intent, State.FAILED, name, error=error)
+
+    def _missing(self, intent: Intent, name: str, error: NotFound) -> Result:
+        if not isinstance(intent, Delete):
+            return Result(intent, State.CONFLICT, name, error=error)
+        if intent.uid:
+            self._store.gone(self._catalogue.of(intent), intent.target.namespace, name, intent.uid)
+        return Result(intent, State.DONE, name, intent.uid)
+
+    def _judge(self, intent: Create, name: str, binding: Binding, existing: Any, error: KubeError) -> Result:
+        """Whose the object is that has the name, if there still is one."""
+        if existing is None:
+            state = State.FAILED if error.ambiguous else State.CONFLICT
+            return Result(intent, state, name, error=error)
+        wanted: Object = decoder(Object).decode(binding.encode(intent.body))
+        match holder(wanted.metadata, existing.metadata):
+            case Holder.FOREIGN:
+                conflict = name_conflict(f"create {intent.target.kind} {name}", existing.metadata)
+                return Result(intent, State.FAILED, name, error=conflict)
+            case Holder.OURS:
+                self._store.put(self._catalogue.of(intent), existing)
+                return Result(intent, State.FOUND, name, existing.metadata.uid, existing=existing)
+            case Holder.LEAVING:
+                # If the cache does not take it, its DELETED event may be over: nobody would wake us.
+                held = self._store.put(self._catalogue.of(intent), existing)
+                return Result(intent, State.WAITING if held else State.CONFLICT, name)
+
+    async def _look(self, intent: Any, name: str) -> Any | None:
+        """The object as it is, None if there is none. While the server is not to be had, ask on and on:
+        planning on what may be wrong is worse than not planning, and the server's return ends it."""
+        resource = self._catalogue.of(intent)
+        attempt = 0
+        while True:
+            try:
+                existing = await self._client.get(
+                    resource,
+                    name,
+                    as_type=self._store.type_of(resource),
+                    namespace=intent.target.namespace or None,
+                )
+            except NotFound:
+                return None
+            except KubeError as error:
+                if not (error.ambiguous or isinstance(error, ConnectError | TooManyRequests)):
+                    raise
+                log.warning("object in doubt", key=intent.id, action="get", reason=str(error))
+            else:
+                if not isinstance(intent, Create):  # a create first has to learn whose it is
+                    self._store.put(resource, existing)
+                return existing
+            await asyncio.sleep(self._backoff.pause(attempt, self._rng))
+            attempt += 1
+
+
+def _speaks_of(error: NotFound, name: str) -> bool:
+    """Whether it is the object that is missing; a missing kind or namespace is another matter."""
+    details = error.status.details
+    return details is not None and details.name == name
+
+
+def _is_leaving(existing: Any | None, uid: str) -> bool:
+    """Whether the object that was to be deleted is gone or on its way."""
+    if existing is None or (uid and existing.metadata.uid != uid):
+        return True
+    return bool(existing.metadata.deletion_timestamp)

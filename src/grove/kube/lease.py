@@ -1,0 +1,170 @@
+"""The Lease object of a leader election: what it says, how it is read, watched and written.
+
+Nobody believes anybody's wall clock: the times in a Lease are for people. What counts is when each candidate
+saw the Lease change, on its own clock (`Sighting`), and the resourceVersion that each write is based on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import socket
+import uuid
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+from msgspec import Struct
+
+from grove.api.meta import ObjectMeta
+from grove.kube import watch
+from grove.kube.client import Client
+from grove.kube.errors import ConfigError, LostReply, NotFound
+from grove.kube.resource import LEASES
+
+_SILENCE = 150.0
+_WATCH_LIFETIME = 300
+
+
+class Timing(Struct, frozen=True):
+    """How fast leadership changes hands, in seconds."""
+
+    lease_duration: float = 15.0
+    renew_deadline: float = 10.0
+    retry_period: float = 2.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.retry_period < self.renew_deadline < self.lease_duration:
+            raise ConfigError(
+                "leader election needs retryPeriod < renewDeadline < leaseDuration, "
+                f"got {self.retry_period:g}, {self.renew_deadline:g}, {self.lease_duration:g}: correct them"
+            )
+
+    @property
+    def longest_write(self) -> float:
+        """The timeout for writes: sent before the renew deadline, given up before the lease can pass on."""
+        return 0.9 * (self.lease_duration - self.renew_deadline)
+
+
+class LeaseSpec(Struct, frozen=True, gc=False, rename="camel"):
+    """Who leads, and for how long after each sign of life."""
+
+    holder_identity: str | None = None
+    lease_duration_seconds: int | None = None
+    acquire_time: str | None = None
+    renew_time: str | None = None
+    lease_transitions: int | None = None
+
+
+class Lease(Struct, frozen=True, gc=False):
+    """coordination.k8s.io/v1 Lease."""
+
+    metadata: ObjectMeta
+    spec: LeaseSpec = LeaseSpec()
+
+
+class Sighting(Struct, frozen=True):
+    """A state of the lease, and when we first saw it on our own clock. None: there is no lease."""
+
+    lease: Lease | None
+    since: float
+    vanished: bool = False
+
+    def seen(self, lease: Lease | None, now: float) -> Sighting:
+        """The same state again, or a new one from now on."""
+        if lease is None:
+            # Whoever held it may not know yet that it was deleted.
+            vanished = self.vanished or (self.lease is not None and bool(self.lease.spec.holder_identity))
+            return self if self.lease is None else Sighting(None, now, vanished)
+        same = self.lease is not None and self.lease.spec == lease.spec
+        return Sighting(lease, self.since if same else now)
+
+    def free_at(self, usual: float) -> float:
+        """When it may be taken: at once if nobody holds it, else a whole duration after we saw it held."""
+        if self.lease is None:
+            return self.since + usual if self.vanished else self.since
+        if not self.lease.spec.holder_identity:
+            return self.since
+        return self.since + (self.lease.spec.lease_duration_seconds or usual)
+
+
+def new_identity() -> str:
+    """A name for this process that no other has, not even its successor in the same pod."""
+    return f"{socket.gethostname()}_{os.getpid()}_{uuid.uuid4().hex[:12]}"
+
+
+def claim(known: Lease | None, identity: str, timing: Timing, wall: datetime) -> dict[str, Any]:
+    """The spec that says: this candidate leads, from now or still."""
+    before = known.spec if known else LeaseSpec()
+    now = wall.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    ours = before.holder_identity == identity
+    return {
+        "holderIdentity": identity,
+        "leaseDurationSeconds": math.ceil(timing.lease_duration),
+        "acquireTime": before.acquire_time if ours else now,
+        "renewTime": now,
+        "leaseTransitions": (before.lease_transitions or 0) + (known is not None and not ours),
+    }
+
+
+def release(known: Lease | None) -> dict[str, Any]:
+    """The spec that says: nobody leads, take it."""
+    transitions = known.spec.lease_transitions if known else None
+    return {"holderIdentity": "", "leaseDurationSeconds": 1, "leaseTransitions": transitions or 0}
+
+
+class LeaseDesk:
+    """Reads, watches and writes one Lease. Every request is answered within `patience` or counts as lost."""
+
+    def __init__(self, client: Client, namespace: str, name: str, patience: float) -> None:
+        self._client = client
+        self._namespace = namespace
+        self._name = name
+        self._patience = patience
+        self._decoder = watch.EventDecoder(Lease, LEASES)
+
+    async def read(self) -> Lease | None:
+        """The lease, None if there is none."""
+        async with _answer_within(self._patience):
+            try:
+                return await self._client.get(LEASES, self._name, namespace=self._namespace, as_type=Lease)
+            except NotFound:
+                return None
+
+    async def write(self, known: Lease | None, spec: dict[str, Any]) -> Lease:
+        """Write the lease if it is still as we know it; raises Conflict, AlreadyExists or NotFound if not."""
+        metadata = {"resourceVersion": known.metadata.resource_version} if known else {"name": self._name}
+        body = {"metadata": metadata, "spec": spec}
+        async with _answer_within(self._patience):
+            if known is None:
+                return await self._client.create(LEASES, body, namespace=self._namespace, as_type=Lease)
+            return await self._client.patch(
+                LEASES, self._name, body, namespace=self._namespace, as_type=Lease
+            )
+
+    async def changes(self, known: Lease | None) -> AsyncGenerator[Lease | None, None]:
+        """Each new state of the lease, None when it is deleted, until the server ends the watch."""
+        parameters = {
+            "fieldSelector": f"metadata.name={self._name}",
+            "resourceVersion": known.metadata.resource_version if known else "",
+            "timeoutSeconds": _WATCH_LIFETIME,
+        }
+        async with self._client.stream(
+            LEASES, parameters, namespace=self._namespace, silence=_SILENCE
+        ) as stream:
+            async for lines in watch.batches(stream.chunks()):
+                for event in map(self._decoder.decode, lines):
+                    if isinstance(event, watch.Event):
+                        yield None if event.type == "DELETED" else event.object
+
+
+@asynccontextmanager
+async def _answer_within(seconds: float) -> AsyncIterator[None]:
+    """One request must not use up the time for all of them."""
+    try:
+        async with asyncio.timeout(seconds):
+            yield
+    except TimeoutError:
+        raise LostReply(f"lease: no answer in {seconds:g} s") from None

@@ -1,0 +1,67 @@
+"""What became of a plan: one result per intent, and the few questions that are asked about all of them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+from msgspec import Struct
+
+from grove.api.intents import Intent
+
+
+class State(StrEnum):
+    """How an intent ended."""
+
+    DONE = "done"
+    FOUND = "found"  # it exists already and is ours; compare it with what was wanted
+    WAITING = "waiting"  # its name is held by an object on its way out, whose DELETED event will wake us
+    CONFLICT = "conflict"  # the world is not what the plan was made from
+    FAILED = "failed"
+    SKIPPED = "skipped"  # not sent, because of another intent or because we may not write any more
+
+
+class Result(Struct, frozen=True, gc=False):
+    """What became of one intent; `name` is the bound name, `uid` is empty if the server told none.
+
+    `existing` is the object that was FOUND: with labels that no cache selects by, it is seen nowhere else.
+    """
+
+    intent: Intent
+    state: State
+    name: str = ""
+    uid: str = ""
+    error: Exception | None = None
+    existing: Any = None
+
+
+class Outcome(Struct, frozen=True, gc=False):
+    """What became of a plan, in the order of its intents."""
+
+    results: tuple[Result, ...]
+
+    @property
+    def failed(self) -> bool:
+        """Whether a write failed, so that the key should back off."""
+        return any(result.state is State.FAILED for result in self.results)
+
+    @property
+    def outdated(self) -> bool:
+        """Whether the plan was made from an old view. The cache has the new one: plan again."""
+        return any(result.state in (State.CONFLICT, State.FOUND) for result in self.results)
+
+    @property
+    def errors(self) -> tuple[Exception, ...]:
+        """Why writes failed."""
+        return tuple(
+            result.error
+            for result in self.results
+            if result.state is State.FAILED and result.error is not None
+        )
+
+    def of(self, intent: Intent) -> Result:
+        """The result of one intent."""
+        for result in self.results:
+            if result.intent is intent:
+                return result
+        raise KeyError(f"{intent.id} is not part of this plan")

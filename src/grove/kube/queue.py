@@ -1,0 +1,188 @@
+"""Which key is worked on next: once at a time, fairly, and later after each failure.
+
+A key names a piece of the world that someone can bring in order by looking at all of it. What happened to it
+is not kept, only that something did; so a thousand events cost one pass, and a pass that finds nothing to do
+is always right. The rules:
+
+- a key is worked on by one worker at a time; woken meanwhile, it is worked on once more afterwards;
+- keys that are ready go first come, first served; a key that is woken all the time goes to the end each time;
+- a key has one next moment, the earliest that was named; beginning to work on it uses that moment up;
+- failures delay the key by itself alone: exponentially, with jitter, until it succeeds. An event still wakes
+  it at once, since the event may be what it was failing for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Coroutine, Hashable
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+import structlog
+
+from grove.kube.errors import KubeError
+from grove.kube.metrics import QueueMetrics
+from grove.kube.retry import Backoff
+from grove.kube.timetable import Timetable
+
+K = TypeVar("K", bound=Hashable)
+
+NOW = float("-inf")
+_AFTER_CANCEL = 1.0  # how long cancelled work may take to clean up before shutdown goes on without it
+
+log = structlog.get_logger("grove.kube.queue")
+
+
+class Queue(Generic[K]):
+    """Wakes keys and works on them. Make it inside a running loop; it works from `start` to `stop`."""
+
+    def __init__(
+        self,
+        name: str,
+        work: Callable[[K], Coroutine[Any, Any, object]],
+        *,
+        workers: int = 64,
+        backoff: Backoff | None = None,
+        rng: random.Random | None = None,
+    ) -> None:
+        if workers < 1:
+            raise ValueError(f"queue {name} has {workers} workers and would never work: give it at least one")
+        self.name = name
+        self._work = work
+        self._workers = workers
+        self._backoff = backoff or Backoff(first=0.05, most=60.0)
+        self._rng = rng or random.Random()  # noqa: S311 - jitter, not secrets
+        self._loop = asyncio.get_running_loop()
+        self._open = False
+        self._ready: dict[K, float] = {}  # in order of arrival, with the moment of it
+        self._again: dict[K, float] = {}  # woken while being worked on
+        self._later: Timetable[K] = Timetable()
+        self._running: dict[K, asyncio.Task[None]] = {}
+        self._begun: set[K] = set()
+        self._failing: set[K] = set()  # said to have failed, by the work that is still running
+        self._failures: dict[K, int] = {}
+        self._alarm: asyncio.TimerHandle | None = None
+        self._metrics = QueueMetrics(name, depth=lambda: len(self._ready), oldest=self.oldest)
+
+    def wake(self, key: K, at: float | None = NOW, *, failed: bool = False) -> None:
+        """Work on the key soon, or at a moment of the loop's clock; the earliest moment named wins.
+
+        `None` names no moment, for whoever has none to name. `failed` adds the moment after the back-off,
+        and counts against the key until work on it ends without failing.
+        """
+        now = self._loop.time()
+        if failed:
+            retry = now + self._fail(key)
+            at = retry if at is None else min(at, retry)
+        if at is None:
+            return
+        if at <= now:
+            self._make_ready(key, now)
+            self._dispatch()
+        else:
+            self._later.set(key, at)
+            self._set_alarm()
+
+    def forget(self, key: K) -> None:
+        """Do not work on the key until it is woken again, and think no worse of it for its failures."""
+        self._ready.pop(key, None)
+        self._again.pop(key, None)
+        self._failures.pop(key, None)
+        self._later.drop(key)
+
+    def start(self) -> None:
+        """Begin to work, on the keys woken before too."""
+        self._open = True
+        self._ring()
+
+    async def stop(self, grace: float = 5.0) -> None:
+        """Begin nothing more, let work in progress finish for `grace` seconds, then cancel it."""
+        self._open = False
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        if not self._running:
+            return
+        _, late = await asyncio.wait(self._running.values(), timeout=grace)
+        for task in late:
+            task.cancel()
+        if late:
+            await asyncio.wait(late, timeout=_AFTER_CANCEL)
+        for key in self._running:
+            log.error("work ignores its cancellation and is left behind", queue=self.name, key=key)
+
+    def oldest(self) -> float:
+        """For how many seconds the key that waits longest has been ready."""
+        return self._loop.time() - min(self._ready.values()) if self._ready else 0.0
+
+    def _fail(self, key: K) -> float:
+        if key in self._running:
+            self._failing.add(key)
+        failures = self._failures.get(key, 0)
+        self._failures[key] = failures + 1
+        self._metrics.retries.inc()
+        return self._backoff.pause(failures, self._rng)
+
+    def _make_ready(self, key: K, now: float) -> None:
+        if key not in self._running:
+            self._ready.setdefault(key, now)
+        elif key in self._begun:
+            self._again.setdefault(key, now)
+        # else: its task has yet to take the first step, so it has yet to look
+
+    def _dispatch(self) -> None:
+        while self._open and self._ready and len(self._running) < self._workers:
+            key = next(iter(self._ready))
+            del self._ready[key]
+            task = self._loop.create_task(self._begin(key), name=f"{self.name} {key}")
+            self._running[key] = task
+            # In a callback, which also runs for a task that was cancelled before its first step.
+            task.add_done_callback(partial(self._settle, key, self._loop.time()))
+
+    async def _begin(self, key: K) -> None:
+        self._begun.add(key)
+        self._later.drop(key)
+        await self._work(key)
+
+    def _settle(self, key: K, began: float, task: asyncio.Task[None]) -> None:
+        self._metrics.seconds.observe(self._loop.time() - began)
+        if task.cancelled():
+            # Half done is not done: whoever starts the queue again begins with it.
+            self._begun.add(key)
+            self.wake(key, None if self._open else NOW, failed=self._open)
+        elif error := task.exception():
+            self._complain(key, error)
+            self.wake(key, None, failed=True)
+        del self._running[key]
+        self._begun.discard(key)
+        if key in self._failing:
+            self._failing.discard(key)
+        else:
+            self._failures.pop(key, None)
+        if (since := self._again.pop(key, None)) is not None:
+            self._ready[key] = since
+        self._dispatch()
+
+    def _complain(self, key: K, error: BaseException) -> None:
+        if isinstance(error, KubeError):
+            log.warning("work failed", queue=self.name, key=key, error=str(error))
+        else:
+            log.error("work failed in a way that nobody foresaw", queue=self.name, key=key, exc_info=error)
+
+    def _ring(self) -> None:
+        now = self._loop.time()
+        for key in self._later.take_due(now):
+            self._make_ready(key, now)
+        self._dispatch()
+        self._set_alarm()
+
+    def _set_alarm(self) -> None:
+        moment = self._later.next()
+        if self._alarm is not None:
+            if moment == self._alarm.when():
+                return
+            self._alarm.cancel()
+            self._alarm = None
+        if self._open and moment is not None:
+            self._alarm = self._loop.call_at(moment, self._ring)

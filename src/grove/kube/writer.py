@@ -1,0 +1,116 @@
+"""One intent, one request: how each kind of intent is spoken to the API server, and where its reply goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from msgspec import Struct
+
+from grove.api.intents import Create, Delete, DeleteCollection, Intent, Patch, PatchType, Status
+from grove.kube.binding import Binding
+from grove.kube.client import Client
+from grove.kube.resource import Resource
+from grove.kube.store import Store
+
+
+class Reply(Struct, frozen=True, gc=False):
+    """What the server told: the object's name, and its UID if there still is an object."""
+
+    name: str = ""
+    uid: str = ""
+
+
+class Catalogue:
+    """Which resource serves a kind."""
+
+    def __init__(self, resources: Iterable[Resource]) -> None:
+        self._resources = {(resource.api_version, resource.kind): resource for resource in resources}
+
+    def of(self, intent: Intent) -> Resource:
+        """The resource that an intent is about."""
+        about = intent if isinstance(intent, DeleteCollection) else intent.target
+        resource = self._resources.get((about.api_version, about.kind))
+        if resource is None:
+            raise LookupError(
+                f"{intent.id}: no resource is known for {about.api_version} {about.kind}: register it"
+            )
+        return resource
+
+
+class Writer:
+    """Sends intents once, raises what the server complains of, and puts the replies into the store."""
+
+    def __init__(self, client: Client, catalogue: Catalogue, store: Store, field_manager: str) -> None:
+        self._client = client
+        self._catalogue = catalogue
+        self._store = store
+        self._field_manager = field_manager
+
+    async def send(self, intent: Intent, binding: Binding) -> Reply:
+        """Send the intent, with what the binding knows put in."""
+        resource = self._catalogue.of(intent)
+        if isinstance(intent, DeleteCollection):
+            return await self._delete_collection(resource, intent)
+        name = binding.text(intent.target.name)
+        if isinstance(intent, Delete):
+            return await self._delete(resource, intent, name)
+        if isinstance(intent, Create):
+            made = await self._client.create(
+                resource,
+                binding.encode(intent.body),
+                as_type=self._store.type_of(resource),
+                namespace=intent.target.namespace or None,
+            )
+            return self._keep(resource, made)
+        return await self._patch(resource, intent, name, binding)
+
+    async def _patch(self, resource: Resource, intent: Patch | Status, name: str, binding: Binding) -> Reply:
+        subresource = "status" if isinstance(intent, Status) else intent.subresource
+        applies = intent.type is PatchType.APPLY
+        patched = await self._client.patch(
+            resource,
+            name,
+            binding.encode(intent.body),
+            as_type=dict if subresource not in ("", "status") else self._store.type_of(resource),
+            namespace=intent.target.namespace or None,
+            kind=intent.type.value,
+            subresource=subresource,
+            field_manager=self._field_manager if applies else "",
+            force=applies,
+        )
+        # Other subresources (scale, ...) answer with an object of another kind, which is not the store's.
+        return Reply(name) if isinstance(patched, dict) else self._keep(resource, patched)
+
+    async def _delete(self, resource: Resource, intent: Delete, name: str) -> Reply:
+        namespace = intent.target.namespace
+        deleted = await self._client.delete(
+            resource,
+            name,
+            as_type=self._store.type_of(resource),
+            namespace=namespace or None,
+            uid=intent.uid,
+            resource_version=intent.resource_version,
+            propagation=intent.propagation.value,
+            grace_seconds=intent.grace_seconds,
+        )
+        if deleted is not None and deleted.metadata.deletion_timestamp:
+            return self._keep(resource, deleted)
+        uid = deleted.metadata.uid if deleted is not None else intent.uid
+        if uid:
+            self._store.gone(resource, namespace, name, uid)
+        return Reply(name, uid)
+
+    async def _delete_collection(self, resource: Resource, intent: DeleteCollection) -> Reply:
+        await self._client.delete_collection(
+            resource,
+            namespace=intent.namespace or None,
+            labels=intent.selector,
+            propagation=intent.propagation.value,
+            grace_seconds=intent.grace_seconds,
+        )
+        return Reply()
+
+    def _keep(self, resource: Resource, obj: Any) -> Reply:
+        self._store.put(resource, obj)
+        return Reply(obj.metadata.name, obj.metadata.uid)

@@ -1,0 +1,87 @@
+"""Intents are plain data; texts that wait for a UID cannot be mistaken for known ones."""
+
+import msgspec
+import pytest
+
+from grove.api.intents import (
+    Create,
+    Delete,
+    DeleteCollection,
+    Intent,
+    Late,
+    Patch,
+    Status,
+    Target,
+    derived,
+    uid_of,
+)
+
+CLIQUE = Target("grove.io/v1alpha1", "PodClique", "web", "prod")
+OWNER = Create(CLIQUE, {"metadata": {"name": "web"}})
+
+
+def pod_name(uid: str, index: int) -> str:
+    return f"web-{uid[:3]}{index}"
+
+
+@pytest.mark.parametrize(
+    ("intent", "expected"),
+    [
+        (OWNER, "create PodClique prod/web"),
+        (Patch(CLIQUE, {}), "patch PodClique prod/web"),
+        (Patch(CLIQUE, {}, subresource="scale"), "patch PodClique prod/web scale"),
+        (Status(CLIQUE, {}), "status PodClique prod/web"),
+        (Delete(CLIQUE), "delete PodClique prod/web"),
+        (DeleteCollection("v1", "Pod", "prod", "app=web"), "delete all Pod prod/[app=web]"),
+        (Create(Target("v1", "Node", "n1"), {}), "create Node n1"),
+        (
+            Create(Target("v1", "Pod", derived(pod_name, uid_of(OWNER), 1), "prod"), {}),
+            "create Pod prod/<pod_name(uid of create PodClique prod/web, 1)>",
+        ),
+    ],
+)
+def test_an_intent_is_called_by_what_it_does(intent: Intent, expected: str) -> None:
+    assert intent.id == expected
+
+
+def test_a_late_text_becomes_known_with_the_uid() -> None:
+    uid, name = uid_of(OWNER), derived(pod_name, uid_of(OWNER), 1)
+    assert isinstance(uid, Late)
+    assert isinstance(name, Late)
+    assert (uid.intent, uid.bind("abcdef")) == (OWNER.id, "abcdef")
+    assert (name.intent, name.bind("abcdef")) == (OWNER.id, "web-abc1")
+
+
+def test_with_a_known_uid_a_derived_text_is_known_at_once() -> None:
+    name = derived(pod_name, "abcdef", 2)
+    assert name == "web-abc2"
+    assert not isinstance(name, Late)
+
+
+def test_plans_with_late_texts_compare_by_value() -> None:
+    def plan(index: int) -> Create:
+        return Create(Target("v1", "Pod", derived(pod_name, uid_of(OWNER), index)), {"owner": uid_of(OWNER)})
+
+    assert plan(1) == plan(1)
+    assert plan(1) != plan(2)
+
+
+@pytest.mark.parametrize(
+    "build_on",
+    [lambda late: f"{late}-0", lambda late: late + "-0", lambda late: "pod-" + late, str],
+    ids=["format", "append", "prepend", "str"],
+)
+def test_nothing_can_be_built_on_a_text_that_is_not_known(build_on: object) -> None:
+    assert callable(build_on)
+    with pytest.raises(TypeError, match="derived"):
+        build_on(uid_of(OWNER))
+
+
+def test_an_unbound_text_cannot_reach_the_wire() -> None:
+    with pytest.raises(TypeError):
+        msgspec.json.encode({"uid": uid_of(OWNER)})
+
+
+def test_a_text_is_derived_from_a_uid_and_not_from_a_derived_text() -> None:
+    with pytest.raises(TypeError, match="derived already"):
+        derived(pod_name, derived(pod_name, uid_of(OWNER), 1), 2)

@@ -1,0 +1,75 @@
+"""A replica in a process of its own, to be stopped and killed: once elected it writes and writes.
+
+Says on standard output `elected`, `wrote <n>` for its first and each hundredth write, and `lost <why>`. Each
+write is a ConfigMap named after the replica: the server's versions tell who wrote what in which order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from pathlib import Path
+
+from grove.api.intents import Create, Target
+from grove.kube import config
+from grove.kube.client import Client
+from grove.kube.elector import Elector
+from grove.kube.executor import Executor
+from grove.kube.leadership import FencedTransport, Leadership
+from grove.kube.lease import Timing
+from grove.kube.outcome import State
+from grove.kube.resource import CONFIG_MAPS
+
+TIMING = Timing(lease_duration=4, renew_deadline=2.5, retry_period=0.5)
+
+
+def say(words: str) -> None:
+    sys.stdout.write(f"{words}\n")
+    sys.stdout.flush()
+
+
+async def write_on(executor: Executor, namespace: str, identity: str) -> None:
+    written = 0
+    while True:
+        name = f"{identity}-{written}"
+        target = Target("v1", "ConfigMap", name, namespace)
+        body = {"metadata": {"name": name, "labels": {"writer": identity}}}
+        outcome = await executor.execute([Create(target, body)])
+        if outcome.results[0].state is State.DONE:
+            if written % 100 == 0:
+                say(f"wrote {written}")
+            written += 1
+        await asyncio.sleep(0.005)
+
+
+async def lead(
+    leadership: Leadership, client: Client, namespace: str, identity: str, stop: asyncio.Event
+) -> None:
+    say("elected")
+    fenced = FencedTransport(client.transport, leadership, TIMING.longest_write)
+    writing = asyncio.create_task(write_on(Executor(fenced, [CONFIG_MAPS]), namespace, identity))
+    ends = {asyncio.create_task(leadership.ended()), asyncio.create_task(stop.wait())}
+    await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+    if leadership.is_over:
+        say(f"lost {await leadership.ended()}")
+        # Goes on trying: whatever it sends now, the fence has to stop.
+        await asyncio.wait({writing}, timeout=1.0)
+    for task in (writing, *ends):
+        task.cancel()
+    await asyncio.wait({writing})
+
+
+async def main(kubeconfig: str, namespace: str, identity: str) -> None:
+    stop = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    async with Client(config.load(Path(kubeconfig))) as client:
+        elector = Elector(client, namespace, "election", identity, timing=TIMING)
+        say("following")
+        async with elector.lead() as leadership:
+            await lead(leadership, client, namespace, identity, stop)
+    say("bye")
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))

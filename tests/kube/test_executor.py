@@ -1,0 +1,403 @@
+"""What the executor makes of a plan and of the server's answers."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import msgspec
+import pytest
+
+from grove.api.intents import (
+    Create,
+    Delete,
+    DeleteCollection,
+    Intent,
+    Patch,
+    PatchType,
+    Status,
+    Target,
+    derived,
+    uid_of,
+)
+from grove.kube.errors import ConnectError, Forbidden, KubeError, LostReply, TooManyRequests
+from grove.kube.executor import Executor
+from grove.kube.leadership import FencedTransport, Leadership, LeadershipLost
+from grove.kube.limiter import Bounds, Limiter
+from grove.kube.resource import CONFIG_MAPS, PODS, SERVICES, Resource
+from grove.kube.taken import NameConflict
+from grove.kube.testing import virtual_time
+from grove.kube.transport import Request, Response
+from grove.kube.wire import Object
+from tests.kube.replies import Answer, Replies, made, refused
+
+RESOURCES = (CONFIG_MAPS, PODS, SERVICES)
+
+
+class Notes:
+    """A store that notes what it is told."""
+
+    def __init__(self, *, holds: bool = True) -> None:
+        self.holds = holds
+        self.known: dict[str, Object] = {}
+        self.lost: list[tuple[str, str]] = []
+
+    def type_of(self, resource: Resource) -> type[Any]:
+        return Object
+
+    def put(self, resource: Resource, obj: Any) -> bool:
+        self.known[obj.metadata.name] = obj
+        return self.holds
+
+    def gone(self, resource: Resource, namespace: str, name: str, uid: str) -> None:
+        self.lost.append((name, uid))
+
+
+def pod(name: str) -> Target:
+    return Target("v1", "Pod", name, "n")
+
+
+def create(name: str, *after: Intent, owner: str = "") -> Create:
+    metadata: dict[str, Any] = {"name": name}
+    if owner:
+        reference = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "name": "owner",
+            "uid": owner,
+            "controller": True,
+        }
+        metadata["ownerReferences"] = [reference]
+    return Create(pod(name), {"metadata": metadata}, tuple(intent.id for intent in after))
+
+
+def executor(replies: Replies, store: Notes | None = None, slots: float = 32.0) -> Executor:
+    return Executor(replies, RESOURCES, store=store, limiter=Limiter(Bounds(slots, slots, slots)))
+
+
+def states(outcome: Any) -> list[str]:
+    return [str(result.state) for result in outcome.results]
+
+
+@virtual_time
+async def test_names_and_owners_are_bound_from_the_replies() -> None:
+    def member(uid: str, index: int) -> str:
+        return f"{uid}.{index}"
+
+    owner = Create(Target("v1", "ConfigMap", "clique", "n"), {"metadata": {"name": "clique"}})
+    names = [derived(member, uid_of(owner), index) for index in range(2)]
+    ledger = Create(
+        Target("v1", "Service", "gang", "n"), {"metadata": {"name": "gang"}, "members": names}, (owner.id,)
+    )
+    pods = [
+        Create(pod(name), {"metadata": {"name": name}, "owner": uid_of(owner)}, (owner.id, ledger.id))
+        for name in names
+    ]
+    replies = Replies(made)
+    store = Notes()
+    outcome = await executor(replies, store).execute([owner, ledger, *pods])
+    assert states(outcome) == ["done"] * 4
+    sent = [sent.body for sent in replies.sent]
+    assert sent[1]["members"] == ["uid-clique.0", "uid-clique.1"]
+    assert [(body["metadata"]["name"], body["owner"]) for body in sent[2:]] == [
+        ("uid-clique.0", "uid-clique"),
+        ("uid-clique.1", "uid-clique"),
+    ]
+    assert outcome.of(pods[1]).name == "uid-clique.1"
+    assert set(store.known) == {"clique", "gang", "uid-clique.0", "uid-clique.1"}
+
+
+@virtual_time
+async def test_independent_intents_are_under_way_together_within_the_limit() -> None:
+    replies = Replies(made, latency=lambda _: 1.0)
+    outcome = await executor(replies, slots=8).execute([create(f"p{i}") for i in range(24)])
+    assert states(outcome) == ["done"] * 24
+    assert replies.most_in_flight == 8
+    assert asyncio.get_running_loop().time() == pytest.approx(3.0)
+
+
+@virtual_time
+async def test_a_chain_needs_no_task_of_its_own() -> None:
+    tasks: list[int] = []
+
+    def answer(request: Request) -> Answer:
+        tasks.append(len(asyncio.all_tasks()))
+        return made(request)
+
+    first = create("a")
+    second = create("b", first)
+    await executor(Replies(answer)).execute([first, second, create("c", second)])
+    assert tasks == [1, 1, 1]
+
+
+@virtual_time
+async def test_creates_go_before_status_writes_that_nothing_depends_on() -> None:
+    bookkeeping = Status(pod("marked"), {"status": {}})
+    status = Status(pod("told"), {"status": {}})
+    creates = [create(f"p{i}") for i in range(3)]
+    victim = Delete(pod("victim"), after=(bookkeeping.id,))
+    replies = Replies(made)
+    await executor(replies, slots=2).execute([status, bookkeeping, *creates, victim])
+    order = [sent.request.name or sent.body["metadata"]["name"] for sent in replies.sent]
+    assert order == ["marked", "p0", "p1", "p2", "victim", "told"]
+
+
+@virtual_time
+async def test_each_kind_of_intent_is_spoken_as_the_api_wants_it() -> None:
+    replies = Replies(made)
+    await executor(replies).execute(
+        [
+            Patch(pod("a"), {"metadata": {"resourceVersion": "7"}}),
+            Patch(pod("b"), {"kind": "Pod"}, PatchType.APPLY),
+            Patch(pod("c"), [{"op": "remove", "path": "/x"}], PatchType.JSON),
+            Patch(pod("d"), {"spec": {"replicas": 2}}, subresource="scale"),
+            Status(pod("e"), {"status": {"phase": "x"}}),
+            Delete(pod("f"), uid="u", resource_version="9", grace_seconds=0),
+            DeleteCollection("v1", "Pod", "n", "app=x"),
+        ]
+    )
+    seen = {
+        (r.method, r.path.removeprefix("/api/v1/namespaces/n/"), r.content_type.split("/")[1])
+        for r in (sent.request for sent in replies.sent)
+    }
+    assert seen == {
+        ("PATCH", "pods/a", "merge-patch+json"),
+        ("PATCH", "pods/b?fieldManager=grove&force=true", "apply-patch+yaml"),
+        ("PATCH", "pods/c", "json-patch+json"),
+        ("PATCH", "pods/d/scale", "merge-patch+json"),
+        ("PATCH", "pods/e/status", "merge-patch+json"),
+        ("DELETE", "pods/f", "json"),
+        ("DELETE", "pods?labelSelector=app%3Dx", "json"),
+    }
+    delete = next(sent.body for sent in replies.sent if sent.request.path.endswith("/f"))
+    assert delete["preconditions"] == {"uid": "u", "resourceVersion": "9"}
+    assert (delete["propagationPolicy"], delete["gracePeriodSeconds"]) == ("Background", 0)
+
+
+@virtual_time
+async def test_dependents_of_a_refused_intent_are_skipped_and_the_others_go_on() -> None:
+    def answer(request: Request) -> Answer:
+        return refused(403, "Forbidden") if b'"bad"' in (request.body or b"") else made(request)
+
+    bad = create("bad")
+    child = create("child", bad)
+    plan = [bad, child, create("grandchild", child), create("other")]
+    outcome = await executor(replies := Replies(answer)).execute(plan)
+    assert states(outcome) == ["failed", "skipped", "skipped", "done"]
+    assert outcome.failed
+    assert not outcome.outdated
+    assert isinstance(outcome.errors[0], Forbidden)
+    assert len(replies.sent) == 2
+
+
+@virtual_time
+async def test_a_refusal_for_load_is_sent_again_when_the_server_asked_for_it_and_cuts_the_limit() -> None:
+    answers = iter([refused(429, "TooManyRequests", retry_after="3")])
+    replies = Replies(lambda request: next(answers, None) or made(request))
+    limiter = Limiter(Bounds(initial=10, lowest=1, highest=100))
+    outcome = await Executor(replies, RESOURCES, limiter=limiter).execute([create("a")])
+    assert states(outcome) == ["done"]
+    assert replies.sent[1].began - replies.sent[0].ended >= 3.0
+    assert limiter.limit == 5
+    assert limiter.in_flight == 0
+
+
+@pytest.mark.parametrize("error", [ConnectError("down"), None], ids=["no connection", "too many requests"])
+def test_a_server_that_never_takes_a_write_fails_it(error: Exception | None) -> None:
+    @virtual_time
+    async def run() -> None:
+        replies = Replies(lambda _: error or refused(429, "TooManyRequests"))
+        outcome = await executor(replies).execute([create("a")])
+        assert states(outcome) == ["failed"]
+        assert isinstance(outcome.errors[0], ConnectError if error else TooManyRequests)
+        assert len(replies.sent) == 5
+
+    run()
+
+
+def existing(owner_uid: str, owner_name: str = "owner", **metadata: Any) -> Response:
+    reference = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "name": owner_name,
+        "uid": owner_uid,
+        "controller": True,
+    }
+    stored = {"name": "a", "uid": "there", "ownerReferences": [reference], **metadata}
+    return Response(200, {}, msgspec.json.encode({"metadata": stored}))
+
+
+TAKEN = refused(409, "AlreadyExists", name="a")
+MISSING = refused(404, "NotFound", name="a", kind="pods")
+
+
+@pytest.mark.parametrize(
+    ("write", "read", "state", "error", "kept"),
+    [
+        (TAKEN, existing("u1"), "found", None, True),
+        (TAKEN, existing("u1", deletionTimestamp="2026-01-01T00:00:00Z"), "waiting", None, True),
+        (TAKEN, existing("u0"), "waiting", None, True),
+        (TAKEN, existing("u1", "stranger"), "failed", NameConflict, False),
+        (TAKEN, MISSING, "conflict", None, False),
+        (TAKEN, refused(403, "Forbidden"), "failed", KubeError, False),
+        (LostReply("cut"), existing("u1"), "found", None, True),
+        (LostReply("cut"), existing("u1", "stranger"), "failed", NameConflict, False),
+        (LostReply("cut"), MISSING, "failed", LostReply, False),
+    ],
+)
+def test_a_create_that_did_not_simply_succeed_is_looked_into(
+    write: Answer, read: Response, state: str, error: type[Exception] | None, kept: bool
+) -> None:
+    @virtual_time
+    async def run() -> None:
+        store = Notes()
+        replies = Replies(lambda request: write if request.is_write else read)
+        first = create("a", owner="u1")
+        outcome = await executor(replies, store).execute([first, create("b", first)])
+        assert states(outcome) == [state, "skipped"]
+        assert outcome.failed == (error is not None)
+        if error:
+            assert isinstance(outcome.errors[0], error)
+        assert (list(store.known) == ["a"]) == kept
+        assert [sent.request.verb for sent in replies.sent] == ["create", "get"]
+
+    run()
+
+
+@virtual_time
+async def test_nobody_waits_for_an_object_whose_end_will_not_be_told() -> None:
+    leaving = existing("u1", deletionTimestamp="2026-01-01T00:00:00Z")
+    replies = Replies(lambda request: TAKEN if request.is_write else leaving)
+    outcome = await executor(replies, Notes(holds=False)).execute([create("a", owner="u1")])
+    assert states(outcome) == ["conflict"]
+    assert outcome.outdated
+
+
+LEAVING = existing("x", deletionTimestamp="2026-01-01T00:00:00Z")
+
+
+@pytest.mark.parametrize(
+    ("intent", "write", "read", "state"),
+    [
+        (Delete(pod("a"), uid="there"), MISSING, None, "done"),
+        (Delete(pod("a"), uid="there"), LostReply("cut"), MISSING, "done"),
+        (Delete(pod("a"), uid="there"), LostReply("cut"), LEAVING, "done"),
+        (Delete(pod("a"), uid="before"), LostReply("cut"), existing("x"), "done"),
+        (Delete(pod("a"), uid="there"), LostReply("cut"), existing("x"), "failed"),
+        (Delete(pod("a"), uid="before"), refused(409, "Conflict"), existing("x"), "conflict"),
+        (Patch(pod("a"), {}), refused(409, "Conflict"), existing("x"), "conflict"),
+        (Patch(pod("a"), {}), MISSING, None, "conflict"),
+        (Patch(pod("a"), {}), refused(404, "NotFound"), None, "failed"),  # no such kind
+        (Status(pod("a"), {}), LostReply("cut"), existing("x"), "failed"),
+        (Status(pod("a"), {}), refused(500, "InternalError"), existing("x"), "failed"),
+        (Patch(pod("a"), {}), refused(422, "Invalid"), None, "failed"),
+        (DeleteCollection("v1", "Pod", "n", "a=b"), LostReply("cut"), None, "failed"),
+        (Create(pod("a"), {}, may_exist=True), TAKEN, None, "done"),
+    ],
+)
+def test_a_write_that_did_not_simply_succeed_is_read_only_where_that_is_needed(
+    intent: Intent, write: Answer, read: Response | None, state: str
+) -> None:
+    @virtual_time
+    async def run() -> None:
+        store = Notes()
+
+        def answer(request: Request) -> Answer:
+            if request.is_write:
+                return write
+            assert read is not None, "there is nothing to ask"
+            return read
+
+        outcome = await executor(replies := Replies(answer), store).execute([intent])
+        assert states(outcome) == [state]
+        assert len(replies.sent) == (1 if read is None else 2)
+        assert ("a" in store.known) == (read is not None and read.status == 200)
+        assert store.lost == (
+            [("a", "there")] if (write, read) == (MISSING, None) and state == "done" else []
+        )
+
+    run()
+
+
+@virtual_time
+async def test_a_doubt_is_cleared_however_long_the_server_is_away() -> None:
+    def answer(request: Request) -> Answer:
+        if request.is_write:
+            return LostReply("cut")
+        away = asyncio.get_running_loop().time() < 600
+        return ConnectError("down") if away else existing("u1")
+
+    store = Notes()
+    outcome = await executor(Replies(answer), store).execute([create("a", owner="u1")])
+    assert states(outcome) == ["found"]
+    assert list(store.known) == ["a"]
+
+
+@virtual_time
+async def test_a_delete_tells_the_store_whether_the_object_is_leaving_or_gone() -> None:
+    answers = {
+        "leaving": LEAVING,
+        "gone": Response(200, {}, b'{"kind":"Status","status":"Success"}'),
+        "at-once": existing("x"),
+    }
+    store = Notes()
+    replies = Replies(lambda request: answers[request.name])
+    await executor(replies, store).execute([Delete(pod(name), uid="there") for name in answers])
+    assert list(store.known) == ["a"]
+    assert set(store.lost) == {("gone", "there"), ("at-once", "there")}
+
+
+@virtual_time
+async def test_without_leadership_nothing_is_sent() -> None:
+    leadership = Leadership(clock=asyncio.get_running_loop().time)
+    leadership.extend(1.0)
+    replies = Replies(made, latency=lambda _: 0.7)
+    fenced = FencedTransport(replies, leadership, longest_write=5.0)
+    first = create("a")
+    second = create("b", first)
+    outcome = await Executor(fenced, RESOURCES).execute([first, second, create("c", second)])
+    assert states(outcome) == ["done", "done", "skipped"]
+    outcome = await Executor(fenced, RESOURCES).execute([create("d")])
+    assert states(outcome) == ["skipped"]
+    assert isinstance(outcome.results[0].error, LeadershipLost)
+    assert not outcome.failed
+    assert len(replies.sent) == 2
+    assert all(sent.request.timeout == 5.0 for sent in replies.sent)
+
+
+@virtual_time
+async def test_an_intent_that_makes_no_sense_fails_alone() -> None:
+    owner = create("owner")
+    unbound = Create(pod("unbound"), {"metadata": {"name": "unbound"}, "uid": uid_of(owner)})
+    unknown = Create(Target("v1", "Teapot", "t", "n"), {})
+    odd = Create(pod("odd"), {"when": object()})
+    outcome = await executor(Replies(made)).execute([owner, unbound, unknown, odd, create("fine")])
+    assert states(outcome) == ["done", "failed", "failed", "failed", "done"]
+    words = [str(error) for error in outcome.errors]
+    assert "name 'create Pod n/owner' in `after`" in words[0]
+    assert "v1 Teapot: register it" in words[1]
+    assert "put plain data into intents" in words[2]
+
+
+@pytest.mark.parametrize(
+    ("plan", "words"),
+    [
+        ([create("a"), create("a")], "planned twice"),
+        ([create("b", create("a"))], "list it first"),
+        ([create("b", create("a")), create("a")], "list it first"),
+    ],
+)
+def test_a_plan_that_makes_no_sense_is_refused(plan: list[Intent], words: str) -> None:
+    @virtual_time
+    async def run() -> None:
+        with pytest.raises(ValueError, match=words):
+            await executor(Replies(made)).execute(plan)
+
+    run()
+
+
+@virtual_time
+async def test_an_empty_plan_costs_nothing() -> None:
+    outcome = await executor(replies := Replies(made)).execute([])
+    assert outcome.results == ()
+    assert (outcome.failed, outcome.outdated, replies.sent) == (False, False, [])

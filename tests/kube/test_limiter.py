@@ -1,0 +1,127 @@
+"""The limit follows the server's answers; slots go to deeds first, and to nobody twice."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from grove.kube.limiter import Bounds, Gradient, Limiter, Urgency
+from grove.kube.testing import virtual_time
+
+BOUNDS = Bounds(initial=32, lowest=4, highest=128)
+
+
+def loaded(gradient: Gradient, latency: float, replies: int) -> float:
+    for _ in range(replies):
+        gradient.replied(latency, int(gradient.limit))
+    return gradient.limit
+
+
+def test_the_limit_grows_while_replies_stay_as_fast_as_usual() -> None:
+    assert loaded(Gradient(BOUNDS), 0.01, 1000) == 128
+
+
+def test_the_limit_shrinks_when_replies_get_much_slower_and_comes_back() -> None:
+    gradient = Gradient(BOUNDS)
+    loaded(gradient, 0.01, 50)
+    before = gradient.limit
+    slowed = loaded(gradient, 0.2, 30)
+    assert slowed < before * 0.75
+    assert loaded(gradient, 0.01, 200) > slowed
+
+
+def test_after_bad_times_slow_replies_are_noticed_again() -> None:
+    gradient = Gradient(BOUNDS)
+    loaded(gradient, 0.5, 500)  # for long enough to pass for usual
+    before = loaded(gradient, 0.01, 60)
+    assert loaded(gradient, 0.1, 30) < before * 0.9
+
+
+def test_a_little_slower_is_no_reason_to_slow_down() -> None:
+    gradient = Gradient(BOUNDS)
+    before = loaded(gradient, 0.01, 50)
+    assert loaded(gradient, 0.015, 50) > before
+
+
+def test_a_refusal_halves_the_limit_once_for_all_that_were_refused_together() -> None:
+    gradient = Gradient(BOUNDS)
+    for moment in (10.0, 10.01, 10.02):
+        gradient.refused(moment)
+    assert gradient.limit == 16
+    gradient.refused(11.0)
+    assert gradient.limit == 8
+
+
+def test_the_limit_recovers_after_refusals() -> None:
+    gradient = Gradient(BOUNDS)
+    gradient.refused(10.0)
+    assert loaded(gradient, 0.01, 100) >= 32
+
+
+def test_the_limit_keeps_its_bounds() -> None:
+    gradient = Gradient(BOUNDS)
+    for moment in range(100):
+        gradient.refused(float(moment))
+    assert gradient.limit == 4
+
+
+def test_a_server_with_little_to_do_teaches_nothing() -> None:
+    gradient = Gradient(BOUNDS)
+    for _ in range(100):
+        gradient.replied(0.001, in_flight=2)
+    assert gradient.limit == 32
+    before = loaded(gradient, 0.05, 20)  # under load replies take longer, and always did
+    assert before >= 32
+
+
+async def _hold(
+    limiter: Limiter, urgency: Urgency, name: str, order: list[str], seconds: float = 1.0
+) -> None:
+    await limiter.acquire(urgency)
+    order.append(name)
+    await asyncio.sleep(seconds)
+    limiter.release()
+
+
+@virtual_time
+async def test_deeds_go_before_observations_but_cannot_hold_them_up_for_ever() -> None:
+    limiter = Limiter(Bounds(1, 1, 1))
+    order: list[str] = []
+    waiting = [_hold(limiter, Urgency.OBSERVATION, "o", order)]
+    waiting += [_hold(limiter, Urgency.DEED, "d", order) for _ in range(10)]
+    await asyncio.gather(_hold(limiter, Urgency.DEED, "first", order), *waiting)
+    assert "".join(order[1:]) == "dddddddoddd"
+
+
+@virtual_time
+@pytest.mark.parametrize("admitted", [False, True], ids=["while waiting", "in the moment of being admitted"])
+async def test_whoever_stops_waiting_gives_the_slot_to_the_next(admitted: bool) -> None:
+    limiter = Limiter(Bounds(1, 1, 1))
+    order: list[str] = []
+    await limiter.acquire(Urgency.DEED)
+    impatient = asyncio.create_task(_hold(limiter, Urgency.DEED, "impatient", order))
+    patient = asyncio.create_task(_hold(limiter, Urgency.DEED, "patient", order))
+    await asyncio.sleep(0)
+    if admitted:
+        limiter.release()
+        impatient.cancel()
+    else:
+        impatient.cancel()
+        await asyncio.sleep(0)
+        limiter.release()
+    await asyncio.gather(impatient, patient, return_exceptions=True)
+    assert order == ["patient"]
+    assert limiter.in_flight == 0
+
+
+@virtual_time
+async def test_a_cut_limit_is_kept_by_those_who_wait() -> None:
+    limiter = Limiter(Bounds(initial=4, lowest=1, highest=4))
+    order: list[str] = []
+    holders = [asyncio.create_task(_hold(limiter, Urgency.DEED, str(i), order)) for i in range(12)]
+    await asyncio.sleep(0.5)
+    limiter.refused()
+    await asyncio.sleep(1.0)
+    assert (len(order), limiter.in_flight) == (6, 2)
+    await asyncio.gather(*holders)
