@@ -14,6 +14,7 @@ goes in here at once, and these rules keep two sources of truth in order:
 from __future__ import annotations
 
 import asyncio
+import weakref
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from sys import intern
 from typing import Generic, Protocol, TypeVar
@@ -69,7 +70,9 @@ class Cache(Generic[T]):
         self._indexed: dict[str, dict[Hashable, dict[Key, None]]] = {name: {} for name in self._indexers}
         self._handlers: list[Handler[T]] = []
         self._told = 0
-        self._gauge = metrics.cache_objects.labels(resource.label)
+        weak = weakref.ref(self)  # the registry lives as long as the process, a cache need not
+        gauge = metrics.cache_objects.labels(resource.label)
+        gauge.set_function(lambda: len(alive) if (alive := weak()) is not None else 0)
 
     def __len__(self) -> int:
         return len(self._objects)
@@ -210,7 +213,6 @@ class Cache(Generic[T]):
             del self._indexed[name][value]
 
     def _announce(self, old: T | None, new: T | None) -> None:
-        self._gauge.set(len(self._objects))
         for handler in self._handlers:
             try:
                 handler(old, new)
