@@ -53,6 +53,12 @@ async def test_names_and_owners_are_bound_from_the_replies() -> None:
         ("uid-clique.1", "uid-clique"),
     ]
     assert outcome.of(pods[1]).name == "uid-clique.1"
+    assert [outcome.text(text) for text in (*names, uid_of(owner), "known")] == [
+        "uid-clique.0",
+        "uid-clique.1",
+        "uid-clique",
+        "known",
+    ]
     assert set(store.known) == {"clique", "gang", "uid-clique.0", "uid-clique.1"}
 
 
@@ -133,6 +139,8 @@ async def test_dependents_of_a_refused_intent_are_skipped_and_the_others_go_on()
     plan = [bad, child, create("grandchild", child), create("other")]
     outcome = await executor(replies := Replies(answer)).execute(plan)
     assert states(outcome) == ["failed", "skipped", "skipped", "done"]
+    with pytest.raises(KeyError, match="has made nothing"):
+        outcome.text(uid_of(bad))
     assert outcome.failed
     assert not outcome.outdated
     assert isinstance(outcome.errors[0], Forbidden)
