@@ -189,6 +189,27 @@ async def test_in_any_weather_exactly_what_is_wanted_comes_to_be(
     assert transport.met["lose"], "the weather was bad"
 
 
+@pytest.mark.parametrize("writes", range(1, 7))
+async def test_a_process_that_dies_after_any_write_leaves_a_state_that_the_next_one_finishes_from(
+    client: Client, namespace: str, writes: int
+) -> None:
+    died = asyncio.Event()
+    doomed = FaultyTransport(client.transport, stop_after_writes=writes, on_stop=died.set)
+    body = {
+        "metadata": {"name": "p", "labels": {"app": "loop", "role": "parent"}},
+        "data": {"children": "5"},
+    }
+    await client.create(CONFIG_MAPS, body, namespace=namespace, as_type=ConfigMap)
+    async with running(doomed, namespace):
+        await died.wait()
+    listed = (await client.list(CONFIG_MAPS, as_type=ConfigMap, namespace=namespace, labels="app=loop")).items
+    (ledger,) = [one for one in listed if one.role == "ledger"]
+    made = {one.metadata.name for one in listed if one.role == "child"}
+    assert made <= set(ledger.data["names"].split(",")), "the ledger comes first"
+    async with running(FaultyTransport(client.transport), namespace):
+        await converged(client, namespace, {"p": 5})
+
+
 async def test_in_fair_weather_every_write_is_made_once_and_standing_still_costs_nothing(
     client: Client, namespace: str
 ) -> None:
