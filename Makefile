@@ -62,6 +62,14 @@ fix: $(ENV) ## let ruff mend what it can, and write the generated files anew
 bench: $(BENCH) ## measurements, as ratios in one run
 	@$(BIN)/python -m bench
 
+.PHONY: bench-core
+bench-core: $(BENCH) ## the operator beside two floors
+	@$(BIN)/python -m bench.core
+
+.PHONY: bench-kube
+bench-kube: $(BENCH) ## the Kubernetes runtime beside a bare loop and two other clients
+	@$(BIN)/python -m bench.kube
+
 .PHONY: lock
 lock: $(ENV) ## pin the newest versions that pyproject.toml allows
 	@$(BIN)/uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes \

@@ -31,6 +31,13 @@ def test_the_limit_shrinks_when_replies_get_much_slower_and_comes_back() -> None
     assert loaded(gradient, 0.01, 200) > slowed
 
 
+def test_after_bad_times_slow_replies_are_noticed_again() -> None:
+    gradient = Gradient(BOUNDS)
+    loaded(gradient, 0.5, 500)  # for long enough to pass for usual
+    before = loaded(gradient, 0.01, 60)
+    assert loaded(gradient, 0.1, 30) < before * 0.9
+
+
 def test_a_little_slower_is_no_reason_to_slow_down() -> None:
     gradient = Gradient(BOUNDS)
     before = loaded(gradient, 0.01, 50)
@@ -88,16 +95,23 @@ async def test_deeds_go_before_observations_but_cannot_hold_them_up_for_ever() -
 
 
 @virtual_time
-@pytest.mark.parametrize("moment", [0.5, 1.0])
-async def test_whoever_stops_waiting_gives_the_slot_to_the_next(moment: float) -> None:
+@pytest.mark.parametrize("admitted", [False, True], ids=["while waiting", "in the moment of being admitted"])
+async def test_whoever_stops_waiting_gives_the_slot_to_the_next(admitted: bool) -> None:
     limiter = Limiter(Bounds(1, 1, 1))
     order: list[str] = []
-    first = asyncio.create_task(_hold(limiter, Urgency.DEED, "first", order))
+    await limiter.acquire(Urgency.DEED)
     impatient = asyncio.create_task(_hold(limiter, Urgency.DEED, "impatient", order))
     patient = asyncio.create_task(_hold(limiter, Urgency.DEED, "patient", order))
-    asyncio.get_running_loop().call_at(moment, impatient.cancel)
-    await asyncio.gather(first, impatient, patient, return_exceptions=True)
-    assert order == ["first", "patient"]
+    await asyncio.sleep(0)
+    if admitted:
+        limiter.release()
+        impatient.cancel()
+    else:
+        impatient.cancel()
+        await asyncio.sleep(0)
+        limiter.release()
+    await asyncio.gather(impatient, patient, return_exceptions=True)
+    assert order == ["patient"]
     assert limiter.in_flight == 0
 
 

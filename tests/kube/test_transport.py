@@ -30,8 +30,8 @@ def authority() -> Authority:
     return Authority()
 
 
-async def look(config: Config) -> None:
-    transport = HttpTransport(config)
+async def look(config: Config, connect_timeout: float = 5) -> None:
+    transport = HttpTransport(config, connect_timeout=connect_timeout)
     try:
         assert (await transport.send(LOOK)).status == 200
     finally:
@@ -150,10 +150,7 @@ async def test_a_server_that_is_not_there_was_certainly_not_asked() -> None:
     assert caught.value.ambiguous is False
 
 
-async def test_a_connection_that_is_never_taken_times_out_as_not_sent(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("grove.kube.transport.CONNECT_TIMEOUT", 0.05)
+async def test_a_connection_that_is_never_taken_times_out_as_not_sent() -> None:
     with socket.socket() as deaf:
         deaf.bind(("127.0.0.1", 0))
         deaf.listen(0)
@@ -161,7 +158,7 @@ async def test_a_connection_that_is_never_taken_times_out_as_not_sent(
         async with asyncio.timeout(5):
             # TLS never starts: the kernel takes the connection, nobody answers the handshake.
             with pytest.raises(ConnectError, match="did not take a connection in time"):
-                await look(Config(server=f"https://127.0.0.1:{port}", credentials=Presented()))
+                await look(Config(server=f"https://127.0.0.1:{port}", credentials=Presented()), 0.05)
 
 
 async def test_a_reply_that_never_comes_is_ambiguous() -> None:

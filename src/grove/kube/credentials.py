@@ -59,30 +59,29 @@ class Presented:
         self._token = token
         self._chain = chain
         self._key = key
+        self._sources = [source for source in (token, chain, key) if source is not None]
         self._basic = _basic(*basic) if basic else None
-        self._raw: tuple[bytes | None, ...] = ()
+        self._read: list[bytes] | None = None
         self._credential = Credential()
 
     async def current(self) -> Credential:
         """The credential, made anew only when a file behind it changed."""
-        raw = tuple(source.read() if source else None for source in self._sources())
-        if raw != self._raw:
-            token, chain, key = raw
-            self._credential = Credential(
-                authorization=bearer(token) if token is not None else self._basic,
-                certificate=Certificate(chain, key) if chain is not None and key is not None else None,
-            )
-            self._raw = raw
-        return self._credential if self._raw else Credential()
+        read = [source.read() for source in self._sources]
+        if read != self._read:
+            self._credential = self._present()
+            self._read = read
+        return self._credential
 
     def doubt(self) -> None:
         """Read every file again next time."""
-        for source in self._sources():
-            if source:
-                source.doubt()
+        for source in self._sources:
+            source.doubt()
 
-    def _sources(self) -> tuple[Source | None, Source | None, Source | None]:
-        return self._token, self._chain, self._key
+    def _present(self) -> Credential:
+        certificate = None
+        if self._chain is not None and self._key is not None:
+            certificate = Certificate(self._chain.read(), self._key.read())
+        return Credential(bearer(self._token.read()) if self._token else self._basic, certificate)
 
 
 def bearer(token: bytes | str) -> str:

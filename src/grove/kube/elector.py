@@ -123,6 +123,9 @@ class Elector:
                     limit.reschedule(loop.time() + leadership.remaining)
         except TimeoutError:
             leadership.end("the lease could not be renewed in time")
+        except Exception as mistake:  # whoever leads has to hear of it, or would stand there for ever
+            log.exception("renewing failed in a way that nobody foresaw", key=self._name)
+            leadership.end(f"renewing failed: {mistake}")
         log.error("leadership lost", key=self._name, action="stop writing", reason=await leadership.ended())
 
     async def _renew(self, leadership: Leadership) -> None:

@@ -50,6 +50,7 @@ class Executor:
         catalogue, store = Catalogue(resources), store or CacheStore()
         self.limiter = limiter or Limiter()
         self.backoff = backoff or Backoff()
+        self.rng = random.Random()  # noqa: S311 - jitter, not secrets
         # Repeating a refused write is done here, outside of the slot that it held.
         self.writer = Writer(Client(transport, retry=NEVER), catalogue, store, field_manager)
         self.inquiry = Inquiry(Client(transport), catalogue, store, self.backoff)
@@ -71,7 +72,6 @@ class _Run:
         self._results: list[Result | None] = [None] * len(intents)
         self._walkers = 1
         self._setting_out = 0
-        self._rng = random.Random()  # noqa: S311 - jitter, not secrets
 
     async def complete(self) -> None:
         """Walk until no step is left; a plan without forks needs no task of its own."""
@@ -133,7 +133,7 @@ class _Run:
             except (ConnectError, TooManyRequests) as refusal:
                 if attempt + 1 == _TRIES:
                     raise
-                pause = self._executor.backoff.pause(attempt, self._rng)
+                pause = self._executor.backoff.pause(attempt, self._executor.rng)
                 if isinstance(refusal, TooManyRequests):
                     pause += refusal.retry_after or 0.0
             finally:

@@ -85,6 +85,7 @@ class Limiter:
         self._waiting: tuple[deque[asyncio.Future[None]], ...] = (deque(), deque())
         self._overtaken = 0
         self.in_flight = 0
+        metrics.in_flight_limit.set_function(lambda: self._gradient.limit)
 
     @property
     def limit(self) -> int:
@@ -106,15 +107,10 @@ class Limiter:
     def replied(self, latency: float) -> None:
         """A write was answered after `latency` seconds."""
         self._gradient.replied(latency, self.in_flight)
-        self._show()
 
     def refused(self) -> None:
         """A write was refused because there were too many."""
         self._gradient.refused(asyncio.get_running_loop().time())
-        self._show()
-
-    def _show(self) -> None:
-        metrics.in_flight_limit.set(self._gradient.limit)
 
     async def _wait(self, urgency: Urgency) -> None:
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -75,7 +75,7 @@ class Queue(Generic[K]):
         if failed:
             retry = now + self._fail(key)
             at = retry if at is None else min(at, retry)
-        if at is None or key in self._ready or key in self._again:
+        if at is None:
             return
         if at <= now:
             self._make_ready(key, now)
@@ -125,11 +125,10 @@ class Queue(Generic[K]):
         return self._backoff.pause(failures, self._rng)
 
     def _make_ready(self, key: K, now: float) -> None:
-        self._later.drop(key)
         if key not in self._running:
-            self._ready[key] = now
+            self._ready.setdefault(key, now)
         elif key in self._begun:
-            self._again[key] = now
+            self._again.setdefault(key, now)
         # else: its task has yet to take the first step, so it has yet to look
 
     def _dispatch(self) -> None:

@@ -23,7 +23,6 @@ from grove.kube.credentials import Certificate, Credential
 from grove.kube.errors import ConnectError, LostReply
 
 USER_AGENT = "grove"
-CONNECT_TIMEOUT = 10.0
 _AIOHTTP_FAULTS = (aiohttp.ClientError, TimeoutError, OSError)
 WRITES = frozenset({"create", "patch", "update", "delete", "deletecollection"})
 
@@ -89,8 +88,10 @@ class Transport(Protocol):
 class HttpTransport:
     """Requests over pooled keep-alive connections, with credentials that may rotate."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, *, connect_timeout: float = 10.0) -> None:
         self._config = config
+        self._connect_timeout = connect_timeout
+        self._limits: dict[float, ClientTimeout] = {}
         self._base = URL(config.server)
         self._prefix = config.server
         self._session: aiohttp.ClientSession | None = None
@@ -109,9 +110,8 @@ class HttpTransport:
         return response
 
     async def _send(self, request: Request, credential: Credential) -> Response:
-        timeout = ClientTimeout(total=request.timeout, connect=min(CONNECT_TIMEOUT, request.timeout))
         try:
-            async with self._open(request, credential, timeout) as reply:
+            async with self._open(request, credential, self._limit(request.timeout)) as reply:
                 return Response(reply.status, reply.headers, await reply.read())
         except _AIOHTTP_FAULTS as problem:
             raise self._failure(request, problem) from problem
@@ -120,7 +120,7 @@ class HttpTransport:
     async def stream(self, request: Request) -> AsyncIterator[Stream]:
         """A reply read piece by piece."""
         credential = await self._config.credentials.current()
-        timeout = ClientTimeout(connect=CONNECT_TIMEOUT, sock_read=request.timeout)
+        timeout = ClientTimeout(connect=self._connect_timeout, sock_read=request.timeout)
         try:
             reply = await self._open(request, credential, timeout)
         except _AIOHTTP_FAULTS as problem:
@@ -130,6 +130,9 @@ class HttpTransport:
                 self._config.credentials.doubt()
             yield _HttpStream(reply, request)
         finally:
+            # A TLS good-bye takes turns of the loop that a caller who is leaving may not grant.
+            if reply.connection is not None and reply.connection.transport is not None:
+                reply.connection.transport.abort()
             reply.close()
 
     async def close(self) -> None:
@@ -137,6 +140,14 @@ class HttpTransport:
         if self._session is not None:
             await self._session.close()
             self._session = None
+
+    def _limit(self, seconds: float) -> ClientTimeout:
+        """The limit of a request that has to end; there are a handful, made once each."""
+        known = self._limits.get(seconds)
+        if known is None:
+            known = ClientTimeout(total=seconds, connect=min(self._connect_timeout, seconds))
+            self._limits[seconds] = known
+        return known
 
     def _open(
         self, request: Request, credential: Credential, timeout: ClientTimeout

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -11,17 +11,17 @@ from msgspec import Struct
 
 from grove.api.meta import Condition, ObjectMeta
 from grove.kube import config
+from grove.kube.cache import Cache, T
 from grove.kube.client import Client
-from grove.kube.errors import AlreadyExists, NotFound
-from grove.kube.resource import NODES, Resource
+from grove.kube.errors import AlreadyExists
+from grove.kube.reflector import Reflector
+from grove.kube.resource import NODES, SERVICE_ACCOUNTS
 from grove.kube.wire import Object
 from grove.local.progress import Reporter
 from grove.local.shape import GPU, node_manifests, parse_shape
 from grove.local.state import Settings
 
 _IN_FLIGHT = 32
-_SERVICE_ACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount")
-_PAUSE = 0.1
 
 
 class NodeStatus(Struct, frozen=True, gc=False):
@@ -49,8 +49,11 @@ async def ensure_nodes(kubeconfig: Path, settings: Settings, reporter: Reporter)
     manifests = node_manifests(parse_shape(settings.shape), settings.nodes, settings.gpus)
     async with Client(config.load(kubeconfig)) as client:
         await _create(client, manifests)
-        await _until_ready(client)
-        await _until_service_account(client)
+        nodes = Cache(NODES, Node)
+        await _until(client, nodes, lambda: all(node.ready for node in nodes))
+        # Without its namespace's default service account a pod is refused.
+        accounts = Cache(SERVICE_ACCOUNTS, Object, namespace="default")
+        await _until(client, accounts, lambda: accounts.get("default", "default") is not None)
     reporter.say(f"{settings.nodes} nodes with {settings.gpus} GPUs each, shape {settings.shape}")
 
 
@@ -76,17 +79,16 @@ async def _create(client: Client, manifests: Iterable[dict[str, Any]]) -> None:
                 group.create_task(create(manifest))
 
 
-async def _until_ready(client: Client) -> None:
-    while not all(node.ready for node in (await client.list(NODES, as_type=Node)).items):
-        await asyncio.sleep(_PAUSE)
-
-
-async def _until_service_account(client: Client) -> None:
-    """Without its namespace's default service account a pod is refused."""
-    while True:
-        try:
-            await client.get(_SERVICE_ACCOUNTS, "default", namespace="default", as_type=Object)
-        except NotFound:
-            await asyncio.sleep(_PAUSE)
-        else:
-            return
+async def _until(client: Client, cache: Cache[T], satisfied: Callable[[], bool]) -> None:
+    """Watch until what is cached satisfies; each event asks anew."""
+    changed = asyncio.Event()
+    cache.subscribe(lambda _old, _new: changed.set())
+    watching = asyncio.create_task(Reflector(client, cache).run())
+    try:
+        await cache.synced.wait()
+        while not satisfied():
+            changed.clear()
+            await changed.wait()
+    finally:
+        watching.cancel()
+        await asyncio.wait([watching])

@@ -11,7 +11,7 @@ import yaml
 from grove.api.cliques import PodClique
 from grove.api.sets import PodCliqueSet
 from tests.cluster.api.objects import RESOURCES, create, create_strictly, pod_clique, pod_clique_set
-from tests.shared import ROOT, SHARED
+from tests.shared import ROOT, SHARED, shared_data
 
 OWN = sorted((ROOT / "tests" / "manifests").glob("*.yaml"))
 UPSTREAM = sorted((SHARED / "testdata").glob("workloads/*.yaml")) + sorted(
@@ -33,6 +33,12 @@ async def test_a_manifest_is_taken_and_nothing_in_it_is_lost(crds, client, names
             written["metadata"]["namespace"] = namespace
         stored = await create_strictly(client, written, namespace)
         assert missing(written, stored, "") == []
+
+
+def test_upstream_workloads_are_there_to_be_tried():
+    """Without them the test above has fewer cases, and nobody would notice."""
+    assert list(shared_data("workloads").iterdir())
+    assert list(shared_data("dynamo/expected").iterdir())
 
 
 def missing(written, stored, path):

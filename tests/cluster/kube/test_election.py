@@ -17,6 +17,7 @@ from grove.kube import config
 from grove.kube.client import Client
 from grove.kube.elector import Elector
 from grove.kube.errors import ConnectError
+from grove.kube.faults import FaultyTransport
 from grove.kube.leadership import FencedTransport, LeadershipLost
 from grove.kube.lease import Lease, LeaseDesk
 from grove.kube.resource import CONFIG_MAPS, LEASES
@@ -185,6 +186,40 @@ async def test_a_leader_whose_lease_was_taken_stops_at_the_next_renewal(
         assert await leadership.ended() == "robber holds the lease"
     lease = await client.get(LEASES, "election", namespace=namespace, as_type=Lease)
     assert lease.spec.holder_identity == "robber"  # what is not ours is not released
+
+
+async def test_a_follower_whose_view_has_stalled_cannot_take_a_lease_that_was_renewed(
+    cluster: Cluster, client: Client, namespace: str
+) -> None:
+    stalled = FaultyTransport(client.transport)
+    tried = Tried(stalled)
+    leader = Elector(client, namespace, "election", "leader", timing=TIMING)
+    follower = Elector(Client(tried), namespace, "election", "follower", timing=TIMING)
+    async with leader.lead() as leadership:
+        stalled.freeze(LEASES.label)
+        following = asyncio.create_task(follower.lead().__aenter__())
+        async with asyncio.timeout(TIMING.lease_duration + 5):
+            assert await tried.answer == 409
+        assert leadership.held
+        assert not following.done()
+        following.cancel()
+        await asyncio.wait({following})
+
+
+class Tried:
+    """A transport that tells how the first write of a lease was answered."""
+
+    def __init__(self, inner: FaultyTransport) -> None:
+        self.inner = inner
+        self.stream = inner.stream
+        self.close = inner.close
+        self.answer: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+    async def send(self, request: Request) -> Response:
+        response = await self.inner.send(request)
+        if request.is_write and not self.answer.done():
+            self.answer.set_result(response.status)
+        return response
 
 
 async def test_a_deleted_lease_is_not_taken_from_under_its_holder(cluster: Cluster, namespace: str) -> None:

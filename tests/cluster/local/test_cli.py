@@ -53,7 +53,7 @@ def test_up_status_kubectl_down(state) -> None:
 
 @pytest.mark.parametrize("after", ["starting", "control plane ready"])
 def test_interrupted_in_the_middle_it_leaves_nothing_running(state, after) -> None:
-    command = [GROVE, "up", "--state-dir", str(state.root), "--nodes", "500"]
+    command = [GROVE, "up", "--state-dir", str(state.root), "--nodes", "4000"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stderr is not None

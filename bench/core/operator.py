@@ -1,0 +1,30 @@
+"""The operator as a process of its own: python -m bench.core.operator KUBECONFIG."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from pathlib import Path
+
+import structlog
+
+from grove.kube import config
+from grove.kube.transport import HttpTransport
+from grove.operator.manager import Manager
+
+
+async def main(kubeconfig: str) -> None:
+    manager = Manager(HttpTransport(config.load(Path(kubeconfig))))
+    running = asyncio.create_task(manager.run())
+    await manager.synced.wait()
+    print("ready", flush=True)
+    await running
+
+
+if __name__ == "__main__":
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
+    asyncio.run(main(sys.argv[1]))

@@ -1,0 +1,66 @@
+"""The table, the budgets of the design, and bench/results/core.json."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rich.console import Console
+from rich.table import Table
+
+RESULTS = Path(__file__).parents[1] / "results" / "core.json"
+Result = dict[str, Any]
+
+
+class Budget(NamedTuple):
+    what: str
+    is_: float
+    at_most: float
+
+    @property
+    def kept(self) -> bool:
+        return self.is_ <= self.at_most
+
+
+def budgets(result: Result) -> list[Budget]:
+    """Ratios of one run, and counts."""
+    ours, floor, pods = result["ours"], result["floor"], result["pod_floor"]
+    return [
+        Budget("created / contract floor", ours["created"] / floor["created"], 1.25),
+        Budget("ready / contract floor", ours["ready"] / floor["ready"], 1.25),
+        Budget("half scaled in / bare delete", ours["deleted_half"] / pods["deleted_half"], 2.0),
+        Budget("all deleted / pods deleted", ours["deleted"] / pods["deleted"], 2.0),
+        Budget("API calls per pod", ours["calls"] / ours["pods"], 4.0),
+        Budget("operator CPU, s", ours["cpu"], 5.0),
+        Budget("operator memory, MiB", ours["rss_mib"], 75 + ours["pods"] * 10 / 1024),
+        Budget("calls in a minute of standing still", ours["idle_calls"], 0),
+    ]
+
+
+def kept(result: Result) -> bool:
+    return all(budget.kept for budget in budgets(result))
+
+
+def show(result: Result) -> None:
+    console = Console()
+    times = Table("seconds", "created", "ready", "half deleted", "all deleted", box=None)
+    for name, label in (("pod_floor", "pods only"), ("floor", "contract floor"), ("ours", "operator")):
+        row = result[name]
+        columns = ("created", "ready", "deleted_half", "deleted")
+        times.add_row(label, *(f"{row[column]:.1f}" for column in columns))
+    table = Table("budget", "measured", "at most", "", box=None)
+    for budget in budgets(result):
+        mark = "[green]kept" if budget.kept else "[red]broken"
+        table.add_row(budget.what, f"{budget.is_:.2f}", f"{budget.at_most:.2f}", mark)
+    calls = Table("calls", "", box=None)
+    for call, count in result["ours"]["by_call"].items():
+        calls.add_row(call, str(count))
+    for part in (times, table, calls):
+        console.print(part)
+
+
+def write(result: Result) -> None:
+    RESULTS.parent.mkdir(exist_ok=True)
+    rounded = json.loads(json.dumps(result), parse_float=lambda text: round(float(text), 2))
+    RESULTS.write_text(json.dumps(rounded, indent=2) + "\n")

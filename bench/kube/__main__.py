@@ -1,0 +1,32 @@
+"""Ours beside a bare HTTP loop, `kubernetes` and `kubernetes-asyncio`, in one run, as ratios."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import tempfile
+from pathlib import Path
+
+from rich.console import Console
+
+from bench.kube import measure, report
+
+
+def main() -> int:
+    """Measure, show, record. Fails if a promise is broken."""
+    console = Console()
+    with tempfile.TemporaryDirectory(prefix="grove-bench-") as folder:
+        recorded = Path(folder) / "pods.json"
+        with measure.control_plane(console) as kubeconfig:
+            recorded.write_bytes(asyncio.run(measure.record(kubeconfig)))
+            creates = measure.creates(kubeconfig, console)
+        decoding = measure.decoding(recorded, console)
+        watching = measure.watching(recorded, console)
+    kept = report.budgets(creates, decoding, watching)
+    report.show(console, creates, decoding, watching, kept)
+    report.write(creates, decoding, watching, kept)
+    return 0 if all(budget.kept for budget in kept) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,39 @@
+"""Errors as `status.lastErrors` tells them: a code for programs, a sentence for people."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Operation(StrEnum):
+    """What was being done."""
+
+    SYNC = "Sync"
+    DELETE = "Delete"
+    LIST = "GetExistingResourceNames"
+
+
+class ErrorCode(StrEnum):
+    """What failed. Clients know these from upstream; others follow `ERR_<VERB>_<RESOURCE>`."""
+
+    SYNC_CLIQUE = "ERR_SYNC_PODCLIQUE"
+    SYNC_SERVICE = "ERR_SYNC_PODCLIQUESET_SERVICE"
+    SYNC_AUTOSCALER = "ERR_SYNC_HPA"
+    SYNC_SET_CLAIM = "ERR_SYNC_PCS_RESOURCE_CLAIM"
+    SYNC_GROUP_CLAIM = "ERR_SYNC_PCSG_RESOURCE_CLAIM"
+    SYNC_CLIQUE_CLAIM = "ERR_SYNC_PCLQ_RESOURCE_CLAIM"
+    SYNC_COMPUTE_DOMAIN = "ERR_SYNC_COMPUTEDOMAIN"
+    DELETE_COMPUTE_DOMAIN = "ERR_DELETE_COMPUTEDOMAIN"
+    LIST_COMPUTE_DOMAIN = "ERR_LIST_COMPUTEDOMAIN"
+    WRITE_GANG = "ERR_CREATE_OR_PATCH_PODGANG"
+    CREATE_POD = "ERR_CREATE_POD"
+    DELETE_POD = "ERR_DELETE_POD"
+    REMOVE_GATE = "ERR_REMOVE_POD_SCHEDULING_GATE"
+    SECRET_CONFLICT = "ERR_SECRET_CONFLICT"  # noqa: S105 - a code
+    INIT_IMAGE_MISSING = "ERR_INITCONTAINER_ENVIRONMENT_VARIABLE_MISSING"
+    TOPOLOGY_LEVELS = "ERR_GET_CLUSTER_TOPOLOGY_LEVELS"
+
+
+def describe(operation: Operation, code: str, message: str, cause: str) -> str:
+    """The sentence, in the form that clients may search."""
+    return f"[Operation: {operation}, Code: {code}] message: {message}, cause: {cause}"

@@ -1,0 +1,76 @@
+"""Whose error it is: what failed is told on the object that its user looks at."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from grove.api.cliques import PodClique
+from grove.api.intents import Create, DeleteCollection, Intent, Target
+from grove.api.parts import LastError
+from grove.kube.outcome import Outcome, State
+from grove.plan.moments import rfc3339
+
+_VERBS = {
+    "Create": "CREATE",
+    "Patch": "SYNC",
+    "Status": "SYNC",
+    "Delete": "DELETE",
+    "DeleteCollection": "DELETE",
+}
+
+
+class Blame(Struct, frozen=True):
+    """Errors of one pass: of cliques, and of the set for everything else."""
+
+    of_cliques: dict[str, tuple[LastError, ...]] = {}
+    of_set: tuple[LastError, ...] = ()
+
+    def settle(self, target: Target, known: tuple[LastError, ...]) -> tuple[LastError, ...]:
+        """The errors of an object; one that is known already keeps its date."""
+        new = self.of_cliques.get(target.name, ()) if target.kind == PodClique.KIND.name else ()
+        dates = {(error.code, error.description): error.observed_at for error in known}
+        return tuple(
+            LastError(
+                error.code, error.description, dates.get((error.code, error.description), error.observed_at)
+            )
+            for error in new
+        )
+
+
+def blame(outcome: Outcome, now: float) -> Blame:
+    """Sort the errors of an outcome; the same error twice is one."""
+    of_cliques: dict[str, dict[str, LastError]] = {}
+    of_set: dict[str, LastError] = {}
+    for result in outcome.results:
+        if result.state is not State.FAILED:
+            continue
+        error = _error(result.intent, result.error, now)
+        clique = _clique_of(result.intent)
+        place = of_cliques.setdefault(clique, {}) if clique else of_set
+        place.setdefault(error.description, error)
+    return Blame(
+        {name: tuple(errors.values()) for name, errors in of_cliques.items()}, tuple(of_set.values())
+    )
+
+
+def _error(intent: Intent, cause: Exception | None, now: float) -> LastError:
+    kind = intent.kind if isinstance(intent, DeleteCollection) else intent.target.kind
+    code = f"ERR_{_VERBS[type(intent).__name__]}_{kind.upper()}"
+    said = f"[Operation: Sync, Code: {code}] message: {_words(intent)}, cause: {cause}"
+    return LastError(code, said, rfc3339(now))
+
+
+def _words(intent: Intent) -> str:
+    """What was tried, without the names that differ between pods of one clique: their error is one."""
+    clique = _clique_of(intent)
+    return (
+        f"could not {type(intent).__name__.lower()} pods of {clique}" if clique else f"could not {intent.id}"
+    )
+
+
+def _clique_of(intent: Intent) -> str:
+    """The clique of a pod that could not be made."""
+    if isinstance(intent, Create) and intent.target.kind == "Pod":
+        owners = intent.body["metadata"]["ownerReferences"]
+        return str(owners[0]["name"])
+    return ""

@@ -1,0 +1,77 @@
+"""What the operator knows of the cluster: one cache a kind, indexed by replica and by set."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from typing import Any, TypeVar
+
+from grove.api import labels
+from grove.api.cliques import PodClique
+from grove.api.cluster import Service
+from grove.api.gangs import PodGang
+from grove.api.groups import PodCliqueScalingGroup
+from grove.api.kind import Kind
+from grove.api.pods import Pod
+from grove.api.sets import PodCliqueSet
+from grove.kube.cache import Cache, HasMetadata
+from grove.kube.resource import PODS, SERVICES, Resource
+from grove.operator.keys import SetKey, replica_of, set_of
+
+T = TypeVar("T", bound=HasMetadata)
+
+BY_REPLICA = "replica"
+BY_SET = "set"
+OURS = {labels.MANAGED_BY: labels.OPERATOR}
+
+
+def resource_of(kind: Kind) -> Resource:
+    """How the API server serves one of our kinds."""
+    return Resource(kind.group, kind.version, kind.plural, kind.name, kind.namespaced)
+
+
+class Caches:
+    """Everything that plans are made from."""
+
+    def __init__(self) -> None:
+        self.sets: Cache[PodCliqueSet] = Cache(resource_of(PodCliqueSet.KIND), PodCliqueSet)
+        self.groups = _part(resource_of(PodCliqueScalingGroup.KIND), PodCliqueScalingGroup)
+        self.cliques = _part(resource_of(PodClique.KIND), PodClique)
+        self.gangs = _part(resource_of(PodGang.KIND), PodGang)
+        self.pods = _part(PODS, Pod)
+        self.services = _part(SERVICES, Service)
+
+    @property
+    def parts(self) -> tuple[Cache[Any], ...]:
+        """The caches of what belongs to replicas."""
+        return (self.groups, self.cliques, self.gangs, self.pods, self.services)
+
+    @property
+    def all(self) -> tuple[Cache[Any], ...]:
+        return (self.sets, *self.parts)
+
+    @property
+    def resources(self) -> tuple[Resource, ...]:
+        return tuple(cache.resource for cache in self.all)
+
+    def replicas_of(self, key: SetKey) -> set[int]:
+        """The indices of the replicas of which anything is there."""
+        found: set[int] = set()
+        for cache in self.parts:
+            for part in cache.by_index(BY_SET, key):
+                if place := replica_of(part.metadata):
+                    found.add(place.replica)
+        return found
+
+
+def _part(resource: Resource, as_type: type[T]) -> Cache[T]:
+    return Cache(resource, as_type, indexes={BY_REPLICA: _replica, BY_SET: _set}, labels=OURS)
+
+
+def _replica(found: HasMetadata) -> Iterator[Hashable]:
+    if key := replica_of(found.metadata):
+        yield key
+
+
+def _set(found: HasMetadata) -> Iterator[Hashable]:
+    if key := set_of(found.metadata):
+        yield key

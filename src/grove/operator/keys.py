@@ -1,0 +1,41 @@
+"""The pieces of work: each key names a part of the world that one plan brings in order."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from grove.api import labels
+from grove.api.meta import ObjectMeta
+
+
+class SetKey(NamedTuple):
+    """A set as a whole: its finalizer, its status, its end."""
+
+    namespace: str
+    name: str
+
+
+class ReplicaKey(NamedTuple):
+    """One replica of a set, with all that belongs to it."""
+
+    namespace: str
+    set_name: str
+    replica: int
+
+
+Key = SetKey | ReplicaKey
+
+
+def replica_of(metadata: ObjectMeta) -> ReplicaKey | None:
+    """The replica that an object's labels put it into; None if they do not say."""
+    carried = metadata.labels
+    set_name, index = carried.get(labels.PART_OF), carried.get(labels.SET_REPLICA, "")
+    if not set_name or not index.isdecimal() or carried.get(labels.MANAGED_BY) != labels.OPERATOR:
+        return None
+    return ReplicaKey(metadata.namespace, set_name, int(index))
+
+
+def set_of(metadata: ObjectMeta) -> SetKey | None:
+    """The set that an object's labels put it into."""
+    set_name = metadata.labels.get(labels.PART_OF)
+    return SetKey(metadata.namespace, set_name) if set_name else None

@@ -1,0 +1,78 @@
+"""From the caches to a snapshot: all that is known about one replica at this moment."""
+
+from __future__ import annotations
+
+from grove.api import names
+from grove.api.gangs import PodGang
+from grove.api.pods import Pod
+from grove.api.sets import PodCliqueSet
+from grove.operator.caches import BY_REPLICA, Caches
+from grove.operator.keys import ReplicaKey, replica_of
+from grove.plan.snapshot import Snapshot
+
+
+class Observer:
+    """Makes snapshots, and remembers which pods it has seen go."""
+
+    def __init__(self, caches: Caches) -> None:
+        self._caches = caches
+        self._departed: dict[ReplicaKey, set[str]] = {}
+        caches.pods.subscribe(self._remember)
+
+    def replica(self, key: ReplicaKey) -> Snapshot | None:
+        """One replica; None if there is no such set."""
+        caches = self._caches
+        workload = caches.sets.get(key.namespace, key.set_name)
+        if workload is None:
+            self._departed.pop(key, None)
+            return None
+        gangs = self._gangs(key, workload)
+        return Snapshot(
+            workload=workload,
+            index=key.replica,
+            service=caches.services.get(key.namespace, names.service(key.set_name, key.replica)),
+            groups={group.metadata.name: group for group in caches.groups.by_index(BY_REPLICA, key)},
+            cliques={clique.metadata.name: clique for clique in caches.cliques.by_index(BY_REPLICA, key)},
+            gangs=gangs,
+            pods=tuple(caches.pods.by_index(BY_REPLICA, key)),
+            departed=self._still_named(key, gangs),
+        )
+
+    def _gangs(self, key: ReplicaKey, workload: PodCliqueSet) -> dict[str, PodGang]:
+        """By label, and by the names that they must have: upstream's gangs do not say their replica."""
+        gangs = {gang.metadata.name: gang for gang in self._caches.gangs.by_index(BY_REPLICA, key)}
+        for name in self._expected_gangs(key, workload):
+            if name not in gangs and (found := self._caches.gangs.get(key.namespace, name)):
+                gangs[name] = found
+        return gangs
+
+    def _expected_gangs(self, key: ReplicaKey, workload: PodCliqueSet) -> list[str]:
+        expected = [names.base_gang(key.set_name, key.replica)]
+        for template in workload.spec.template.pod_clique_scaling_groups:
+            group_name = names.group(key.set_name, key.replica, template.name)
+            group = self._caches.groups.get(key.namespace, group_name)
+            count = group.spec.replicas if group else template.replicas
+            expected += [
+                names.scaled_gang(group_name, replica, template.min_available)
+                for replica in range(template.min_available, count)
+            ]
+        return expected
+
+    def _remember(self, old: Pod | None, new: Pod | None) -> None:
+        if new is None and old is not None and (key := replica_of(old.metadata)):
+            self._departed.setdefault(key, set()).add(old.metadata.name)
+
+    def _still_named(self, key: ReplicaKey, gangs: dict[str, PodGang]) -> frozenset[str]:
+        """A pod that no gang names any more need not be remembered."""
+        departed = self._departed.get(key)
+        if not departed:
+            return frozenset()
+        departed &= {
+            reference.name
+            for gang in gangs.values()
+            for group in gang.spec.pod_groups
+            for reference in group.pod_references
+        }
+        if not departed:
+            del self._departed[key]
+        return frozenset(departed)

@@ -1,0 +1,93 @@
+"""When a status is published: a moment after the news, so that what comes together is told together.
+
+A difference between how a status reads and how it should read is published a quarter of a second after it
+last changed, and at the latest one second after it first arose. While all slots are taken by deeds,
+observations wait and come with what is true then. Bad news does not wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from msgspec import Struct
+
+from grove.api.conditions import ConditionType
+from grove.api.intents import Intent, Status
+from grove.plan.diff import status_patch
+from grove.plan.facts import is_true
+from grove.plan.model import Draft
+
+_QUIET = 0.25
+_LONGEST = 1.0
+
+
+class _Pending(Struct):
+    desired: tuple[object, ...]
+    since: float
+    due: float
+
+
+class Publisher:
+    """Knows, for each key, what is yet to be told and since when."""
+
+    def __init__(self) -> None:
+        self._pending: dict[Hashable, _Pending] = {}
+
+    def consider(
+        self, key: Hashable, drafts: tuple[Draft, ...], now: float, *, busy: bool
+    ) -> tuple[list[Draft], float | None]:
+        """The drafts to publish now, or the moment to come back at; nothing and None if all is told."""
+        news = [draft for draft in drafts if draft.current != draft.desired]
+        if not news:
+            self._pending.pop(key, None)
+            return [], None
+        pending = self._note(key, tuple(map(_essence, news)), now)
+        if not any(map(_bad_news, news)):
+            if now < pending.due:
+                return [], pending.due
+            if busy:
+                return [], now + _QUIET
+        del self._pending[key]
+        return news, None
+
+    def _note(self, key: Hashable, desired: tuple[object, ...], now: float) -> _Pending:
+        pending = self._pending.get(key)
+        if pending is None:
+            pending = self._pending[key] = _Pending(desired, now, now + _QUIET)
+        elif pending.desired != desired:
+            pending.desired, pending.due = desired, min(now + _QUIET, pending.since + _LONGEST)
+        return pending
+
+    def forget(self, key: Hashable) -> None:
+        self._pending.pop(key, None)
+
+
+def intents(drafts: list[Draft]) -> list[Intent]:
+    """The writes that publish these drafts."""
+    return [
+        Status(draft.target, {"status": patch})
+        for draft in drafts
+        if (patch := status_patch(draft.current, draft.desired))
+    ]
+
+
+def _essence(draft: Draft) -> object:
+    """What a draft says apart from when it was said."""
+    conditions = getattr(draft.desired, "conditions", ())
+    return (
+        draft.target,
+        tuple((fact.type, fact.status, fact.reason, fact.message) for fact in conditions),
+        getattr(draft.desired, "ready_replicas", None),
+        getattr(draft.desired, "replicas", None),
+        getattr(draft.desired, "available_replicas", None),
+    )
+
+
+def _bad_news(draft: Draft) -> bool:
+    """Something that was well is not any more."""
+    before, after = draft.current.conditions, draft.desired.conditions
+    breach, scheduled = ConditionType.MIN_AVAILABLE_BREACHED, ConditionType.CLIQUE_SCHEDULED
+    known = any(fact.type == breach for fact in before)
+    return (known and is_true(after, breach) and not is_true(before, breach)) or (
+        is_true(before, scheduled) and not is_true(after, scheduled)
+    )

@@ -1,0 +1,61 @@
+"""Which change wakes which key. A change of status alone wakes nobody but those whose pods it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from grove.api.sets import PodCliqueSet
+from grove.kube.cache import HasMetadata
+from grove.operator.caches import Caches
+from grove.operator.keys import Key, ReplicaKey, SetKey, replica_of
+
+Wake = Callable[[Key], None]
+
+
+def wire(caches: Caches, wake: Wake) -> None:
+    """From now on, changes wake keys."""
+    waker = _Waker(caches, wake)
+    caches.sets.subscribe(waker.on_set)
+    for cache in (caches.groups, caches.cliques, caches.gangs, caches.services):
+        cache.subscribe(waker.on_part)
+    caches.pods.subscribe(waker.on_pod)
+
+
+class _Waker:
+    def __init__(self, caches: Caches, wake: Wake) -> None:
+        self._caches, self._wake = caches, wake
+
+    def on_set(self, old: PodCliqueSet | None, new: PodCliqueSet | None) -> None:
+        """All of its replicas, those that are too many included, if more than its status has changed."""
+        if old is not None and new is not None and not _changed(old, new):
+            return
+        found = new or old
+        assert found is not None
+        key = SetKey(found.metadata.namespace, found.metadata.name)
+        self._wake(key)
+        count = new.spec.replicas if new else 0
+        for index in {*range(count), *self._caches.replicas_of(key)}:
+            self._wake(ReplicaKey(key.namespace, key.name, index))
+
+    def on_part(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
+        if old is None or new is None or _changed(old, new):
+            self.on_pod(old, new)
+
+    def on_pod(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
+        for found in (old, new):
+            if found is not None and (key := replica_of(found.metadata)):
+                self._wake(key)
+
+
+def _changed(old: HasMetadata, new: HasMetadata) -> bool:
+    """The generation counts changes of the spec; of the metadata, nobody counts the changes."""
+    before, after = old.metadata, new.metadata
+    return (
+        before.generation != after.generation
+        or before.uid != after.uid
+        or before.deletion_timestamp != after.deletion_timestamp
+        or before.labels != after.labels
+        or before.annotations != after.annotations
+        or before.finalizers != after.finalizers
+        or before.owner_references != after.owner_references
+    )

@@ -1,0 +1,116 @@
+"""Slim views of Kubernetes' own kinds, on what the real API server sends."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from grove.api.cluster import (
+    Bare,
+    HorizontalPodAutoscaler,
+    Node,
+    ResourceClaim,
+    ResourceClaimTemplateObject,
+    ScaleTarget,
+    Service,
+)
+from grove.api.pods import Gate, Pod, PodClaim
+from grove.kube.resource import (
+    HORIZONTAL_POD_AUTOSCALERS,
+    NODES,
+    PODS,
+    RESOURCE_CLAIM_TEMPLATES,
+    RESOURCE_CLAIMS,
+    ROLES,
+    SERVICE_ACCOUNTS,
+    SERVICES,
+)
+
+NAME = {"metadata": {"name": "view", "labels": {"a": "b"}}}
+DEVICES = {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu.example.com"}}]}}
+TARGET = {"apiVersion": "grove.io/v1alpha1", "kind": "PodClique", "name": "inference-0-router"}
+GPUS = {"limits": {"nvidia.com/gpu": 8}, "requests": {"cpu": 0.5}}
+
+
+@pytest.fixture
+def made(client, namespace):
+    """Makes an object and reads it back as its view."""
+
+    async def make(resource, view, **fields):
+        kind = {"apiVersion": resource.api_version, "kind": resource.kind}
+        await client.create(resource, {**kind, **NAME, **fields}, namespace=namespace, as_type=dict)
+        return await client.get(resource, "view", namespace=namespace, as_type=view)
+
+    return make
+
+
+async def test_a_pod(made):
+    spec = {
+        "containers": [{"name": "main", "image": "model:1", "resources": GPUS}],
+        "initContainers": [{"name": "sidecar", "image": "proxy:1", "restartPolicy": "Always"}],
+        "schedulingGates": [{"name": "grove.io/podgang-pending-creation"}],
+        "hostname": "inference-0-router-0",
+        "nodeSelector": {"rack": "r1"},
+        "resourceClaims": [{"name": "mnnvl-claim", "resourceClaimTemplateName": "inference-0"}],
+        "schedulerName": "kai-scheduler",
+    }
+    pod = await made(PODS, Pod, spec=spec)
+    assert pod.metadata.labels == {"a": "b"}
+    assert pod.spec.containers[0].resources.requests == {"cpu": "500m", "nvidia.com/gpu": "8"}
+    assert pod.spec.init_containers[0].restart_policy == "Always"
+    assert pod.spec.scheduling_gates == (Gate("grove.io/podgang-pending-creation"),)
+    assert pod.spec.hostname == "inference-0-router-0"
+    assert pod.spec.node_selector == {"rack": "r1"}
+    assert pod.spec.resource_claims == (PodClaim("mnnvl-claim", resource_claim_template_name="inference-0"),)
+    assert pod.spec.scheduler_name == "kai-scheduler"
+    assert pod.status.phase == "Pending"
+    (gated,) = (each for each in pod.status.conditions if each.type == "PodScheduled")
+    assert (gated.status, gated.reason) == ("False", "SchedulingGated")
+
+
+async def test_nodes(client):
+    nodes = (await client.list(NODES, as_type=Node)).items
+    assert {node.status.allocatable["nvidia.com/gpu"] for node in nodes} == {"8"}
+    assert all(node.metadata.labels["kubernetes.io/hostname"] for node in nodes)
+    assert all("Ready" in {each.type for each in node.status.conditions} for node in nodes)
+
+
+async def test_a_headless_service(made):
+    spec = {"clusterIP": "None", "publishNotReadyAddresses": True, "selector": {"a": "b"}}
+    service = await made(SERVICES, Service, spec=spec)
+    assert service.spec.cluster_ip == "None"
+    assert service.spec.publish_not_ready_addresses
+    assert service.spec.selector == {"a": "b"}
+
+
+async def test_an_autoscaler(made):
+    metric = {
+        "type": "External",
+        "external": {"metric": {"name": "queue"}, "target": {"type": "Value", "value": "1"}},
+    }
+    spec = {"scaleTargetRef": TARGET, "minReplicas": 2, "maxReplicas": 5, "metrics": [metric]}
+    autoscaler = await made(HORIZONTAL_POD_AUTOSCALERS, HorizontalPodAutoscaler, spec=spec)
+    assert autoscaler.spec.scale_target_ref == ScaleTarget(
+        kind="PodClique", name="inference-0-router", api_version="grove.io/v1alpha1"
+    )
+    assert (autoscaler.spec.min_replicas, autoscaler.spec.max_replicas) == (2, 5)
+    assert [msgspec.json.decode(each) for each in autoscaler.spec.metrics] == [metric]
+
+
+async def test_a_claim(made):
+    claim = await made(RESOURCE_CLAIMS, ResourceClaim, spec=DEVICES)
+    assert claim.metadata.name == "view"
+    assert claim.status.reserved_for == ()
+
+
+async def test_a_claim_template(made):
+    body = {"metadata": {"labels": {"team": "search"}}, "spec": DEVICES}
+    template = await made(RESOURCE_CLAIM_TEMPLATES, ResourceClaimTemplateObject, spec=body)
+    assert msgspec.json.decode(template.spec.metadata)["labels"] == {"team": "search"}
+    (request,) = msgspec.json.decode(template.spec.spec)["devices"]["requests"]
+    assert request["exactly"]["deviceClassName"] == "gpu.example.com"
+
+
+@pytest.mark.parametrize("resource", [SERVICE_ACCOUNTS, ROLES], ids=lambda resource: resource.kind)
+async def test_objects_of_which_only_the_metadata_matters(made, resource):
+    assert (await made(resource, Bare)).metadata.labels == {"a": "b"}

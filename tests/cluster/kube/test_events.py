@@ -1,0 +1,61 @@
+"""Events as the real server takes and shows them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from grove.api.intents import ObjectRef, Occurrence
+from grove.kube.client import Client
+from grove.kube.events import Recorder
+from grove.kube.resource import CONFIG_MAPS, EVENTS, Resource
+from grove.kube.wire import Object
+
+pytestmark = pytest.mark.cluster
+
+CORE_EVENTS = Resource("", "v1", "events", "Event")
+
+
+async def about(client: Client, namespace: str) -> ObjectRef:
+    body = {"metadata": {"name": "my-inference"}}
+    made = await client.create(CONFIG_MAPS, body, namespace=namespace, as_type=Object)
+    return ObjectRef("v1", "ConfigMap", "my-inference", namespace, made.metadata.uid)
+
+
+async def shown(client: Client, namespace: str, resource: Resource) -> list[dict[str, Any]]:
+    return (await client.list(resource, as_type=dict, namespace=namespace)).items
+
+
+async def test_two_replicas_are_two_lines_for_new_and_old_clients(client: Client, namespace: str) -> None:
+    regarding = await about(client, namespace)
+    recorder = Recorder(client, "podcliqueset-controller", "operator-1")
+    recorder.start()
+    for index in range(2):
+        note = f"my-inference-{index} created"
+        recorder.record(Occurrence(regarding, "PodCliqueCreateSuccessful", note, "Create"))
+    await recorder.close()
+    events = await shown(client, namespace, EVENTS)
+    assert sorted(event["note"] for event in events) == ["my-inference-0 created", "my-inference-1 created"]
+    # What `kubectl describe` reads: the core API's view of the same events, found by the object's UID.
+    described = [
+        event
+        for event in await shown(client, namespace, CORE_EVENTS)
+        if event["involvedObject"]["uid"] == regarding.uid
+    ]
+    assert sorted(event["message"] for event in described) == [
+        event["note"] for event in sorted(events, key=lambda e: e["note"])
+    ]
+    assert {event["reportingComponent"] for event in described} == {"podcliqueset-controller"}
+
+
+async def test_a_repeat_is_a_series_on_the_same_event(client: Client, namespace: str) -> None:
+    regarding = await about(client, namespace)
+    recorder = Recorder(client, "podcliqueset-controller", "operator-1")
+    failed = Occurrence(regarding, "PodCreateFailed", "quota exceeded", "Create", warning=True)
+    for times in (1, 2):
+        for _ in range(times):
+            recorder.record(failed)
+        await recorder.close()  # tells what is untold: first the event, then its series
+    (event,) = await shown(client, namespace, EVENTS)
+    assert (event["type"], event["series"]["count"]) == ("Warning", 3)

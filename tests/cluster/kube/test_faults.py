@@ -1,0 +1,112 @@
+"""Each kind of fault on a real server: whatever the weather, cache and server end up the same."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+
+import pytest
+from msgspec import Raw
+
+from grove.kube import config
+from grove.kube.client import Client, Object
+from grove.kube.errors import AlreadyExists, Conflict, InternalError, LostReply, NotFound
+from grove.kube.faults import FaultyTransport, ProcessStopped, Rates
+from grove.kube.resource import CONFIG_MAPS
+from grove.kube.retry import Backoff, Retry
+from grove.kube.transport import HttpTransport
+from grove.local.cluster import Cluster
+from tests.cluster.kube.live import Live, config_map, watching
+
+pytestmark = pytest.mark.cluster
+NAMES = [f"cm-{number}" for number in range(60)]
+PATIENT = Retry(attempts=20, backoff=Backoff(first=0.001, most=0.01))
+
+
+@pytest.fixture
+async def faulty(cluster: Cluster) -> AsyncIterator[FaultyTransport]:
+    transport = FaultyTransport(HttpTransport(config.load(cluster.kubeconfig)), seed=1)
+    yield transport
+    await transport.close()
+
+
+async def churn(client: Client, namespace: str) -> None:
+    """Make everything, change every second, delete every third, each until it is certain."""
+    for step, names in ((_make, NAMES), (_change, NAMES[::2]), (_delete, NAMES[::3])):
+        await asyncio.gather(*(_until_certain(step, client, namespace, name) for name in names))
+
+
+async def _make(client: Client, namespace: str, name: str) -> None:
+    with suppress(AlreadyExists):
+        await client.create(CONFIG_MAPS, config_map(name, "1"), namespace=namespace, as_type=Raw)
+
+
+async def _change(client: Client, namespace: str, name: str) -> None:
+    await client.patch(CONFIG_MAPS, name, {"data": {"v": "2"}}, namespace=namespace, as_type=Raw)
+
+
+async def _delete(client: Client, namespace: str, name: str) -> None:
+    with suppress(NotFound):
+        await client.delete(CONFIG_MAPS, name, namespace=namespace, as_type=Object)
+
+
+async def _until_certain(
+    step: Callable[[Client, str, str], Awaitable[None]], client: Client, namespace: str, name: str
+) -> None:
+    while True:
+        try:
+            return await step(client, namespace, name)
+        except (Conflict, InternalError, LostReply):
+            continue
+
+
+async def until_true(live: Live, client: Client, namespace: str) -> None:
+    """Wait until the cache holds what the server says, version for version."""
+    listing = await client.list(CONFIG_MAPS, namespace=namespace, as_type=Object)
+    truth = {found.metadata.name: found.metadata.resource_version for found in listing.items}
+    await live.until(
+        lambda: {found.metadata.name: found.metadata.resource_version for found in live.cache} == truth
+    )
+    assert {f"cm-{number}" for number in range(60) if number % 3} <= truth.keys()
+
+
+async def create_one_by_one(client: Client, namespace: str) -> None:
+    for name in NAMES:
+        await _make(client, namespace, name)
+
+
+@pytest.mark.parametrize("fault", ["delay", "drop", "cut", "duplicate", "reorder"])
+async def test_a_disturbed_watch_ends_at_the_truth(
+    faulty: FaultyTransport, client: Client, namespace: str, fault: str
+) -> None:
+    async with watching(Client(faulty), namespace) as live:
+        rate = 0.05 if fault in ("drop", "cut") else 0.5
+        faulty.rates = Rates(**{fault: rate}, longest_delay=0.02)
+        await churn(client, namespace)
+        await until_true(live, client, namespace)
+        assert faulty.met[fault] > 0
+        assert max(live.new.values()) == 1
+
+
+@pytest.mark.parametrize("fault", ["conflict", "throttle", "error", "lose"])
+async def test_disturbed_writes_end_at_the_truth(
+    faulty: FaultyTransport, client: Client, namespace: str, fault: str
+) -> None:
+    faulty.rates = Rates(**{fault: 0.3})
+    async with watching(client, namespace) as live:
+        await churn(Client(faulty, retry=PATIENT), namespace)
+        await until_true(live, client, namespace)
+        assert faulty.met[fault] > 0
+
+
+async def test_a_process_that_stops_leaves_just_the_writes_it_made(
+    cluster: Cluster, client: Client, namespace: str
+) -> None:
+    inner = HttpTransport(config.load(cluster.kubeconfig))
+    dying = Client(FaultyTransport(inner, stop_after_writes=5))
+    with pytest.raises(ProcessStopped):
+        await create_one_by_one(dying, namespace)
+    await dying.close()
+    left = await client.list(CONFIG_MAPS, namespace=namespace, as_type=Object)
+    assert sorted(found.metadata.name for found in left.items if "cm-" in found.metadata.name) == NAMES[:5]

@@ -1,0 +1,319 @@
+"""The cache against a real API server, through what happens to connections, servers and definitions."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+import msgspec
+import pytest
+from msgspec import Raw
+
+from grove.kube import config
+from grove.kube.arrivals import Arrivals
+from grove.kube.client import Client, Object
+from grove.kube.config import Config
+from grove.kube.credentials import Presented
+from grove.kube.faults import FaultyTransport
+from grove.kube.metrics import watch_restarts_total
+from grove.kube.reflector import Reflector
+from grove.kube.resource import (
+    CLUSTER_ROLE_BINDINGS,
+    CLUSTER_ROLES,
+    CONFIG_MAPS,
+    CUSTOM_RESOURCE_DEFINITIONS,
+    NAMESPACES,
+    Resource,
+)
+from grove.kube.sources import FromFile
+from grove.kube.transport import HttpTransport
+from grove.local import cluster as local
+from grove.local.cluster import Cluster
+from tests.cluster.kube.live import ConfigMap, Live, config_map, create_many, watching, wired
+from tests.clusters import Clusters
+
+pytestmark = pytest.mark.cluster
+WIDGETS = Resource("test.example.com", "v1", "widgets", "Widget")
+
+
+@pytest.mark.parametrize("streaming", [True, False], ids=["streaming", "paged"])
+async def test_what_exists_and_what_comes_is_in_the_cache(
+    client: Client, namespace: str, streaming: bool
+) -> None:
+    await create_many(client, namespace, ["a", "b"], "1")
+    async with watching(client, namespace, streaming=streaming) as live:
+        assert {"a": "1", "b": "1"}.items() <= live.data().items()
+        await client.patch(CONFIG_MAPS, "a", {"data": {"v": "2"}}, namespace=namespace, as_type=Raw)
+        await client.delete(CONFIG_MAPS, "b", namespace=namespace, as_type=Object)
+        await live.until(lambda: live.data().get("a") == "2" and "b" not in live.data())
+
+
+async def test_a_label_selector_narrows_the_watch(client: Client, namespace: str) -> None:
+    async with watching(client, namespace, labels="pick=me") as live:
+        await client.create(CONFIG_MAPS, config_map("a"), namespace=namespace, as_type=Raw)
+        await client.create(CONFIG_MAPS, config_map("b", pick="me"), namespace=namespace, as_type=Raw)
+        await live.until(lambda: live.data() == {"b": ""})
+        unpick = {"metadata": {"labels": {"pick": None}}}
+        reply = await client.patch(CONFIG_MAPS, "b", unpick, namespace=namespace, as_type=ConfigMap)
+        live.cache.apply_reply(reply)
+        assert live.data() == {}
+        await client.create(CONFIG_MAPS, config_map("c", pick="me"), namespace=namespace, as_type=Raw)
+        await live.until(lambda: live.data() == {"c": ""})
+
+
+async def test_our_own_writes_are_read_before_the_watch_tells_them(client: Client, namespace: str) -> None:
+    faulty = FaultyTransport(client.transport)
+    async with watching(Client(faulty), namespace) as live:
+        faulty.freeze("configmaps")
+        made = await client.create(CONFIG_MAPS, config_map("a", "1"), namespace=namespace, as_type=ConfigMap)
+        live.cache.apply_reply(made)
+        changed = await client.patch(
+            CONFIG_MAPS, "a", {"data": {"v": "2"}}, namespace=namespace, as_type=ConfigMap
+        )
+        live.cache.apply_reply(changed)
+        assert live.data()["a"] == "2"
+        gone = await client.delete(CONFIG_MAPS, "a", namespace=namespace, as_type=ConfigMap)
+        live.cache.apply_delete_reply(namespace, "a", made.metadata.uid, gone)
+        assert "a" not in live.data()
+        marker = asyncio.create_task(live.until(lambda: "marker" in live.data()))
+        await client.create(CONFIG_MAPS, config_map("marker"), namespace=namespace, as_type=Raw)
+        faulty.thaw("configmaps")
+        await marker
+        assert "a" not in live.data()
+        assert (live.new["a"], live.gone["a"]) == (1, 1), "the held events, told late, bring nothing back"
+
+
+async def test_a_connection_cut_in_the_stream_loses_and_doubles_nothing(
+    cluster: Cluster, namespace: str
+) -> None:
+    """5,000 objects while the wire is cut again and again."""
+    names = [f"cm-{number}" for number in range(5000)]
+    async with (
+        wired(cluster) as (wire, over_wire),
+        Client(over_wire) as far,
+        Client(config.load(cluster.kubeconfig)) as near,
+        watching(far, namespace) as live,
+    ):
+        creating = asyncio.create_task(create_many(near, namespace, names))
+        for part in range(1, 5):
+            await live.until(lambda part=part: len(live.cache) > part * 1000)  # type: ignore[misc]
+            wire.cut()
+        await creating
+        await live.until(lambda: set(names) <= live.data().keys())
+        assert set(live.new.values()) == {1}, "each object is told once"
+        assert not live.gone
+        await near.delete_collection(CONFIG_MAPS, namespace=namespace, labels="")
+        await live.until(lambda: not set(names) & live.data().keys())
+        assert {live.gone[name] for name in names} == {1}
+
+
+async def test_a_slow_consumer_catches_up_whatever_the_server_does_to_it(
+    cluster: Cluster, namespace: str
+) -> None:
+    """More than all buffers hold waits behind a frozen watch; the server may well drop us meanwhile."""
+    names = [f"cm-{number}" for number in range(1500)]
+    async with Client(config.load(cluster.kubeconfig)) as near:
+        faulty = FaultyTransport(HttpTransport(config.load(cluster.kubeconfig)))
+        async with Client(faulty) as slow, watching(slow, namespace) as live:
+            faulty.freeze("configmaps")
+            await create_many(near, namespace, names, "x" * 20_000)
+            await near.delete(CONFIG_MAPS, "cm-0", namespace=namespace, as_type=Object)
+            assert not any(name in live.data() for name in names)
+            faulty.thaw("configmaps")
+            await live.until(lambda: set(names[1:]) <= live.data().keys() and "cm-0" not in live.data())
+            assert max(live.new.values()) == 1
+
+
+async def test_a_restarted_server_is_found_again_and_nothing_is_told_twice(clusters: Clusters) -> None:
+    own = await clusters.start("restart")
+    async with wired(own) as (wire, over_wire), Client(over_wire) as far, watching(far, "default") as live:
+        async with Client(config.load(own.kubeconfig)) as near:
+            await create_many(near, "default", ["before"])
+            await live.until(lambda: "before" in live.data())
+        await asyncio.to_thread(local.stop_parts, own.state, ("kube-apiserver",))
+        again = await clusters.start("restart")
+        wire.lead_to(again.server)
+        async with Client(config.load(again.kubeconfig)) as near:
+            await create_many(near, "default", ["after"])
+            await live.until(lambda: "after" in live.data())
+        assert live.new["before"] == 1
+        assert not live.gone
+        assert not live.changed
+
+
+@asynccontextmanager
+async def etcd(own: Cluster) -> AsyncIterator[Client]:
+    """etcd's own HTTP gateway, through our client."""
+    pki = own.state.pki
+    credentials = Presented(
+        chain=FromFile(pki / "etcd-client.crt", "certificate"), key=FromFile(pki / "etcd-client.key", "key")
+    )
+    authority = FromFile(pki / "etcd-ca.crt", "authority")
+    where = Config(f"https://127.0.0.1:{own.record.ports.etcd}", credentials, authority=authority)
+    async with Client(where) as client:
+        yield client
+
+
+async def compact(own: Cluster) -> None:
+    """Make etcd forget every version but the last."""
+    async with etcd(own) as store:
+        answer = await store.raw("POST", "/v3/kv/range", b'{"key": "AA=="}')
+        revision = msgspec.json.decode(answer.body)["header"]["revision"]
+        await store.raw(
+            "POST", "/v3/kv/compaction", msgspec.json.encode({"revision": revision, "physical": True})
+        )
+
+
+async def test_a_forgotten_version_is_listed_anew(clusters: Clusters) -> None:
+    """While we are away objects come and go, etcd is compacted and the server restarted: 410 for us."""
+    own = await clusters.start("compaction")
+    async with wired(own) as (wire, over_wire), Client(config.load(own.kubeconfig)) as near:
+        await create_many(near, "default", ["stays", "goes"])
+        async with Client(over_wire) as far, watching(far, "default") as live:
+            restarts = Expired()
+            wire.is_down = True
+            wire.cut()
+            await near.delete(CONFIG_MAPS, "goes", namespace="default", as_type=Object)
+            await create_many(near, "default", ["comes"])
+            await compact(own)
+            await asyncio.to_thread(local.stop_parts, own.state, ("kube-apiserver",))
+            wire.lead_to((await clusters.start("compaction")).server)
+            wire.is_down = False
+            await live.until(lambda: {"stays", "comes"} <= live.data().keys() and "goes" not in live.data())
+            assert restarts.since() >= 1, "the server did answer 410"
+            assert (live.new["stays"], live.new["comes"], live.gone["goes"]) == (1, 1, 1)
+
+
+class Expired:
+    """How many watches of ConfigMaps have been answered with 410 since this was made."""
+
+    def __init__(self) -> None:
+        self._before = self._count()
+
+    def since(self) -> float:
+        return self._count() - self._before
+
+    @staticmethod
+    def _count() -> float:
+        return float(watch_restarts_total.labels("configmaps", "expired")._value.get())
+
+
+def definition() -> dict[str, object]:
+    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": anything}}
+    names = {"plural": "widgets", "singular": "widget", "kind": "Widget"}
+    spec = {"group": WIDGETS.group, "scope": "Namespaced", "names": names, "versions": [version]}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": WIDGETS.label},
+        "spec": spec,
+    }
+
+
+async def create_widget(client: Client, namespace: str, name: str) -> None:
+    body = config_map(name) | {"apiVersion": WIDGETS.api_version, "kind": WIDGETS.kind}
+    await client.create(WIDGETS, body, namespace=namespace, as_type=Raw)
+
+
+async def define(client: Client) -> None:
+    """Create the CRD and wait, by event, until it is served."""
+    arrivals = Arrivals()
+    async with running(Reflector(client, arrivals.definitions)):
+        await arrivals.definitions.synced.wait()
+        arriving = asyncio.create_task(arrivals.wait(WIDGETS, 30))
+        await client.create(CUSTOM_RESOURCE_DEFINITIONS, definition(), as_type=Object)
+        assert await arriving
+
+
+@asynccontextmanager
+async def running(*reflectors: Reflector[object]) -> AsyncIterator[None]:
+    tasks = [asyncio.create_task(reflector.run()) for reflector in reflectors]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+
+@pytest.fixture
+async def no_widgets(client: Client) -> AsyncIterator[None]:
+    yield
+    for found in (await client.list(CUSTOM_RESOURCE_DEFINITIONS, as_type=Object)).items:
+        if found.metadata.name == WIDGETS.label:
+            await client.delete(CUSTOM_RESOURCE_DEFINITIONS, WIDGETS.label, as_type=Object)
+
+
+async def first_widget(live: Live, client: Client, namespace: str, name: str) -> None:
+    """A CRD that was just established is not served by every path at once; our cache says when it is."""
+    async with asyncio.timeout(30):
+        await live.cache.synced.wait()
+    await create_widget(client, namespace, name)
+    await live.until(lambda: name in live.data())
+
+
+@pytest.mark.usefixtures("no_widgets")
+async def test_a_crd_may_come_later_go_away_and_come_back(client: Client, namespace: str) -> None:
+    arrivals = Arrivals()
+    async with (
+        running(Reflector(client, arrivals.definitions)),
+        watching(client, namespace, resource=WIDGETS, arrivals=arrivals, synced=False) as live,
+    ):
+        assert not live.cache.synced.is_set()
+        await define(client)
+        await first_widget(live, client, namespace, "one")
+        await client.delete(CUSTOM_RESOURCE_DEFINITIONS, WIDGETS.label, as_type=Object)
+        await live.until(lambda: not live.data())
+        await until_gone(client)
+        await define(client)
+        await first_widget(live, client, namespace, "two")
+        assert live.data().keys() == {"two"}
+
+
+async def until_gone(client: Client) -> None:
+    """Wait for the DELETED event of the CRD."""
+    arrivals = Arrivals()
+    gone = asyncio.Event()
+    async with running(Reflector(client, arrivals.definitions)):
+        await arrivals.definitions.synced.wait()
+        arrivals.definitions.subscribe(lambda old, new: gone.set() if new is None else None)
+        if arrivals.definitions.get("", WIDGETS.label) is not None:
+            async with asyncio.timeout(30):
+                await gone.wait()
+
+
+@pytest.mark.usefixtures("no_widgets")
+async def test_without_the_right_to_watch_crds_a_later_one_is_still_found(
+    cluster: Cluster, client: Client, namespace: str
+) -> None:
+    rules = [{"apiGroups": [WIDGETS.group], "resources": ["widgets"], "verbs": ["list", "watch"]}]
+    role = {"metadata": {"name": namespace}, "rules": rules}
+    await client.create(CLUSTER_ROLES, role, as_type=Raw)
+    binding = {
+        "metadata": {"name": namespace},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": namespace},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "limited"}],
+    }
+    await client.create(CLUSTER_ROLE_BINDINGS, binding, as_type=Raw)
+    as_limited = msgspec.structs.replace(
+        config.load(cluster.kubeconfig), headers=(("Impersonate-User", "limited"),)
+    )
+    arrivals = Arrivals()
+    async with (
+        Client(as_limited) as limited,
+        running(Reflector(limited, arrivals.definitions)),
+        watching(limited, namespace, resource=WIDGETS, arrivals=arrivals, synced=False) as live,
+    ):
+        await define(client)
+        await first_widget(live, client, namespace, "one")
+    assert not arrivals.definitions.synced.is_set()
+    await client.delete(CLUSTER_ROLES, namespace, as_type=Object)
+    await client.delete(CLUSTER_ROLE_BINDINGS, namespace, as_type=Object)
+
+
+async def test_namespaces_are_watched_across_the_cluster(client: Client, namespace: str) -> None:
+    async with watching(client, None, resource=NAMESPACES) as live:
+        assert namespace in live.data()

@@ -1,0 +1,213 @@
+"""Events: one per thing that happened, series for repeats, bounded, and never in the way."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from prometheus_client import REGISTRY
+
+from grove.api.intents import ObjectRef, Occurrence
+from grove.kube.client import Client
+from grove.kube.errors import ConnectError
+from grove.kube.events import Recorder
+from grove.kube.retry import NEVER
+from grove.kube.testing import virtual_time
+from grove.kube.transport import Request
+from tests.kube.replies import Answer, Replies, made, refused
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def created(name: str, note: str = "", **more: Any) -> Occurrence:
+    regarding = ObjectRef("grove.io/v1alpha1", "PodCliqueSet", "web", "prod", "u1")
+    return Occurrence(regarding, "PodCliqueCreateSuccessful", note or f"{name} created", "Create", **more)
+
+
+def recorder(replies: Replies, **settings: Any) -> Recorder:
+    loop = asyncio.get_running_loop()
+    made = Recorder(
+        Client(replies, retry=NEVER),
+        "podcliqueset-controller",
+        "operator-1",
+        wall=lambda: START + timedelta(seconds=loop.time()),
+        **settings,
+    )
+    made.start()
+    return made
+
+
+def dropped() -> float:
+    return REGISTRY.get_sample_value("grove_kube_events_dropped_total") or 0.0
+
+
+@virtual_time
+async def test_things_that_differ_only_in_their_note_are_two_events() -> None:
+    events = recorder(replies := Replies(made))
+    events.record(created("web-0"))
+    events.record(created("web-1"))
+    await asyncio.sleep(1)
+    assert sorted(sent.body["note"] for sent in replies.sent) == ["web-0 created", "web-1 created"]
+    names = {sent.body["metadata"]["name"] for sent in replies.sent}
+    assert len(names) == 2
+    assert all(name.startswith("web.") for name in names)
+
+
+@virtual_time
+async def test_an_event_carries_what_the_api_and_people_want_to_know() -> None:
+    events = recorder(replies := Replies(made))
+    pod = ObjectRef("v1", "Pod", "web-0-x", "prod", "u2")
+    events.record(created("web-0", warning=True, related=pod, reporter="podclique-controller"))
+    events.record(created("web-1"))
+    await asyncio.sleep(1)
+    full, plain = (sent.body for sent in replies.sent)
+    del full["metadata"]["name"]
+    assert full == {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"namespace": "prod"},
+        "eventTime": "2026-01-01T00:00:00.000000Z",
+        "type": "Warning",
+        "reason": "PodCliqueCreateSuccessful",
+        "action": "Create",
+        "note": "web-0 created",
+        "regarding": {
+            "apiVersion": "grove.io/v1alpha1",
+            "kind": "PodCliqueSet",
+            "name": "web",
+            "namespace": "prod",
+            "uid": "u1",
+        },
+        "related": {"apiVersion": "v1", "kind": "Pod", "name": "web-0-x", "namespace": "prod", "uid": "u2"},
+        "reportingController": "podclique-controller",
+        "reportingInstance": "operator-1",
+    }
+    assert (plain["type"], plain["reportingController"]) == ("Normal", "podcliqueset-controller")
+
+
+@virtual_time
+async def test_a_repeated_event_becomes_a_series_that_is_told_now_and_then() -> None:
+    events = recorder(replies := Replies(made), interval=30.0)
+    for _ in range(100):
+        events.record(created("web-0"))
+        await asyncio.sleep(1)
+    await asyncio.sleep(60)
+    first, *more = replies.sent
+    assert [sent.request.verb for sent in more] == ["patch"] * 4
+    assert all(sent.request.name == first.body["metadata"]["name"] for sent in more)
+    assert [sent.body["series"]["count"] for sent in more] == [31, 61, 91, 100]
+    assert more[-1].body["series"]["lastObservedTime"] == "2026-01-01T00:01:39.000000Z"
+
+
+@virtual_time
+async def test_after_a_quiet_time_the_same_occurrence_is_a_new_event() -> None:
+    events = recorder(replies := Replies(made), quiet=60.0)
+    events.record(created("web-0"))
+    await asyncio.sleep(61)
+    events.record(created("web-0"))
+    await asyncio.sleep(61)
+    assert [sent.request.verb for sent in replies.sent] == ["create", "create"]
+    assert "series" not in replies.sent[1].body
+
+
+@virtual_time
+async def test_a_series_whose_event_the_server_forgot_begins_anew() -> None:
+    def answer(request: Request) -> Answer:
+        return refused(404, "NotFound") if request.verb == "patch" else made(request)
+
+    events = recorder(replies := Replies(answer), interval=30.0)
+    events.record(created("web-0"))
+    await asyncio.sleep(1)
+    events.record(created("web-0"))
+    await asyncio.sleep(60)
+    assert [sent.request.verb for sent in replies.sent] == ["create", "patch", "create"]
+    assert replies.sent[2].body["series"]["count"] == 2
+
+
+@virtual_time
+async def test_while_the_server_is_away_memory_is_bounded_and_drops_are_counted() -> None:
+    away = True
+    before = dropped()
+    events = recorder(
+        replies := Replies(lambda request: ConnectError("down") if away else made(request)), remembered=10
+    )
+    for number in range(100):
+        events.record(created(f"web-{number}"))
+    await asyncio.sleep(60)
+    assert dropped() - before == 90
+    away = False
+    await asyncio.sleep(120)
+    told = {sent.body["note"] for sent in replies.sent if sent.ended > 60}
+    assert told == {f"web-{number} created" for number in range(90, 100)}
+
+
+@virtual_time
+async def test_what_is_forgotten_takes_no_place_in_the_queue_either() -> None:
+    events = recorder(Replies(made, latency=lambda _: 1000.0), remembered=10)
+    for number in range(100):
+        events.record(created(f"web-{number}"))
+        await asyncio.sleep(0)  # the first ones are being told, and the telling does not end
+    assert (REGISTRY.get_sample_value("grove_kube_queue_depth", {"queue": "events"}) or 0) <= 10
+
+
+@virtual_time
+async def test_what_happens_often_is_remembered_longest() -> None:
+    events = recorder(replies := Replies(made), remembered=2)
+    for name in ("often", "once", "often", "late", "often"):
+        events.record(created(name))
+        await asyncio.sleep(1)
+    await asyncio.sleep(60)
+    told = [sent.body["note"] for sent in replies.sent if sent.request.verb == "create"]
+    assert told == ["often created", "once created", "late created"]
+
+
+@virtual_time
+async def test_what_the_server_refuses_is_dropped_and_counted_once() -> None:
+    before = dropped()
+    events = recorder(replies := Replies(lambda _: refused(403, "Forbidden")))
+    events.record(created("web-0"))
+    await asyncio.sleep(600)
+    assert len(replies.sent) == 1
+    assert dropped() - before == 1
+
+
+@virtual_time
+async def test_closing_tells_what_is_untold_but_does_not_wait_for_ever() -> None:
+    events = recorder(replies := Replies(made), interval=30.0)
+    events.record(created("web-0"))
+    await asyncio.sleep(1)
+    events.record(created("web-0"))
+    events.record(created("web-1"))
+    await events.close(grace=2.0)
+    assert sorted(sent.request.verb for sent in replies.sent) == ["create", "create", "patch"]
+
+    stuck = recorder(Replies(made, latency=lambda _: 1000.0))
+    stuck.record(created("web-0"))
+    began = asyncio.get_running_loop().time()
+    await stuck.close(grace=2.0)
+    assert asyncio.get_running_loop().time() - began <= 5.0
+
+
+@pytest.mark.parametrize("note", ["x" * 2000, "ä" * 1000])
+def test_a_note_that_is_too_long_is_cut_between_characters(note: str) -> None:
+    @virtual_time
+    async def run() -> None:
+        events = recorder(replies := Replies(made))
+        events.record(created("", note=note))
+        await asyncio.sleep(1)
+        told = replies.sent[0].body["note"]
+        assert len(told.encode()) <= 1024
+        assert note.startswith(told.removesuffix("…"))
+
+    run()
+
+
+@virtual_time
+async def test_events_of_cluster_wide_objects_live_in_the_default_namespace() -> None:
+    events = recorder(replies := Replies(made))
+    events.record(Occurrence(ObjectRef("v1", "Node", "n" * 253, uid="u"), "Seen", "seen", "See"))
+    await asyncio.sleep(1)
+    assert replies.sent[0].body["metadata"]["namespace"] == "default"
+    assert len(replies.sent[0].body["metadata"]["name"]) == 253
