@@ -77,16 +77,16 @@ ELECTION = {"enabled": True}
 @pytest.mark.parametrize(
     ("document", "message"),
     [
-        ({"logLevel": "loud"}, "logLevel: Invalid enum value 'loud'"),
+        ({"logLevel": "loud"}, 'logLevel: must be debug or info or error, not "loud"'),
         (
             {"network": {"autoMNNVLEnabled": "yes"}},
-            "network.autoMNNVLEnabled: Expected `bool`, got `str`",
+            'network.autoMNNVLEnabled: must be true or false, not "yes"',
         ),
         (
             {"server": {"webhooks": {"certProvisionMode": "hope"}}},
-            "server.webhooks.certProvisionMode: Invalid enum value 'hope'",
+            'server.webhooks.certProvisionMode: must be auto or manual, not "hope"',
         ),
-        ([], "the file: Expected `object`, got `array`"),
+        ([], "the file: must be a mapping, not a list"),
         (
             {"kind": "Pod"},
             "kind: must be OperatorConfiguration of operator.config.grove.io/v1alpha1, not Pod of",
@@ -114,11 +114,19 @@ ELECTION = {"enabled": True}
             {"leaderElection": {**ELECTION, "resourceLock": "endpoints"}},
             "leaderElection.resourceLock: must be leases, not endpoints",
         ),
-        ({"server": []}, "server: Expected `object`, got `array`"),
+        ({"server": []}, "server: must be a mapping, not a list"),
         ({"server": {"metrics": {"port": 65536}}}, "server.metrics.port: must be between 0"),
-        ({"server": {"metrics": {"port": "2752"}}}, "server.metrics.port: Expected `int`, got `str`"),
+        (
+            {"server": {"metrics": {"port": "2752"}}},
+            'server.metrics.port: must be a whole number, not "2752"',
+        ),
         ({"debugging": {"pprofBindPort": -1}}, "debugging.pprofBindPort: must be between 0"),
-        ({"fabrics": ["nvidia", 1]}, "fabrics[1]: Expected `str`, got `int`"),
+        ({"fabrics": "nvidia"}, 'fabrics: must be a list, not "nvidia"'),
+        (
+            {"scheduler": {"profiles": [{"name": "a", "config": 1}]}},
+            "profiles[0].config: must be a mapping, not 1",
+        ),
+        ({"fabrics": ["nvidia", 1]}, "fabrics[1]: must be text, not 1"),
         ({"scheduler": {"profiles": [{}]}}, "scheduler.profiles[0].name: must be set"),
         ({"scheduler": {"profiles": [{"name": ""}]}}, "scheduler.profiles[0].name: must be set"),
         (

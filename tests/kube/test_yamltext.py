@@ -9,8 +9,27 @@ from grove.kube.yamltext import NotYaml, parse
 
 @pytest.mark.parametrize(
     "word",
-    ["no", "yes", "on", "off", "y", "True", "1:30", "2026-01-01", "2026-01-01T00:00:00Z", "010", "0x10"]
-    + ["1_000", "+1", ".5", "1.", ".inf", "=", "15s", "v1"],
+    [
+        "no",
+        "yes",
+        "on",
+        "off",
+        "y",
+        "True",
+        "1:30",
+        "2026-01-01",
+        "2026-01-01T00:00:00Z",
+        "010",
+        "0x10",
+        "1_000",
+        "+1",
+        ".5",
+        "1.",
+        ".inf",
+        "=",
+        "15s",
+        "v1",
+    ],
 )
 def test_words_stay_words(word):
     assert parse(f"key: {word}") == {"key": word}

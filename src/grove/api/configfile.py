@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
+from enum import StrEnum
 from typing import Any, get_args, get_origin
 
 import msgspec
@@ -59,8 +60,24 @@ def _misfits(value: Any, kind: Any, path: str) -> Iterator[str]:
     else:
         try:
             msgspec.convert(value, type=kind)
-        except msgspec.ValidationError as error:
-            yield f"{path or 'the file'}: {error}"
+        except msgspec.ValidationError:
+            yield f"{path or 'the file'}: must be {_called(kind)}, not {_shown(value)}"
+
+
+def _called(kind: Any) -> str:
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        return " or ".join(kind)
+    return _PLAIN.get(get_origin(kind) or kind, "a mapping")
+
+
+_PLAIN = {str: "text", int: "a whole number", float: "a number", bool: "true or false", tuple: "a list"}
+
+
+def _shown(value: object) -> str:
+    """What was written; of lists and mappings only that they are."""
+    if isinstance(value, dict | list):
+        return "a mapping" if isinstance(value, dict) else "a list"
+    return msgspec.json.encode(value).decode()
 
 
 def _has_default(kind: type[Wire], name: str) -> bool:
