@@ -157,7 +157,7 @@ def test_the_environments_proxy_is_used_except_for_loopback(
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("a:\n  b: [}", "is not YAML at line 2: mend it"),
+        ("a:\n  b: [}", r"is not YAML at line 2 \(.+\): mend it"),
         ("- 1", "is not a kubeconfig"),
         (kubeconfig(users=[{"name": "u", "user": {"token": {}}}]), "is not a kubeconfig"),
         (kubeconfig(**{"current-context": ""}), "sets no current-context: run kubectl config use-context"),

@@ -18,6 +18,7 @@ from grove.operator.caches import BY_SET, Caches
 from grove.operator.keys import Key, ReplicaKey, SetKey
 from grove.operator.observe import Observer
 from grove.operator.publish import Publisher, intents
+from grove.operator.telemetry import plan_seconds, plan_writes
 from grove.operator.wakes import wire
 from grove.plan.model import Draft, Plan
 from grove.plan.replica import plan_replica
@@ -45,7 +46,7 @@ class Controller:
     async def _work(self, key: Key) -> None:
         """One pass over one key."""
         now = self._clock()
-        plan = self._plan(key, now)
+        plan = self._timed_plan(key, now)
         if plan is None:
             self._forget(key)
             return
@@ -61,6 +62,14 @@ class Controller:
         told, later = await self._publish(key, plan.drafts, errors, complete=not plan.intents)
         moments = [moment for moment in (wake_at, later) if moment is not None]
         self.queue.wake(key, min(moments, default=None), failed=retry or not told)
+
+    def _timed_plan(self, key: Key, now: float) -> Plan | None:
+        began = time.perf_counter()
+        plan = self._plan(key, now)
+        if plan is not None:
+            plan_seconds.observe(time.perf_counter() - began)
+            plan_writes.observe(len(plan.intents))
+        return plan
 
     def _plan(self, key: Key, now: float) -> Plan | None:
         if isinstance(key, ReplicaKey):

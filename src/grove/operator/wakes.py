@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from grove.api.sets import PodCliqueSet
-from grove.kube.cache import HasMetadata
+from grove.kube.cache import Cache, Handler, HasMetadata
 from grove.operator.caches import Caches
 from grove.operator.keys import Key, ReplicaKey, SetKey, replica_of
 
@@ -13,12 +14,18 @@ Wake = Callable[[Key], None]
 
 
 def wire(caches: Caches, wake: Wake) -> None:
-    """From now on, changes wake keys."""
+    """From now on, changes wake keys; what is there already is news to whoever begins now."""
     waker = _Waker(caches, wake)
-    caches.sets.subscribe(waker.on_set)
+    _follow(caches.sets, waker.on_set)
     for cache in (caches.groups, caches.cliques, caches.gangs, caches.services):
-        cache.subscribe(waker.on_part)
-    caches.pods.subscribe(waker.on_pod)
+        _follow(cache, waker.on_part)
+    _follow(caches.pods, waker.on_pod)
+
+
+def _follow(cache: Cache[Any], tell: Handler[Any]) -> None:
+    for found in cache:
+        tell(None, found)
+    cache.subscribe(tell)
 
 
 class _Waker:
