@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 
 import structlog
 
+from grove.api import labels
 from grove.kube.arrivals import Arrivals
 from grove.kube.client import Client
+from grove.kube.events import Recorder
 from grove.kube.executor import Executor
 from grove.kube.reflector import Reflector
 from grove.kube.store import CacheStore
@@ -53,14 +56,17 @@ class Manager:
         """Act, as soon as everything that exists is known, until cancelled."""
         await self.synced.wait()
         executor = Executor(writes, self.caches.resources, store=CacheStore(self.caches.all))
-        controller = Controller(self.caches, executor, workers=self._workers)
+        recorder = Recorder(Client(writes), labels.OPERATOR, socket.gethostname())
+        controller = Controller(self.caches, executor, recorder.record, workers=self._workers)
         with Census(self.caches):
+            recorder.start()
             controller.queue.start()
             log.info("working", key="operator", action="lead", reason="it is our turn")
             try:
                 await asyncio.Event().wait()
             finally:
                 await controller.queue.stop(self._grace)
+                await recorder.close()
 
     async def _tell_what_is_missing(self) -> None:
         """Without our CRDs there is nothing to do but wait for them: say so once, and what would help."""
