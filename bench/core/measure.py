@@ -16,7 +16,7 @@ import yaml
 from rich.console import Console
 
 from bench.core.meter import OPERATOR, Audit, cost
-from bench.core.stopwatch import watching
+from bench.core.stopwatch import Stopwatch, watching
 from grove.api.crd import all_definitions
 from grove.api.sets import PodCliqueSet
 from grove.kube import config
@@ -74,27 +74,24 @@ async def _floor(client: Client, made: Cluster, kind: str) -> Result:
         ready = await stopwatch.ready(pods, began)
         assert await process.wait() == 0
         ready = max(ready, time.monotonic() - began) if kind == "contract" else ready
-        began = time.monotonic()
-        half = await _delete_half(client, namespace, began, stopwatch.at_most, pods)
-        began = time.monotonic()
-        await client.delete_collection(PODS, namespace=namespace, labels="")
-        deleted = await stopwatch.at_most(0, began)
+        half = await _delete(client, namespace, pods // 2, stopwatch)
+        rest = await _delete(client, namespace, pods - pods // 2, stopwatch)
     await client.delete(NAMESPACES, namespace, as_type=Object)
-    return {"created": created, "ready": ready, "deleted_half": half, "deleted": half + deleted}
+    return {"created": created, "ready": ready, "deleted_half": half, "deleted": half + rest}
 
 
-async def _delete_half(client: Client, namespace: str, began: float, at_most: Any, pods: int) -> float:
-    """Bare deletes of every other pod, 32 in flight."""
-    found = (await client.list(PODS, as_type=Object, namespace=namespace)).items[: pods // 2]
-    names = iter([pod.metadata.name for pod in found])
+async def _delete(client: Client, namespace: str, count: int, stopwatch: Stopwatch) -> float:
+    """Bare deletes, 32 in flight; returns how long it takes until the pods are gone."""
+    found = (await client.list(PODS, as_type=Object, namespace=namespace)).items
+    names = iter([pod.metadata.name for pod in found[:count]])
+    began = time.monotonic()
 
     async def worker() -> None:
         for name in names:
             await client.delete(PODS, name, namespace=namespace, as_type=Object)
 
     await asyncio.gather(*(worker() for _ in range(32)))
-    gone: float = await at_most(pods - len(found), began)
-    return gone
+    return await stopwatch.at_most(len(found) - count, began)
 
 
 async def _ours(client: Client, made: Cluster) -> Result:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
 import tempfile
 from pathlib import Path
 
+import structlog
 from rich.console import Console
 
 from bench.kube import measure, report
@@ -14,6 +16,7 @@ from bench.kube import measure, report
 
 def main() -> int:
     """Measure, show, record. Fails if a promise is broken."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
     console = Console()
     with tempfile.TemporaryDirectory(prefix="grove-bench-") as folder:
         recorded = Path(folder) / "pods.json"

@@ -77,13 +77,16 @@ ELECTION = {"enabled": True}
 @pytest.mark.parametrize(
     ("document", "message"),
     [
-        ({"logLevel": "loud"}, "Invalid enum value 'loud' - at `$.logLevel`"),
+        ({"logLevel": "loud"}, 'logLevel: must be debug or info or error, not "loud"'),
         (
             {"network": {"autoMNNVLEnabled": "yes"}},
-            "Expected `bool`, got `str` - at `$.network.autoMNNVLEnabled`",
+            'network.autoMNNVLEnabled: must be true or false, not "yes"',
         ),
-        ({"server": {"webhooks": {"certProvisionMode": "hope"}}}, "Invalid enum value 'hope'"),
-        ([], "Expected `object`, got `array`"),
+        (
+            {"server": {"webhooks": {"certProvisionMode": "hope"}}},
+            'server.webhooks.certProvisionMode: must be auto or manual, not "hope"',
+        ),
+        ([], "the file: must be a mapping, not a list"),
         (
             {"kind": "Pod"},
             "kind: must be OperatorConfiguration of operator.config.grove.io/v1alpha1, not Pod of",
@@ -103,6 +106,28 @@ ELECTION = {"enabled": True}
         ),
         ({"leaderElection": {**ELECTION, "renewDeadline": "soon"}}, '"soon" is not a duration'),
         ({"leaderElection": {**ELECTION, "resourceName": ""}}, "leaderElection.resourceName: must be set"),
+        (
+            {"leaderElection": {**ELECTION, "retryPeriod": "10s"}},
+            "leaderElection.renewDeadline: must be greater than retryPeriod",
+        ),
+        (
+            {"leaderElection": {**ELECTION, "resourceLock": "endpoints"}},
+            "leaderElection.resourceLock: must be leases, not endpoints",
+        ),
+        ({"server": []}, "server: must be a mapping, not a list"),
+        ({"server": {"metrics": {"port": 65536}}}, "server.metrics.port: must be between 0"),
+        (
+            {"server": {"metrics": {"port": "2752"}}},
+            'server.metrics.port: must be a whole number, not "2752"',
+        ),
+        ({"debugging": {"pprofBindPort": -1}}, "debugging.pprofBindPort: must be between 0"),
+        ({"fabrics": "nvidia"}, 'fabrics: must be a list, not "nvidia"'),
+        (
+            {"scheduler": {"profiles": [{"name": "a", "config": 1}]}},
+            "profiles[0].config: must be a mapping, not 1",
+        ),
+        ({"fabrics": ["nvidia", 1]}, "fabrics[1]: must be text, not 1"),
+        ({"scheduler": {"profiles": [{}]}}, "scheduler.profiles[0].name: must be set"),
         ({"scheduler": {"profiles": [{"name": ""}]}}, "scheduler.profiles[0].name: must be set"),
         (
             {"scheduler": {"profiles": [{"name": "volcano"}, {"name": "volcano"}]}},
@@ -125,6 +150,28 @@ def test_all_mistakes_are_told_at_once():
     with pytest.raises(ConfigurationError) as caught:
         load({"runtimeClientConnection": {"burst": -1}, "scheduler": {"defaultProfileName": "x"}})
     assert str(caught.value).count(";") == 1
+
+
+def test_all_values_of_a_wrong_type_are_told_at_once():
+    with pytest.raises(ConfigurationError) as caught:
+        load(
+            {
+                "logLevel": 1,
+                "server": {"metrics": {"port": "x"}},
+                "scheduler": {"profiles": [{}, {"name": 2}]},
+            }
+        )
+    assert [problem.partition(":")[0] for problem in caught.value.problems] == [
+        "server.metrics.port",
+        "logLevel",
+        "scheduler.profiles[0].name",
+        "scheduler.profiles[1].name",
+    ]
+
+
+def test_a_key_without_a_value_means_its_default():
+    document = {"leaderElection": None, "server": {"metrics": {"port": None}}, "debugging": None}
+    assert load(document) == OperatorConfiguration()
 
 
 def test_an_election_that_does_not_take_place_is_not_judged():

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from prometheus_client import REGISTRY
 
 from grove.kube.cache import Cache, version_of
 from grove.kube.client import Object
@@ -168,6 +170,18 @@ def test_handlers_hear_each_change_once_and_a_broken_one_harms_nobody(cache: Cac
     stop()
     cache.apply_reply(thing("b", 13))
     assert heard == [(5, 11), (11, None)]
+
+
+def test_the_number_of_objects_is_told_while_the_cache_lives() -> None:
+    def told() -> float | None:
+        return REGISTRY.get_sample_value("grove_kube_cache_objects", {"resource": "pods"})
+
+    short_lived = Cache(PODS, Object)
+    short_lived.replace([thing("a", 5), thing("b", 6)], "10")
+    assert told() == 2
+    del short_lived
+    gc.collect()
+    assert told() == 0
 
 
 def test_a_version_that_is_no_number_is_refused(cache: Cache[Object]) -> None:

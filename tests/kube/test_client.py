@@ -11,7 +11,7 @@ from msgspec import Raw
 from grove.api.meta import ObjectMeta
 from grove.kube import errors
 from grove.kube.client import APPLY, JSON, Client, Object
-from grove.kube.resource import CLUSTER_ROLES, LEASES, NODES, PODS, Resource
+from grove.kube.resource import PODS
 from grove.kube.retry import Backoff, Retry
 from tests.kube.scripted import Answer, ScriptedServer, failure, hang_up, reply, serve
 
@@ -34,38 +34,6 @@ async def server() -> AsyncIterator[ScriptedServer]:
 async def client(server: ScriptedServer) -> AsyncIterator[Client]:
     async with Client(server.config(), retry=FAST) as ready:
         yield ready
-
-
-@pytest.mark.parametrize(
-    ("resource", "namespace", "name", "subresource", "path"),
-    [
-        (PODS, "n", "a", "", "/api/v1/namespaces/n/pods/a"),
-        (PODS, None, None, "", "/api/v1/pods"),
-        (PODS, "n", None, "", "/api/v1/namespaces/n/pods"),
-        (PODS, "n", "a", "status", "/api/v1/namespaces/n/pods/a/status"),
-        (NODES, None, "a", "", "/api/v1/nodes/a"),
-        (NODES, "ignored", "a", "", "/api/v1/nodes/a"),
-        (LEASES, "n", "a", "", "/apis/coordination.k8s.io/v1/namespaces/n/leases/a"),
-        (
-            CLUSTER_ROLES,
-            None,
-            "system:node",
-            "",
-            "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:node",
-        ),
-        (PODS, "n", "../secrets/b", "", "/api/v1/namespaces/n/pods/..%2Fsecrets%2Fb"),
-    ],
-)
-def test_a_resource_builds_its_paths(
-    resource: Resource, namespace: str | None, name: str | None, subresource: str, path: str
-) -> None:
-    assert resource.path(namespace, name, subresource) == path
-
-
-@pytest.mark.parametrize(("namespace", "name"), [(None, "a"), ("", "a"), ("n", "")])
-def test_a_path_that_would_mean_another_object_is_refused(namespace: str | None, name: str) -> None:
-    with pytest.raises(ValueError, match=r"say which|give one"):
-        PODS.path(namespace, name)
 
 
 async def test_create_sends_the_body_and_decodes_the_reply(server: ScriptedServer, client: Client) -> None:

@@ -3,37 +3,16 @@
 from __future__ import annotations
 
 import base64
-import sys
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 import yaml
 
 from grove.kube import config
 from grove.kube.errors import ConfigError
-from grove.kube.exec_plugin import ExecPlugin, ExecSpec
 from tests.kube.authority import Authority
-
-
-def kubeconfig(
-    user: dict[str, Any] | None = None, cluster: dict[str, Any] | None = None, **more: Any
-) -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "c", "cluster": {"server": "https://c:6443"} | (cluster or {})}],
-        "users": [{"name": "u", "user": user or {}}],
-        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
-        "current-context": "x",
-    } | more
-
-
-def write(path: Path, content: dict[str, Any] | str) -> Path:
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(content if isinstance(content, str) else yaml.safe_dump(content))
-    return path
+from tests.kube.kubeconfigs import kubeconfig, token_of, write
 
 
 @pytest.fixture(autouse=True)
@@ -49,10 +28,6 @@ def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-
-
-async def token_of(loaded: config.Config) -> str | None:
-    return (await loaded.credentials.current()).authorization
 
 
 async def test_a_file_is_read_with_its_current_context(tmp_path: Path) -> None:
@@ -182,7 +157,7 @@ def test_the_environments_proxy_is_used_except_for_loopback(
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("a:\n  b: [}", "is not YAML at line 2: mend it"),
+        ("a:\n  b: [}", r"is not YAML at line 2 \(.+\): mend it"),
         ("- 1", "is not a kubeconfig"),
         (kubeconfig(users=[{"name": "u", "user": {"token": {}}}]), "is not a kubeconfig"),
         (kubeconfig(**{"current-context": ""}), "sets no current-context: run kubectl config use-context"),
@@ -226,93 +201,3 @@ async def test_a_token_file_that_is_gone_names_the_file(tmp_path: Path) -> None:
     loaded = config.load(write(tmp_path / "kc", kubeconfig({"tokenFile": "gone"})))
     with pytest.raises(ConfigError, match=r"token file .*/gone cannot be read \(No such file"):
         await loaded.credentials.current()
-
-
-PLUGIN = """
-import json, os, pathlib, sys
-runs = pathlib.Path(sys.argv[1]); runs.write_text(runs.read_text() + "x" if runs.exists() else "x")
-info = json.loads(os.environ["KUBERNETES_EXEC_INFO"])
-status = json.loads(os.environ["STATUS"])
-if status.get("token") == "ECHO":
-    status["token"] = info["spec"]["cluster"]["server"]
-print(json.dumps({"apiVersion": info["apiVersion"], "kind": "ExecCredential", "status": status}))
-"""
-
-
-def plugin(tmp_path: Path, status: dict[str, Any], **more: Any) -> config.Config:
-    script = write(tmp_path / "plugin.py", PLUGIN)
-    spec = {
-        "apiVersion": "client.authentication.k8s.io/v1",
-        "command": sys.executable,
-        "args": [str(script), str(tmp_path / "runs")],
-        "env": [{"name": "STATUS", "value": msgspec.json.encode(status).decode()}],
-        "interactiveMode": "Never",
-    }
-    return config.load(write(tmp_path / "kc", kubeconfig({"exec": spec | more})))
-
-
-async def test_a_plugin_runs_once_until_its_credential_is_refused(tmp_path: Path) -> None:
-    loaded = plugin(tmp_path, {"token": "t"})
-    assert [await token_of(loaded), await token_of(loaded)] == ["Bearer t", "Bearer t"]
-    assert (tmp_path / "runs").read_text() == "x"
-    loaded.credentials.doubt()
-    await token_of(loaded)
-    assert (tmp_path / "runs").read_text() == "xx"
-
-
-async def test_a_plugins_credential_is_renewed_before_it_expires(tmp_path: Path) -> None:
-    loaded = plugin(tmp_path, {"token": "t", "expirationTimestamp": "2020-01-01T00:00:00Z"})
-    await token_of(loaded)
-    await token_of(loaded)
-    assert (tmp_path / "runs").read_text() == "xx"
-
-
-async def test_a_plugin_may_give_a_client_certificate_and_learn_of_the_cluster(tmp_path: Path) -> None:
-    pair = Authority().issue("me")
-    status = {
-        "token": "ECHO",
-        "clientCertificateData": pair.chain.decode(),
-        "clientKeyData": pair.key.decode(),
-        "expirationTimestamp": "2999-01-01T00:00:00Z",
-    }
-    credential = await plugin(tmp_path, status, provideClusterInfo=True).credentials.current()
-    assert credential.certificate == pair
-    assert credential.authorization == "Bearer https://c:6443"
-
-
-@pytest.mark.parametrize(
-    ("spec", "words"),
-    [
-        ({"command": "grove-no-such-plugin"}, r"cannot be started \(No such file or directory\): install it"),
-        (
-            {"command": "grove-no-such-plugin", "installHint": "get it\nhere"},
-            "cannot be started .*: get it here",
-        ),
-        (
-            {"command": "sh", "args": ["-c", "echo no >&2; exit 3"]},
-            r"failed with exit code 3 \(no\): log in again",
-        ),
-        ({"command": "echo", "args": ["hello"]}, "did not print an ExecCredential"),
-        ({"interactiveMode": "Always"}, "needs a terminal and there is none"),
-        ({"args": ["-c", 'print(\'{"apiVersion": "v0", "kind": "X"}\')']}, "printed v0 X"),
-    ],
-)
-async def test_a_plugin_that_fails_says_so_in_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spec: dict[str, Any], words: str
-) -> None:
-    monkeypatch.setattr("sys.stdin", None)
-    with pytest.raises(ConfigError, match=words) as caught:
-        await plugin(tmp_path, {"token": "t"}, **spec).credentials.current()
-    assert "\n" not in str(caught.value)
-
-
-async def test_a_plugin_that_gives_nothing_says_so(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="neither a token nor a client certificate"):
-        await plugin(tmp_path, {}).credentials.current()
-
-
-async def test_a_plugin_that_hangs_is_stopped_with_all_it_started(tmp_path: Path) -> None:
-    # The shell's child holds the pipes too: left alone, waiting for their end would take a minute.
-    spec = ExecSpec("u", "sh", ("-c", "sleep 60 & wait"), interactive="Never")
-    with pytest.raises(ConfigError, match=r"did not finish in 0\.2 s: run it by hand"):
-        await ExecPlugin(spec, timeout=0.2).current()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from prometheus_client import REGISTRY
 
-from grove.api.intents import ObjectRef, Occurrence
+from grove.api.intents import Create, ObjectRef, Occurrence, Target, uid_of
 from grove.kube.client import Client
 from grove.kube.errors import ConnectError
 from grove.kube.events import Recorder
@@ -170,6 +170,17 @@ async def test_what_the_server_refuses_is_dropped_and_counted_once() -> None:
     events.record(created("web-0"))
     await asyncio.sleep(600)
     assert len(replies.sent) == 1
+    assert dropped() - before == 1
+
+
+@virtual_time
+async def test_what_cannot_be_put_into_words_is_dropped_and_counted_once() -> None:
+    before = dropped()
+    events = recorder(replies := Replies(made))
+    owner = Create(Target("v1", "Pod", "p", "prod"), {})
+    events.record(Occurrence(ObjectRef("v1", "Pod", "p", "prod", uid_of(owner)), "Made", "made", "Make"))
+    await asyncio.sleep(600)
+    assert replies.sent == []
     assert dropped() - before == 1
 
 

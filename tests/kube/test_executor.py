@@ -1,11 +1,9 @@
-"""What the executor makes of a plan and of the server's answers."""
+"""What the executor makes of a plan: order, binding, pace, and what it does when it may not send."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
-import msgspec
 import pytest
 
 from grove.api.intents import (
@@ -20,63 +18,14 @@ from grove.api.intents import (
     derived,
     uid_of,
 )
-from grove.kube.errors import ConnectError, Forbidden, KubeError, LostReply, TooManyRequests
+from grove.kube.errors import ConnectError, Forbidden, TooManyRequests
 from grove.kube.executor import Executor
 from grove.kube.leadership import FencedTransport, Leadership, LeadershipLost
 from grove.kube.limiter import Bounds, Limiter
-from grove.kube.resource import CONFIG_MAPS, PODS, SERVICES, Resource
-from grove.kube.taken import NameConflict
 from grove.kube.testing import virtual_time
-from grove.kube.transport import Request, Response
-from grove.kube.wire import Object
+from grove.kube.transport import Request
+from tests.kube.plans import RESOURCES, Notes, create, executor, pod, states
 from tests.kube.replies import Answer, Replies, made, refused
-
-RESOURCES = (CONFIG_MAPS, PODS, SERVICES)
-
-
-class Notes:
-    """A store that notes what it is told."""
-
-    def __init__(self, *, holds: bool = True) -> None:
-        self.holds = holds
-        self.known: dict[str, Object] = {}
-        self.lost: list[tuple[str, str]] = []
-
-    def type_of(self, resource: Resource) -> type[Any]:
-        return Object
-
-    def put(self, resource: Resource, obj: Any) -> bool:
-        self.known[obj.metadata.name] = obj
-        return self.holds
-
-    def gone(self, resource: Resource, namespace: str, name: str, uid: str) -> None:
-        self.lost.append((name, uid))
-
-
-def pod(name: str) -> Target:
-    return Target("v1", "Pod", name, "n")
-
-
-def create(name: str, *after: Intent, owner: str = "") -> Create:
-    metadata: dict[str, Any] = {"name": name}
-    if owner:
-        reference = {
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "name": "owner",
-            "uid": owner,
-            "controller": True,
-        }
-        metadata["ownerReferences"] = [reference]
-    return Create(pod(name), {"metadata": metadata}, tuple(intent.id for intent in after))
-
-
-def executor(replies: Replies, store: Notes | None = None, slots: float = 32.0) -> Executor:
-    return Executor(replies, RESOURCES, store=store, limiter=Limiter(Bounds(slots, slots, slots)))
-
-
-def states(outcome: Any) -> list[str]:
-    return [str(result.state) for result in outcome.results]
 
 
 @virtual_time
@@ -104,6 +53,12 @@ async def test_names_and_owners_are_bound_from_the_replies() -> None:
         ("uid-clique.1", "uid-clique"),
     ]
     assert outcome.of(pods[1]).name == "uid-clique.1"
+    assert [outcome.text(text) for text in (*names, uid_of(owner), "known")] == [
+        "uid-clique.0",
+        "uid-clique.1",
+        "uid-clique",
+        "known",
+    ]
     assert set(store.known) == {"clique", "gang", "uid-clique.0", "uid-clique.1"}
 
 
@@ -184,6 +139,8 @@ async def test_dependents_of_a_refused_intent_are_skipped_and_the_others_go_on()
     plan = [bad, child, create("grandchild", child), create("other")]
     outcome = await executor(replies := Replies(answer)).execute(plan)
     assert states(outcome) == ["failed", "skipped", "skipped", "done"]
+    with pytest.raises(KeyError, match="has made nothing"):
+        outcome.text(uid_of(bad))
     assert outcome.failed
     assert not outcome.outdated
     assert isinstance(outcome.errors[0], Forbidden)
@@ -213,138 +170,6 @@ def test_a_server_that_never_takes_a_write_fails_it(error: Exception | None) -> 
         assert len(replies.sent) == 5
 
     run()
-
-
-def existing(owner_uid: str, owner_name: str = "owner", **metadata: Any) -> Response:
-    reference = {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "name": owner_name,
-        "uid": owner_uid,
-        "controller": True,
-    }
-    stored = {"name": "a", "uid": "there", "ownerReferences": [reference], **metadata}
-    return Response(200, {}, msgspec.json.encode({"metadata": stored}))
-
-
-TAKEN = refused(409, "AlreadyExists", name="a")
-MISSING = refused(404, "NotFound", name="a", kind="pods")
-
-
-@pytest.mark.parametrize(
-    ("write", "read", "state", "error", "kept"),
-    [
-        (TAKEN, existing("u1"), "found", None, True),
-        (TAKEN, existing("u1", deletionTimestamp="2026-01-01T00:00:00Z"), "waiting", None, True),
-        (TAKEN, existing("u0"), "waiting", None, True),
-        (TAKEN, existing("u1", "stranger"), "failed", NameConflict, False),
-        (TAKEN, MISSING, "conflict", None, False),
-        (TAKEN, refused(403, "Forbidden"), "failed", KubeError, False),
-        (LostReply("cut"), existing("u1"), "found", None, True),
-        (LostReply("cut"), existing("u1", "stranger"), "failed", NameConflict, False),
-        (LostReply("cut"), MISSING, "failed", LostReply, False),
-    ],
-)
-def test_a_create_that_did_not_simply_succeed_is_looked_into(
-    write: Answer, read: Response, state: str, error: type[Exception] | None, kept: bool
-) -> None:
-    @virtual_time
-    async def run() -> None:
-        store = Notes()
-        replies = Replies(lambda request: write if request.is_write else read)
-        first = create("a", owner="u1")
-        outcome = await executor(replies, store).execute([first, create("b", first)])
-        assert states(outcome) == [state, "skipped"]
-        assert outcome.failed == (error is not None)
-        if error:
-            assert isinstance(outcome.errors[0], error)
-        assert (list(store.known) == ["a"]) == kept
-        assert [sent.request.verb for sent in replies.sent] == ["create", "get"]
-
-    run()
-
-
-@virtual_time
-async def test_nobody_waits_for_an_object_whose_end_will_not_be_told() -> None:
-    leaving = existing("u1", deletionTimestamp="2026-01-01T00:00:00Z")
-    replies = Replies(lambda request: TAKEN if request.is_write else leaving)
-    outcome = await executor(replies, Notes(holds=False)).execute([create("a", owner="u1")])
-    assert states(outcome) == ["conflict"]
-    assert outcome.outdated
-
-
-LEAVING = existing("x", deletionTimestamp="2026-01-01T00:00:00Z")
-
-
-@pytest.mark.parametrize(
-    ("intent", "write", "read", "state"),
-    [
-        (Delete(pod("a"), uid="there"), MISSING, None, "done"),
-        (Delete(pod("a"), uid="there"), LostReply("cut"), MISSING, "done"),
-        (Delete(pod("a"), uid="there"), LostReply("cut"), LEAVING, "done"),
-        (Delete(pod("a"), uid="before"), LostReply("cut"), existing("x"), "done"),
-        (Delete(pod("a"), uid="there"), LostReply("cut"), existing("x"), "failed"),
-        (Delete(pod("a"), uid="before"), refused(409, "Conflict"), existing("x"), "conflict"),
-        (Patch(pod("a"), {}), refused(409, "Conflict"), existing("x"), "conflict"),
-        (Patch(pod("a"), {}), MISSING, None, "conflict"),
-        (Patch(pod("a"), {}), refused(404, "NotFound"), None, "failed"),  # no such kind
-        (Status(pod("a"), {}), LostReply("cut"), existing("x"), "failed"),
-        (Status(pod("a"), {}), refused(500, "InternalError"), existing("x"), "failed"),
-        (Patch(pod("a"), {}), refused(422, "Invalid"), None, "failed"),
-        (DeleteCollection("v1", "Pod", "n", "a=b"), LostReply("cut"), None, "failed"),
-        (Create(pod("a"), {}, may_exist=True), TAKEN, None, "done"),
-    ],
-)
-def test_a_write_that_did_not_simply_succeed_is_read_only_where_that_is_needed(
-    intent: Intent, write: Answer, read: Response | None, state: str
-) -> None:
-    @virtual_time
-    async def run() -> None:
-        store = Notes()
-
-        def answer(request: Request) -> Answer:
-            if request.is_write:
-                return write
-            assert read is not None, "there is nothing to ask"
-            return read
-
-        outcome = await executor(replies := Replies(answer), store).execute([intent])
-        assert states(outcome) == [state]
-        assert len(replies.sent) == (1 if read is None else 2)
-        assert ("a" in store.known) == (read is not None and read.status == 200)
-        assert store.lost == (
-            [("a", "there")] if (write, read) == (MISSING, None) and state == "done" else []
-        )
-
-    run()
-
-
-@virtual_time
-async def test_a_doubt_is_cleared_however_long_the_server_is_away() -> None:
-    def answer(request: Request) -> Answer:
-        if request.is_write:
-            return LostReply("cut")
-        away = asyncio.get_running_loop().time() < 600
-        return ConnectError("down") if away else existing("u1")
-
-    store = Notes()
-    outcome = await executor(Replies(answer), store).execute([create("a", owner="u1")])
-    assert states(outcome) == ["found"]
-    assert list(store.known) == ["a"]
-
-
-@virtual_time
-async def test_a_delete_tells_the_store_whether_the_object_is_leaving_or_gone() -> None:
-    answers = {
-        "leaving": LEAVING,
-        "gone": Response(200, {}, b'{"kind":"Status","status":"Success"}'),
-        "at-once": existing("x"),
-    }
-    store = Notes()
-    replies = Replies(lambda request: answers[request.name])
-    await executor(replies, store).execute([Delete(pod(name), uid="there") for name in answers])
-    assert list(store.known) == ["a"]
-    assert set(store.lost) == {("gone", "there"), ("at-once", "there")}
 
 
 @virtual_time

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from grove.api import names
+from grove.plan import ledger
+from grove.plan import pods as state
 from grove.plan.ledger import Membership, Roll, enrol
 from tests.plan.builders import a_pod
 
@@ -177,3 +181,49 @@ def test_nobody_goes_and_nothing_is_asked_when_all_is_well():
     membership = enrol(a_roll(a_pod("p", 0), a_pod("q", 1)), 2, NOW)
     assert indices(membership) == {"p": 0, "q": 1}
     assert (leaving(membership), membership.missing, membership.gives_up) == ([], (), False)
+
+
+pods = st.builds(
+    a_pod,
+    st.sampled_from("pqrs"),
+    st.sampled_from([0, 1, 2, 3, None]),
+    phase=st.sampled_from(["Pending", "Running", "Failed"]),
+    node=st.sampled_from(["", "n"]),
+    ready=st.booleans(),
+    hash_=st.sampled_from(["old", "new"]),
+    born=st.sampled_from(["2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z"]),
+    terminating=st.booleans(),
+)
+rolls = st.builds(
+    lambda pods, references, departed: a_roll(*pods, references=references, departed=departed),
+    st.lists(pods, max_size=4, unique_by=lambda pod: pod.metadata.name),
+    st.lists(st.sampled_from("pqrst"), max_size=5),
+    st.sets(st.sampled_from("pqrst")),
+)
+
+
+@given(roll=rolls, count=st.integers(0, 5))
+def test_whatever_was_there_each_member_has_a_name_an_index_and_at_most_one_pod(roll, count):
+    membership = enrol(roll, count, NOW)
+    members = membership.members
+    assert len(members) == count
+    assert [member.index for member in members] == sorted({member.index for member in members})
+    assert len(set(membership.references)) == count
+    assert not set(leaving(membership)) & set(membership.references)
+    assert not roll.departed & {member.name for member in membership.missing}
+    living = {pod.metadata.name for pod in roll.pods if state.alive(pod)}
+    assert living <= set(membership.references) | set(leaving(membership))
+
+
+@given(roll=rolls, count=st.integers(0, 5))
+def test_what_is_decided_stays_decided(roll, count):
+    """The gang is written, the leaving leave, the missing are made: then nobody comes or goes."""
+    first = enrol(roll, count, NOW)
+    made = [a_pod(member.name, member.index) for member in first.missing]
+    stayed = [member.pod for member in first.members if member.pod is not None]
+    settled = a_roll(*stayed, *made, references=first.references)
+    second = enrol(settled, count, NOW)
+    assert second.references == first.references
+    assert (second.leaving, second.missing, second.gives_up) == ((), (), False)
+    by_name = {pod.metadata.name: pod for pod in settled.pods}
+    assert ledger._undisturbed(settled, by_name, count) == ledger._reseated(settled, by_name, count, NOW)

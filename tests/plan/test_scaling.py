@@ -129,13 +129,26 @@ def test_a_replica_that_the_set_no_longer_has_goes_with_all_it_had():
     check_history(world)
 
 
-def test_the_gangs_of_a_replica_go_before_its_pods():
-    world = running("a:1")
-    world.scale("PodCliqueSet", "wl", 0)
-    plan = world.plan()
-    assert [intent.id.split()[1] for intent in plan.intents][:2] == ["PodCliqueSet", "PodGang"]
-    (pod,) = (intent for intent in plan.intents if intent.id.startswith("delete Pod "))
-    assert pod.after == ("delete PodGang ns/wl-0",)
+@pytest.mark.parametrize(
+    ("kind", "name", "count", "forgets"),
+    [
+        ("PodClique", "wl-0-a", 1, "patch PodGang ns/wl-0"),
+        ("PodClique", "wl-0-a", 0, "patch PodGang ns/wl-0"),
+        ("PodCliqueScalingGroup", "wl-0-x", 1, "delete PodGang ns/wl-0-x-0"),
+        ("PodCliqueScalingGroup", "wl-0-x", 0, "patch PodGang ns/wl-0"),
+        ("PodCliqueSet", "wl", 0, "delete PodGang ns/wl-0"),
+    ],
+)
+def test_a_count_is_confirmed_then_the_gang_forgets_then_the_pod_goes(kind, name, count, forgets):
+    world = running("a:2/1 b:1", "x:2/1=b")
+    world.scale(kind, name, count)
+    intents = {intent.id: intent for intent in world.plan().intents}
+    gangs = {gang: world.references(gang) for gang in world.api.all("PodGang")}
+    assert f"patch {kind} ns/{name}" in intents[forgets].after
+    for id_, intent in intents.items():
+        if id_.startswith("delete Pod "):
+            (gang,) = (gang for gang in gangs if any(intent.target.name in n for n in gangs[gang].values()))
+            assert {f"patch PodGang ns/{gang}", f"delete PodGang ns/{gang}"} & set(intent.after), id_
 
 
 def test_a_set_at_0_has_nothing_to_do():

@@ -12,9 +12,11 @@ from random import Random
 from hypothesis import given
 
 from grove.plan import pods as state
+from tests.plan import hands
 from tests.plan.invariants import alive, check_history, check_settled, clique_of, expand_now, outline
 from tests.plan.meddling import GENTLE, ROUGH, SCALING, Meddler, workloads
 from tests.plan.test_properties import a_life, calm, chances, quick
+from tests.plan.test_scaling import running
 from tests.plan.world import KINDS, Run, World
 
 ALL = (*GENTLE, *SCALING, *ROUGH)
@@ -63,7 +65,9 @@ def test_after_any_number_of_plans_from_old_views_all_is_as_it_should_be(workloa
     world = World(workload)
     meddler = Meddler(world, chance)
     for _ in range(chance.randrange(20)):
-        if chance.random() < 0.6:
+        if chance.random() < 0.1:
+            world.restart_operator()
+        elif chance.random() < 0.6:
             world.carry_out(world.plan(lag=a_lag(chance)), chance)
         else:
             meddler.meddle(*ALL)
@@ -88,3 +92,18 @@ def test_two_leaders_at_once_come_to_the_same_end_as_one(workload, chance):
     check_settled(world)
     assert outline(world) == outline(alone)
     check_history(world, zombies=True)
+
+
+def test_a_seat_that_has_a_successor_gets_no_second_pod_from_whoever_knows_only_the_old_name():
+    """The name is right in the old gang, the pod is gone and nobody remembers it: only the gang can tell."""
+    world = running("a:1")
+    (old,) = world.pods()
+    before = len(world.api.past["PodGang"])
+    hands.force_delete(world, old)
+    world.settle()
+    world.restart_operator()
+    (new,) = world.pods()
+    stale = world.plan(lag={"PodGang": len(world.api.past["PodGang"]) - before})
+    assert any(intent.id == f"create Pod ns/{old}" for intent in stale.intents)
+    assert not world.carry_out(stale)
+    assert list(world.pods()) == [new]

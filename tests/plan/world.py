@@ -91,7 +91,7 @@ class World:
             cliques=seen["PodClique"],
             gangs=seen["PodGang"],
             pods=tuple(seen["Pod"].values()),
-            departed=self._departed((lag or {}).get("Pod", 0)),
+            departed=self._departed((lag or {}).get("Pod", 0), seen["PodGang"]),
         )
 
     def _past(self, kind: str, lag: int) -> dict[str, bytes]:
@@ -108,12 +108,13 @@ class World:
             name: thing for name, thing in found.items() if wanted.items() <= thing.metadata.labels.items()
         }
 
-    def _departed(self, lag: int) -> frozenset[str]:
-        """Pods whose end the operator has been told of; what it did not see it does not know."""
+    def _departed(self, lag: int, gangs: Mapping[str, PodGang]) -> frozenset[str]:
+        """Pods whose end the operator has been told of, as long as a gang names them."""
         states = self.api.past.get("Pod", [{}])
         seen = states[self.awake_since : max(len(states) - lag, 1)]
         gone = [before.keys() - after.keys() for before, after in pairwise(seen)]
-        return frozenset().union(*gone)
+        groups = (group for gang in gangs.values() for group in gang.spec.pod_groups)
+        return frozenset().union(*gone) & {ref.name for group in groups for ref in group.pod_references}
 
     def restart_operator(self) -> None:
         """It forgets what it has seen, and reads everything anew."""

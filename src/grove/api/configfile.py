@@ -1,29 +1,87 @@
-"""Reading the operator's configuration, and what would keep the operator from starting with it."""
+"""Reading the operator's configuration, and what would keep the operator from starting with it.
+
+Every mistake is found at once: whoever corrects a file should not have to start the operator once per key.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
+from enum import StrEnum
+from typing import Any, get_args, get_origin
 
 import msgspec
 
-from grove.api import durations
+from grove.api import durations, model
 from grove.api.config import LeaderElection, OperatorConfiguration, Scheduler
+from grove.api.wire import Wire
+
+_HIGHEST_PORT = 65535
 
 
 class ConfigurationError(ValueError):
-    """The configuration cannot be used; the message names every key that is wrong."""
+    """The configuration cannot be used; `problems` names every key that is wrong, as `key: why`."""
+
+    def __init__(self, problems: tuple[str, ...]) -> None:
+        self.problems = problems
+        super().__init__("; ".join(problems))
 
 
 def load(document: object) -> OperatorConfiguration:
     """The configuration in a parsed YAML or JSON document; an empty one means all defaults."""
-    try:
-        config = msgspec.convert({} if document is None else document, type=OperatorConfiguration)
-    except msgspec.ValidationError as error:
-        raise ConfigurationError(str(error)) from error
-    if wrong := list(problems(config)):
-        raise ConfigurationError("; ".join(wrong))
+    document = _without_nulls({} if document is None else document)
+    if wrong := tuple(_misfits(document, OperatorConfiguration, "")):
+        raise ConfigurationError(wrong)
+    config = msgspec.convert(document, type=OperatorConfiguration)
+    if wrong := tuple(problems(config)):
+        raise ConfigurationError(wrong)
     return config
+
+
+def _without_nulls(value: Any) -> Any:
+    """A key without a value means its default, as it does to whoever comments out what was below it."""
+    if isinstance(value, dict):
+        return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
+    return [_without_nulls(inner) for inner in value] if isinstance(value, list) else value
+
+
+def _misfits(value: Any, kind: Any, path: str) -> Iterator[str]:
+    """Every value that is of another type than its key, as `key: why`."""
+    if isinstance(kind, type) and issubclass(kind, Wire) and isinstance(value, dict):
+        for field in model.properties(kind):
+            inner = f"{path}.{field.name}".lstrip(".")
+            if field.name in value:
+                yield from _misfits(value[field.name], field.shape.type, inner)
+            elif field.required and not _has_default(kind, field.name):
+                yield f"{inner}: must be set"
+    elif get_origin(kind) is tuple and isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _misfits(item, model.shape(get_args(kind)[0]).type, f"{path}[{index}]")
+    else:
+        try:
+            msgspec.convert(value, type=kind)
+        except msgspec.ValidationError:
+            yield f"{path or 'the file'}: must be {_called(kind)}, not {_shown(value)}"
+
+
+def _called(kind: Any) -> str:
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        return " or ".join(kind)
+    return _PLAIN.get(get_origin(kind) or kind, "a mapping")
+
+
+_PLAIN = {str: "text", int: "a whole number", float: "a number", bool: "true or false", tuple: "a list"}
+
+
+def _shown(value: object) -> str:
+    """What was written; of lists and mappings only that they are."""
+    if isinstance(value, dict | list):
+        return "a mapping" if isinstance(value, dict) else "a list"
+    return msgspec.json.encode(value).decode()
+
+
+def _has_default(kind: type[Wire], name: str) -> bool:
+    return any(field.encode_name == name and not field.required for field in msgspec.structs.fields(kind))
 
 
 def problems(config: OperatorConfiguration) -> Iterator[str]:
@@ -35,6 +93,7 @@ def problems(config: OperatorConfiguration) -> Iterator[str]:
         yield "runtimeClientConnection.burst: must not be negative"
     if config.leader_election.enabled:
         yield from _of_election(config.leader_election)
+    yield from _of_ports(config)
     for field in msgspec.structs.fields(config.controllers):
         if getattr(config.controllers, field.name).concurrent_syncs <= 0:
             yield f"controllers.{field.encode_name}.concurrentSyncs: must be greater than 0"
@@ -55,11 +114,26 @@ def _of_election(election: LeaderElection) -> Iterator[str]:
         else:
             if read[key] <= timedelta():
                 yield f"leaderElection.{key}: must be greater than 0"
-    if read.get("leaseDuration", timedelta.max) <= read.get("renewDeadline", timedelta.min):
-        yield "leaderElection.leaseDuration: must be greater than renewDeadline"
-    for key, text in (("resourceLock", election.resource_lock), ("resourceName", election.resource_name)):
-        if not text:
-            yield f"leaderElection.{key}: must be set"
+    for longer, shorter in (("leaseDuration", "renewDeadline"), ("renewDeadline", "retryPeriod")):
+        if read.get(longer, timedelta.max) <= read.get(shorter, timedelta.min):
+            yield f"leaderElection.{longer}: must be greater than {shorter}"
+    if election.resource_lock != "leases":
+        yield f"leaderElection.resourceLock: must be leases, not {election.resource_lock or 'empty'}"
+    if not election.resource_name:
+        yield "leaderElection.resourceName: must be set"
+
+
+def _of_ports(config: OperatorConfiguration) -> Iterator[str]:
+    ports = {
+        "server.webhooks.port": config.server.webhooks.port,
+        "server.healthProbes.port": config.server.health_probes.port,
+        "server.metrics.port": config.server.metrics.port,
+    }
+    if config.debugging is not None:
+        ports["debugging.pprofBindPort"] = config.debugging.pprof_bind_port
+    for key, port in ports.items():
+        if not 0 <= port <= _HIGHEST_PORT:
+            yield f"{key}: must be between 0 (any free port) and {_HIGHEST_PORT}, not {port}"
 
 
 def _of_scheduler(scheduler: Scheduler) -> Iterator[str]:

@@ -7,10 +7,10 @@ import sys
 import warnings
 
 import structlog
-from cyclopts import App
+from cyclopts import App, CycloptsError
 from rich.console import Console
 
-from grove.cli import cluster, crds, demo
+from grove.cli import cluster, crds, demo, operator
 from grove.kube.errors import KubeError
 from grove.local.errors import LocalError
 
@@ -29,13 +29,16 @@ app.command(cluster.app)
 app.command(cluster.kubectl)
 app.command(demo.demo)
 app.command(crds.crds)
+app.command(operator.operator)
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run one command. What a user can mend is one line and an exit code, never a traceback."""
     _speak_up_only_when_it_matters()
     try:
-        code = app(arguments)
+        code = app(arguments, exit_on_error=False)
+    except CycloptsError:  # which has been told already
+        code = EXIT_FAILED
     except (LocalError, KubeError) as error:
         _say(str(error))
         code = EXIT_FAILED

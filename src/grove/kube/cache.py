@@ -14,6 +14,7 @@ goes in here at once, and these rules keep two sources of truth in order:
 from __future__ import annotations
 
 import asyncio
+import weakref
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from sys import intern
 from typing import Generic, Protocol, TypeVar
@@ -69,7 +70,9 @@ class Cache(Generic[T]):
         self._indexed: dict[str, dict[Hashable, dict[Key, None]]] = {name: {} for name in self._indexers}
         self._handlers: list[Handler[T]] = []
         self._told = 0
-        self._gauge = metrics.cache_objects.labels(resource.label)
+        weak = weakref.ref(self)  # the registry lives as long as the process, a cache need not
+        gauge = metrics.cache_objects.labels(resource.label)
+        gauge.set_function(lambda: len(alive) if (alive := weak()) is not None else 0)
 
     def __len__(self) -> int:
         return len(self._objects)
@@ -210,7 +213,6 @@ class Cache(Generic[T]):
             del self._indexed[name][value]
 
     def _announce(self, old: T | None, new: T | None) -> None:
-        self._gauge.set(len(self._objects))
         for handler in self._handlers:
             try:
                 handler(old, new)
@@ -228,7 +230,7 @@ def _key(found: HasMetadata) -> Key:
 def _share(metadata: ObjectMeta) -> None:
     """Keep once what many objects repeat: namespaces, label values, owners. A third of a cached pod's memory.
 
-    The object is fresh from the decoder and nobody else's yet, so that changing it in place is safe.
+    Equal text takes the place of equal text, so that whoever else holds the object sees no difference.
     """
     force_setattr(metadata, "namespace", intern(metadata.namespace))
     labels = metadata.labels

@@ -111,9 +111,9 @@ class Recorder:
         count = series.count
         try:
             await self._send(occurrence, series)
-        except KubeError as problem:
-            if isinstance(problem, ConnectError | TooManyRequests):
-                raise  # certainly not told: the queue comes back to it
+        except (ConnectError, TooManyRequests):
+            raise  # certainly not told: the queue comes back to it
+        except Exception as problem:  # refused, or not to be put into words: neither gets better by waiting
             metrics.events_dropped_total.inc()
             log.warning("event dropped", key=occurrence.regarding.name, action="tell", reason=str(problem))
         series.told = count

@@ -32,6 +32,7 @@ from grove.kube.writer import Catalogue, Reply, Writer
 log = structlog.get_logger("grove.kube.executor")
 
 _TRIES = 5  # of a write that the server certainly did not do
+_LONGEST_PAUSE = 30.0  # whatever the server asks for: later the plan is old
 
 
 class Executor:
@@ -135,7 +136,7 @@ class _Run:
                     raise
                 pause = self._executor.backoff.pause(attempt, self._executor.rng)
                 if isinstance(refusal, TooManyRequests):
-                    pause += refusal.retry_after or 0.0
+                    pause += min(refusal.retry_after or 0.0, _LONGEST_PAUSE)
             finally:
                 limiter.release()
             await asyncio.sleep(pause)

@@ -6,16 +6,16 @@ relative path is relative to the file that holds it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
-import yaml
 from msgspec import Struct
 
+from grove.kube import yamltext
 from grove.kube.errors import ConfigError
+from grove.kube.yamltext import NotYaml
 
 
 class Cluster(Struct, frozen=True, rename="kebab"):
@@ -109,15 +109,6 @@ class Kubeconfig(Struct):
     current_context: str = ""
 
 
-class _Loader(yaml.CSafeLoader):
-    """YAML in which only `true`, `false` and `null` are not text, so that a token of digits stays a token."""
-
-
-_Loader.yaml_implicit_resolvers = {}
-for _tag, _first, _words in (("bool", "tf", "true|false"), ("null", "n~", "null|~|")):
-    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"^(?:{_words})$"), [*_first, ""])
-
-
 def read(paths: Iterable[Path]) -> Kubeconfig | None:
     """The files merged; None when not one of them exists."""
     found = [path for path in paths if path.exists()]
@@ -136,11 +127,9 @@ def _read_file(path: Path) -> _File:
             f"kubeconfig {path} cannot be read ({why}): check its path, owner and mode"
         ) from None
     try:
-        return msgspec.convert(yaml.load(text, _Loader) or {}, _File)  # noqa: S506 - a safe loader, narrowed
-    except yaml.YAMLError as problem:
-        mark = getattr(problem, "problem_mark", None)
-        where = f" at line {mark.line + 1}" if mark else ""
-        raise ConfigError(f"kubeconfig {path} is not YAML{where}: mend it or write it anew") from None
+        return msgspec.convert(yamltext.parse(text, numbers=False) or {}, _File)
+    except NotYaml as problem:
+        raise ConfigError(f"kubeconfig {path} is {problem}: mend it or write it anew") from None
     except msgspec.ValidationError as problem:
         raise ConfigError(
             f"kubeconfig {path} is not a kubeconfig ({problem}): mend it or write it anew"

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from grove.api.intents import Intent
+from grove.api.intents import Intent, Late
 
 
 class State(StrEnum):
@@ -58,6 +58,15 @@ class Outcome(Struct, frozen=True, gc=False):
             for result in self.results
             if result.state is State.FAILED and result.error is not None
         )
+
+    def text(self, value: str) -> str:
+        """A name or UID, bound if it was late: for what is told about the plan once it is carried out."""
+        if not isinstance(value, Late):
+            return value
+        uid = next((result.uid for result in self.results if result.intent.id == value.intent), "")
+        if not uid:
+            raise KeyError(f"{value!r} is not known: '{value.intent}' has made nothing")
+        return value.bind(uid)
 
     def of(self, intent: Intent) -> Result:
         """The result of one intent."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import random
-import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from time import perf_counter
 from typing import Self
 
 from grove.kube import metrics
@@ -56,27 +56,23 @@ class Sender:
         """Send a request, again where that is safe, and raise what the server complains of."""
         attempt = 0
         while True:
+            started = perf_counter()
             try:
-                return await self._once(request)
-            except KubeError as error:
-                pause = self._retry.wait(request, error, attempt, self._rng)
-                if pause is None:
-                    raise
-                metrics.retries_total.labels(request.verb, request.resource, type(error).__name__).inc()
+                response = await self.transport.send(request)
+                code = response.status
+                metrics.requests.count(request.verb, request.resource, str(code), perf_counter() - started)
+                if code < 300:
+                    return response
+                error: KubeError = _complaint(request, code, response.headers, response.body)
+            except KubeError as lost:
+                metrics.requests.count(request.verb, request.resource, "lost", perf_counter() - started)
+                error = lost
+            pause = self._retry.wait(request, error, attempt, self._rng)
+            if pause is None:
+                raise error
+            metrics.retries_total.labels(request.verb, request.resource, type(error).__name__).inc()
             attempt += 1
             await asyncio.sleep(pause)
-
-    async def _once(self, request: Request) -> Response:
-        started = time.perf_counter()
-        code = "lost"
-        try:
-            response = await self.transport.send(request)
-            code = str(response.status)
-        finally:
-            metrics.count_request(request.verb, request.resource, code, time.perf_counter() - started)
-        if response.status >= 300:
-            raise _complaint(request, response.status, response.headers, response.body)
-        return response
 
     @asynccontextmanager
     async def stream(
@@ -91,7 +87,7 @@ class Sender:
         path = resource.path(namespace) + query({"watch": True, **parameters})
         request = Request("GET", path, "watch", resource.label, namespace or "", timeout=silence)
         async with self.transport.stream(request) as stream:
-            metrics.requests_total.labels("watch", resource.label, str(stream.status)).inc()
+            metrics.requests.count("watch", resource.label, str(stream.status))
             if stream.status >= 300:
                 body = b"".join([chunk async for chunk in stream.chunks()])
                 raise _complaint(request, stream.status, stream.headers, body)

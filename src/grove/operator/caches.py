@@ -53,6 +53,11 @@ class Caches:
     def resources(self) -> tuple[Resource, ...]:
         return tuple(cache.resource for cache in self.all)
 
+    @property
+    def unsynced(self) -> list[str]:
+        """What is not known yet, or not served any more."""
+        return [cache.resource.label for cache in self.all if not cache.synced.is_set()]
+
     def replicas_of(self, key: SetKey) -> set[int]:
         """The indices of the replicas of which anything is there."""
         found: set[int] = set()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import structlog
 from msgspec.structs import replace
 
-from grove.api.intents import Intent
+from grove.api.intents import Intent, Occurrence
 from grove.kube.executor import Executor
 from grove.kube.outcome import Outcome, State
 from grove.kube.queue import Queue
@@ -19,10 +19,13 @@ from grove.operator.keys import Key, ReplicaKey, SetKey
 from grove.operator.observe import Observer
 from grove.operator.publish import Publisher, intents
 from grove.operator.strays import put_back
+from grove.operator.telemetry import plan_seconds, plan_writes
+from grove.operator.tell import occurrences
 from grove.operator.wakes import wire
 from grove.plan.model import Draft, Plan
 from grove.plan.replica import plan_replica
 from grove.plan.whole import Report, plan_end, plan_set
+from grove.plan.writes import joined
 
 log = structlog.get_logger("grove.operator")
 
@@ -33,12 +36,19 @@ class Controller:
     """Brings every key in order, whenever something about it changes."""
 
     def __init__(
-        self, caches: Caches, executor: Executor, *, workers: int = 64, clock: Callable[[], float] = time.time
+        self,
+        caches: Caches,
+        executor: Executor,
+        tell: Callable[[Occurrence], None],
+        *,
+        workers: int = 64,
+        clock: Callable[[], float] = time.time,
     ) -> None:
-        self._caches, self._executor, self._clock = caches, executor, clock
+        self._caches, self._executor, self._tell, self._clock = caches, executor, tell, clock
         self._observer = Observer(caches)
         self._publisher = Publisher()
         self._reports: dict[SetKey, dict[int, Report]] = {}
+        self._surplus: dict[SetKey, set[int]] = {}
         self._repeats: dict[Key, tuple[str, ...]] = {}
         self.queue: Queue[Key] = Queue("workloads", self._work, workers=workers)
         wire(caches, self.queue.wake)
@@ -46,7 +56,7 @@ class Controller:
     async def _work(self, key: Key) -> None:
         """One pass over one key."""
         now = self._clock()
-        plan = self._plan(key, now)
+        plan = self._timed_plan(key, now)
         if plan is None:
             self._forget(key)
             return
@@ -55,6 +65,7 @@ class Controller:
             await self._executor.execute(strays)
         errors = blame(outcome, now)
         self._report(key, plan, errors)
+        self._tell_news(key, outcome)
         retry = outcome.failed or outcome.outdated or self._stuck(key, plan.intents, outcome)
         wake_at = None if plan.wake_at is None else self._loop_time() + plan.wake_at - now
         if plan.intents and not outcome.failed:
@@ -65,17 +76,53 @@ class Controller:
         moments = [moment for moment in (wake_at, later) if moment is not None]
         self.queue.wake(key, min(moments, default=None), failed=retry or not told)
 
+    def _timed_plan(self, key: Key, now: float) -> Plan | None:
+        began = time.perf_counter()
+        plan = self._plan(key, now)
+        if plan is not None:
+            plan_seconds.observe(time.perf_counter() - began)
+            plan_writes.observe(len(plan.intents))
+        return plan
+
     def _plan(self, key: Key, now: float) -> Plan | None:
         if isinstance(key, ReplicaKey):
-            snapshot = self._observer.replica(key)
-            return None if snapshot is None else plan_replica(snapshot, now)
+            return self._plan_replica(key, now)
         workload = self._caches.sets.get(key.namespace, key.name)
         if workload is None:
             return None
         if workload.metadata.deletion_timestamp is not None:
             pods, cliques = self._caches.pods, self._caches.cliques
             return plan_end(workload, tuple(pods.by_index(BY_SET, key)), tuple(cliques.by_index(BY_SET, key)))
-        return plan_set(workload, self._reports.get(key, {}), now)
+        plan = plan_set(workload, self._reports.get(key, {}), now)
+        return replace(plan, intents=joined((plan.intents, *self._retirements(key, now))))
+
+    def _plan_replica(self, key: ReplicaKey, now: float) -> Plan | None:
+        snapshot = self._observer.replica(key)
+        if snapshot is None:
+            return None
+        if (
+            key.replica >= snapshot.workload.spec.replicas
+            and not snapshot.workload.metadata.deletion_timestamp
+        ):
+            parent = SetKey(key.namespace, key.set_name)
+            self._surplus.setdefault(parent, set()).add(key.replica)
+            self.queue.wake(parent)
+            return Plan()
+        return plan_replica(snapshot, now)
+
+    def _retirements(self, key: SetKey, now: float) -> Iterator[tuple[Intent, ...]]:
+        """Replicas that are too many go together: the count that says so is confirmed once for all."""
+        surplus = self._surplus.get(key, set())
+        for replica in sorted(surplus):
+            snapshot = self._observer.replica(ReplicaKey(key.namespace, key.name, replica))
+            plan = (
+                plan_replica(snapshot, now)
+                if snapshot and replica >= snapshot.workload.spec.replicas
+                else Plan()
+            )
+            if not plan.intents:
+                surplus.discard(replica)
+            yield plan.intents
 
     def _report(self, key: Key, plan: Plan, errors: Blame) -> None:
         """Tell the set how a replica stands, if that is news."""
@@ -108,6 +155,13 @@ class Controller:
             log.warning("status not published", key=str(key), action="retry", reason=str(error))
         return not (outcome.failed or outcome.outdated), None
 
+    def _tell_news(self, key: Key, outcome: Outcome) -> None:
+        name = key.set_name if isinstance(key, ReplicaKey) else key.name
+        workload = self._caches.sets.get(key.namespace, name)
+        if workload is not None:
+            for news in occurrences(self._caches, workload, outcome):
+                self._tell(news)
+
     def _stuck(self, key: Key, planned: Sequence[Intent], outcome: Outcome) -> bool:
         """The same plan again although all of it was done: something undoes it, or it has no effect."""
         done = all(result.state is State.DONE for result in outcome.results)
@@ -127,6 +181,7 @@ class Controller:
         self._repeats.pop(key, None)
         if isinstance(key, SetKey):
             self._reports.pop(key, None)
+            self._surplus.pop(key, None)
 
     @staticmethod
     def _loop_time() -> float:

@@ -14,6 +14,9 @@ class SetKey(NamedTuple):
     namespace: str
     name: str
 
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
 
 class ReplicaKey(NamedTuple):
     """One replica of a set, with all that belongs to it."""
@@ -21,6 +24,9 @@ class ReplicaKey(NamedTuple):
     namespace: str
     set_name: str
     replica: int
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.set_name}/{self.replica}"
 
 
 Key = SetKey | ReplicaKey

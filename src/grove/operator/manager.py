@@ -1,55 +1,77 @@
-"""Everything that runs in an operator: watches, the loop, leadership."""
+"""What an operator does, without the process around it: watch always, act in its turn."""
 
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack
+import socket
 
 import structlog
 
+from grove.api import labels
 from grove.kube.arrivals import Arrivals
 from grove.kube.client import Client
+from grove.kube.events import Recorder
 from grove.kube.executor import Executor
 from grove.kube.reflector import Reflector
 from grove.kube.store import CacheStore
 from grove.kube.transport import Transport
 from grove.operator.caches import Caches
 from grove.operator.controller import Controller
+from grove.operator.telemetry import Census
 
 log = structlog.get_logger("grove.operator")
 
 
 class Manager:
-    """One operator on one transport. `run` returns when it is cancelled."""
+    """One operator on one transport. It may `watch` for long before it is to `lead`, which it does once."""
 
-    def __init__(self, transport: Transport, *, workers: int = 64) -> None:
+    def __init__(self, transport: Transport, *, workers: int = 64, grace: float = 5.0) -> None:
         self._transport = transport
         self._workers = workers
+        self._grace = grace
         self.caches = Caches()
         self.synced = asyncio.Event()
 
     async def run(self, writes: Transport | None = None) -> None:
-        """Watch, and act as soon as everything that exists is known. `writes` may be fenced."""
-        executor = Executor(
-            writes or self._transport, self.caches.resources, store=CacheStore(self.caches.all)
-        )
-        controller = Controller(self.caches, executor, workers=self._workers)
-        async with AsyncExitStack() as stack:
-            watches = await stack.enter_async_context(asyncio.TaskGroup())
-            self._watch(watches)
+        """Watch and lead, until cancelled: an operator that is alone. `writes` may be fenced."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self.watch())
+            tasks.create_task(self.lead(writes or self._transport))
+
+    async def watch(self) -> None:
+        """Keep the caches in step with the cluster, until cancelled."""
+        client = Client(self._transport)
+        arrivals = Arrivals()
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(arrivals.run(client))
+            for cache in self.caches.all:
+                tasks.create_task(Reflector(client, cache, arrivals=arrivals).run())
+            tasks.create_task(self._tell_what_is_missing())
             for cache in self.caches.all:
                 await cache.synced.wait()
+            log.info("synced", key="operator", action="watch", reason="everything that exists is known")
             self.synced.set()
-            log.info("working", key="operator", action="start", reason="everything that exists is known")
+
+    async def lead(self, writes: Transport) -> None:
+        """Act, as soon as everything that exists is known, until cancelled."""
+        await self.synced.wait()
+        executor = Executor(writes, self.caches.resources, store=CacheStore(self.caches.all))
+        recorder = Recorder(Client(writes), labels.OPERATOR, socket.gethostname())
+        controller = Controller(self.caches, executor, recorder.record, workers=self._workers)
+        with Census(self.caches):
+            recorder.start()
             controller.queue.start()
+            log.info("working", key="operator", action="lead", reason="it is our turn")
             try:
                 await asyncio.Event().wait()
             finally:
-                await controller.queue.stop()
+                await controller.queue.stop(self._grace)
+                await recorder.close()
 
-    def _watch(self, tasks: asyncio.TaskGroup) -> None:
-        client = Client(self._transport)
-        arrivals = Arrivals()
-        tasks.create_task(arrivals.run(client))
+    async def _tell_what_is_missing(self) -> None:
+        """Without our CRDs there is nothing to do but wait for them: say so once, and what would help."""
         for cache in self.caches.all:
-            tasks.create_task(Reflector(client, cache, arrivals=arrivals).run())
+            await cache.settled.wait()
+        if missing := self.caches.unsynced:
+            reason = f"{', '.join(missing)} not served: grove crds | kubectl apply --server-side -f -"
+            log.warning("CRDs are missing", key="operator", action="wait", reason=reason)

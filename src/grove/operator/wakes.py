@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from grove.api.sets import PodCliqueSet
-from grove.kube.cache import HasMetadata
+from grove.kube.cache import Cache, Handler, HasMetadata
 from grove.operator.caches import Caches
 from grove.operator.keys import Key, ReplicaKey, SetKey, replica_of
 
@@ -13,13 +14,19 @@ Wake = Callable[[Key], None]
 
 
 def wire(caches: Caches, wake: Wake) -> None:
-    """From now on, changes wake keys."""
+    """From now on, changes wake keys; what is there already is news to whoever begins now."""
     waker = _Waker(caches, wake)
-    caches.sets.subscribe(waker.on_set)
+    _follow(caches.sets, waker.on_set)
     for cache in (caches.groups, caches.cliques, caches.gangs):
-        cache.subscribe(waker.on_part)
+        _follow(cache, waker.on_part)
     for uncounted in (caches.pods, caches.services):  # their generation does not count changes of the spec
-        uncounted.subscribe(waker.on_any)
+        _follow(uncounted, waker.on_any)
+
+
+def _follow(cache: Cache[Any], tell: Handler[Any]) -> None:
+    for found in cache:
+        tell(None, found)
+    cache.subscribe(tell)
 
 
 class _Waker:

@@ -1,4 +1,7 @@
-"""The objects of a replica as they should be: names, labels, owners, specs. Bodies are JSON to be."""
+"""The objects of a replica as they should be: names, labels, owners, specs. Bodies are JSON to be.
+
+Counts are not in here: they are written when an object is made, and belong to whoever scales from then on.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +12,12 @@ from typing import Any
 import msgspec
 
 from grove.api import labels, names
-from grove.api.cliques import PodClique
-from grove.api.gangs import PodGang
-from grove.api.groups import PodCliqueScalingGroup
+from grove.api.kind import Kind
+from grove.api.meta import ObjectMeta
 from grove.api.pods import read_template
 from grove.api.sets import PodCliqueSet
 from grove.plan.expand import Clique, Gang, Group, Shape
-from grove.plan.hashes import template_hash
 from grove.plan.order import starts_after
-from grove.plan.podspec import clique_annotations, clique_pod_spec
 
 Body = dict[str, Any]
 
@@ -53,100 +53,82 @@ def owned_by_set(workload: PodCliqueSet) -> list[Body]:
     return owner(kind.api_version, kind.name, workload.metadata.name, workload.metadata.uid)
 
 
-def service(workload: PodCliqueSet, index: int) -> Body:
-    """The headless Service by which the pods of a replica find each other."""
-    meta = workload.metadata
-    name = names.service(meta.name, index)
+def metadata(
+    workload: PodCliqueSet, name: str, carried: labels.Labels, notes: Mapping[str, str], owners: list[Body]
+) -> Body:
+    """What an object of a replica is called, what it carries and whose it is."""
+    body: Body = {
+        "name": name,
+        "namespace": workload.metadata.namespace,
+        "labels": carried,
+        "ownerReferences": owners,
+    }
+    return body | {"annotations": notes} if notes else body
+
+
+def thing(kind: Kind, metadata: Body, spec: Body) -> Body:
+    """An object of one of our kinds."""
+    return {"apiVersion": kind.api_version, "kind": kind.name, "metadata": metadata, "spec": spec}
+
+
+def service_metadata(workload: PodCliqueSet, index: int) -> Body:
+    set_name = workload.metadata.name
+    name = names.service(set_name, index)
+    carried = labels.for_replica(set_name, index, name, labels.Component.HEADLESS_SERVICE)
+    return metadata(workload, name, carried, {}, owned_by_set(workload))
+
+
+def service_terms(workload: PodCliqueSet, index: int) -> Body:
+    """By the headless Service of a replica its pods find each other."""
     config = workload.spec.template.headless_service_config
     return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {
-            "name": name,
-            "namespace": meta.namespace,
-            "labels": labels.for_replica(meta.name, index, name, labels.Component.HEADLESS_SERVICE),
-            "ownerReferences": owned_by_set(workload),
-        },
-        "spec": {
-            "clusterIP": "None",
-            "selector": labels.pods_of_replica(meta.name, index),
-            "publishNotReadyAddresses": config is None or config.publish_not_ready_addresses,
-        },
+        "selector": labels.pods_of_replica(workload.metadata.name, index),
+        "publishNotReadyAddresses": config is None or config.publish_not_ready_addresses,
     }
 
 
-def group(workload: PodCliqueSet, index: int, wanted: Group) -> Body:
-    """A scaling group; its replicas are written here once and never again."""
-    meta = workload.metadata
-    body: Body = {
-        "apiVersion": PodCliqueScalingGroup.KIND.api_version,
-        "kind": PodCliqueScalingGroup.KIND.name,
-        "metadata": {
-            "name": wanted.name,
-            "namespace": meta.namespace,
-            "labels": labels.for_replica(meta.name, index, wanted.name, labels.Component.GROUP),
-            "ownerReferences": owned_by_set(workload),
-        },
-        "spec": {
-            "replicas": wanted.replicas,
-            "minAvailable": wanted.min_available,
-            "cliqueNames": list(wanted.template.clique_names),
-        },
-    }
-    if wanted.template.annotations:
-        body["metadata"]["annotations"] = wanted.template.annotations
-    return body
+def group_metadata(workload: PodCliqueSet, index: int, wanted: Group) -> Body:
+    carried = labels.for_replica(workload.metadata.name, index, wanted.name, labels.Component.GROUP)
+    return metadata(workload, wanted.name, carried, wanted.template.annotations, owned_by_set(workload))
+
+
+def group_terms(wanted: Group) -> Body:
+    """The spec of a scaling group, but for its replicas."""
+    return {"minAvailable": wanted.min_available, "cliqueNames": list(wanted.template.clique_names)}
 
 
 def clique_labels(workload: PodCliqueSet, index: int, wanted: Clique) -> labels.Labels:
     """What a PodClique carries, and its pods with it: the template's labels, with ours above them."""
-    set_name = workload.metadata.name
-    hash_ = template_hash(wanted.template, workload.spec.template.priority_class_name)
-    ours = labels.for_clique(set_name, index, wanted.name, wanted.template.name, wanted.gang, hash_)
+    set_name, template = workload.metadata.name, wanted.template
+    ours = labels.for_clique(set_name, index, wanted.name, template.name, wanted.gang, wanted.template_hash)
     if wanted.group is not None:
         ours = labels.for_member(ours, wanted.group.name, wanted.group_replica, wanted.base_gang)
-    return {**wanted.template.labels, **ours}
+    return {**template.labels, **ours}
 
 
-def clique(workload: PodCliqueSet, index: int, shape: Shape, wanted: Clique, owners: list[Body]) -> Body:
-    """A clique; its replicas are written here once and never again."""
+def clique_terms(workload: PodCliqueSet, index: int, shape: Shape, wanted: Clique) -> Body:
+    """The spec of a clique, but for its pods' and its replicas."""
     spec = wanted.template.spec
-    body: Body = {
-        "apiVersion": PodClique.KIND.api_version,
-        "kind": PodClique.KIND.name,
-        "metadata": {
-            "name": wanted.name,
-            "namespace": workload.metadata.namespace,
-            "labels": clique_labels(workload, index, wanted),
-            "ownerReferences": owners,
-        },
-        "spec": {
-            "roleName": spec.role_name or wanted.template.name,
-            "podSpec": clique_pod_spec(workload, wanted),
-            "replicas": wanted.replicas,
-            "minAvailable": wanted.min_available,
-        },
+    terms: Body = {
+        "roleName": spec.role_name or wanted.template.name,
+        "minAvailable": wanted.min_available,
     }
-    if notes := clique_annotations(wanted):
-        body["metadata"]["annotations"] = notes
     if after := starts_after(workload, index, shape, wanted):
-        body["spec"]["startsAfter"] = list(after)
+        terms["startsAfter"] = list(after)
     if spec.auto_scaling_config is not None:
-        body["spec"]["autoScalingConfig"] = plain(spec.auto_scaling_config)
-    return body
+        terms["autoScalingConfig"] = plain(spec.auto_scaling_config)
+    return terms
 
 
-def gang_labels(
-    workload: PodCliqueSet, index: int, scheduler: str, existing: Mapping[str, str]
-) -> dict[str, str]:
-    """What somebody of ours put there, below what the set says, below what we say."""
-    return _inherited(existing, workload.metadata.labels) | labels.for_gang(
-        workload.metadata.name, index, scheduler
-    )
-
-
-def gang_annotations(workload: PodCliqueSet, existing: Mapping[str, str]) -> dict[str, str]:
-    return _inherited(existing, workload.metadata.annotations)
+def gang_metadata(
+    workload: PodCliqueSet, index: int, wanted: Gang, scheduler: str, known: ObjectMeta
+) -> Body:
+    """What somebody of ours put on the gang, below what the set says, below what we say."""
+    of_set = workload.metadata
+    ours = labels.for_gang(of_set.name, index, scheduler)
+    carried = _inherited(known.labels, of_set.labels) | ours
+    notes = _inherited(known.annotations, of_set.annotations)
+    return metadata(workload, wanted.name, carried, notes, owned_by_set(workload))
 
 
 def _inherited(existing: Mapping[str, str], of_set: Mapping[str, str]) -> dict[str, str]:
@@ -162,29 +144,17 @@ def gang_spec(workload: PodCliqueSet, wanted: Gang, references: Mapping[str, tup
     """The pods of a gang, clique by clique."""
     namespace = workload.metadata.namespace
     spec: Body = {
-        "podgroups": [
+        "podgroups": tuple(
             {
                 "name": clique.name,
-                "podReferences": [{"namespace": namespace, "name": name} for name in references[clique.name]],
+                "podReferences": tuple(
+                    {"namespace": namespace, "name": name} for name in references[clique.name]
+                ),
                 "minReplicas": clique.min_available,
             }
             for clique in wanted.cliques
-        ]
+        )
     }
     if priority := workload.spec.template.priority_class_name:
         spec["priorityClassName"] = priority
     return spec
-
-
-def gang(workload: PodCliqueSet, index: int, wanted: Gang, scheduler: str, spec: Body) -> Body:
-    """A gang, with every pod that it is to have named in it."""
-    metadata: Body = {
-        "name": wanted.name,
-        "namespace": workload.metadata.namespace,
-        "labels": gang_labels(workload, index, scheduler, {}),
-        "ownerReferences": owned_by_set(workload),
-    }
-    if notes := gang_annotations(workload, {}):
-        metadata["annotations"] = notes
-    kind = PodGang.KIND
-    return {"apiVersion": kind.api_version, "kind": kind.name, "metadata": metadata, "spec": spec}

@@ -11,10 +11,12 @@ from msgspec import Struct
 
 def merge_patch(current: Mapping[str, Any], desired: Mapping[str, Any]) -> dict[str, Any]:
     """What turns `current` into `desired`: changed keys, null for those that go, lists as a whole."""
+    if current == desired:
+        return {}
     patch: dict[str, Any] = {}
     for key, wanted in desired.items():
         present = current.get(key)
-        if isinstance(wanted, Mapping) and isinstance(present, Mapping):
+        if isinstance(wanted, dict) and isinstance(present, dict):
             if inner := merge_patch(present, wanted):
                 patch[key] = inner
         elif present != wanted:

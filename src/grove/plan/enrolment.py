@@ -6,10 +6,8 @@ from msgspec import Struct
 
 from grove.api.cliques import PodClique
 from grove.api.gangs import PodGang
-from grove.api.pods import Pod
 from grove.plan import ledger
 from grove.plan.expand import Clique
-from grove.plan.hashes import template_hash
 from grove.plan.ours import Households
 from grove.plan.snapshot import Snapshot
 from grove.plan.status import CliqueView
@@ -33,7 +31,6 @@ class Enrolment:
     def __init__(self, snapshot: Snapshot, households: Households, now: float) -> None:
         self._snapshot, self._households, self._now = snapshot, households, now
         self._names = frozenset(pod.metadata.name for pod in snapshot.pods)
-        self._priority = snapshot.workload.spec.template.priority_class_name
         self._references = {
             (gang.metadata.name, group.name): tuple(reference.name for reference in group.pod_references)
             for gang in snapshot.gangs.values()
@@ -42,7 +39,6 @@ class Enrolment:
 
     def enrol(self, clique: Clique, uid: str) -> Enrolled:
         """Decide who belongs to a clique, and count how its pods fare."""
-        hash_ = template_hash(clique.template, self._priority)
         found = self._snapshot.cliques.get(clique.name)
         pods = self._households.of(clique.name, uid)
         roll = ledger.Roll(
@@ -53,14 +49,10 @@ class Enrolment:
             pods=pods,
             names=self._names,
             departed=self._snapshot.departed,
-            template_hash=hash_,
+            template_hash=clique.template_hash,
         )
         membership = ledger.enrol(roll, clique.replicas, self._now)
-        return Enrolled(clique, found, uid, membership, _view(clique, pods, hash_))
-
-
-def _view(clique: Clique, pods: tuple[Pod, ...], hash_: str) -> CliqueView:
-    return CliqueView(clique, tally(pods, hash_), hash_)
+        return Enrolled(clique, found, uid, membership, CliqueView(clique, tally(pods, clique.template_hash)))
 
 
 def _epoch(gang: PodGang | None, clique: PodClique | None) -> str:

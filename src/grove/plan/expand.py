@@ -9,13 +9,15 @@ is only for one that is yet to be made. A part that is scaled to 0 leaves its ga
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from msgspec import Struct
 
 from grove.api import names
 from grove.api.cliques import PodCliqueSpec
-from grove.api.sets import CliqueTemplate, PodCliqueSet, ScalingGroupTemplate
+from grove.api.sets import CliqueTemplate, PodCliqueSet, PodCliqueSetTemplate, ScalingGroupTemplate
+from grove.plan.hashes import combined, template_hash
 
 
 class Group(Struct, frozen=True, gc=False):
@@ -35,6 +37,7 @@ class Clique(Struct, frozen=True, gc=False):
     replicas: int
     min_available: int
     gang: str
+    template_hash: str
     base_gang: str = ""
     """The gang that must be scheduled first; empty in the base gang itself."""
     group: Group | None = None
@@ -55,6 +58,8 @@ class Shape(Struct, frozen=True, gc=False):
     groups: tuple[Group, ...]
     cliques: tuple[Clique, ...]
     gangs: tuple[Gang, ...]
+    generation_hash: str
+    """What all pods of the set are made from."""
 
 
 def min_available(spec: PodCliqueSpec) -> int:
@@ -69,22 +74,20 @@ def expand(
     clique_counts: Mapping[str, int],
 ) -> Shape:
     """What replica `index` consists of, with the counts of the groups and cliques that exist, by name."""
-    template = workload.spec.template
-    by_name = {clique.name: clique for clique in template.cliques}
-    set_name = workload.metadata.name
-    base = names.base_gang(set_name, index)
+    template, set_name = workload.spec.template, workload.metadata.name
+    parts = _Parts(template, clique_counts, names.base_gang(set_name, index))
     groups = tuple(
         _group(set_name, index, group, group_counts) for group in template.pod_clique_scaling_groups
     )
     grouped = {name for group in groups for name in group.template.clique_names}
     cliques = [
-        _clique(names.clique(set_name, index, clique.name), clique, clique_counts, base)
+        parts.clique(names.clique(set_name, index, clique.name), clique.name)
         for clique in template.cliques
         if clique.name not in grouped
     ]
     for group in groups:
-        cliques += _members(group, by_name, clique_counts, base)
-    return Shape(groups, tuple(cliques), _gangs(base, cliques))
+        cliques += parts.members(group)
+    return Shape(groups, tuple(cliques), _gangs(parts.base, cliques), parts.generation_hash)
 
 
 def _group(set_name: str, index: int, template: ScalingGroupTemplate, counts: Mapping[str, int]) -> Group:
@@ -92,37 +95,37 @@ def _group(set_name: str, index: int, template: ScalingGroupTemplate, counts: Ma
     return Group(name, template, counts.get(name, template.replicas), template.min_available)
 
 
-def _clique(
-    name: str, template: CliqueTemplate, counts: Mapping[str, int], gang: str, base_gang: str = ""
-) -> Clique:
-    spec = template.spec
-    return Clique(name, template, counts.get(name, spec.replicas), min_available(spec), gang, base_gang)
+class _Parts:
+    """Makes the cliques of one replica from the templates."""
 
+    def __init__(self, template: PodCliqueSetTemplate, counts: Mapping[str, int], base: str) -> None:
+        self._counts, self.base = counts, base
+        hashes = [template_hash(clique, template.priority_class_name) for clique in template.cliques]
+        self.generation_hash = combined(hashes)
+        self._templates = {
+            clique.name: (clique, hash_) for clique, hash_ in zip(template.cliques, hashes, strict=True)
+        }
 
-def _members(
-    group: Group, templates: Mapping[str, CliqueTemplate], counts: Mapping[str, int], base: str
-) -> list[Clique]:
-    members = []
-    for replica in range(group.replicas):
-        in_base = replica < group.min_available
-        gang = base if in_base else names.scaled_gang(group.name, replica, group.min_available)
-        for clique_name in group.template.clique_names:
-            name = names.member_clique(group.name, replica, clique_name)
-            template = templates[clique_name]
-            spec = template.spec
-            members.append(
-                Clique(
-                    name,
-                    template,
-                    counts.get(name, spec.replicas),
-                    min_available(spec),
-                    gang,
-                    "" if in_base else base,
-                    group,
-                    replica,
-                )
-            )
-    return members
+    def clique(self, name: str, template_name: str, scaled_gang: str = "", **member: Any) -> Clique:
+        template, hash_ = self._templates[template_name]
+        return Clique(
+            name=name,
+            template=template,
+            replicas=self._counts.get(name, template.spec.replicas),
+            min_available=min_available(template.spec),
+            gang=scaled_gang or self.base,
+            template_hash=hash_,
+            base_gang=self.base if scaled_gang else "",
+            **member,
+        )
+
+    def members(self, group: Group) -> Iterator[Clique]:
+        for replica in range(group.replicas):
+            in_base = replica < group.min_available
+            gang = "" if in_base else names.scaled_gang(group.name, replica, group.min_available)
+            for template_name in group.template.clique_names:
+                name = names.member_clique(group.name, replica, template_name)
+                yield self.clique(name, template_name, gang, group=group, group_replica=replica)
 
 
 def _gangs(base: str, cliques: list[Clique]) -> tuple[Gang, ...]:

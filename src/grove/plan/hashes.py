@@ -7,6 +7,7 @@ this version of the operator has not heard of counts, and one that a later versi
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -27,8 +28,12 @@ def template_hash(clique: CliqueTemplate, priority_class: str) -> str:
 def generation_hash(workload: PodCliqueSet) -> str:
     """What all pods of a set are made from; a change of it starts an update."""
     template = workload.spec.template
-    hashes = [template_hash(clique, template.priority_class_name) for clique in template.cliques]
-    return _digest(msgspec.json.encode(hashes))
+    return combined([template_hash(clique, template.priority_class_name) for clique in template.cliques])
+
+
+def combined(template_hashes: Sequence[str]) -> str:
+    """The same, from the hashes of the set's cliques."""
+    return _digest(msgspec.json.encode(template_hashes))
 
 
 @lru_cache(maxsize=4096)

@@ -87,11 +87,30 @@ class _Seat(NamedTuple):
 def enrol(roll: Roll, count: int, now: float) -> Membership:
     """Decide who the members are, for `count` replicas."""
     by_name = {pod.metadata.name: pod for pod in roll.pods}
+    return _undisturbed(roll, by_name, count) or _reseated(roll, by_name, count, now)
+
+
+def _undisturbed(roll: Roll, by_name: dict[str, Pod], count: int) -> Membership | None:
+    """Nearly always nobody comes or goes: every name has its living pod, in the order of the indices."""
+    if not len(roll.references) == len(by_name) == count:
+        return None
+    members: list[Member] = []
+    least = 0
+    for name in roll.references:
+        pod = by_name.get(name)
+        index = state.index_of(pod) if pod is not None and state.alive(pod) else None
+        if index is None or index < least:
+            return None
+        members.append(Member(name, index, pod))
+        least = index + 1
+    return Membership(tuple(members))
+
+
+def _reseated(roll: Roll, by_name: dict[str, Pod], count: int, now: float) -> Membership:
     seats, wake_at = _seats(roll, by_name, now)
     seats = _one_pod_an_index(seats)
     kept = _dismiss(seats, len(seats) - count, roll.template_hash)
-    kept += _adopt(roll, kept, count - len(kept))
-    members = _number(roll, kept, count)
+    members = _number(roll, [*kept, *_adopt(roll, kept, count - len(kept))], count)
     staying = {member.pod.metadata.uid for member in members if member.pod is not None}
     leaving = tuple(
         pod for pod in roll.pods if pod.metadata.uid not in staying and not state.terminating(pod)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
-from grove.api import labels
 from grove.api.cliques import PodClique
 from grove.api.cluster import Service
 from grove.api.gangs import PodGang
@@ -23,7 +23,7 @@ from grove.plan.diff import merge_patch
 from grove.plan.expand import Clique, Gang, Group, Shape
 from grove.plan.ours import Households
 from grove.plan.pods import controller_uid
-from grove.plan.podspec import same_spec
+from grove.plan.podspec import clique_annotations, clique_pod_spec, same_spec
 from grove.plan.snapshot import Snapshot
 from grove.plan.takeover import is_burdened, relabelled, without_legacy
 from grove.plan.targets import change, create, foreign_target
@@ -54,62 +54,60 @@ class Mender:
         """The gang with its pods. It comes after the cliques that are made in this plan."""
         spec = compose.gang_spec(self._workload, wanted, references)
         found = self._snapshot.gangs.get(wanted.name)
-        after = tuple(
-            self.creates[clique.name].id for clique in wanted.cliques if clique.name in self.creates
-        )
+        made = [self.creates.get(clique.name) for clique in wanted.cliques]
+        after = tuple(create.id for create in made if create is not None)
+        known = found.metadata if found is not None else ObjectMeta()
+        metadata = compose.gang_metadata(self._workload, self._index, wanted, scheduler, known)
         if found is None:
-            return create(compose.gang(self._workload, self._index, wanted, scheduler, spec), after)
-        metadata = {
-            "labels": compose.gang_labels(self._workload, self._index, scheduler, found.metadata.labels),
-            "annotations": compose.gang_annotations(self._workload, found.metadata.annotations),
-            "ownerReferences": compose.owned_by_set(self._workload),
-        }
-        patch = self._changes(found, metadata, merge_patch(_gang_spec(found), spec))
-        if patch is None or not after:
-            return patch
-        return Patch(patch.target, patch.body, after=after)
+            return create(compose.thing(PodGang.KIND, metadata, spec), after)
+        patch = _changes(found, metadata, merge_patch(msgspec.to_builtins(found.spec), spec))
+        return replace(patch, after=after) if patch is not None else None
 
     def _service(self) -> Create | Patch | None:
-        body = compose.service(self._workload, self._index)
+        metadata = compose.service_metadata(self._workload, self._index)
+        terms = compose.service_terms(self._workload, self._index)
         found = self._snapshot.service
         if found is None:
-            return create(body)
-        patch = _metadata_changes(found.metadata, body["metadata"])
-        if spec := merge_patch(
-            _service_spec(found), {k: v for k, v in body["spec"].items() if k != "clusterIP"}
-        ):
-            patch["spec"] = spec
+            spec = {"clusterIP": "None", **terms}
+            return create({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec})
+        patch = _differences(found.metadata, metadata, merge_patch(_service_terms(found), terms))
         return Patch(foreign_target("v1", "Service", found), patch) if patch else None
 
     def _group(self, wanted: Group) -> Create | Patch | None:
-        body = compose.group(self._workload, self._index, wanted)
+        metadata = compose.group_metadata(self._workload, self._index, wanted)
+        terms = compose.group_terms(wanted)
         found = self._snapshot.groups.get(wanted.name)
-        if found is None:
-            self.creates[wanted.name] = create(body)
-            return self.creates[wanted.name]
-        current = {"minAvailable": found.spec.min_available, "cliqueNames": list(found.spec.clique_names)}
-        return self._changes(found, body["metadata"], _but_replicas(current, body["spec"]))
+        if found is not None:
+            return _changes(found, metadata, merge_patch(_group_terms(found), terms))
+        body = compose.thing(PodCliqueScalingGroup.KIND, metadata, {"replicas": wanted.replicas, **terms})
+        self.creates[wanted.name] = create(body)
+        return self.creates[wanted.name]
 
     def _clique(self, wanted: Clique) -> list[Intent]:
-        found = self._snapshot.cliques.get(wanted.name)
         owners, after = self._owners(wanted)
-        body = compose.clique(self._workload, self._index, self._shape, wanted, owners)
-        if found is None:
-            self.creates[wanted.name] = create(body, after)
-            return [self.creates[wanted.name]]
+        carried = compose.clique_labels(self._workload, self._index, wanted)
+        notes = clique_annotations(wanted)
+        metadata = compose.metadata(self._workload, wanted.name, carried, notes, owners)
+        terms = compose.clique_terms(self._workload, self._index, self._shape, wanted)
+        found = self._snapshot.cliques.get(wanted.name)
+        if found is not None:
+            return self._mended(found, wanted, metadata, terms)
+        pods = {"podSpec": clique_pod_spec(self._workload, wanted), "replicas": wanted.replicas}
+        self.creates[wanted.name] = create(compose.thing(PodClique.KIND, metadata, pods | terms), after)
+        return [self.creates[wanted.name]]
+
+    def _mended(self, found: PodClique, wanted: Clique, metadata: Body, terms: Body) -> list[Intent]:
+        spec = merge_patch(_clique_terms(found), terms)
         same_pods = same_spec(found.spec.pod_spec, self._workload, wanted)
-        current = _clique_spec(found, with_pods=not same_pods)
-        if same_pods:
-            del body["spec"]["podSpec"]
-        patch = self._changes(found, body["metadata"], _but_replicas(current, body["spec"]))
+        if not same_pods:
+            written = compose.plain(found.spec.pod_spec)
+            spec["podSpec"] = merge_patch(written, clique_pod_spec(self._workload, wanted))
+        patch = _changes(found, metadata, spec)
         if patch is None:
             return []
-        first = self._relabelled(found, wanted, body["metadata"]["labels"]) if same_pods else []
-        return [*first, replace(patch, after=tuple(pod.id for pod in first))]
-
-    def _relabelled(self, found: PodClique, wanted: Clique, ours: labels.Labels) -> list[Intent]:
-        pods = self._households.of(wanted.name, found.metadata.uid)
-        return relabelled(found, pods, wanted.template.name, ours[labels.TEMPLATE_HASH])
+        pods = self._households.of(wanted.name, found.metadata.uid) if same_pods else ()
+        first = relabelled(found, pods, wanted)
+        return [*first, replace(patch, after=tuple(intent.id for intent in first))]
 
     def _owners(self, wanted: Clique) -> tuple[list[Body], tuple[str, ...]]:
         """Who a clique belongs to, and what must be made before it."""
@@ -121,16 +119,13 @@ class Mender:
         uid = self._snapshot.groups[name].metadata.uid
         return compose.owner(kind.api_version, kind.name, name, uid), ()
 
-    def _changes(
-        self, found: PodClique | PodCliqueScalingGroup | PodGang, metadata: Body, spec: Body
-    ) -> Patch | None:
-        patch = _metadata_changes(found.metadata, metadata)
-        if spec:
-            patch["spec"] = spec
-        return change(found, patch) if patch else None
+
+def _changes(found: PodClique | PodCliqueScalingGroup | PodGang, metadata: Body, spec: Body) -> Patch | None:
+    patch = _differences(found.metadata, metadata, spec)
+    return change(found, patch) if patch else None
 
 
-def _metadata_changes(found: ObjectMeta, wanted: Body) -> Body:
+def _differences(found: ObjectMeta, wanted: Body, spec: Body) -> Body:
     """Labels and annotations as they should be, an owner on what has none, no finalizers of upstream's."""
     metadata: Body = {}
     if changed := merge_patch(found.labels, wanted["labels"]):
@@ -141,32 +136,26 @@ def _metadata_changes(found: ObjectMeta, wanted: Body) -> Body:
         metadata["ownerReferences"] = [*compose.plain(found.owner_references), *wanted["ownerReferences"]]
     if is_burdened(found):
         metadata["finalizers"] = without_legacy(found.finalizers)
-    return {"metadata": metadata} if metadata else {}
+    parts = {"metadata": metadata, "spec": spec}
+    return {name: part for name, part in parts.items() if part}
 
 
-def _but_replicas(current: Body, wanted: Body) -> Body:
-    return merge_patch(current, {key: value for key, value in wanted.items() if key != "replicas"})
-
-
-def _clique_spec(found: PodClique, *, with_pods: bool) -> Body:
-    spec = found.spec
-    current: Body = {"roleName": spec.role_name, "minAvailable": spec.min_available}
-    if with_pods:
-        current["podSpec"] = compose.plain(spec.pod_spec)
-    if spec.starts_after:
-        current["startsAfter"] = list(spec.starts_after)
-    if spec.auto_scaling_config is not None:
-        current["autoScalingConfig"] = compose.plain(spec.auto_scaling_config)
-    return current
-
-
-def _gang_spec(found: PodGang) -> Body:
-    current: Body = compose.plain(found.spec)
-    return current
-
-
-def _service_spec(found: Service) -> Body:
+def _service_terms(found: Service) -> Body:
     return {
         "selector": found.spec.selector,
         "publishNotReadyAddresses": found.spec.publish_not_ready_addresses,
     }
+
+
+def _group_terms(found: PodCliqueScalingGroup) -> Body:
+    return {"minAvailable": found.spec.min_available, "cliqueNames": list(found.spec.clique_names)}
+
+
+def _clique_terms(found: PodClique) -> Body:
+    spec = found.spec
+    terms: Body = {"roleName": spec.role_name, "minAvailable": spec.min_available}
+    if spec.starts_after:
+        terms["startsAfter"] = list(spec.starts_after)
+    if spec.auto_scaling_config is not None:
+        terms["autoScalingConfig"] = compose.plain(spec.auto_scaling_config)
+    return terms

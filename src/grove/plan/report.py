@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from grove.plan.expand import Shape
-from grove.plan.hashes import generation_hash
 from grove.plan.model import Draft, Standing
 from grove.plan.snapshot import Snapshot
 from grove.plan.status import CliqueView, clique_status, gang_status, group_status
@@ -16,7 +15,7 @@ Views = Mapping[str, CliqueView]
 
 def drafts(snapshot: Snapshot, shape: Shape, views: Views, now: float) -> tuple[Draft, ...]:
     """How the statuses should read."""
-    set_name, hash_ = snapshot.workload.metadata.name, generation_hash(snapshot.workload)
+    set_name, hash_ = snapshot.workload.metadata.name, shape.generation_hash
     found: list[Draft] = []
     for clique in shape.cliques:
         if known := snapshot.cliques.get(clique.name):

@@ -36,10 +36,11 @@ def retire_replica(snapshot: Snapshot, households: Households, writes: Writes) -
         return
     fence = (writes.confirm(snapshot.workload),)
     after = tuple(writes.add(delete(gang, fence)) for gang in gangs) or fence
-    writes.add_all(delete_pod(pod, after) for pod in pods.values())
-    writes.add_all(delete(part, after) for part in parts)
+    # Pods hold GPUs, the rest holds nothing: what is scaled in should be free for others first.
+    then = tuple(writes.add(delete_pod(pod, after)) for pod in pods.values()) or after
+    writes.add_all(delete(part, then) for part in parts)
     if service is not None:
-        writes.add(Delete(foreign_target("v1", "Service", service), uid=service.metadata.uid, after=after))
+        writes.add(Delete(foreign_target("v1", "Service", service), uid=service.metadata.uid, after=then))
 
 
 def retire_surplus(snapshot: Snapshot, shape: Shape, households: Households, writes: Writes) -> None:

@@ -21,8 +21,8 @@ from grove.plan.tally import Tally
 class CliqueView:
     """One clique as its parents see it."""
 
-    def __init__(self, wanted: Clique, count: Tally, template_hash: str) -> None:
-        self.wanted, self.count, self.template_hash = wanted, count, template_hash
+    def __init__(self, wanted: Clique, count: Tally) -> None:
+        self.wanted, self.count = wanted, count
 
     @property
     def scheduled(self) -> bool:
@@ -53,7 +53,7 @@ def clique_status(
     clique: PodClique, view: CliqueView, set_name: str, generation_hash: str, now: float
 ) -> PodCliqueStatus:
     """A PodClique's status."""
-    count, before = view.count, clique.status
+    count, before, hash_ = view.count, clique.status, view.wanted.template_hash
     selector = "" if view.wanted.group else labels.selector(labels.pods_of_clique(set_name, view.wanted.name))
     return replace(
         before,
@@ -64,7 +64,7 @@ def clique_status(
         updated_replicas=count.updated,
         hpa_pod_selector=selector,
         conditions=settle(before.conditions, _clique_facts(view), now),
-        current_pod_template_hash=view.template_hash if view.updated else before.current_pod_template_hash,
+        current_pod_template_hash=hash_ if view.updated else before.current_pod_template_hash,
         current_pod_clique_set_generation_hash=(
             generation_hash if view.updated else before.current_pod_clique_set_generation_hash
         ),

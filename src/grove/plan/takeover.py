@@ -16,17 +16,18 @@ from grove.api.marks import LEGACY_FINALIZERS
 from grove.api.meta import ObjectMeta
 from grove.api.pods import Pod
 from grove.plan import pods as state
+from grove.plan.expand import Clique
 from grove.plan.snapshot import Snapshot
 from grove.plan.targets import Kinded, change, pod_patch
 
 
-def relabelled(clique: PodClique, pods: Iterable[Pod], template: str, template_hash: str) -> list[Intent]:
+def relabelled(clique: PodClique, pods: Iterable[Pod], wanted: Clique) -> list[Intent]:
     """Our labels for the pods of a clique that has the pod spec it should have. The clique itself is to be
     relabelled after them: its old hash says which of them are new."""
     theirs = clique.metadata.labels.get(labels.TEMPLATE_HASH)
     if labels.CLIQUE_TEMPLATE in clique.metadata.labels or theirs is None:
         return []
-    ours = {labels.TEMPLATE_HASH: template_hash, labels.CLIQUE_TEMPLATE: template}
+    ours = {labels.TEMPLATE_HASH: wanted.template_hash, labels.CLIQUE_TEMPLATE: wanted.template.name}
     return [
         pod_patch(pod, {"labels": ours})
         for pod in pods

@@ -11,6 +11,14 @@ from grove.api.intents import Intent
 from grove.plan.targets import Kinded, confirm, delete
 
 
+def joined(plans: Iterable[Iterable[Intent]]) -> tuple[Intent, ...]:
+    """Several plans as one: what they have in common, such as confirming the same count, is written once."""
+    writes = Writes()
+    for intents in plans:
+        writes.add_all(intents)
+    return writes.intents()
+
+
 class Writes:
     """Collects intents. Nothing in it can be seen before the plan is returned."""
 

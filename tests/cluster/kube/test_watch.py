@@ -4,37 +4,30 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 
 import msgspec
 import pytest
 from msgspec import Raw
 
 from grove.kube import config
-from grove.kube.arrivals import Arrivals
 from grove.kube.client import Client, Object
 from grove.kube.config import Config
 from grove.kube.credentials import Presented
 from grove.kube.faults import FaultyTransport
 from grove.kube.metrics import watch_restarts_total
-from grove.kube.reflector import Reflector
 from grove.kube.resource import (
-    CLUSTER_ROLE_BINDINGS,
-    CLUSTER_ROLES,
     CONFIG_MAPS,
-    CUSTOM_RESOURCE_DEFINITIONS,
     NAMESPACES,
-    Resource,
 )
 from grove.kube.sources import FromFile
 from grove.kube.transport import HttpTransport
 from grove.local import cluster as local
 from grove.local.cluster import Cluster
-from tests.cluster.kube.live import ConfigMap, Live, config_map, create_many, watching, wired
+from tests.cluster.kube.live import ConfigMap, config_map, create_many, watching, wired
 from tests.clusters import Clusters
 
 pytestmark = pytest.mark.cluster
-WIDGETS = Resource("test.example.com", "v1", "widgets", "Widget")
 
 
 @pytest.mark.parametrize("streaming", [True, False], ids=["streaming", "paged"])
@@ -197,121 +190,6 @@ class Expired:
     @staticmethod
     def _count() -> float:
         return float(watch_restarts_total.labels("configmaps", "expired")._value.get())
-
-
-def definition() -> dict[str, object]:
-    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": anything}}
-    names = {"plural": "widgets", "singular": "widget", "kind": "Widget"}
-    spec = {"group": WIDGETS.group, "scope": "Namespaced", "names": names, "versions": [version]}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": WIDGETS.label},
-        "spec": spec,
-    }
-
-
-async def create_widget(client: Client, namespace: str, name: str) -> None:
-    body = config_map(name) | {"apiVersion": WIDGETS.api_version, "kind": WIDGETS.kind}
-    await client.create(WIDGETS, body, namespace=namespace, as_type=Raw)
-
-
-async def define(client: Client) -> None:
-    """Create the CRD and wait, by event, until it is served."""
-    arrivals = Arrivals()
-    async with running(Reflector(client, arrivals.definitions)):
-        await arrivals.definitions.synced.wait()
-        arriving = asyncio.create_task(arrivals.wait(WIDGETS, 30))
-        await client.create(CUSTOM_RESOURCE_DEFINITIONS, definition(), as_type=Object)
-        assert await arriving
-
-
-@asynccontextmanager
-async def running(*reflectors: Reflector[object]) -> AsyncIterator[None]:
-    tasks = [asyncio.create_task(reflector.run()) for reflector in reflectors]
-    try:
-        yield
-    finally:
-        for task in tasks:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
-
-
-@pytest.fixture
-async def no_widgets(client: Client) -> AsyncIterator[None]:
-    yield
-    for found in (await client.list(CUSTOM_RESOURCE_DEFINITIONS, as_type=Object)).items:
-        if found.metadata.name == WIDGETS.label:
-            await client.delete(CUSTOM_RESOURCE_DEFINITIONS, WIDGETS.label, as_type=Object)
-
-
-async def first_widget(live: Live, client: Client, namespace: str, name: str) -> None:
-    """A CRD that was just established is not served by every path at once; our cache says when it is."""
-    async with asyncio.timeout(30):
-        await live.cache.synced.wait()
-    await create_widget(client, namespace, name)
-    await live.until(lambda: name in live.data())
-
-
-@pytest.mark.usefixtures("no_widgets")
-async def test_a_crd_may_come_later_go_away_and_come_back(client: Client, namespace: str) -> None:
-    arrivals = Arrivals()
-    async with (
-        running(Reflector(client, arrivals.definitions)),
-        watching(client, namespace, resource=WIDGETS, arrivals=arrivals, synced=False) as live,
-    ):
-        assert not live.cache.synced.is_set()
-        await define(client)
-        await first_widget(live, client, namespace, "one")
-        await client.delete(CUSTOM_RESOURCE_DEFINITIONS, WIDGETS.label, as_type=Object)
-        await live.until(lambda: not live.data())
-        await until_gone(client)
-        await define(client)
-        await first_widget(live, client, namespace, "two")
-        assert live.data().keys() == {"two"}
-
-
-async def until_gone(client: Client) -> None:
-    """Wait for the DELETED event of the CRD."""
-    arrivals = Arrivals()
-    gone = asyncio.Event()
-    async with running(Reflector(client, arrivals.definitions)):
-        await arrivals.definitions.synced.wait()
-        arrivals.definitions.subscribe(lambda old, new: gone.set() if new is None else None)
-        if arrivals.definitions.get("", WIDGETS.label) is not None:
-            async with asyncio.timeout(30):
-                await gone.wait()
-
-
-@pytest.mark.usefixtures("no_widgets")
-async def test_without_the_right_to_watch_crds_a_later_one_is_still_found(
-    cluster: Cluster, client: Client, namespace: str
-) -> None:
-    rules = [{"apiGroups": [WIDGETS.group], "resources": ["widgets"], "verbs": ["list", "watch"]}]
-    role = {"metadata": {"name": namespace}, "rules": rules}
-    await client.create(CLUSTER_ROLES, role, as_type=Raw)
-    binding = {
-        "metadata": {"name": namespace},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": namespace},
-        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "limited"}],
-    }
-    await client.create(CLUSTER_ROLE_BINDINGS, binding, as_type=Raw)
-    as_limited = msgspec.structs.replace(
-        config.load(cluster.kubeconfig), headers=(("Impersonate-User", "limited"),)
-    )
-    arrivals = Arrivals()
-    async with (
-        Client(as_limited) as limited,
-        running(Reflector(limited, arrivals.definitions)),
-        watching(limited, namespace, resource=WIDGETS, arrivals=arrivals, synced=False) as live,
-    ):
-        await define(client)
-        await first_widget(live, client, namespace, "one")
-    assert not arrivals.definitions.synced.is_set()
-    await client.delete(CLUSTER_ROLES, namespace, as_type=Object)
-    await client.delete(CLUSTER_ROLE_BINDINGS, namespace, as_type=Object)
 
 
 async def test_namespaces_are_watched_across_the_cluster(client: Client, namespace: str) -> None:

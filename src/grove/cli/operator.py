@@ -1,0 +1,96 @@
+"""`grove operator`: the process that a Deployment runs, and what its exit code means."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from enum import IntEnum
+from pathlib import Path
+
+import structlog
+
+from grove.api import configfile
+from grove.api.config import OperatorConfiguration
+from grove.api.configfile import ConfigurationError
+from grove.kube import config as connection
+from grove.kube import yamltext
+from grove.kube.errors import KubeError
+from grove.kube.yamltext import NotYaml
+from grove.operator import logs
+from grove.operator.process import LeadershipEnded, Settings, operate
+from grove.operator.servers import CannotListen
+
+
+class Exit(IntEnum):
+    """Upstream's codes where ours can fail the same way; 3 and 5 are things that never end this process."""
+
+    OK = 0
+    COMMAND_LINE = 1
+    CONFIGURATION = 2
+    SETUP = 4
+    OPERATION = 6
+    NVLINK = 7
+    """Reserved: what multi-node NVLink needs is not in the cluster."""
+
+
+def operator(
+    *, config: Path, kubeconfig: Path | None = None, context: str | None = None, namespace: str = ""
+) -> int:
+    """Run the operator until SIGTERM or SIGINT.
+
+    Exit codes: 0 told to stop; 1 wrong command line; 2 wrong configuration; 4 no kubeconfig or no free
+    port; 6 leadership lost, or a fault of ours; 7 reserved for multi-node NVLink.
+
+    Parameters
+    ----------
+    config
+        The configuration, YAML or JSON; docs/operator.md describes it.
+    kubeconfig
+        The way to the cluster; without it KUBECONFIG, the pod's service account, or ~/.kube/config.
+    context
+        A context of the kubeconfig other than its current one.
+    namespace
+        Where the lease of the leader is: overrides leaderElection.resourceNamespace, the pod's namespace
+        and the context's.
+    """
+    try:
+        configuration = read(config)
+        logs.configure(configuration.log_level, configuration.log_format)
+        settings = Settings(configuration, connection.load(kubeconfig, context), namespace)
+    except ConfigurationError as error:
+        return _refuse(Exit.CONFIGURATION, *(f"{config}: {problem}" for problem in error.problems))
+    except KubeError as error:
+        return _refuse(Exit.SETUP, str(error))
+    return _run(settings)
+
+
+def read(path: Path) -> OperatorConfiguration:
+    """The configuration in a file. Raises ConfigurationError."""
+    try:
+        return configfile.load(yamltext.parse(path.read_text(encoding="utf-8")))
+    except OSError as problem:
+        raise ConfigurationError((f"cannot be read ({problem.strerror}): check the path and mode",)) from None
+    except (UnicodeDecodeError, NotYaml) as problem:
+        why = str(problem) if isinstance(problem, NotYaml) else "not text"
+        raise ConfigurationError((f"{why}: write it as YAML or JSON",)) from None
+
+
+def _run(settings: Settings) -> Exit:
+    log = structlog.get_logger("grove.operator")
+    try:
+        asyncio.run(operate(settings))
+    except CannotListen as error:
+        return _refuse(Exit.SETUP, str(error))
+    except LeadershipEnded as error:
+        log.error("stopped", key="operator", action="exit", reason=f"no longer the leader: {error}")  # noqa: TRY400
+        return Exit.OPERATION
+    except Exception:
+        log.exception("stopped", key="operator", action="exit", reason="a fault that nobody foresaw")
+        return Exit.OPERATION
+    return Exit.OK
+
+
+def _refuse(code: Exit, *lines: str) -> Exit:
+    for line in lines:
+        sys.stderr.write(f"grove: {line}\n")
+    return code

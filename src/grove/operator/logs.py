@@ -1,0 +1,73 @@
+"""The operator's log: one line an event on standard error, for machines (JSON) or for people (text).
+
+Every line carries what it is about (`key`), what is done (`action`) and why (`reason`). What libraries say
+through Python's own logging comes out the same way, so that a log of JSON is JSON throughout.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Any
+
+import msgspec
+import structlog
+from structlog.typing import EventDict, Processor
+
+from grove.api.config import LogFormat, LogLevel
+
+_LEVELS = {LogLevel.DEBUG: logging.DEBUG, LogLevel.INFO: logging.INFO, LogLevel.ERROR: logging.ERROR}
+
+
+def configure(level: LogLevel, format_: LogFormat) -> None:
+    """From now on the whole process logs like this."""
+    as_json = format_ is LogFormat.JSON
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
+            _key_as_text,
+            *(_json() if as_json else _text()),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
+        logger_factory=(
+            structlog.BytesLoggerFactory(sys.stderr.buffer)
+            if as_json
+            else structlog.PrintLoggerFactory(sys.stderr)
+        ),
+        cache_logger_on_first_use=True,
+    )
+    logging.captureWarnings(True)
+    logging.basicConfig(handlers=[_Libraries()], level=max(_LEVELS[level], logging.WARNING), force=True)
+
+
+def _json() -> list[Processor]:
+    return [
+        structlog.processors.ExceptionRenderer(),
+        structlog.processors.EventRenamer("message"),
+        structlog.processors.JSONRenderer(serializer=_encode),
+    ]
+
+
+def _text() -> list[Processor]:
+    return [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), timestamp_key="time")]
+
+
+def _encode(event: EventDict, **_: Any) -> bytes:
+    """What one looks for first comes first."""
+    head = {name: event.pop(name) for name in ("time", "level", "message")}
+    return msgspec.json.encode({**head, **event}, enc_hook=str)
+
+
+def _key_as_text(_logger: object, _method: str, event: EventDict) -> EventDict:
+    if "key" in event:
+        event["key"] = str(event["key"])
+    return event
+
+
+class _Libraries(logging.Handler):
+    """Hands on what asyncio, aiohttp and Python's warnings say."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        words = record.getMessage()
+        structlog.get_logger().log(record.levelno, words, key=record.name, exc_info=record.exc_info)

@@ -1,0 +1,123 @@
+"""One operator process: caches that are always warm, a turn to act, and a way to end.
+
+    configuration ─► transport ─► caches ─► election ─► controller
+                        └► probes, metrics                (leader only)
+
+The process ends when it is told to, or when it led and may no longer: there is one way to begin, and it is
+the one that is tested most (docs/decisions/lost-leadership.md).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+import structlog
+from msgspec import Struct
+
+from grove.api import durations
+from grove.api.config import LeaderElection, OperatorConfiguration
+from grove.kube.client import Client
+from grove.kube.config import SERVICE_ACCOUNT, Config
+from grove.kube.elector import Elector
+from grove.kube.leadership import FencedTransport
+from grove.kube.lease import Timing, new_identity
+from grove.kube.transport import HttpTransport
+from grove.operator.manager import Manager
+from grove.operator.servers import endpoints, serving
+
+log = structlog.get_logger("grove.operator")
+
+_GRACE = 3.0  # for work in progress, so that with the lease released all is over within five seconds
+
+
+class LeadershipEnded(Exception):
+    """We led and may no longer; the message says why."""
+
+
+class Settings(Struct, frozen=True):
+    """All that a process needs to know."""
+
+    configuration: OperatorConfiguration
+    connection: Config
+    namespace: str = ""
+    """Where the lease is, if the command line says so."""
+
+    @property
+    def lease_namespace(self) -> str:
+        """By command line, by configuration, by the pod we run in, by kubeconfig."""
+        configured = self.configuration.leader_election.resource_namespace
+        return self.namespace or configured or _pods_namespace() or self.connection.namespace
+
+
+def _pods_namespace(folder: Path = SERVICE_ACCOUNT) -> str:
+    file = folder / "namespace"
+    return file.read_text().strip() if file.exists() else ""
+
+
+async def operate(settings: Settings) -> None:
+    """Run until SIGTERM or SIGINT. Raises CannotListen before anything is done, LeadershipEnded after."""
+    told_to_stop = _signals()
+    transport = HttpTransport(settings.connection)
+    manager = Manager(transport, grace=_GRACE)
+    try:
+        async with serving(endpoints(settings.configuration, lambda: manager.caches.unsynced)):
+            log.info("started", key="operator", action="watch", reason=settings.connection.server)
+            await first(told_to_stop.wait(), manager.watch(), _act(settings, transport, manager))
+    finally:
+        await transport.close()
+    log.info("stopped", key="operator", action="exit", reason="told to stop")
+
+
+async def _act(settings: Settings, transport: HttpTransport, manager: Manager) -> None:
+    """Lead, in our turn. Who does not see the cluster yet does not stand for election."""
+    await manager.synced.wait()
+    election = settings.configuration.leader_election
+    if not election.enabled:
+        await manager.lead(transport)
+        return
+    client = Client(transport)
+    name, identity = election.resource_name, new_identity()
+    elector = Elector(client, settings.lease_namespace, name, identity, timing=timing_of(election))
+    log.info("following", key=f"{settings.lease_namespace}/{name}", action="stand", reason=identity)
+    async with elector.lead() as leadership:
+        fenced = FencedTransport(transport, leadership, elector.timing.longest_write)
+        await first(leadership.ended(), manager.lead(fenced))
+        raise LeadershipEnded(await leadership.ended())
+
+
+def timing_of(election: LeaderElection) -> Timing:
+    """The durations of the configuration, which has been checked."""
+    written = (election.lease_duration, election.renew_deadline, election.retry_period)
+    return Timing(*(durations.parse(text).total_seconds() for text in written))
+
+
+async def first(*works: Coroutine[Any, Any, object]) -> None:
+    """Run all until one ends; the others are cancelled and awaited, and what the first raised is raised."""
+    tasks = [asyncio.ensure_future(work) for work in works]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+    for task in done:
+        task.result()
+
+
+def _signals() -> asyncio.Event:
+    """Set when the process is told to stop. Told again, it stops at once, as processes do."""
+    loop, told = asyncio.get_running_loop(), asyncio.Event()
+
+    def stop(number: signal.Signals) -> None:
+        log.info("stopping", key="operator", action="finish what is under way", reason=number.name)
+        told.set()
+        for each in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(each)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop, number)
+    return told

@@ -1,0 +1,99 @@
+"""What users are told happened: one event for each thing, on the object they would look at.
+
+The first making of a replica is not news, its status says it better. News is what happens to it later: pods
+that come and go, parts that are scaled away, and whatever could not be done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from grove.api import labels
+from grove.api.cliques import PodClique
+from grove.api.events import EventReason, Reporter
+from grove.api.gangs import PodGang
+from grove.api.groups import PodCliqueScalingGroup
+from grove.api.intents import Create, Delete, Intent, Late, ObjectRef, Occurrence
+from grove.api.sets import PodCliqueSet
+from grove.kube.cache import HasMetadata
+from grove.kube.outcome import Outcome, Result, State
+from grove.operator.caches import Caches
+
+_CREATE_FAILED = {
+    "Pod": EventReason.POD_CREATE_FAILED,
+    PodClique.KIND.name: EventReason.CLIQUE_WRITE_FAILED,
+    PodCliqueScalingGroup.KIND.name: EventReason.GROUP_WRITE_FAILED,
+    PodGang.KIND.name: EventReason.GANG_WRITE_FAILED,
+}
+_DELETED = {
+    "Pod": EventReason.POD_DELETED,
+    PodClique.KIND.name: EventReason.CLIQUE_DELETED,
+    PodCliqueScalingGroup.KIND.name: EventReason.GROUP_DELETED,
+    PodGang.KIND.name: EventReason.GANG_DELETED,
+}
+_DELETE_FAILED = {
+    "Pod": EventReason.POD_DELETE_FAILED,
+    PodClique.KIND.name: EventReason.CLIQUE_DELETE_FAILED,
+    PodCliqueScalingGroup.KIND.name: EventReason.GROUP_DELETE_FAILED,
+    PodGang.KIND.name: EventReason.GANG_DELETE_FAILED,
+}
+
+
+def occurrences(caches: Caches, workload: PodCliqueSet, outcome: Outcome) -> Iterator[Occurrence]:
+    """What of an outcome is news."""
+    for result in outcome.results:
+        found = _news(result)
+        if found is None:
+            continue
+        reason, note = found
+        about = _clique_of(caches, result.intent)
+        regarding = _reference(PodCliqueSet.KIND.api_version, PodCliqueSet.KIND.name, workload)
+        if about is not None:
+            regarding = _reference(PodClique.KIND.api_version, PodClique.KIND.name, about)
+        yield Occurrence(
+            regarding,
+            reason.value,
+            note,
+            action="Sync",
+            warning=result.state is State.FAILED,
+            reporter=(Reporter.SET if about is None else Reporter.CLIQUE).value,
+        )
+
+
+def _news(result: Result) -> tuple[EventReason, str] | None:
+    intent = result.intent
+    if isinstance(intent, Create):
+        kind = intent.target.kind
+        if result.state is State.FAILED and kind in _CREATE_FAILED:
+            return _CREATE_FAILED[kind], f"Could not create {kind}: {result.error}"
+        if result.state is State.DONE and kind == "Pod" and not isinstance(_owner_uid(intent), Late):
+            return EventReason.POD_CREATED, f"Created pod {result.name}"
+    if isinstance(intent, Delete) and intent.target.kind in _DELETED:
+        kind, name = intent.target.kind, intent.target.name
+        if result.state is State.FAILED:
+            return _DELETE_FAILED[kind], f"Could not delete {kind} {name}: {result.error}"
+        if result.state is State.DONE:
+            return _DELETED[kind], f"Deleted {'pod' if kind == 'Pod' else kind} {name}"
+    return None
+
+
+def _owner_uid(intent: Create) -> str:
+    uid: str = intent.body["metadata"]["ownerReferences"][0]["uid"]
+    return uid
+
+
+def _clique_of(caches: Caches, intent: Intent) -> PodClique | None:
+    """The clique that a pod belongs to: it is where its users look."""
+    if isinstance(intent, Create) and intent.target.kind == "Pod":
+        name = intent.body["metadata"]["labels"][labels.CLIQUE]
+        return caches.cliques.get(intent.target.namespace, name)
+    if isinstance(intent, Delete) and intent.target.kind == "Pod":
+        pod = caches.pods.get(intent.target.namespace, intent.target.name)
+        name = pod.metadata.labels.get(labels.CLIQUE, "") if pod else ""
+        return caches.cliques.get(intent.target.namespace, name)
+    return None
+
+
+def _reference(api_version: str, kind: str, found: HasMetadata) -> ObjectRef:
+    meta = found.metadata
+    return ObjectRef(api_version, kind, meta.name, meta.namespace, meta.uid)

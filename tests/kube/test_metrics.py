@@ -1,0 +1,30 @@
+"""What Prometheus reads of the runtime."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, generate_latest
+
+from grove.kube.metrics import RequestMetrics
+
+
+def test_requests_are_told_by_verb_resource_and_code_with_their_times() -> None:
+    requests, registry = RequestMetrics(), CollectorRegistry()
+    registry.register(requests)
+    requests.count("create", "pods", "201", 0.003)
+    requests.count("create", "pods", "201", 0.3)
+    requests.count("create", "pods", "lost", 40.0)
+    requests.count("watch", "pods", "200")
+    told = generate_latest(registry).decode()
+    for line in (
+        'grove_kube_requests_total{code="201",resource="pods",verb="create"} 2.0',
+        'grove_kube_requests_total{code="lost",resource="pods",verb="create"} 1.0',
+        'grove_kube_requests_total{code="200",resource="pods",verb="watch"} 1.0',
+        'grove_kube_request_seconds_bucket{le="0.002",verb="create"} 0.0',
+        'grove_kube_request_seconds_bucket{le="0.005",verb="create"} 1.0',
+        'grove_kube_request_seconds_bucket{le="0.5",verb="create"} 2.0',
+        'grove_kube_request_seconds_bucket{le="+Inf",verb="create"} 3.0',
+        'grove_kube_request_seconds_count{verb="create"} 3.0',
+        'grove_kube_request_seconds_sum{verb="create"} 40.303',
+    ):
+        assert line in told
+    assert 'request_seconds_count{verb="watch"}' not in told
