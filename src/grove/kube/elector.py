@@ -123,6 +123,9 @@ class Elector:
                     limit.reschedule(loop.time() + leadership.remaining)
         except TimeoutError:
             leadership.end("the lease could not be renewed in time")
+        except Exception:  # else nobody would ever be told that this term is over
+            log.exception("lease not renewed", key=self._name, action="give up", reason="a fault of ours")
+            leadership.end("renewing the lease failed in a way that nobody foresaw")
         log.error("leadership lost", key=self._name, action="stop writing", reason=await leadership.ended())
 
     async def _renew(self, leadership: Leadership) -> None:

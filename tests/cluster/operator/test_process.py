@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from grove.api import crd
+from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
 from grove.kube import config
 from grove.kube.cache import Cache
 from grove.kube.client import Client
 from grove.kube.lease import Lease
-from grove.kube.resource import LEASES
+from grove.kube.resource import LEASES, PODS
 from grove.local.cluster import Cluster
 from grove.operator.caches import resource_of
 from tests.cluster.api.objects import create, pod_clique_set
@@ -50,7 +51,7 @@ async def make_available(client: Client, namespace: str, name: str) -> None:
     """A small workload, made and waited for."""
     await create(client, pod_clique_set(name), namespace)
     sets = Cache(resource_of(PodCliqueSet.KIND), PodCliqueSet, namespace=namespace)
-    await seen(client, sets, lambda seen: is_available(seen.get(namespace, name)))
+    await seen(client, sets, lambda found: is_available(found.get(namespace, name)))
 
 
 def is_available(workload: PodCliqueSet | None) -> bool:
@@ -95,6 +96,24 @@ async def test_the_lease_is_released_when_it_is_told_to_stop(
         code, took = await operator.end(number)
         assert (code, took < 5) == (0, True)
         assert await holder(client, namespace) in ("", None)
+
+
+async def test_told_to_stop_in_the_middle_of_its_work_it_ends_and_the_next_one_finishes(
+    cluster: Cluster, crds: object, client: Client, namespace: str, tmp_path: Path
+) -> None:
+    body = pod_clique_set("many")
+    body["spec"]["replicas"] = 30
+    async with running(tmp_path, cluster.kubeconfig, configuration()) as operator:
+        await operator.hear("working")
+        await create(client, body, namespace)
+        pods = Cache(PODS, Pod, namespace=namespace)
+        await seen(client, pods, lambda found: len(found) > 0)
+        code, took = await operator.end()
+        assert (code, took < 5) == (0, True)
+        assert operator.lines[-1]["message"] == "stopped"
+    async with running(tmp_path, cluster.kubeconfig, configuration()):
+        sets = Cache(resource_of(PodCliqueSet.KIND), PodCliqueSet, namespace=namespace)
+        await seen(client, sets, lambda found: is_available(found.get(namespace, "many")))
 
 
 async def test_when_the_leader_is_killed_the_other_goes_on(
