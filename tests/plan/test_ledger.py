@@ -157,6 +157,7 @@ def test_a_pod_that_nobody_names_goes_otherwise(pod, why):
     count = 1 if why == "there is no room" else 2
     membership = enrol(a_roll(a_pod("p", 0), pod, references=["p"]), count, NOW)
     assert leaving(membership) == ["q"], why
+    assert membership.gives_up == (why != "it has ended")
     assert "q" not in membership.references
 
 
