@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 
-from prometheus_client.metrics import MetricWrapperBase
+from prometheus_client import REGISTRY
 
 from grove.cli.operator import Exit
-from grove.kube import metrics
-from grove.operator import telemetry
 from tests.shared import ROOT
 
 PAGE = (ROOT / "docs/operator.md").read_text()
@@ -16,10 +14,9 @@ PAGE = (ROOT / "docs/operator.md").read_text()
 
 def test_every_metric_is_documented_with_its_kind():
     found = {
-        (next(iter(metric.describe())).name + "_total" * (metric._type == "counter"), metric._type)
-        for module in (metrics, telemetry)
-        for metric in vars(module).values()
-        if isinstance(metric, MetricWrapperBase)
+        (metric.name + "_total" * (metric.type == "counter"), metric.type)
+        for metric in REGISTRY.collect()
+        if metric.name.startswith("grove_")
     }
     assert len(found) > 15
     assert set(re.findall(r"^\| `(grove_\w+)` \| (\w+) \|", PAGE, re.MULTILINE)) == found
