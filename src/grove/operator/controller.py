@@ -18,6 +18,7 @@ from grove.operator.caches import BY_SET, Caches
 from grove.operator.keys import Key, ReplicaKey, SetKey
 from grove.operator.observe import Observer
 from grove.operator.publish import Publisher, intents
+from grove.operator.strays import put_back
 from grove.operator.telemetry import plan_seconds, plan_writes
 from grove.operator.tell import occurrences
 from grove.operator.wakes import wire
@@ -61,6 +62,8 @@ class Controller:
             self._forget(key)
             return
         outcome = await self._executor.execute(plan.intents) if plan.intents else _NOTHING
+        if strays := put_back(outcome):
+            await self._executor.execute(strays)
         errors = blame(outcome, now)
         self._report(key, plan, errors)
         self._tell_news(key, outcome)

@@ -17,9 +17,10 @@ def wire(caches: Caches, wake: Wake) -> None:
     """From now on, changes wake keys; what is there already is news to whoever begins now."""
     waker = _Waker(caches, wake)
     _follow(caches.sets, waker.on_set)
-    for cache in (caches.groups, caches.cliques, caches.gangs, caches.services):
+    for cache in (caches.groups, caches.cliques, caches.gangs):
         _follow(cache, waker.on_part)
-    _follow(caches.pods, waker.on_pod)
+    for uncounted in (caches.pods, caches.services):  # their generation does not count changes of the spec
+        _follow(uncounted, waker.on_any)
 
 
 def _follow(cache: Cache[Any], tell: Handler[Any]) -> None:
@@ -46,9 +47,9 @@ class _Waker:
 
     def on_part(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
         if old is None or new is None or _changed(old, new):
-            self.on_pod(old, new)
+            self.on_any(old, new)
 
-    def on_pod(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
+    def on_any(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
         for found in (old, new):
             if found is not None and (key := replica_of(found.metadata)):
                 self._wake(key)

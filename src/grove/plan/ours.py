@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
-from grove.api import labels
+from grove.api import labels, names
 from grove.api.pods import Pod
 from grove.plan.pods import controller_uid
 from grove.plan.snapshot import Snapshot
@@ -36,9 +36,16 @@ class Households:
 
 
 def keep_ours(snapshot: Snapshot) -> Snapshot:
-    """The snapshot without what is not ours, and without parents that are on their way out."""
+    """The snapshot without what is not ours, and without parents that are on their way out.
+
+    A part whose labels put it into another replica than its name is not this replica's: somebody changed
+    them, and a slip of the hand must not cost a replica its parts.
+    """
     uid = snapshot.workload.metadata.uid
-    groups = {name: group for name, group in snapshot.groups.items() if _ours(group, uid)}
+    base = names.base_gang(snapshot.workload.metadata.name, snapshot.index)
+    groups = {
+        name: group for name, group in snapshot.groups.items() if _ours(group, uid) and _named(name, base)
+    }
     return replace(
         snapshot,
         service=snapshot.service if snapshot.service and _ours(snapshot.service, uid) else None,
@@ -46,10 +53,17 @@ def keep_ours(snapshot: Snapshot) -> Snapshot:
         cliques={
             name: clique
             for name, clique in snapshot.cliques.items()
-            if _ours(clique, _parent_uid(clique, uid, groups))
+            if _ours(clique, _parent_uid(clique, uid, groups)) and _named(name, base)
         },
-        gangs={name: gang for name, gang in snapshot.gangs.items() if _ours(gang, uid)},
+        gangs={
+            name: gang for name, gang in snapshot.gangs.items() if _ours(gang, uid) and _named(name, base)
+        },
     )
+
+
+def _named(name: str, base: str) -> bool:
+    """Whether a name can be that of a part of the replica: all of them begin like its base gang."""
+    return name == base or name.startswith(f"{base}-")
 
 
 def _parent_uid(clique: Known, set_uid: str, groups: Mapping[str, Known]) -> str:

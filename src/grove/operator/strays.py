@@ -1,0 +1,33 @@
+"""Objects of ours that somebody relabelled out of our sight: met when we try to make them, and put back.
+
+The caches select by labels and find the parts of a replica by labels. A part without them seems missing;
+making it anew meets the old one, whose owner says that it is ours. It gets the labels back by which it is
+found. All else that may be wrong with it is for the plan, which sees it from then on.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from grove.api import labels
+from grove.api.intents import Create, Patch
+from grove.kube.outcome import Outcome, Result, State
+
+_FOUND_BY = (labels.MANAGED_BY, labels.PART_OF, labels.SET_REPLICA, labels.GROUP)
+
+
+def put_back(outcome: Outcome) -> list[Patch]:
+    """Patches for those that the plan did not know of because of their labels."""
+    return [patch for result in outcome.results if (patch := _put_back(result)) is not None]
+
+
+def _put_back(result: Result) -> Patch | None:
+    intent = result.intent
+    if result.state is not State.FOUND or not isinstance(intent, Create):
+        return None
+    wanted, found = intent.body["metadata"]["labels"], result.existing.metadata
+    lost = {key: wanted.get(key) for key in _FOUND_BY if found.labels.get(key) != wanted.get(key)}
+    if not lost:
+        return None
+    metadata = {"uid": found.uid, "resourceVersion": found.resource_version, "labels": lost}
+    return Patch(replace(intent.target, name=result.name), {"metadata": metadata})

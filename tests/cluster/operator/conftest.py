@@ -1,0 +1,52 @@
+"""What scenarios ask for: nodes of the role that upstream's workloads want, and a world of their own."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import AsyncIterator
+from contextlib import suppress
+
+import pytest
+import pytest_asyncio
+
+from grove.kube import config
+from grove.kube.client import Client
+from grove.kube.errors import Conflict, NotFound
+from grove.kube.resource import NAMESPACES, NODES
+from grove.kube.wire import Object
+from grove.local.cluster import Cluster
+from tests.cluster.operator.harness import World, watching
+from tests.cluster.operator.workloads import AGENT
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def agents(cluster: Cluster, crds: object) -> AsyncIterator[list[str]]:
+    """All nodes of the shared cluster, as agents."""
+    async with Client(config.load(cluster.kubeconfig)) as client:
+        names = [node.metadata.name for node in (await client.list(NODES, as_type=Object)).items]
+        for name in names:
+            await client.patch(NODES, name, {"metadata": {"labels": AGENT}}, as_type=Object)
+        yield names
+        for name in names:
+            nothing = dict.fromkeys(AGENT)
+            await client.patch(NODES, name, {"metadata": {"labels": nothing}}, as_type=Object)
+
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture
+async def namespace(client: Client) -> AsyncIterator[str]:
+    """A namespace of the scenario's own, which it may delete."""
+    name = f"scenario-{next(_numbers)}"
+    await client.create(NAMESPACES, {"metadata": {"name": name}}, as_type=Object)
+    yield name
+    with suppress(NotFound, Conflict):
+        await client.delete(NAMESPACES, name, as_type=Object)
+
+
+@pytest.fixture
+async def world(cluster: Cluster, client: Client, namespace: str, agents: list[str]) -> AsyncIterator[World]:
+    """A namespace of the test's own, watched; left empty."""
+    async with watching(client, config.load(cluster.kubeconfig), namespace) as world:
+        yield world

@@ -1,0 +1,125 @@
+"""What an operator asked of the API server, and how it was answered: the evidence for claims about calls.
+
+It sits below the faults, right above the wire: a write whose reply was lost on the way up is seen here, and
+one that a fault refused was never made.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
+from typing import Any, NamedTuple
+
+import msgspec
+
+from grove.kube.transport import Request, Response, Stream, Transport
+
+LONGEST_SILENCE = 1.3
+"""Statuses trail the news by up to a second: who says nothing for longer has nothing to say."""
+
+
+class Call(NamedTuple):
+    """One request with its answer."""
+
+    request: Request
+    status: int
+
+    @property
+    def took_effect(self) -> bool:
+        return self.request.is_write and self.status < 300
+
+    def __str__(self) -> str:
+        return f"{self.request} {self.status}"
+
+
+class Recorder:
+    """Remembers the calls, all but watches, of one operator or of several that follow each other."""
+
+    def __init__(self) -> None:
+        self.calls: list[Call] = []
+        self._in_flight = 0
+        self._tick = asyncio.Event()
+
+    def on(self, transport: Transport) -> Transport:
+        """The transport, overheard."""
+        return _Overheard(transport, self)
+
+    async def note(self, request: Request, answer: Awaitable[Response]) -> Response:
+        """Note the request when it is sent and its answer when it comes."""
+        self._in_flight += 1
+        self._tick.set()
+        try:
+            response = await answer
+        finally:
+            self._in_flight -= 1
+        self.calls.append(Call(request, response.status))
+        self._tick.set()
+        return response
+
+    async def silence(self, seconds: float = LONGEST_SILENCE) -> None:
+        """Wait until nothing has been asked for that long."""
+        while True:
+            self._tick.clear()
+            try:
+                await asyncio.wait_for(self._tick.wait(), seconds)
+            except TimeoutError:
+                if not self._in_flight:
+                    return
+
+    def writes(self) -> list[Call]:
+        return [call for call in self.calls if call.request.is_write]
+
+    def deeds(self, *verbs: str) -> Counter[str]:
+        """What was created, and what was decided to be deleted; pods by their clique.
+
+        A delete counts if it came too late, for the garbage collector may be faster; and it counts once if
+        it was sent again because its reply was lost.
+        """
+        deeds: Counter[str] = Counter()
+        deleted: set[tuple[str, str]] = set()
+        for request, status in self.calls:
+            made = request.verb == "create" and status < 300
+            identity = (request.path, _uid(request))
+            left = request.verb in ("delete", "deletecollection") and (status < 300 or status == 404)
+            if made or (left and identity not in deleted):
+                deeds[f"{request.verb} {request.resource} {_who(request)}"] += 1
+            if left:
+                deleted.add(identity)
+        return Counter({deed: n for deed, n in deeds.items() if not verbs or deed.startswith(verbs)})
+
+
+def _who(request: Request) -> str:
+    if request.verb == "deletecollection":
+        return request.path.partition("?")[2]
+    name = request.name or str(_body(request)["metadata"]["name"])
+    return name.rpartition("-")[0] if request.resource == "pods" else name
+
+
+def _uid(request: Request) -> str:
+    if not request.verb.startswith("delete"):
+        return ""
+    return str(_body(request).get("preconditions", {}).get("uid", ""))
+
+
+def _body(request: Request) -> dict[str, Any]:
+    return msgspec.json.decode(request.body) if request.body else {}
+
+
+class _Overheard:
+    """A transport whose calls somebody notes."""
+
+    def __init__(self, inner: Transport, recorder: Recorder) -> None:
+        self._inner, self._recorder = inner, recorder
+
+    async def send(self, request: Request) -> Response:
+        return await self._recorder.note(request, self._inner.send(request))
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[Stream]:
+        async with self._inner.stream(request) as stream:
+            yield stream
+
+    async def close(self) -> None:
+        await self._inner.close()

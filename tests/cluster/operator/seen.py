@@ -1,0 +1,67 @@
+"""Objects as the tests see them: whole, and as the server tells them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from grove.api import marks
+from grove.api.cliques import PodClique
+from grove.api.gangs import PodGang
+from grove.api.groups import PodCliqueScalingGroup
+from grove.api.meta import ObjectMeta
+from grove.api.sets import PodCliqueSet
+from grove.kube.resource import PODS, SERVICES
+from grove.operator.caches import resource_of
+
+SETS = resource_of(PodCliqueSet.KIND)
+GROUPS = resource_of(PodCliqueScalingGroup.KIND)
+CLIQUES = resource_of(PodClique.KIND)
+GANGS = resource_of(PodGang.KIND)
+PARTS = (GROUPS, CLIQUES, GANGS, PODS, SERVICES)
+
+
+class Seen(Struct, frozen=True):
+    """Any object, whole."""
+
+    metadata: ObjectMeta
+    spec: dict[str, Any] = {}
+    status: dict[str, Any] = {}
+
+    @property
+    def name(self) -> str:
+        return self.metadata.name
+
+    @property
+    def uid(self) -> str:
+        return self.metadata.uid
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return self.metadata.labels
+
+    @property
+    def terminating(self) -> bool:
+        return self.metadata.deletion_timestamp is not None
+
+    def condition(self, type_: str) -> str:
+        """The status of a condition; empty if it is not there."""
+        said = self.status.get("conditions") or ()
+        return next((fact["status"] for fact in said if fact["type"] == type_), "")
+
+    @property
+    def settled(self) -> bool:
+        """Whether the status is about the spec as it is, and free of errors."""
+        current = self.status.get("observedGeneration") == self.metadata.generation
+        return current and not self.status.get("lastErrors")
+
+
+def answers(pod: Seen) -> bool:
+    """It runs and is ready."""
+    return not pod.terminating and pod.status.get("phase") == "Running" and pod.condition("Ready") == "True"
+
+
+def gated(pod: Seen) -> bool:
+    """It waits for the operator."""
+    return any(gate["name"] == marks.GANG_GATE for gate in pod.spec.get("schedulingGates") or ())

@@ -1,0 +1,162 @@
+"""Stories: what a user and fate do to a workload, step by step, and what it looks like after each step.
+
+Told once in fair weather, a story is the measure for every other time it is told: whatever the weather, each
+step must come to the same picture, by the same creates and deletes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from typing import NamedTuple
+
+from grove.api import labels
+from grove.kube.client import Client
+from grove.kube.config import Config
+from grove.kube.resource import NAMESPACES, PODS, SERVICES
+from grove.kube.wire import Object
+from tests.cluster.operator.harness import World, operating, watching
+from tests.cluster.operator.picture import Picture, picture
+from tests.cluster.operator.recorder import Recorder
+from tests.cluster.operator.seen import CLIQUES, GANGS, GROUPS, SETS, Seen
+from tests.cluster.operator.workloads import small
+
+
+class Step(NamedTuple):
+    """What happens, and how many pods there are once the world is whole again."""
+
+    name: str
+    act: Callable[[World], Awaitable[object]]
+    pods: int
+    is_end: bool = False
+    """The set goes: its pods in one request or one by one, as the moment suggests, and uncounted."""
+
+
+Story = tuple[Step, ...]
+
+
+def _pod(world: World, clique: str) -> Seen:
+    return world.pods(clique=clique)[0]
+
+
+async def _lose_routers(world: World) -> None:
+    for clique in ("small-0-router", "small-1-router"):
+        await world.delete(PODS, _pod(world, clique).name)
+
+
+async def _fail(world: World) -> None:
+    status = {"status": {"phase": "Failed", "reason": "Evicted"}}
+    await world.patch(PODS, _pod(world, "small-0-model-0-worker").name, status, subresource="status")
+
+
+async def _meddle(world: World) -> None:
+    await world.patch(SERVICES, "small-1", {"metadata": {"labels": {labels.COMPONENT: "other"}}})
+    await world.patch(GANGS, "small-1-model-0", {"spec": {"podgroups": []}})
+    await world.delete(GANGS, "small-0")
+
+
+async def _begin_again(world: World) -> None:
+    """The same set at once: what it is to be made of is still on its way out."""
+    await world.delete(SETS, "small")
+    await world.until(lambda: not world.all(SETS), "the old set gone")
+    await world.create(SETS, small())
+
+
+SCALING: Story = (
+    Step("made", lambda world: world.create(SETS, small()), 5),
+    Step("group out", lambda world: world.scale(GROUPS, "small-0-model", 3), 7),
+    Step("clique out", lambda world: world.scale(CLIQUES, "small-0-router", 3), 9),
+    Step("set out", lambda world: world.scale(SETS, "small", 2), 14),
+    Step("group in", lambda world: world.scale(GROUPS, "small-0-model", 1), 10),
+    Step("clique in", lambda world: world.scale(CLIQUES, "small-0-router", 1), 8),
+    Step("clique to none", lambda world: world.scale(CLIQUES, "small-1-router", 0), 7),
+    Step("set in", lambda world: world.scale(SETS, "small", 1), 3),
+    Step("deleted", lambda world: world.delete(SETS, "small"), 0, is_end=True),
+)
+
+WEAR: Story = (
+    Step("made", lambda world: world.create(SETS, small(replicas=2)), 10),
+    Step("pods lost", _lose_routers, 10),
+    Step("a pod failed", _fail, 10),
+    Step("parts changed by hand", _meddle, 10),
+    Step("a clique deleted", lambda world: world.delete(CLIQUES, "small-1-model-1-leader"), 10),
+    Step("begun again", _begin_again, 5, is_end=True),
+    Step("deleted", lambda world: world.delete(SETS, "small"), 0, is_end=True),
+)
+
+STORIES = {"scaling": SCALING, "wear": WEAR}
+
+
+class Telling(NamedTuple):
+    """A story as it went in fair weather."""
+
+    pictures: Sequence[Picture]
+    deeds: Counter[str]
+    """Creates and deletes before the set goes."""
+    creates: Counter[str]
+    """All creates."""
+
+
+_told: dict[Story, Telling] = {}
+
+
+async def measure(client: Client, config: Config, name: str) -> Telling:
+    """The story in fair weather: told once in a run, in a namespace of its own."""
+    story = STORIES[name]
+    if story not in _told:
+        namespace = f"measure-{name}"
+        await client.create(NAMESPACES, {"metadata": {"name": namespace}}, as_type=Object)
+        async with watching(client, config, namespace) as world, operating(world) as operator:
+            _told[story] = await _tell(world, story, operator.recorder)
+        await client.delete(NAMESPACES, namespace, as_type=Object)
+    return _told[story]
+
+
+async def _tell(world: World, story: Story, recorder: Recorder) -> Telling:
+    pictures: list[Picture] = []
+    deeds: Counter[str] | None = None
+    for step in story:
+        if step.is_end and deeds is None:
+            deeds = recorder.deeds()
+        await step.act(world)
+        await world.until(lambda step=step: len(world.all(PODS)) == step.pods and world.whole(), step.name)
+        await recorder.silence()
+        assert world.whole()
+        pictures.append(picture(world))
+    assert deeds is not None
+    return Telling(pictures, deeds, recorder.deeds("create"))
+
+
+async def retell(
+    world: World,
+    name: str,
+    telling: Telling,
+    recorder: Recorder,
+    *,
+    before: Callable[[], Awaitable[object]] | None = None,
+    after: Callable[[], Awaitable[object]] | None = None,
+) -> None:
+    """The same story in other circumstances: every step must come to the picture of the first telling, by
+    the same deeds. `before` and `after` are called around what happens in each step."""
+    compared = False
+    for step, expected in zip(STORIES[name], telling.pictures, strict=True):
+        if step.is_end and not compared:
+            await recorder.silence()
+            _compare(recorder.deeds(), telling.deeds)
+            compared = True
+        if before is not None:
+            await before()
+        await step.act(world)
+        if after is not None:
+            await after()
+        try:
+            await world.until_like(expected)
+        except AssertionError as problem:
+            raise AssertionError(f"{step.name}: {problem}") from None
+    _compare(recorder.deeds("create"), telling.creates)
+
+
+def _compare(deeds: Counter[str], expected: Counter[str]) -> None:
+    too_many, too_few = dict(deeds - expected), dict(expected - deeds)
+    assert not too_many, f"too many: {too_many}, too few: {too_few}"
+    assert not too_few, f"too few: {too_few}"

@@ -1,0 +1,32 @@
+"""Many workloads at once. Twenty by default; GROVE_WORKLOADS says how many."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+
+from tests.cluster.operator.harness import World, operating
+from tests.cluster.operator.seen import SETS
+from tests.cluster.operator.workloads import upstream
+
+COUNT = int(os.environ.get("GROVE_WORKLOADS", "20"))
+
+
+async def test_many_workloads_of_ten_pods_at_once(world: World) -> None:
+    seconds = max(60.0, COUNT * 3.0)
+    async with operating(world) as operator:
+        bodies = []
+        for number in range(COUNT):
+            body = upstream("workload1" if number % 2 else "workload2")
+            body["metadata"]["name"] = f"w{number}"
+            bodies.append(body)
+        await asyncio.gather(*(world.create(SETS, body) for body in bodies))
+        await world.until(
+            lambda: all(found.status.get("availableReplicas") == 1 for found in world.all(SETS)),
+            "every set available",
+            seconds,
+        )
+        await world.until(lambda: len(world.pods()) == 10 * COUNT and world.whole(), "all whole", seconds)
+        assert len(operator.recorder.calls) < 60 * COUNT
+        await asyncio.gather(*(world.delete(SETS, f"w{number}") for number in range(COUNT)))
+        await world.until(lambda: not world.all(SETS) and world.whole(), "all gone", seconds)

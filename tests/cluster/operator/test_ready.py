@@ -1,0 +1,63 @@
+"""Upstream's workloads, as they are, become ready: with exactly the objects that the contract names."""
+
+from __future__ import annotations
+
+import pytest
+
+from grove.api import labels
+from grove.kube.resource import PODS, SERVICES
+from tests.cluster.operator.harness import World, operating
+from tests.cluster.operator.picture import picture
+from tests.cluster.operator.seen import CLIQUES, GANGS, GROUPS, SETS
+from tests.cluster.operator.workloads import upstream
+
+ALL_IN_THE_BASE = {
+    "0": {
+        "0-pc-a": 2,
+        "0-sg-x-0-pc-b": 1,
+        "0-sg-x-0-pc-c": 3,
+        "0-sg-x-1-pc-b": 1,
+        "0-sg-x-1-pc-c": 3,
+    }
+}
+ONE_SCALED = {
+    "0": {"0-pc-a": 2, "0-sg-x-0-pc-b": 1, "0-sg-x-0-pc-c": 3},
+    "0-sg-x-0": {"0-sg-x-1-pc-b": 1, "0-sg-x-1-pc-c": 3},
+}
+GANGS_OF = {
+    "workload1": ALL_IN_THE_BASE,
+    "workload2": ONE_SCALED,
+    "workload3": ALL_IN_THE_BASE,
+    "workload4": ONE_SCALED,
+    "workload5": ALL_IN_THE_BASE,
+    "workload6": ONE_SCALED,
+}
+
+
+@pytest.mark.parametrize("name", GANGS_OF)
+async def test_a_workload_of_upstream_becomes_ready_with_exactly_its_objects(world: World, name: str) -> None:
+    async with operating(world):
+        await world.create(SETS, upstream(name))
+        await world.until(lambda: len(world.pods()) == 10 and world.whole())
+
+    expected = {
+        f"{name}-{gang}": {f"{name}-{clique}": count for clique, count in cliques.items()}
+        for gang, cliques in GANGS_OF[name].items()
+    }
+    gangs = {
+        gang.name: {group["name"]: len(group["podReferences"]) for group in gang.spec["podgroups"]}
+        for gang in world.all(GANGS)
+    }
+    assert gangs == expected
+    assert world.names(CLIQUES) == sorted(clique for cliques in expected.values() for clique in cliques)
+    assert world.names(GROUPS) == [f"{name}-0-sg-x"]
+    assert world.names(SERVICES) == [f"{name}-0"]
+    for gang in world.all(GANGS):
+        referenced = {
+            reference["name"] for group in gang.spec["podgroups"] for reference in group["podReferences"]
+        }
+        assert referenced == set(world.names(PODS, gang=gang.name))
+    for clique in world.all(CLIQUES):
+        indices = [pod.labels[labels.POD_INDEX] for pod in world.all(PODS, clique=clique.name)]
+        assert sorted(indices) == [str(index) for index in range(clique.spec["replicas"])]
+    assert len(picture(world)) == 1 + 1 + 1 + len(expected) + 5 + 10

@@ -1,0 +1,173 @@
+"""What somebody or something did to the parts of a set is mended; what fails is replaced in its place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from grove.api import labels
+from grove.kube.client import JSON
+from grove.kube.resource import PODS, SERVICES, Resource
+from tests.cluster.operator.harness import World, operating
+from tests.cluster.operator.picture import picture
+from tests.cluster.operator.seen import CLIQUES, GANGS, GROUPS, SETS, Seen
+from tests.cluster.operator.workloads import clique, small, workload
+
+OUT_OF_SERVICE = {"status": {"phase": "Failed", "reason": "Evicted", "message": "the node was low on memory"}}
+
+
+def pod_at(world: World, clique_name: str, index: int) -> Seen:
+    (found,) = (pod for pod in world.pods(clique=clique_name) if pod.labels[labels.POD_INDEX] == str(index))
+    return found
+
+
+async def test_a_pod_deleted_by_hand_comes_back_in_its_place(world: World) -> None:
+    async with operating(world):
+        await world.create(SETS, workload("w", clique("a", 3)))
+        await world.until_whole()
+        for index in (1, 0, 2):
+            lost = pod_at(world, "w-0-a", index)
+            await world.delete(PODS, lost.name)
+            await world.until(lambda lost=lost: world.find(PODS, lost.name) is None and world.whole())
+            back = pod_at(world, "w-0-a", index)
+            assert back.uid != lost.uid
+            assert back.name != lost.name, "a name is never used again"
+            assert back.spec["hostname"] == lost.spec["hostname"]
+
+
+async def test_a_pod_that_failed_or_was_evicted_is_replaced(world: World) -> None:
+    async with operating(world):
+        await world.create(SETS, workload("w", clique("a", 3)))
+        await world.until_whole()
+        failed = pod_at(world, "w-0-a", 1)
+        others = {pod.uid for pod in world.pods()} - {failed.uid}
+        await world.patch(PODS, failed.name, OUT_OF_SERVICE, subresource="status")
+        await world.until(lambda: world.find(PODS, failed.name) is None and world.whole())
+        back = pod_at(world, "w-0-a", 1)
+        assert {pod.uid for pod in world.pods()} == others | {back.uid}
+
+
+async def test_a_pod_that_fails_again_is_replaced_later(world: World) -> None:
+    """The second failure in a row waits ten seconds: no storm of pods from a broken image."""
+    async with operating(world) as operator:
+        await world.create(SETS, workload("w", clique("a", 1)))
+        await world.until_whole()
+        first = pod_at(world, "w-0-a", 0)
+        await world.patch(PODS, first.name, OUT_OF_SERVICE, subresource="status")
+        await world.until(lambda: world.find(PODS, first.name) is None and world.whole())
+        second = pod_at(world, "w-0-a", 0)
+        await world.patch(PODS, second.name, OUT_OF_SERVICE, subresource="status")
+        await operator.recorder.silence()
+        assert pod_at(world, "w-0-a", 0).uid == second.uid, "not yet"
+
+
+def labelled(**words: str | None) -> dict[str, Any]:
+    keys = {
+        "part_of": labels.PART_OF,
+        "component": labels.COMPONENT,
+        "managed_by": labels.MANAGED_BY,
+        "replica": labels.SET_REPLICA,
+        "group": labels.GROUP,
+        "scheduler": labels.SCHEDULER,
+    }
+    return {"metadata": {"labels": {keys[key]: value for key, value in words.items()}}}
+
+
+MEDDLING: list[tuple[Resource, str, dict[str, Any]]] = [
+    (CLIQUES, "small-0-router", labelled(part_of="else")),
+    (CLIQUES, "small-0-router", labelled(component=None)),
+    (CLIQUES, "small-0-router", labelled(managed_by=None)),
+    (CLIQUES, "small-0-router", labelled(group="small-0-model")),
+    (CLIQUES, "small-0-model-0-leader", labelled(group=None)),
+    (CLIQUES, "small-0-router", {"spec": {"roleName": "emperor"}}),
+    (GROUPS, "small-0-model", {"spec": {"cliqueNames": ["leader"]}}),
+    (GROUPS, "small-0-model", labelled(replica="7")),
+    (GROUPS, "small-0-model", labelled(managed_by=None)),
+    (GANGS, "small-0", {"spec": {"podgroups": []}}),
+    (GANGS, "small-0", labelled(scheduler="other")),
+    (GANGS, "small-0", labelled(replica=None)),
+    (GANGS, "small-0-model-0", labelled(managed_by=None)),
+    (SERVICES, "small-0", {"spec": {"selector": {"app": "other"}}}),
+    (SERVICES, "small-0", labelled(component="other")),
+    (SERVICES, "small-0", labelled(managed_by="other")),
+    (SERVICES, "small-0", labelled(replica="1")),
+]
+
+
+async def test_what_somebody_changed_by_hand_is_set_right(world: World) -> None:
+    async with operating(world) as operator:
+        await world.create(SETS, small())
+        await world.until_whole()
+        await operator.recorder.silence()
+        before, pods = picture(world), {pod.uid for pod in world.pods()}
+        for resource, name, change in MEDDLING:
+            await world.patch(resource, name, change)
+            assert picture(world) != before
+            await world.until_like(before)
+            assert {pod.uid for pod in world.pods()} == pods, f"pods paid for {resource.kind} {change}"
+
+
+@pytest.mark.parametrize("key", [labels.POD_INDEX, labels.PART_OF, labels.SET_REPLICA])
+async def test_a_relabelled_pod_is_set_right_or_replaced(world: World, key: str) -> None:
+    async with operating(world) as operator:
+        await world.create(SETS, small())
+        await world.until_whole()
+        await operator.recorder.silence()
+        before = picture(world)
+        victim = world.pods(clique="small-0-router")[0]
+        await world.patch(PODS, victim.name, {"metadata": {"labels": {key: None}}})
+        await world.until_like(before)
+
+
+async def test_a_deleted_part_is_made_again(world: World) -> None:
+    async with operating(world) as operator:
+        await world.create(SETS, small())
+        await world.until_whole()
+        await operator.recorder.silence()
+        before = picture(world)
+        parts = [
+            (SERVICES, "small-0"),
+            (GANGS, "small-0"),
+            (GANGS, "small-0-model-0"),
+            (CLIQUES, "small-0-router"),
+            (CLIQUES, "small-0-model-1-worker"),
+            (GROUPS, "small-0-model"),
+        ]
+        for resource, name in parts:
+            lost = world.get(resource, name).uid
+            await world.delete(resource, name)
+            await world.until(
+                lambda resource=resource, name=name, lost=lost: (
+                    (found := world.find(resource, name)) and found.uid != lost
+                ),
+                f"another {resource.kind} {name}",
+            )
+            await world.until_like(before)
+
+
+async def test_every_pod_at_once(world: World) -> None:
+    async with operating(world):
+        await world.create(SETS, small(replicas=3))
+        await world.until_whole()
+        before = {pod.uid for pod in world.pods()}
+        await world.client.delete_collection(PODS, namespace=world.namespace, labels="")
+        await world.until(lambda: not before & {pod.uid for pod in world.all(PODS)} and world.whole())
+        assert len(world.pods()) == 15
+
+
+async def test_a_foreign_finalizer_on_a_pod_holds_up_nobody(world: World) -> None:
+    """A pod that cannot go is replaced all the same, in its place."""
+    async with operating(world):
+        await world.create(SETS, workload("w", clique("a", 2)))
+        await world.until_whole()
+        held = pod_at(world, "w-0-a", 0)
+        await world.patch(PODS, held.name, {"metadata": {"finalizers": ["example.com/hold"]}})
+        await world.delete(PODS, held.name)
+        await world.until(
+            lambda: len(world.pods()) == 2 and world.get(CLIQUES, "w-0-a").status["readyReplicas"] == 2
+        )
+        assert pod_at(world, "w-0-a", 0).uid != held.uid
+        remove = [{"op": "remove", "path": "/metadata/finalizers"}]
+        await world.patch(PODS, held.name, remove, kind=JSON)
+        await world.until_whole()
