@@ -59,8 +59,7 @@ fix: $(ENV) ## let ruff mend what it can, and write the generated files anew
 	@$(BIN)/python -m tools.generated
 
 .PHONY: bench
-bench: $(BENCH) ## measurements, as ratios in one run
-	@$(BIN)/python -m bench
+bench: bench-kube bench-core ## all measurements, as ratios in one run
 
 .PHONY: bench-core
 bench-core: $(BENCH) ## the operator beside two floors

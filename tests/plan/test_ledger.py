@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from grove.api import names
 from grove.plan import ledger
@@ -156,6 +157,7 @@ def test_a_pod_that_nobody_names_goes_otherwise(pod, why):
     count = 1 if why == "there is no room" else 2
     membership = enrol(a_roll(a_pod("p", 0), pod, references=["p"]), count, NOW)
     assert leaving(membership) == ["q"], why
+    assert membership.gives_up == (why != "it has ended")
     assert "q" not in membership.references
 
 
@@ -213,6 +215,14 @@ def test_whatever_was_there_each_member_has_a_name_an_index_and_at_most_one_pod(
     assert not roll.departed & {member.name for member in membership.missing}
     living = {pod.metadata.name for pod in roll.pods if state.alive(pod)}
     assert living <= set(membership.references) | set(leaving(membership))
+
+
+@given(roll=rolls, count=st.integers(0, 5), chance=st.randoms())
+def test_the_order_in_which_pods_are_seen_does_not_matter(roll, count, chance):
+    mixed = replace(roll, pods=tuple(chance.sample(roll.pods, len(roll.pods))))
+    first, second = enrol(roll, count, NOW), enrol(mixed, count, NOW)
+    assert first.members == second.members
+    assert set(leaving(first)) == set(leaving(second))
 
 
 @given(roll=rolls, count=st.integers(0, 5))

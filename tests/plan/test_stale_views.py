@@ -107,3 +107,20 @@ def test_a_seat_that_has_a_successor_gets_no_second_pod_from_whoever_knows_only_
     assert any(intent.id == f"create Pod ns/{old}" for intent in stale.intents)
     assert not world.carry_out(stale)
     assert list(world.pods()) == [new]
+
+
+def test_a_pod_that_is_about_to_be_taken_in_again_is_safe_from_whoever_has_the_old_count():
+    """Scaled in, the operator died before it deleted the pod; scaled out again, there is room for it."""
+    world = running("a:2/1")
+    before = names(world)
+    world.scale("PodClique", "wl-0-a", 1)
+    run = Run(world, world.plan())
+    run.go_on()
+    run.go_on()
+    assert len(world.references("wl-0")["wl-0-a"]) == 1
+    world.scale("PodClique", "wl-0-a", 2)
+    stale = world.plan(lag={"PodClique": 1})
+    assert any(intent.id.startswith("delete Pod ") for intent in stale.intents)
+    assert not world.carry_out(stale)
+    world.settle()
+    assert names(world) == before

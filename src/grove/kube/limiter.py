@@ -25,11 +25,15 @@ class Urgency(IntEnum):
 
 
 class Bounds(Struct, frozen=True):
-    """Where the limit begins, and what it never leaves."""
+    """Where the limit begins, and what it never leaves.
+
+    Each write in flight is a connection with TLS buffers of its own, and a small server gains nothing from
+    more than a few dozen: what it cannot do at once it queues.
+    """
 
     initial: float = 32.0
     lowest: float = 2.0
-    highest: float = 128.0
+    highest: float = 64.0
 
 
 _LONG = 0.01  # weight of one reply in the usual latency: about the last hundred replies

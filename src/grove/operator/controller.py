@@ -30,6 +30,7 @@ from grove.plan.writes import joined
 log = structlog.get_logger("grove.operator")
 
 _NOTHING = Outcome(())
+_GATHERING = 0.2
 
 
 class Controller:
@@ -138,7 +139,8 @@ class Controller:
         report = Report(workload.metadata.generation, plan.standing, errors.of_set)
         if reports.get(key.replica) != report:
             reports[key.replica] = report
-            self.queue.wake(parent)
+            # A set has many replicas: what several of them report within a moment is added up once.
+            self.queue.wake(parent, self._loop_time() + _GATHERING)
 
     async def _publish(
         self, key: Key, drafts: Sequence[Draft], errors: Blame, *, complete: bool

@@ -96,16 +96,17 @@ def timing_of(election: LeaderElection) -> Timing:
 
 
 async def first(*works: Coroutine[Any, Any, object]) -> None:
-    """Run all until one ends; the others are cancelled and awaited, and what the first raised is raised."""
-    tasks = [asyncio.ensure_future(work) for work in works]
+    """Run all until one ends; the others are cancelled and awaited, and what any of them raised is raised."""
+    tasks = [asyncio.create_task(work, name=getattr(work, "__qualname__", None)) for work in works]
     try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks)
-    for task in done:
-        task.result()
+    for task in tasks:
+        if not task.cancelled():
+            task.result()
 
 
 def _signals() -> asyncio.Event:

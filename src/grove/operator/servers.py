@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import io
+import os
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -94,7 +95,9 @@ def _listen(endpoint: Endpoint) -> socket.socket:
         where = f"{endpoint.host or '*'}:{endpoint.port}"
         busy = problem.errno == errno.EADDRINUSE
         remedy = "choose another, or 0 for any free one" if busy else "check the address"
-        why = problem.strerror or str(problem)
+        # Names that cannot be resolved have numbers of their own, below 0, and words that fit.
+        number = problem.errno or 0
+        why = os.strerror(number) if number > 0 else problem.strerror
         raise CannotListen(f"{endpoint.key}: cannot listen on {where} ({why}): {remedy}") from None
 
 

@@ -172,7 +172,8 @@ def _adopt(roll: Roll, seats: list[_Seat], room: int) -> list[_Seat]:
     taken = {state.index_of(seat.pod) for seat in seats if seat.pod} | {None}
     named = {seat.name for seat in seats}
     adopted: list[_Seat] = []
-    for pod in sorted(roll.pods, key=lambda pod: _worth(pod, roll.template_hash), reverse=True):
+    oldest_first = sorted(roll.pods, key=_age)
+    for pod in sorted(oldest_first, key=lambda pod: _worth(pod, roll.template_hash), reverse=True):
         index = state.index_of(pod)
         if len(adopted) < room and state.alive(pod) and pod.metadata.name not in named and index not in taken:
             adopted.append(_Seat(pod.metadata.name, pod))

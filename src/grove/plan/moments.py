@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import lru_cache
+
+from grove.api import times
 
 
 def rfc3339(now: float) -> str:
     """Seconds since 1970 as the API writes them."""
-    return datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _rendered(int(now))
+
+
+@lru_cache(maxsize=4)
+def _rendered(second: int) -> str:
+    """The same for hundreds of plans in a row, and dear: kept."""
+    return times.render(datetime.fromtimestamp(second, UTC))
 
 
 def moment(text: str | None) -> float:
     """A time of the API in seconds since 1970; 0 for none."""
-    return datetime.fromisoformat(text).timestamp() if text else 0.0
+    return times.parse(text).timestamp() if text else 0.0

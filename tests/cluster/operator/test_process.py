@@ -1,0 +1,218 @@
+"""`grove operator` as a Deployment runs it: starts, works, hands over, waits for what is missing, ends."""
+
+from __future__ import annotations
+
+import signal
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grove.api import crd
+from grove.api.pods import Pod
+from grove.api.sets import PodCliqueSet
+from grove.kube import config
+from grove.kube.cache import Cache
+from grove.kube.client import Client
+from grove.kube.lease import Lease
+from grove.kube.resource import LEASES, PODS
+from grove.local.cluster import Cluster
+from grove.operator.caches import resource_of
+from tests.cluster.api.objects import create, pod_clique_set
+from tests.cluster.conftest import apply, established
+from tests.cluster.kube.live import wired
+from tests.cluster.operator.processes import (
+    HERE,
+    QUICK_ELECTION,
+    OperatorProcess,
+    configuration,
+    running,
+    seen,
+)
+from tests.clusters import Clusters
+
+pytestmark = pytest.mark.cluster
+
+LEASE = "grove-operator-leader-election"
+DOCUMENTED = [
+    "grove_gang_scheduled_seconds_count",
+    "grove_gang_ready_seconds_count",
+    "grove_plan_seconds_count",
+    "grove_plan_writes_count",
+    "grove_gated_pods",
+    "grove_workloads",
+    "grove_leader",
+    "process_cpu_seconds_total",
+]
+
+
+async def make_available(client: Client, namespace: str, name: str) -> None:
+    """A small workload, made and waited for."""
+    await create(client, pod_clique_set(name), namespace)
+    sets = Cache(resource_of(PodCliqueSet.KIND), PodCliqueSet, namespace=namespace)
+    await seen(client, sets, lambda found: is_available(found.get(namespace, name)))
+
+
+def is_available(workload: PodCliqueSet | None) -> bool:
+    return workload is not None and workload.status.available_replicas == workload.spec.replicas
+
+
+async def holder(client: Client, namespace: str) -> str | None:
+    return (await client.get(LEASES, LEASE, namespace=namespace, as_type=Lease)).spec.holder_identity
+
+
+async def test_alone_it_starts_works_counts_and_ends(
+    cluster: Cluster, crds: object, client: Client, namespace: str, tmp_path: Path
+) -> None:
+    async with running(tmp_path, cluster.kubeconfig, configuration()) as operator:
+        await operator.hear("working")
+        assert await operator.probe("/healthz") == (200, "ok\n")
+        assert await operator.probe("/readyz") == (200, "ok\n")
+        before = await operator.metrics()
+        assert [name for name in DOCUMENTED if name not in before] == []
+        await make_available(client, namespace, "alone")
+        after = await operator.metrics()
+        assert after["grove_gang_scheduled_seconds_count"] == 1
+        assert after["grove_gang_ready_seconds_count"] == 1
+        assert 0 < after["grove_gang_ready_seconds_sum"] < 30
+        assert after["grove_workloads"] == before["grove_workloads"] + 1
+        assert after["grove_plan_seconds_count"] > before["grove_plan_seconds_count"]
+        assert after["grove_plan_writes_sum"] >= 5  # finalizer, service, clique, gang, pod
+        assert (after["grove_leader"], after["grove_gated_pods"]) == (1, 0)
+        code, took = await operator.end()
+        assert (code, took < 5) == (0, True)
+        assert {line["level"] for line in operator.lines} == {"info"}
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_the_lease_is_released_when_it_is_told_to_stop(
+    cluster: Cluster, crds: object, client: Client, namespace: str, tmp_path: Path, number: signal.Signals
+) -> None:
+    election = configuration(leaderElection=QUICK_ELECTION)
+    async with running(tmp_path, cluster.kubeconfig, election, "--namespace", namespace) as operator:
+        await operator.hear("working")
+        assert await holder(client, namespace)
+        code, took = await operator.end(number)
+        assert (code, took < 5) == (0, True)
+        assert await holder(client, namespace) in ("", None)
+
+
+async def test_told_to_stop_in_the_middle_of_its_work_it_ends_and_the_next_one_finishes(
+    cluster: Cluster, crds: object, client: Client, namespace: str, tmp_path: Path
+) -> None:
+    body = pod_clique_set("many")
+    body["spec"]["replicas"] = 30
+    async with running(tmp_path, cluster.kubeconfig, configuration()) as operator:
+        await operator.hear("working")
+        await create(client, body, namespace)
+        pods = Cache(PODS, Pod, namespace=namespace)
+        await seen(client, pods, lambda found: len(found) > 0)
+        code, took = await operator.end()
+        assert (code, took < 5) == (0, True)
+        assert operator.lines[-1]["message"] == "stopped"
+    async with running(tmp_path, cluster.kubeconfig, configuration()):
+        sets = Cache(resource_of(PodCliqueSet.KIND), PodCliqueSet, namespace=namespace)
+        await seen(client, sets, lambda found: is_available(found.get(namespace, "many")))
+
+
+async def test_when_the_leader_is_killed_the_other_goes_on(
+    cluster: Cluster, crds: object, client: Client, namespace: str, tmp_path: Path
+) -> None:
+    election = configuration(leaderElection={**QUICK_ELECTION, "resourceNamespace": namespace})
+    async with running(tmp_path, cluster.kubeconfig, election) as leader:
+        await leader.hear("working")
+        async with running(tmp_path, cluster.kubeconfig, election) as follower:
+            await follower.hear("following")
+            await hand_over(client, namespace, leader, follower)
+
+
+async def hand_over(
+    client: Client, namespace: str, leader: OperatorProcess, follower: OperatorProcess
+) -> None:
+    assert await follower.probe("/readyz") == (200, "ok\n")
+    assert (await follower.metrics())["grove_leader"] == 0
+    await make_available(client, namespace, "first")
+    code, _ = await leader.end(signal.SIGKILL)
+    assert code == -signal.SIGKILL
+    await follower.hear("working")
+    await make_available(client, namespace, "second")
+    counted = await follower.metrics()
+    assert (counted["grove_leader"], counted["grove_gang_ready_seconds_count"]) == (1, 1)
+
+
+async def test_whose_lease_was_taken_exits_for_a_new_start(
+    cluster: Cluster, crds: object, client: Client, namespace: str, tmp_path: Path
+) -> None:
+    election = configuration(leaderElection=QUICK_ELECTION)
+    async with running(tmp_path, cluster.kubeconfig, election, "--namespace", namespace) as operator:
+        await operator.hear("working")
+        theft = {"spec": {"holderIdentity": "robber"}}
+        await client.patch(LEASES, LEASE, theft, namespace=namespace, as_type=Lease)
+        assert await operator.ended() == 6
+        assert operator.lines[-1]["reason"] == "no longer the leader: robber holds the lease"
+        assert await holder(client, namespace) == "robber"
+
+
+async def test_an_api_server_that_cannot_be_reached_is_waited_for(
+    cluster: Cluster, crds: object, tmp_path: Path
+) -> None:
+    async with wired(cluster) as (wire, detour):
+        wire.is_down = True
+        text = cluster.kubeconfig.read_text().replace(config.load(cluster.kubeconfig).server, detour.server)
+        kubeconfig = tmp_path / "kubeconfig"
+        kubeconfig.write_text(text)
+        async with running(tmp_path, kubeconfig, configuration()) as operator:
+            await operator.hear("watch interrupted", key="podcliquesets.grove.io")
+            assert (await operator.probe("/healthz"))[0] == 200
+            status, words = await operator.probe("/readyz")
+            assert status == 503
+            assert "podcliquesets.grove.io" in words
+            wire.is_down = False
+            await operator.hear("working")
+            assert (await operator.probe("/readyz"))[0] == 200
+
+
+async def test_without_crds_it_waits_and_says_what_would_help(clusters: Clusters, tmp_path: Path) -> None:
+    bare = await clusters.start("bare")
+    election = configuration(leaderElection=QUICK_ELECTION)
+    async with (
+        Client(config.load(bare.kubeconfig)) as client,
+        running(tmp_path, bare.kubeconfig, election) as operator,
+    ):
+        told = await operator.hear("CRDs are missing")
+        assert "grove crds | kubectl apply --server-side -f -" in told["reason"]
+        status, words = await operator.probe("/readyz")
+        assert (status, words.startswith("waiting for podcliquesets.grove.io")) == (503, True)
+        for definition in crd.all_definitions():
+            await apply(client, definition)
+            await established(client, definition["metadata"]["name"])
+        await operator.hear("working")
+        assert (await operator.probe("/readyz"))[0] == 200
+
+
+def busy_port(place: str, port: int) -> dict[str, Any]:
+    servers = {"healthProbes": HERE, "metrics": HERE}
+    return {"server": {**servers, place: {**HERE, "port": port}}}
+
+
+@pytest.mark.parametrize("place", ["healthProbes", "metrics"])
+async def test_a_busy_port_is_one_line(cluster: Cluster, tmp_path: Path, place: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        async with running(tmp_path, cluster.kubeconfig, busy_port(place, port)) as operator:
+            _, words = await operator.process.communicate()
+    assert operator.process.returncode == 4
+    said = words.decode().splitlines()[-1]
+    assert said == (
+        f"grove: server.{place}.port: cannot listen on 127.0.0.1:{port} (Address already in use): "
+        "choose another, or 0 for any free one"
+    )
+
+
+async def test_what_it_is_doing_can_be_looked_at(cluster: Cluster, crds: object, tmp_path: Path) -> None:
+    debugging = {"enableProfiling": True, "pprofBindPort": 0}
+    async with running(tmp_path, cluster.kubeconfig, configuration(debugging=debugging)) as operator:
+        status, told = await operator.get("debugging.pprofBindPort", "/debug/tasks")
+        assert status == 200
+        assert "reflector.py" in told

@@ -1,0 +1,58 @@
+"""The operator's log, as it leaves a process."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+SPEAK = """
+import logging, warnings, structlog
+from grove.api.config import LogFormat, LogLevel
+from grove.operator import logs
+from grove.operator.keys import ReplicaKey
+
+logs.configure(LogLevel({level!r}), LogFormat({format!r}))
+log = structlog.get_logger("grove.operator")
+log.debug("noticed", key="a", action="none", reason="curiosity")
+log.info("working", key=ReplicaKey("ns", "set", 1), action="lead", reason="our turn")
+log.warning("not published", key="a", action="retry", reason="conflict")
+try:
+    1 / 0
+except ZeroDivisionError:
+    log.exception("failed", key="b", action="exit", reason="a fault")
+logging.getLogger("asyncio").warning("slow %s", "callback")
+warnings.warn("deprecated")
+"""
+
+
+def spoken(level: str = "info", format_: str = "json") -> list[str]:
+    code = SPEAK.format(level=level, format=format_)
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, check=True, text=True
+    ).stderr.splitlines()
+
+
+def test_every_line_is_json_and_says_key_action_and_reason():
+    working, unpublished, failed, slow, warned = map(json.loads, spoken())
+    assert list(working) == ["time", "level", "message", "key", "action", "reason"]
+    assert working["time"].endswith("Z")
+    assert (working["message"], working["key"]) == ("working", "ns/set/1")
+    assert unpublished["level"] == "warning"
+    assert "ZeroDivisionError" in failed["exception"]
+    assert (slow["message"], slow["key"]) == ("slow callback", "asyncio")
+    assert "deprecated" in warned["message"]
+
+
+@pytest.mark.parametrize(("level", "first"), [("debug", "noticed"), ("info", "working"), ("error", "failed")])
+def test_the_level_decides_what_is_told(level, first):
+    assert json.loads(spoken(level)[0])["message"] == first
+
+
+def test_people_read_text():
+    line = spoken(format_="text")[0]
+    assert "working" in line
+    assert "key=ns/set/1" in line
+    assert "\x1b" not in line  # colours are for terminals

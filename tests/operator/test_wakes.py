@@ -1,0 +1,50 @@
+"""Which keys are woken, whenever one begins to listen."""
+
+from __future__ import annotations
+
+from grove.api import labels
+from grove.api.meta import ObjectMeta
+from grove.api.pods import Pod
+from grove.operator.caches import Caches
+from grove.operator.keys import Key, ReplicaKey, SetKey
+from grove.operator.wakes import wire
+from tests.plan.builders import a_set, read_set
+
+WHOLE = SetKey("ns", "wl")
+
+
+def replica(index: int) -> ReplicaKey:
+    return ReplicaKey("ns", "wl", index)
+
+
+def a_member(index: int) -> Pod:
+    carried = {labels.MANAGED_BY: labels.OPERATOR, labels.PART_OF: "wl", labels.SET_REPLICA: str(index)}
+    return Pod(ObjectMeta(name=f"pod-{index}", namespace="ns", resource_version="2", labels=carried))
+
+
+def woken(caches: Caches) -> set[Key]:
+    """The keys that are woken by beginning to listen."""
+    keys: set[Key] = set()
+    wire(caches, keys.add)
+    return keys
+
+
+def test_what_is_there_already_is_news_to_whoever_begins_late():
+    caches = Caches()
+    caches.sets.apply_event("ADDED", read_set(a_set("a:1", replicas=2)))
+    caches.pods.apply_event("ADDED", a_member(5))  # of a replica that is one too many
+    assert woken(caches) == {WHOLE, replica(0), replica(1), replica(5)}
+
+
+def test_a_pod_whose_set_is_gone_wakes_its_replica():
+    caches = Caches()
+    caches.pods.apply_event("ADDED", a_member(3))
+    assert woken(caches) == {replica(3)}
+
+
+def test_what_comes_later_wakes_as_well():
+    caches = Caches()
+    keys = woken(caches)
+    assert keys == set()
+    caches.sets.apply_event("ADDED", read_set(a_set("a:1")))
+    assert keys == {WHOLE, replica(0)}
