@@ -183,9 +183,10 @@ class World:
 
     async def clear(self) -> None:
         """Remove everything without the help of an operator."""
-        for found in self.all(SETS):
+        held = [(kind, one) for kind in (SETS, PODS) for one in self.all(kind) if one.metadata.finalizers]
+        for kind, one in held:
             with suppress(NotFound):
-                await self.patch(SETS, found.name, {"metadata": {"finalizers": None}})
+                await self.patch(kind, one.name, {"metadata": {"finalizers": None}})
         for resource in (SETS, *PARTS):
             await self.client.delete_collection(
                 resource, namespace=self.namespace, labels="", grace_seconds=0
@@ -293,19 +294,18 @@ async def operating(
 
 
 @asynccontextmanager
-async def succession(world: World, lives: Iterator[int]) -> AsyncIterator[Recorder]:
+async def succession(world: World, lives: Iterator[int]) -> AsyncIterator[None]:
     """One operator after another: each ends right after as many writes as `lives` says, and the next one
     starts from what it finds."""
-    recorder = Recorder()
 
     async def reign() -> None:
         for writes in lives:
-            async with operating(world, stop_after=writes, recorder=recorder, synced=False) as operator:
+            async with operating(world, stop_after=writes, synced=False) as operator:
                 await operator.stopped.wait()
 
     task = asyncio.create_task(reign())
     try:
-        yield recorder
+        yield
     finally:
         task.cancel()
         await asyncio.wait({task})

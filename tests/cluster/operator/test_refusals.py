@@ -106,7 +106,7 @@ async def test_a_namespace_on_its_way_out_is_not_fought(world: World, client: Cl
         await world.until(lambda: complaints(world, CLIQUES, "late-0-worker"))
         (said,) = complaints(world, CLIQUES, "late-0-worker")
         assert "being terminated" in said
-        assert world.names(PODS) == [held.name]
+        await world.until(lambda: world.names(PODS) == [held.name])
         assert len(operator.recorder.calls) - before < 100, "no hot loop"
         await world.patch(PODS, held.name, {"metadata": {"finalizers": None}})
         await world.until(lambda: not world.all(SETS) and world.whole())
