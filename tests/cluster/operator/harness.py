@@ -88,15 +88,21 @@ class World:
             all(found.settled for found in (*sets, *self.all(GROUPS), *self.all(CLIQUES)))
             and all(found.status.get("availableReplicas", 0) == found.spec["replicas"] for found in sets)
             and sum(found.spec["replicas"] for found in sets) == len(self.all(SERVICES))
-            and all(map(self._clique_whole, self.all(CLIQUES)))
+            and self._cliques_whole()
             and all(gang.status.get("phase") == "Running" for gang in self.all(GANGS))
         )
 
-    def _clique_whole(self, clique: Seen) -> bool:
-        pods = [pod for pod in self.all(PODS, clique=clique.name) if answers(pod)]
-        count = clique.spec["replicas"]
-        said = (clique.status.get("replicas", 0), clique.status.get("readyReplicas", 0))
-        return len(self.all(PODS, clique=clique.name)) == len(pods) == count and said == (count, count)
+    def _cliques_whole(self) -> bool:
+        """Every clique has its pods, all answering, and says so."""
+        pods: dict[str, list[Seen]] = {}
+        for pod in self.all(PODS):
+            pods.setdefault(pod.labels.get(labels.CLIQUE, ""), []).append(pod)
+        for clique in self.all(CLIQUES):
+            own, count = pods.get(clique.name, []), clique.spec["replicas"]
+            said = (clique.status.get("replicas", 0), clique.status.get("readyReplicas", 0))
+            if not (len(own) == count and all(map(answers, own)) and said == (count, count)):
+                return False
+        return True
 
     # Waiting.
 
