@@ -62,3 +62,14 @@ def test_a_count_that_somebody_spoilt_is_none():
     name = last(world)
     world.api.patch("Pod", name, {"metadata": {"annotations": {annotations.FAILURES: "many"}}})
     assert replacement_due(world.pods()[name])[1] == 1
+
+
+def test_the_count_survives_a_plan_that_got_no_further_than_naming_the_successor():
+    world = failing(2)
+    world.now = world.plan().wake_at
+    gang, birth, death = world.plan().intents
+    assert birth.id in death.after, "who ended goes when the successor that carries on the count is there"
+    world.api.patch("PodGang", "wl-0", gang.body)
+    again = next(intent for intent in world.plan().intents if intent.id.startswith("create"))
+    assert again.id == birth.id
+    assert again.body["metadata"]["annotations"][annotations.FAILURES] == "2"

@@ -44,8 +44,11 @@ def blame(outcome: Outcome, now: float) -> Blame:
     for result in outcome.results:
         if result.state is not State.FAILED:
             continue
-        error = _error(result.intent, result.error, now)
         clique = _clique_of(result.intent)
+        cause = str(result.error)
+        if clique and result.name:  # the server's words name the pod, and a hundred pods have one trouble
+            cause = cause.replace(result.name, f"{clique}-*")
+        error = _error(result.intent, cause, now)
         place = of_cliques.setdefault(clique, {}) if clique else of_set
         place.setdefault(error.description, error)
     return Blame(
@@ -53,7 +56,7 @@ def blame(outcome: Outcome, now: float) -> Blame:
     )
 
 
-def _error(intent: Intent, cause: Exception | None, now: float) -> LastError:
+def _error(intent: Intent, cause: str, now: float) -> LastError:
     kind = intent.kind if isinstance(intent, DeleteCollection) else intent.target.kind
     code = f"ERR_{_VERBS[type(intent).__name__]}_{kind.upper()}"
     said = f"[Operation: Sync, Code: {code}] message: {_words(intent)}, cause: {cause}"

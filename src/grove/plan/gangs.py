@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from grove.api.cliques import PodClique
-from grove.api.intents import Create, Intent, Patch
+from grove.api.intents import Create, Delete, Intent, Patch
 from grove.plan import compose
 from grove.plan import pods as state
 from grove.plan.enrolment import Enrolled
@@ -80,12 +80,18 @@ class GangWork:
 
     def _deeds(self, gang: Gang, gated: bool) -> list[Intent]:
         deeds: list[Intent] = []
-        for clique in gang.cliques:
-            deeds += self._births(self._cliques[clique.name], gated)
+        births = {clique.name: self._births(self._cliques[clique.name], gated) for clique in gang.cliques}
+        for made in births.values():
+            deeds += made
         for enrolled in self._by_gang.get(gang.name, ()):
             deeds += self._homecomings(enrolled)
-            deeds += [delete_pod(pod) for pod in enrolled.membership.leaving]
+            deeds += self._departures(enrolled, births.get(enrolled.wanted.name, []))
         return deeds
+
+    def _departures(self, clique: Enrolled, births: list[Create]) -> list[Delete]:
+        """Pods that ended go after their successors are made, which carry on the count of failures."""
+        after = tuple(birth.id for birth in births)
+        return [delete_pod(pod, after if state.ended(pod) else ()) for pod in clique.membership.leaving]
 
     def _births(self, clique: Enrolled, gated: bool) -> list[Create]:
         missing = clique.membership.missing

@@ -184,6 +184,7 @@ def _adopt(roll: Roll, seats: list[_Seat], room: int) -> list[_Seat]:
 def _number(roll: Roll, seats: list[_Seat], count: int) -> tuple[Member, ...]:
     """Give every seat its index and name; the order of the indices is the order of the references."""
     held = {index for seat in seats if seat.pod and (index := state.index_of(seat.pod)) is not None}
+    failures = _failures(roll)
     free = (index for index in range(count + len(held)) if index not in held)
     members: list[Member] = []
     for seat in seats + [_Seat("", None)] * (count - len(seats)):
@@ -196,8 +197,15 @@ def _number(roll: Roll, seats: list[_Seat], count: int) -> tuple[Member, ...]:
         name = seat.name
         if seat.predecessor or not name:
             name = _new_name(roll, index, seat.predecessor or roll.epoch)
-        members.append(Member(name, index, None, seat.failures))
+        members.append(Member(name, index, None, max(seat.failures, failures.get(index, 0))))
     return tuple(sorted(members, key=lambda member: member.index))
+
+
+def _failures(roll: Roll) -> dict[int | None, int]:
+    """What ended pods say of their index. A successor may have been named and not made: then they are no
+    members any more, and still all there is to know of it."""
+    ended = [pod for pod in roll.pods if state.ended(pod)]
+    return {state.index_of(pod): replacement_due(pod)[1] for pod in ended}
 
 
 def _new_name(roll: Roll, index: int, predecessor: str) -> str:

@@ -11,7 +11,7 @@ from grove.api import labels, marks
 from grove.api.cliques import PodClique
 from grove.api.gangs import PodGang
 from grove.api.groups import PodCliqueScalingGroup
-from grove.api.intents import Delete, DeleteCollection, Intent
+from grove.api.intents import Delete, DeleteCollection, Intent, Status
 from grove.api.parts import LastError
 from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet, PodCliqueSetStatus, PodCliqueSetUpdateProgress
@@ -50,17 +50,24 @@ def plan_set(workload: PodCliqueSet, reports: Mapping[int, Report], now: float) 
 def plan_end(workload: PodCliqueSet, pods: tuple[Pod, ...], cliques: tuple[PodClique, ...]) -> Plan:
     """The end of a set: its pods first and by us, for the garbage collector is slow; then it may go.
 
-    With `--cascade=orphan` everything stays. Pods that only look like ours are spared.
+    With `--cascade=orphan` everything stays. Pods that only look like ours are spared. What is deleted by its
+    labels may by now be another's: that it is still this set that ends is confirmed first, or whoever learns
+    late that a set has gone would take down its successor of the same name.
     """
     finalizers = workload.metadata.finalizers
     if marks.SET_FINALIZER not in finalizers:
         return Plan()
-    deletions: list[Intent] = []
-    if ORPHAN not in finalizers:
-        deletions = _deletions(workload, pods, {clique.metadata.uid for clique in cliques})
     rest = [name for name in finalizers if name != marks.SET_FINALIZER]
     release = change(workload, {"metadata": {"finalizers": rest}})
-    return Plan((*deletions, replace(release, after=tuple(deletion.id for deletion in deletions))))
+    if ORPHAN in finalizers:
+        return Plan((release,))
+    fence = Status(target(workload), {"metadata": {"resourceVersion": workload.metadata.resource_version}})
+    deletions = [
+        replace(deletion, after=(fence.id,))
+        for deletion in _deletions(workload, pods, {clique.metadata.uid for clique in cliques})
+    ]
+    release = replace(release, after=tuple(deletion.id for deletion in deletions))
+    return Plan((fence, *deletions, release))
 
 
 def _deletions(workload: PodCliqueSet, pods: tuple[Pod, ...], cliques: set[str]) -> list[Intent]:

@@ -79,7 +79,8 @@ class World:
         """Everything that was asked for is there, ready and told so, and nothing is on its way out."""
         everything = [found for cache in self._caches.values() for found in cache]
         sets = self.all(SETS)
-        if any(found.terminating for found in everything):
+        owners = {found.uid for found in everything}
+        if any(found.terminating or not owners.issuperset(found.owners) for found in everything):
             return False
         if not sets:
             return not any(self.all(part) for part in PARTS)

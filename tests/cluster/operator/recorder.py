@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from grove.kube.resource import EVENTS
 from grove.kube.transport import Request, Response, Stream, Transport
 
 LONGEST_SILENCE = 1.3
@@ -31,7 +32,7 @@ class Call(NamedTuple):
         return self.request.is_write and self.status < 300
 
     def __str__(self) -> str:
-        return f"{self.request} {self.status}"
+        return f"{self.request} {_who(self.request) if self.request.verb == 'create' else ''} {self.status}"
 
 
 class Recorder:
@@ -58,6 +59,11 @@ class Recorder:
         self._tick.set()
         return response
 
+    async def next_call(self) -> None:
+        """Wait until something is asked."""
+        self._tick.clear()
+        await self._tick.wait()
+
     async def silence(self, seconds: float = LONGEST_SILENCE) -> None:
         """Wait until nothing has been asked for that long."""
         while True:
@@ -80,6 +86,8 @@ class Recorder:
         deeds: Counter[str] = Counter()
         deleted: set[tuple[str, str]] = set()
         for request, status in self.calls:
+            if request.resource == EVENTS.label:  # words, not deeds
+                continue
             made = request.verb == "create" and status < 300
             identity = (request.path, _uid(request))
             left = request.verb in ("delete", "deletecollection") and (status < 300 or status == 404)

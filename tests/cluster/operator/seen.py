@@ -45,6 +45,10 @@ class Seen(Struct, frozen=True):
     def terminating(self) -> bool:
         return self.metadata.deletion_timestamp is not None
 
+    @property
+    def owners(self) -> tuple[str, ...]:
+        return tuple(owner.uid for owner in self.metadata.owner_references)
+
     def condition(self, type_: str) -> str:
         """The status of a condition; empty if it is not there."""
         said = self.status.get("conditions") or ()

@@ -50,9 +50,11 @@ async def _fail(world: World) -> None:
 
 
 async def _meddle(world: World) -> None:
+    """The deleted gang comes last, and its return is what the teller waits for."""
     await world.patch(SERVICES, "small-1", {"metadata": {"labels": {labels.COMPONENT: "other"}}})
     await world.patch(GANGS, "small-1-model-0", {"spec": {"podgroups": []}})
     await world.delete(GANGS, "small-0")
+    await world.until(lambda: world.find(GANGS, "small-0"), "the gang made again")
 
 
 async def _begin_again(world: World) -> None:
@@ -142,7 +144,7 @@ async def retell(
     for step, expected in zip(STORIES[name], telling.pictures, strict=True):
         if step.is_end and not compared:
             await recorder.silence()
-            _compare(recorder.deeds(), telling.deeds)
+            _compare(recorder, telling.deeds)
             compared = True
         if before is not None:
             await before()
@@ -153,10 +155,14 @@ async def retell(
             await world.until_like(expected)
         except AssertionError as problem:
             raise AssertionError(f"{step.name}: {problem}") from None
-    _compare(recorder.deeds("create"), telling.creates)
+    _compare(recorder, telling.creates, "create")
 
 
-def _compare(deeds: Counter[str], expected: Counter[str]) -> None:
+def _compare(recorder: Recorder, expected: Counter[str], *verbs: str) -> None:
+    """The same creates, and no delete that fair weather does not see. Fewer deletes are fine: the garbage
+    collector may be faster, and the pictures show that nothing was left."""
+    deeds = recorder.deeds(*verbs)
     too_many, too_few = dict(deeds - expected), dict(expected - deeds)
-    assert not too_many, f"too many: {too_many}, too few: {too_few}"
-    assert not too_few, f"too few: {too_few}"
+    missing = {deed: count for deed, count in too_few.items() if deed.startswith("create")}
+    told = "\n".join(map(str, recorder.writes()))
+    assert not too_many | missing, f"too many: {too_many}, missing: {missing}\n{told}"

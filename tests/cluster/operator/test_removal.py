@@ -156,3 +156,24 @@ async def test_the_finalizer_is_on_the_set_and_nowhere_else(world: World) -> Non
         await world.until_whole()
     assert world.get(SETS, "small").metadata.finalizers == (marks.SET_FINALIZER,)
     assert not [found.name for part in PARTS for found in world.all(part) if found.metadata.finalizers]
+
+
+async def test_who_learns_late_that_a_set_has_gone_spares_its_successor(world: World) -> None:
+    """A leader that was replaced in the middle of a deletion still sees the old set, and what it deletes by
+    labels is the new one's."""
+    async with operating(world) as late:
+        await world.create(SETS, small())
+        await world.until_whole()
+        late.faults.order("error", resource=GANGS.label, verb="deletecollection", times=10**6)
+        await world.delete(SETS, "small")
+        await world.until(lambda: not world.pods())
+        late.faults.freeze(SETS.label)
+        async with operating(world):
+            await world.until(lambda: empty(world))
+            await world.create(SETS, small())
+            await world.until_whole()
+            pods = {pod.uid for pod in world.pods()}
+            await late.recorder.next_call()  # it comes back to what it could not finish
+            await late.recorder.silence()
+            assert {pod.uid for pod in world.pods()} == pods
+            late.faults.thaw(SETS.label)
