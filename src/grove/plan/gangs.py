@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
+from grove.api import labels
 from grove.api.cliques import PodClique
 from grove.api.intents import Create, Delete, Intent, Patch
 from grove.plan import compose
@@ -56,6 +57,8 @@ class GangWork:
         elif deeds:
             after = (*fences, self._writes.confirm(self._snapshot.gangs[gang.name]))
         self._writes.add_all(replace(deed, after=(*deed.after, *after)) for deed in deeds + openings)
+        for enrolled in self._by_gang.get(gang.name, ()):
+            self._writes.add_all(_relabelled(enrolled))
 
     def _scheduled(self, gang: str) -> bool:
         return all(clique.view.scheduled for clique in self._by_gang.get(gang, ()))
@@ -132,3 +135,23 @@ class GangWork:
             member.pod for clique in gang.cliques for member in self._cliques[clique.name].membership.members
         )
         return released(pod for pod in pods if pod is not None)
+
+
+def _relabelled(clique: Enrolled) -> list[Patch]:
+    """Pods whose labels do not say any more where they belong: autoscalers and schedulers select by them."""
+    wanted, group = clique.wanted, clique.wanted.group
+    place = {
+        labels.CLIQUE: wanted.name,
+        labels.GANG: wanted.gang,
+        labels.BASE_GANG: wanted.base_gang or None,
+        labels.GROUP: group.name if group else None,
+        labels.GROUP_REPLICA: str(wanted.group_replica) if group else None,
+    }
+    patches: list[Patch] = []
+    for member in clique.membership.members:
+        if member.pod is None or state.terminating(member.pod):
+            continue
+        carried = member.pod.metadata.labels
+        if lost := {key: value for key, value in place.items() if carried.get(key) != value}:
+            patches.append(pod_patch(member.pod, {"labels": lost}))
+    return patches

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from grove.api import labels
 from grove.kube.client import JSON
 from grove.kube.resource import PODS, SERVICES, Resource
@@ -108,16 +106,36 @@ async def test_what_somebody_changed_by_hand_is_set_right(world: World) -> None:
             assert {pod.uid for pod in world.pods()} == pods, f"pods paid for {resource.kind} {change}"
 
 
-@pytest.mark.parametrize("key", [labels.POD_INDEX, labels.PART_OF, labels.SET_REPLICA])
-async def test_a_relabelled_pod_is_set_right_or_replaced(world: World, key: str) -> None:
+async def test_a_relabelled_pod_is_put_back_in_its_place(world: World) -> None:
+    async with operating(world) as operator:
+        await world.create(SETS, small())
+        await world.until_whole()
+        await operator.recorder.silence()
+        before = picture(world)
+        pod = world.pods(clique="small-0-model-1-worker")[0]
+        for key in (
+            labels.PART_OF,
+            labels.SET_REPLICA,
+            labels.CLIQUE,
+            labels.GANG,
+            labels.BASE_GANG,
+            labels.GROUP,
+        ):
+            await world.patch(PODS, pod.name, {"metadata": {"labels": {key: None}}})
+            await world.until_like(before)
+            assert world.get(PODS, pod.name).uid == pod.uid, f"it paid for {key}"
+
+
+async def test_a_pod_that_does_not_know_its_index_is_replaced(world: World) -> None:
     async with operating(world) as operator:
         await world.create(SETS, small())
         await world.until_whole()
         await operator.recorder.silence()
         before = picture(world)
         victim = world.pods(clique="small-0-router")[0]
-        await world.patch(PODS, victim.name, {"metadata": {"labels": {key: None}}})
+        await world.patch(PODS, victim.name, {"metadata": {"labels": {labels.POD_INDEX: None}}})
         await world.until_like(before)
+        assert world.find(PODS, victim.name) is None
 
 
 async def test_a_deleted_part_is_made_again(world: World) -> None:
