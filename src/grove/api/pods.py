@@ -126,7 +126,7 @@ class PodCondition(Wire, frozen=True):
     status: str
     reason: str = ""
     message: str = ""
-    last_transition_time: str = ""
+    last_transition_time: str | None = None  # null is how Go writes that nobody knows
 
 
 class PodStatus(Wire, frozen=True):

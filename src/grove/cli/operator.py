@@ -34,7 +34,11 @@ class Exit(IntEnum):
 
 
 def operator(
-    *, config: Path, kubeconfig: Path | None = None, context: str | None = None, namespace: str = ""
+    *,
+    config: Path,
+    kubeconfig: Path | None = None,
+    context: str | None = None,
+    namespace: str | None = None,
 ) -> int:
     """Run the operator until SIGTERM or SIGINT.
 
@@ -56,7 +60,7 @@ def operator(
     try:
         configuration = read(config)
         logs.configure(configuration.log_level, configuration.log_format)
-        settings = Settings(configuration, connection.load(kubeconfig, context), namespace)
+        settings = Settings(configuration, connection.load(kubeconfig, context), namespace or "")
     except ConfigurationError as error:
         return _refuse(Exit.CONFIGURATION, *(f"{config}: {problem}" for problem in error.problems))
     except KubeError as error:

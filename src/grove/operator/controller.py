@@ -67,9 +67,10 @@ class Controller:
         errors = blame(outcome, now)
         self._report(key, plan, errors)
         self._tell_news(key, outcome)
-        retry = outcome.failed or outcome.outdated or self._stuck(key, plan.intents, outcome)
+        done = all(result.state is State.DONE for result in outcome.results)
+        retry = outcome.failed or outcome.outdated or self._stuck(key, plan.intents if done else ())
         wake_at = None if plan.wake_at is None else self._loop_time() + plan.wake_at - now
-        if plan.intents and not outcome.failed:
+        if plan.intents and (done or outcome.outdated):
             # What was written is in the cache: the status of what is true now comes with the next pass.
             self.queue.wake(key, wake_at if retry else self._loop_time(), failed=retry)
             return
@@ -164,10 +165,9 @@ class Controller:
             for news in occurrences(self._caches, workload, outcome):
                 self._tell(news)
 
-    def _stuck(self, key: Key, planned: Sequence[Intent], outcome: Outcome) -> bool:
+    def _stuck(self, key: Key, done: Sequence[Intent]) -> bool:
         """The same plan again although all of it was done: something undoes it, or it has no effect."""
-        done = all(result.state is State.DONE for result in outcome.results)
-        ids = tuple(intent.id for intent in planned) if done else ()
+        ids = tuple(intent.id for intent in done)
         again = bool(ids) and self._repeats.get(key) == ids
         if ids:
             self._repeats[key] = ids

@@ -21,6 +21,8 @@ from grove.operator.telemetry import Census
 
 log = structlog.get_logger("grove.operator")
 
+_LAST_WORDS = 0.5  # seconds for events that are yet to be told when we stop
+
 
 class Manager:
     """One operator on one transport. It may `watch` for long before it is to `lead`, which it does once."""
@@ -66,7 +68,7 @@ class Manager:
                 await asyncio.Event().wait()
             finally:
                 await controller.queue.stop(self._grace)
-                await recorder.close()
+                await recorder.close(_LAST_WORDS)
 
     async def _tell_what_is_missing(self) -> None:
         """Without our CRDs there is nothing to do but wait for them: say so once, and what would help."""

@@ -31,7 +31,7 @@ from grove.operator.servers import endpoints, serving
 
 log = structlog.get_logger("grove.operator")
 
-_GRACE = 3.0  # for work in progress, so that with the lease released all is over within five seconds
+_GRACE = 2.0  # for work in progress, so that with the lease released all is over within five seconds
 
 
 class LeadershipEnded(Exception):

@@ -15,6 +15,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 import structlog
 from aiohttp import web
+from aiohttp.typedefs import Handler
 from msgspec import Struct
 from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, generate_latest
 
@@ -81,11 +82,11 @@ def _application(routes: dict[str, Answer]) -> web.Application:
     return application
 
 
-def _handler(answer: Answer) -> Callable[[web.Request], asyncio.Future[web.Response]]:
-    async def handle(_request: web.Request) -> web.Response:
+def _handler(answer: Answer) -> Handler:
+    async def handle(_request: web.Request) -> web.StreamResponse:
         return answer()
 
-    return handle  # type: ignore[return-value]  # aiohttp's own alias for handlers is wider
+    return handle
 
 
 def _listen(endpoint: Endpoint) -> socket.socket:

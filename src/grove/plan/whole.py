@@ -79,8 +79,10 @@ def _deletions(workload: PodCliqueSet, pods: tuple[Pod, ...], cliques: set[str])
         deletions.append(DeleteCollection("v1", "Pod", meta.namespace, selector))
     else:
         deletions += [Delete(foreign_target("v1", "Pod", pod), uid=pod.metadata.uid) for pod in ours]
+    # Pods hold GPUs, the rest holds nothing, and deleting it makes the garbage collector compete with us.
+    after = tuple(deletion.id for deletion in deletions)
     for kind in (PodClique.KIND, PodCliqueScalingGroup.KIND, PodGang.KIND):
-        deletions.append(DeleteCollection(kind.api_version, kind.name, meta.namespace, selector))
+        deletions.append(DeleteCollection(kind.api_version, kind.name, meta.namespace, selector, after=after))
     return deletions
 
 

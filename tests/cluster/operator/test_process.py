@@ -15,6 +15,7 @@ from grove.api.sets import PodCliqueSet
 from grove.kube import config
 from grove.kube.cache import Cache
 from grove.kube.client import Client
+from grove.kube.config import Config
 from grove.kube.lease import Lease
 from grove.kube.resource import LEASES, PODS
 from grove.local.cluster import Cluster
@@ -154,15 +155,20 @@ async def test_whose_lease_was_taken_exits_for_a_new_start(
         assert await holder(client, namespace) == "robber"
 
 
+def by(detour: Config, cluster: Cluster, folder: Path) -> Path:
+    """A kubeconfig that goes the other way to the same cluster."""
+    file = folder / "kubeconfig"
+    direct = config.load(cluster.kubeconfig).server
+    file.write_text(cluster.kubeconfig.read_text().replace(direct, detour.server))
+    return file
+
+
 async def test_an_api_server_that_cannot_be_reached_is_waited_for(
     cluster: Cluster, crds: object, tmp_path: Path
 ) -> None:
     async with wired(cluster) as (wire, detour):
         wire.is_down = True
-        text = cluster.kubeconfig.read_text().replace(config.load(cluster.kubeconfig).server, detour.server)
-        kubeconfig = tmp_path / "kubeconfig"
-        kubeconfig.write_text(text)
-        async with running(tmp_path, kubeconfig, configuration()) as operator:
+        async with running(tmp_path, by(detour, cluster, tmp_path), configuration()) as operator:
             await operator.hear("watch interrupted", key="podcliquesets.grove.io")
             assert (await operator.probe("/healthz"))[0] == 200
             status, words = await operator.probe("/readyz")
@@ -171,6 +177,22 @@ async def test_an_api_server_that_cannot_be_reached_is_waited_for(
             wire.is_down = False
             await operator.hear("working")
             assert (await operator.probe("/readyz"))[0] == 200
+
+
+async def test_it_stops_in_time_although_the_api_server_has_gone_away(
+    cluster: Cluster, crds: object, client: Client, namespace: str, tmp_path: Path
+) -> None:
+    election = configuration(leaderElection=QUICK_ELECTION)
+    async with wired(cluster) as (wire, detour):
+        kubeconfig = by(detour, cluster, tmp_path)
+        async with running(tmp_path, kubeconfig, election, "--namespace", namespace) as operator:
+            await operator.hear("working")
+            wire.is_down = True
+            wire.cut()
+            await operator.hear("watch interrupted")
+            code, took = await operator.end()
+            assert (code, took < 5) == (0, True)
+            assert [line["message"] for line in operator.lines][-1] == "stopped"
 
 
 async def test_without_crds_it_waits_and_says_what_would_help(clusters: Clusters, tmp_path: Path) -> None:

@@ -1,0 +1,91 @@
+"""When statuses are published: together, soon, and bad news at once."""
+
+from __future__ import annotations
+
+import pytest
+
+from grove.api.cliques import PodCliqueStatus
+from grove.api.conditions import ConditionType
+from grove.api.intents import Target
+from grove.api.meta import Condition
+from grove.operator.publish import Publisher, intents
+from grove.plan.model import Draft
+
+TARGET = Target("grove.io/v1alpha1", "PodClique", "wl-0-a", "ns")
+
+
+def status(
+    ready: int = 0, *, breached: bool | None = None, at: str = "2026-01-01T00:00:00Z"
+) -> PodCliqueStatus:
+    if breached is None:
+        return PodCliqueStatus(ready_replicas=ready)
+    fact = Condition(type=ConditionType.MIN_AVAILABLE_BREACHED, status=str(breached), last_transition_time=at)
+    return PodCliqueStatus(ready_replicas=ready, conditions=(fact,))
+
+
+def draft(current: PodCliqueStatus, desired: PodCliqueStatus) -> Draft:
+    return Draft(TARGET, current, desired)
+
+
+@pytest.fixture
+def publisher() -> Publisher:
+    return Publisher()
+
+
+def consider(publisher: Publisher, found: Draft, now: float, *, busy: bool = False):
+    due, later = publisher.consider("key", (found,), now, busy=busy)
+    return bool(due), later
+
+
+def test_what_is_told_already_is_not_told_again(publisher) -> None:
+    assert consider(publisher, draft(status(1), status(1)), 0.0) == (False, None)
+
+
+def test_news_wait_a_quarter_of_a_second(publisher) -> None:
+    news = draft(status(0), status(1))
+    assert consider(publisher, news, 10.0) == (False, 10.25)
+    assert consider(publisher, news, 10.1) == (False, 10.25)
+    assert consider(publisher, news, 10.25) == (True, None)
+
+
+def test_further_news_are_waited_for_but_not_longer_than_a_second(publisher) -> None:
+    moments = [(0.0, 0.25), (0.2, 0.45), (0.4, 0.65), (0.6, 0.85), (0.8, 1.0), (0.95, 1.0)]
+    for ready, (now, due) in enumerate(moments, start=1):
+        told, later = consider(publisher, draft(status(0), status(ready)), now)
+        assert not told
+        assert later == pytest.approx(due)
+    assert consider(publisher, draft(status(0), status(9)), 1.0) == (True, None)
+
+
+def test_a_date_that_moves_on_is_no_further_news(publisher) -> None:
+    first = draft(status(0), status(1, breached=False, at="2026-01-01T00:00:01Z"))
+    again = draft(status(0), status(1, breached=False, at="2026-01-01T00:00:02Z"))
+    assert consider(publisher, first, 0.0) == (False, 0.25)
+    assert consider(publisher, again, 0.2) == (False, 0.25)
+
+
+def test_while_all_slots_are_taken_good_news_wait_on(publisher) -> None:
+    news = draft(status(0), status(1))
+    consider(publisher, news, 0.0)
+    assert consider(publisher, news, 0.3, busy=True) == (False, pytest.approx(0.55))
+    assert consider(publisher, news, 0.55) == (True, None)
+
+
+def test_bad_news_do_not_wait_for_anything(publisher) -> None:
+    breach = draft(status(2, breached=False), status(0, breached=True))
+    assert consider(publisher, breach, 0.0, busy=True) == (True, None)
+
+
+def test_a_clique_that_has_yet_to_start_is_no_bad_news(publisher) -> None:
+    assert consider(publisher, draft(status(), status(0, breached=True)), 0.0) == (False, 0.25)
+
+
+def test_news_that_took_themselves_back_are_forgotten(publisher) -> None:
+    consider(publisher, draft(status(0), status(1)), 0.0)
+    assert consider(publisher, draft(status(0), status(0)), 0.1) == (False, None)
+    assert consider(publisher, draft(status(0), status(1)), 5.0) == (False, 5.25)
+
+
+def test_a_published_status_has_every_required_field() -> None:
+    (write,) = intents([draft(PodCliqueStatus(), status(1))])
+    assert {"readyReplicas", "scheduledReplicas", "updatedReplicas"} <= set(write.body["status"])
