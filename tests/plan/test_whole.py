@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from grove.api import marks
 from grove.api.cliques import PodClique
-from grove.api.intents import Delete, DeleteCollection, Patch
+from grove.api.intents import Delete, DeleteCollection, Patch, Status
 from grove.api.meta import OwnerReference
 from grove.api.parts import LastError
 from grove.api.pods import Pod
@@ -104,7 +104,10 @@ class TestEnd:
     def test_pods_go_first_then_the_rest_then_the_set(self) -> None:
         pods = (owned(a_pod("wl-0-a-x"), "uid-clique"),)
         plan = plan_end(the_set(1, marks.SET_FINALIZER, "other", deleted=True), pods, (CLIQUE,))
-        *deletions, release = plan.intents
+        fence, *deletions, release = plan.intents
+        assert isinstance(fence, Status)
+        assert fence.body == {"metadata": {"resourceVersion": the_set(1).metadata.resource_version}}
+        assert all(fence.id in deletion.after for deletion in deletions), "it is still this set that ends"
         assert [deletion.kind for deletion in deletions if isinstance(deletion, DeleteCollection)] == [
             "Pod",
             "PodClique",

@@ -63,7 +63,7 @@ def plan_end(workload: PodCliqueSet, pods: tuple[Pod, ...], cliques: tuple[PodCl
         return Plan((release,))
     fence = Status(target(workload), {"metadata": {"resourceVersion": workload.metadata.resource_version}})
     deletions = [
-        replace(deletion, after=(fence.id,))
+        replace(deletion, after=(*deletion.after, fence.id))
         for deletion in _deletions(workload, pods, {clique.metadata.uid for clique in cliques})
     ]
     release = replace(release, after=tuple(deletion.id for deletion in deletions))

@@ -77,7 +77,7 @@ class Recorder:
     def writes(self) -> list[Call]:
         return [call for call in self.calls if call.request.is_write]
 
-    def deeds(self, *verbs: str) -> Counter[str]:
+    def deeds(self) -> Counter[str]:
         """What was created, and what was decided to be deleted; pods by their clique.
 
         A delete counts if it came too late, for the garbage collector may be faster; and it counts once if
@@ -95,7 +95,7 @@ class Recorder:
                 deeds[f"{request.verb} {request.resource} {_who(request)}"] += 1
             if left:
                 deleted.add(identity)
-        return Counter({deed: n for deed, n in deeds.items() if not verbs or deed.startswith(verbs)})
+        return deeds
 
 
 def _who(request: Request) -> str:

@@ -105,12 +105,12 @@ async def test_operators_that_die_after_any_write_leave_what_the_next_one_finish
 async def test_two_that_both_believe_to_lead_do_no_harm(
     world: World, telling: Telling, story: str, seed: int
 ) -> None:
-    """One of them sees everything late, and neither knows of the other. Until a parent goes they make
-    nothing twice. Then who learns of it late may make parts of it anew, which the garbage collector takes
-    away: their owner is gone."""
+    """One of them sees everything late, and neither knows of the other. Until a parent goes, no pod is made
+    twice. Who learns late that a parent went or a count shrank may make parts anew, without a pod, that go
+    again; and may delete a pod that is on its way out already."""
     both = Recorder()
     async with (
         operating(world, recorder=both),
         operating(world, recorder=both, seed=seed, rates=LAG),
     ):
-        await retell(world, story, telling, both, to_the_end=False)
+        await retell(world, story, telling, both, counted="create pods", to_the_end=False)
