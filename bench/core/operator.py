@@ -11,10 +11,12 @@ import structlog
 
 from grove.kube import config
 from grove.kube.transport import HttpTransport
+from grove.operator import garbage
 from grove.operator.manager import Manager
 
 
 async def main(kubeconfig: str) -> None:
+    garbage.look_seldom()
     manager = Manager(HttpTransport(config.load(Path(kubeconfig))))
     running = asyncio.create_task(manager.run())
     await manager.synced.wait()

@@ -15,6 +15,7 @@ from grove.kube.executor import Executor
 from grove.kube.reflector import Reflector
 from grove.kube.store import CacheStore
 from grove.kube.transport import Transport
+from grove.operator import garbage
 from grove.operator.caches import Caches
 from grove.operator.controller import Controller
 from grove.operator.telemetry import Census
@@ -57,6 +58,7 @@ class Manager:
     async def lead(self, writes: Transport) -> None:
         """Act, as soon as everything that exists is known, until cancelled."""
         await self.synced.wait()
+        garbage.leave_alone_what_is_there()
         executor = Executor(writes, self.caches.resources, store=CacheStore(self.caches.all))
         recorder = Recorder(Client(writes), labels.OPERATOR, socket.gethostname())
         controller = Controller(self.caches, executor, recorder.record, workers=self._workers)

@@ -26,6 +26,7 @@ from grove.kube.elector import Elector
 from grove.kube.leadership import FencedTransport
 from grove.kube.lease import Timing, new_identity
 from grove.kube.transport import HttpTransport
+from grove.operator import garbage
 from grove.operator.manager import Manager
 from grove.operator.servers import endpoints, serving
 
@@ -60,6 +61,7 @@ def _pods_namespace(folder: Path = SERVICE_ACCOUNT) -> str:
 
 async def operate(settings: Settings) -> None:
     """Run until SIGTERM or SIGINT. Raises CannotListen before anything is done, LeadershipEnded after."""
+    garbage.look_seldom()
     told_to_stop = _signals()
     transport = HttpTransport(settings.connection)
     manager = Manager(transport, grace=_GRACE)
