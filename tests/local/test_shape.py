@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from grove.api.foreign import NVIDIA_GPU, NVIDIA_GPU_CLIQUE
 from grove.local.errors import LocalError
 from grove.local.shape import (
     BLOCK,
-    GPU,
     HOST,
-    NVLINK_CLIQUE,
     RACK,
     ZONE,
     Shape,
@@ -67,7 +66,7 @@ def test_a_shape_is_written_as_it_is_read(zones: int, blocks: int, racks: int, h
 def test_every_level_nests_in_the_next_and_no_two_nodes_are_alike(shape: Shape) -> None:
     labels = [node["metadata"]["labels"] for node in node_manifests(shape, shape.size, gpus=8)]
     assert len({label[HOST] for label in labels}) == shape.size
-    for inner, outer in ((RACK, BLOCK), (BLOCK, ZONE), (NVLINK_CLIQUE, RACK)):
+    for inner, outer in ((RACK, BLOCK), (BLOCK, ZONE), (NVIDIA_GPU_CLIQUE, RACK)):
         parents = {(label[inner], label[outer]) for label in labels}
         assert len(parents) == len({child for child, _ in parents}), f"a {inner} lies in two {outer}"
     assert set(Counter(label[RACK] for label in labels).values()) == {shape.hosts}
@@ -75,7 +74,7 @@ def test_every_level_nests_in_the_next_and_no_two_nodes_are_alike(shape: Shape) 
 
 def test_a_fifth_number_splits_each_rack_into_nvlink_cliques() -> None:
     nodes = node_manifests(parse_shape("1x1x2x6x3"), 12, gpus=4)
-    cliques = Counter(node["metadata"]["labels"][NVLINK_CLIQUE] for node in nodes)
+    cliques = Counter(node["metadata"]["labels"][NVIDIA_GPU_CLIQUE] for node in nodes)
     assert len(cliques) == 6
     assert set(cliques.values()) == {2}
 
@@ -83,7 +82,7 @@ def test_a_fifth_number_splits_each_rack_into_nvlink_cliques() -> None:
 def test_nodes_without_gpus_say_nothing_of_nvidia() -> None:
     (node,) = node_manifests(shape_for(1), 1, gpus=0)
     assert not [key for key in node["metadata"]["labels"] if key.startswith("nvidia.com/")]
-    assert GPU not in node["status"]["allocatable"]
+    assert NVIDIA_GPU not in node["status"]["allocatable"]
 
 
 @given(st.integers(min_value=0, max_value=100))

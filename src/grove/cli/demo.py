@@ -7,9 +7,11 @@ import asyncio
 from rich.console import Console
 from rich.tree import Tree
 
+from grove.api.cluster import Node
+from grove.api.foreign import NVIDIA_GPU_CLIQUE
 from grove.cli.cluster import StateOption, program, start, state_of
-from grove.local.nodes import Node, read_nodes
-from grove.local.shape import BLOCK, NVLINK_CLIQUE, RACK, ZONE
+from grove.local.nodes import gpus_of, is_ready, read_nodes
+from grove.local.shape import BLOCK, RACK, ZONE
 
 _DEMO_SHAPE = "1x2x2x4"
 
@@ -31,7 +33,7 @@ def demo(*, state_dir: StateOption = None) -> int:
 
 def topology(nodes: list[Node]) -> Tree:
     """Zones, blocks and racks as a tree, with the GPUs and NVLink cliques of each rack."""
-    gpus = sum(node.gpus for node in nodes)
+    gpus = sum(map(gpus_of, nodes))
     root = Tree(f"[bold]{len(nodes)} nodes, {gpus} GPUs")
     branches: dict[tuple[str, ...], Tree] = {(): root}
     racks: dict[tuple[str, ...], list[Node]] = {}
@@ -48,8 +50,8 @@ def topology(nodes: list[Node]) -> Tree:
 
 
 def _rack(name: str, nodes: list[Node]) -> str:
-    cliques = {clique for node in nodes if (clique := node.metadata.labels.get(NVLINK_CLIQUE))}
-    ready = sum(node.ready for node in nodes)
+    cliques = {clique for node in nodes if (clique := node.metadata.labels.get(NVIDIA_GPU_CLIQUE))}
+    ready = sum(map(is_ready, nodes))
     fabric = f", {len(cliques)} NVLink clique{'s' if len(cliques) > 1 else ''}" if cliques else ""
-    gpus = sum(node.gpus for node in nodes)
+    gpus = sum(map(gpus_of, nodes))
     return f"rack [bold]{name or '?'}[/]  {ready}/{len(nodes)} ready, {gpus} GPUs{fabric}"

@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
-
-from grove.api.meta import Condition, ObjectMeta
+from grove.api.cluster import Node
+from grove.api.foreign import NVIDIA_GPU
 from grove.kube import config
 from grove.kube.cache import Cache, T
 from grove.kube.client import Client
@@ -18,30 +17,18 @@ from grove.kube.reflector import Reflector
 from grove.kube.resource import NODES, SERVICE_ACCOUNTS
 from grove.kube.wire import Object
 from grove.local.progress import Reporter
-from grove.local.shape import GPU, node_manifests, parse_shape
+from grove.local.shape import node_manifests, parse_shape
 from grove.local.state import Settings
 
 _IN_FLIGHT = 32
 
 
-class NodeStatus(Struct, frozen=True, gc=False):
-    conditions: tuple[Condition, ...] = ()
-    allocatable: dict[str, str] = {}
+def is_ready(node: Node) -> bool:
+    return any(fact.type == "Ready" and fact.status == "True" for fact in node.status.conditions)
 
 
-class Node(Struct, frozen=True, gc=False):
-    """As much of a node as people are shown."""
-
-    metadata: ObjectMeta
-    status: NodeStatus = NodeStatus()
-
-    @property
-    def ready(self) -> bool:
-        return any(fact.type == "Ready" and fact.status == "True" for fact in self.status.conditions)
-
-    @property
-    def gpus(self) -> int:
-        return int(self.status.allocatable.get(GPU, 0))
+def gpus_of(node: Node) -> int:
+    return int(node.status.allocatable.get(NVIDIA_GPU, 0))
 
 
 async def ensure_nodes(kubeconfig: Path, settings: Settings, reporter: Reporter) -> None:
@@ -50,7 +37,7 @@ async def ensure_nodes(kubeconfig: Path, settings: Settings, reporter: Reporter)
     async with Client(config.load(kubeconfig)) as client:
         await _create(client, manifests)
         nodes = Cache(NODES, Node)
-        await _until(client, nodes, lambda: all(node.ready for node in nodes))
+        await _until(client, nodes, lambda: all(map(is_ready, nodes)))
         # Without its namespace's default service account a pod is refused.
         accounts = Cache(SERVICE_ACCOUNTS, Object, namespace="default")
         await _until(client, accounts, lambda: accounts.get("default", "default") is not None)

@@ -13,6 +13,7 @@ from itertools import islice, product
 from typing import Any
 from uuid import NAMESPACE_DNS, uuid5
 
+from grove.api.foreign import NVIDIA_GPU, NVIDIA_GPU_CLIQUE
 from grove.local.errors import LocalError
 
 REGION = "topology.kubernetes.io/region"
@@ -20,8 +21,6 @@ ZONE = "topology.kubernetes.io/zone"
 BLOCK = "topology.kubernetes.io/block"
 RACK = "topology.kubernetes.io/rack"
 HOST = "kubernetes.io/hostname"
-NVLINK_CLIQUE = "nvidia.com/gpu.clique"
-GPU = "nvidia.com/gpu"
 
 _HOSTS_PER_RACK = 8
 _MOST_NODES = 20_000
@@ -101,9 +100,9 @@ def _node(zone: str, block: str, rack: str, host: int, clique: int, gpus: int) -
             "nvidia.com/gpu.present": "true",
             "nvidia.com/gpu.count": str(gpus),
             "nvidia.com/gpu.product": "NVIDIA-GB200",
-            NVLINK_CLIQUE: f"{uuid5(NAMESPACE_DNS, rack)}.{clique}",
+            NVIDIA_GPU_CLIQUE: f"{uuid5(NAMESPACE_DNS, rack)}.{clique}",
         }
-        resources[GPU] = str(gpus)
+        resources[NVIDIA_GPU] = str(gpus)
     return {
         "apiVersion": "v1",
         "kind": "Node",

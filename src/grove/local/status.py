@@ -10,7 +10,7 @@ from grove.kube.errors import KubeError
 from grove.local.cluster import PARTS, running
 from grove.local.errors import LocalError
 from grove.local.health import Probe, ailment
-from grove.local.nodes import read_nodes
+from grove.local.nodes import is_ready, read_nodes
 from grove.local.processes import tail
 from grove.local.state import Ports, StateDir
 
@@ -63,7 +63,7 @@ async def read_status(state: StateDir) -> ClusterStatus:
         nodes = await read_nodes(state.kubeconfig)
     except KubeError:
         return found  # the API server went away in between: its nodes are unknown, its state tells why
-    return msgspec.structs.replace(found, nodes=len(nodes), ready_nodes=sum(node.ready for node in nodes))
+    return msgspec.structs.replace(found, nodes=len(nodes), ready_nodes=sum(map(is_ready, nodes)))
 
 
 def _probe(name: str, ports: Ports) -> Probe:

@@ -11,6 +11,7 @@ from datetime import datetime
 import pytest
 from tests.clusters import REPORTER
 
+from grove.api.cluster import Node
 from grove.kube import config
 from grove.kube.client import Client
 from grove.kube.errors import Forbidden, KubeError
@@ -19,7 +20,7 @@ from grove.kube.wire import Object
 from grove.local import binaries, cluster
 from grove.local.cluster import Cluster
 from grove.local.errors import LocalError
-from grove.local.nodes import Node
+from grove.local.nodes import gpus_of, is_ready
 from grove.local.processes import stop
 from grove.local.shape import RACK
 from grove.local.status import read_status
@@ -50,7 +51,7 @@ def pod(name: str) -> dict[str, object]:
 async def test_nodes_have_gpus_and_stand_in_racks(client) -> None:
     nodes = (await client.list(NODES, as_type=Node)).items
     assert len(nodes) == 16
-    assert all(node.ready and node.gpus == 8 for node in nodes)
+    assert all(is_ready(node) and gpus_of(node) == 8 for node in nodes)
     assert len({node.metadata.labels[RACK] for node in nodes}) == 4
 
 
