@@ -69,15 +69,17 @@ def grove(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True)
 
 
-def test_without_a_configuration_the_command_line_is_wrong():
-    run = grove("operator")
+def test_an_option_that_there_is_not_is_a_wrong_command_line():
+    run = grove("operator", "--konfig", "x")
     assert run.returncode == 1
-    assert "--config" in run.stderr
+    assert "--konfig" in run.stderr
 
 
-def test_a_kubeconfig_that_is_not_there_is_one_line(tmp_path):
+@pytest.mark.parametrize("with_file", [True, False])
+def test_a_kubeconfig_that_is_not_there_is_one_line(tmp_path, with_file):
     missing = tmp_path / "kubeconfig"
-    run = grove("operator", "--config", str(write(tmp_path, "")), "--kubeconfig", str(missing))
+    config = ("--config", str(write(tmp_path, ""))) if with_file else ()
+    run = grove("operator", *config, "--kubeconfig", str(missing))
     assert run.returncode == 4
     assert run.stderr == f"grove: kubeconfig {missing} does not exist: check the path\n"
 

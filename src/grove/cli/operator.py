@@ -35,7 +35,7 @@ class Exit(IntEnum):
 
 def operator(
     *,
-    config: Path,
+    config: Path | None = None,
     kubeconfig: Path | None = None,
     context: str | None = None,
     namespace: str | None = None,
@@ -48,7 +48,7 @@ def operator(
     Parameters
     ----------
     config
-        The configuration, YAML or JSON; docs/operator.md describes it.
+        The configuration, YAML or JSON; docs/operator.md describes it. Without it the defaults hold.
     kubeconfig
         The way to the cluster; without it KUBECONFIG, the pod's service account, or ~/.kube/config.
     context
@@ -58,7 +58,7 @@ def operator(
         and the context's.
     """
     try:
-        configuration = read(config)
+        configuration = read(config) if config else OperatorConfiguration()
         logs.configure(configuration.log_level, configuration.log_format)
         settings = Settings(configuration, connection.load(kubeconfig, context), namespace or "")
     except ConfigurationError as error:
