@@ -31,7 +31,7 @@ from grove.operator.caches import resource_of
 
 REPLICAS = 500
 PODS_EACH = 2
-IDLE_SECONDS = 10.0
+IDLE_SECONDS = 60.0
 SETS = resource_of(PodCliqueSet.KIND)
 Result = dict[str, Any]
 
