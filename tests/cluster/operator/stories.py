@@ -29,7 +29,7 @@ class Step(NamedTuple):
     act: Callable[[World], Awaitable[object]]
     pods: int
     parent_goes: bool = False
-    """The set or a clique goes: who deletes its pods, and how, is the moment's choice, and who learns late of
+    """A set, replica or clique goes: who deletes its pods, and how, is the moment's choice, and who learns late of
     it may make pods that the garbage collector takes away. Deletes are counted up to here."""
 
 
@@ -70,7 +70,7 @@ SCALING: Story = (
     Step("group out", lambda world: world.scale(GROUPS, "small-0-model", 3), 7),
     Step("clique out", lambda world: world.scale(CLIQUES, "small-0-router", 3), 9),
     Step("set out", lambda world: world.scale(SETS, "small", 2), 14),
-    Step("group in", lambda world: world.scale(GROUPS, "small-0-model", 1), 10),
+    Step("group in", lambda world: world.scale(GROUPS, "small-0-model", 1), 10, parent_goes=True),
     Step("clique in", lambda world: world.scale(CLIQUES, "small-0-router", 1), 8),
     Step("clique to none", lambda world: world.scale(CLIQUES, "small-1-router", 0), 7),
     Step("set in", lambda world: world.scale(SETS, "small", 1), 3),

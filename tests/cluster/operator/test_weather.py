@@ -25,7 +25,7 @@ LAG = Rates(delay=0.5, reorder=0.3, duplicate=0.2, longest_delay=0.3)
 WEATHER = {
     "lag": LAG,
     "lost replies": Rates(lose=0.3),
-    "refusals": Rates(conflict=0.15, throttle=0.1, error=0.15),
+    "refusals": Rates(conflict=0.08, throttle=0.08, error=0.08),
     "torn watches": Rates(drop=0.03, cut=0.05),
     "everything": Rates(
         conflict=0.05,
@@ -57,8 +57,10 @@ async def telling(world: World, story: str) -> Telling:
 async def test_in_any_weather_the_story_ends_the_same_by_the_same_deeds(
     world: World, telling: Telling, story: str, weather: str, seed: int
 ) -> None:
+    """In the story of wear somebody deletes a clique: whose end is seen after that of its pods makes one more
+    pod, which the garbage collector takes away. So its deeds are compared up to there."""
     async with operating(world, seed=seed, rates=WEATHER[weather]) as operator:
-        await retell(world, story, telling, operator.recorder)
+        await retell(world, story, telling, operator.recorder, to_the_end=story != "wear")
     assert operator.faults.met, "the weather was bad"
 
 
