@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import signal
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
@@ -16,6 +17,7 @@ from grove.local.cluster import Cluster
 from tests.clusters import REPORTER, Clusters, stop_leftovers
 
 _numbers = itertools.count(1)
+_LONGEST_TEST = 300.0
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -23,6 +25,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if {"cluster", "clusters", "control_plane"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.cluster)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """A test that waits for what never comes fails, and says where it stood; it does not hold up the rest."""
+
+    def give_up(*_: object) -> None:
+        raise TimeoutError(f"{item.nodeid} did not end within {_LONGEST_TEST:.0f} s")
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.setitimer(signal.ITIMER_REAL, _LONGEST_TEST)
+    try:
+        return (yield)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 @pytest.fixture(scope="session")

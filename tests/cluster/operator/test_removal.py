@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from grove.api import labels, marks
@@ -16,7 +18,7 @@ from grove.kube.resource import (
     SERVICE_ACCOUNTS,
 )
 from grove.kube.wire import Object
-from tests.cluster.operator.harness import World, operating
+from tests.cluster.operator.harness import PATIENCE, World, operating
 from tests.cluster.operator.seen import GANGS, PARTS, SETS, answers
 from tests.cluster.operator.workloads import GONE_LATER, clique, small, upstream, workload
 
@@ -173,7 +175,8 @@ async def test_who_learns_late_that_a_set_has_gone_spares_its_successor(world: W
             await world.create(SETS, small())
             await world.until_whole()
             pods = {pod.uid for pod in world.pods()}
-            await late.recorder.next_call()  # it comes back to what it could not finish
-            await late.recorder.silence()
+            async with asyncio.timeout(2 * PATIENCE):
+                await late.recorder.next_call()  # it comes back to what it could not finish
+                await late.recorder.silence()
             assert {pod.uid for pod in world.pods()} == pods
             late.faults.thaw(SETS.label)
