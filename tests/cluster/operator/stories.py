@@ -29,8 +29,8 @@ class Step(NamedTuple):
     act: Callable[[World], Awaitable[object]]
     pods: int
     parent_goes: bool = False
-    """A set, replica or clique goes: who deletes its pods, and how, is the moment's choice, and who learns late of
-    it may make pods that the garbage collector takes away. Deletes are counted up to here."""
+    """A set, replica or clique goes: who deletes its pods, and how, is the moment's choice, and who learns
+    late of it may make pods that the garbage collector takes away. Deletes are counted up to here."""
 
 
 Story = tuple[Step, ...]
