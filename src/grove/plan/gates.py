@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from grove.api import marks
-from grove.api.intents import Patch, PatchType, Target
+from grove.api.intents import Patch
 from grove.api.pods import Pod
 from grove.plan import pods as state
+from grove.plan.targets import foreign_target
 
 
 def released(members: Iterable[Pod]) -> list[Patch]:
@@ -16,14 +17,7 @@ def released(members: Iterable[Pod]) -> list[Patch]:
 
 
 def _release(pod: Pod) -> Patch:
-    place = [gate.name for gate in pod.spec.scheduling_gates].index(marks.GANG_GATE)
-    path = f"/spec/schedulingGates/{place}"
-    return Patch(
-        Target("v1", "Pod", pod.metadata.name, pod.metadata.namespace),
-        [
-            {"op": "test", "path": "/metadata/uid", "value": pod.metadata.uid},
-            {"op": "test", "path": f"{path}/name", "value": marks.GANG_GATE},
-            {"op": "remove", "path": path},
-        ],
-        type=PatchType.JSON,
-    )
+    """Says which gates stay: if another took ours off first, that changes nothing."""
+    others = [{"name": gate.name} for gate in pod.spec.scheduling_gates if gate.name != marks.GANG_GATE]
+    body = {"metadata": {"uid": pod.metadata.uid}, "spec": {"schedulingGates": others or None}}
+    return Patch(foreign_target("v1", "Pod", pod), body)
