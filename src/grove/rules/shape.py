@@ -239,6 +239,7 @@ def _not_a_choice(path: str, value: str, kind: type, choices: tuple[str, ...]) -
     return unsupported(path, value, choices)
 
 
+_WHOLE = "object"
 _CALLED = {str: "text", int: "a whole number", bool: "true or false"}
 
 
@@ -253,6 +254,6 @@ def _is_text(value: str) -> bool:
 
 def _misfit(path: str, value: Any, wanted: str) -> FieldError:
     if value is None:
-        return required(path)
+        return required(path or _WHOLE)
     shown = "(object)" if isinstance(value, dict) else "(list)" if isinstance(value, list) else value
-    return invalid(path or "object", shown, f"must be {wanted}")
+    return invalid(path or _WHOLE, shown, f"must be {wanted}")

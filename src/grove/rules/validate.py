@@ -8,6 +8,7 @@ was wrong before it: a set that was stored under other rules can still be scaled
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain, islice
 from typing import Any
 
 from grove.rules import (
@@ -30,6 +31,7 @@ from grove.rules.shape import Misshapen, Workload
 
 Body = dict[str, Any]
 
+_MOST_WARNED = 20
 _GENERATED = 5
 """How many characters the API server appends to `generateName`."""
 
@@ -43,8 +45,7 @@ def on_create(new: Body, facts: Facts) -> Verdict:
         *constraints.on_create(workload, facts),
         *mnnvl.on_create(workload, facts),
     ]
-    warnings = (*_warnings(workload), *constraints.warnings(workload, facts))
-    return Verdict(tuple(errors), () if errors else warnings)
+    return _verdict(errors, chain(_warnings(workload), constraints.warnings(workload, facts)))
 
 
 @judged
@@ -55,7 +56,7 @@ def on_update(old: Body, new: Body, facts: Facts) -> Verdict:
         stored = shape.workload(default_set(old))
     except Misshapen:
         # Nothing can be said about what changed; the new object stands for itself.
-        return Verdict(tuple(_errors(workload, facts, creating=False)), tuple(_warnings(workload)))
+        return _verdict(list(_errors(workload, facts, creating=False)), _warnings(workload))
     errors = list(_errors(workload, facts, creating=False))
     if errors:
         known = set(map(str, _errors(stored, facts, creating=False)))
@@ -63,7 +64,7 @@ def on_update(old: Body, new: Body, facts: Facts) -> Verdict:
     errors += fixed.errors(stored, workload)
     errors += constraints.on_update(stored, workload, facts)
     errors += mnnvl.on_update(stored, workload)
-    return Verdict(tuple(errors), () if errors else tuple(_warnings(workload)))
+    return _verdict(errors, _warnings(workload))
 
 
 def topologies_named(body: Body) -> frozenset[str]:
@@ -73,6 +74,10 @@ def topologies_named(body: Body) -> frozenset[str]:
         return constraints.topologies_named(shape.workload(body))
     except (Misshapen, RecursionError):
         return frozenset()
+
+
+def _verdict(errors: list[FieldError], warnings: Iterator[str]) -> Verdict:
+    return Verdict(tuple(errors)) if errors else Verdict(warnings=tuple(islice(warnings, _MOST_WARNED)))
 
 
 def _errors(workload: Workload, facts: Facts, creating: bool) -> Iterator[FieldError]:
