@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from grove.rules import validate
@@ -65,6 +66,28 @@ def test_everything_that_is_wrong_is_said_at_once():
     ]
     assert verdict.message.startswith("[spec.replicas: Invalid value: -1: must be non-negative, ")
     assert verdict.message.endswith("spec.template.terminationDelay: Required value]")
+
+
+@pytest.mark.parametrize(
+    ("queues", "wrong"),
+    [
+        (None, []),
+        ({"team": "Open", "default": "Closed"}, []),
+        ({"team": "Closing"}, ['Volcano queue "team" is Closing: it must be Open']),
+        ({"default": "Open"}, ['Volcano queue "team" not found']),
+    ],
+)
+def test_a_queue_of_volcano_must_be_open(queues, wrong):
+    facts = msgspec.structs.replace(FACTS, volcano_queues=queues)
+    annotated = {"metadata.annotations": {"scheduling.grove.io/volcano-queue": "team"}}
+    verdict = validate.on_create(changed(workload(), {**VOLCANO, **annotated}), facts)
+    assert list(map(str, verdict.errors)) == [f'spec: Invalid value: "volcano": {each}' for each in wrong]
+
+
+def test_volcano_has_a_queue_by_default():
+    facts = msgspec.structs.replace(FACTS, volcano_queues={})
+    verdict = validate.on_create(changed(workload(), VOLCANO), facts)
+    assert verdict.message == 'spec: Invalid value: "volcano": Volcano queue "default" not found'
 
 
 @pytest.mark.parametrize(

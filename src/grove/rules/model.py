@@ -111,6 +111,8 @@ class Facts(Struct, frozen=True):
     topologies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Of each topology that is known, by name, the domains from broad to narrow. Of two kinds with one name,
     the ClusterTopology's."""
+    volcano_queues: Mapping[str, str] | None = None
+    """Volcano's queues by name, with their states; None if nobody has looked."""
     network: Network = Network()
     """Multi-node NVLink."""
     operator_user: str = ""
