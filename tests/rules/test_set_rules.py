@@ -73,6 +73,13 @@ CLIQUES = [
             f'metadata.name: Invalid value: "app": {together(46)}',
         ],
     ),
+    (
+        {"metadata.name": GONE, "metadata.generateName": "app-", f"{C}.name": "r" * 37},
+        [
+            f'{C}.name: Invalid value: "{"r" * 37}": {together(46)}',
+            f'metadata.name: Invalid value: "app-xxxxx": {together(46)}',
+        ],
+    ),
     ({f"{C}.labels": {"ok": "-"}}, [f'{C}.labels: Invalid value: "-": a valid label {WORD}']),
     (
         {f"{C}.labels": {"a" * 64: ""}},

@@ -21,6 +21,8 @@ from grove.api.wire import Wire
 from grove.rules.model import FieldError, Problem, invalid, required, unsupported
 
 Body = dict[str, Any]
+_GENERATED = 5
+"""How many characters the API server appends."""
 _UNREADABLE = (msgspec.MsgspecError, TypeError, ValueError, OverflowError)
 
 
@@ -32,6 +34,11 @@ class Metadata(Wire, frozen=True):
     namespace: str = ""
     labels: dict[str, str] = field(default_factory=dict)
     annotations: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def called(self) -> str:
+        """The name, or one like that which the API server will make of `generateName`."""
+        return self.name or (self.generate_name and self.generate_name + "x" * _GENERATED)
 
 
 class Variable(Wire, frozen=True):

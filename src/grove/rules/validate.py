@@ -32,8 +32,8 @@ from grove.rules.shape import Misshapen, Workload
 Body = dict[str, Any]
 
 _MOST_WARNED = 20
-_GENERATED = 5
-"""How many characters the API server appends to `generateName`."""
+_LONGEST_WARNING = 256
+"""What the API server hands on."""
 
 
 @judged
@@ -54,7 +54,7 @@ def on_update(old: Body, new: Body, facts: Facts) -> Verdict:
     workload = shape.workload(new)
     try:
         stored = shape.workload(default_set(old))
-    except Misshapen:
+    except (Misshapen, RecursionError):
         # Nothing can be said about what changed; the new object stands for itself.
         return _verdict(list(_errors(workload, facts, creating=False)), _warnings(workload))
     errors = list(_errors(workload, facts, creating=False))
@@ -77,7 +77,9 @@ def topologies_named(body: Body) -> frozenset[str]:
 
 
 def _verdict(errors: list[FieldError], warnings: Iterator[str]) -> Verdict:
-    return Verdict(tuple(errors)) if errors else Verdict(warnings=tuple(islice(warnings, _MOST_WARNED)))
+    if errors:
+        return Verdict(tuple(errors))
+    return Verdict(warnings=tuple(each[:_LONGEST_WARNING] for each in islice(warnings, _MOST_WARNED)))
 
 
 def _errors(workload: Workload, facts: Facts, creating: bool) -> Iterator[FieldError]:
@@ -103,8 +105,7 @@ def _metadata(workload: Workload) -> Iterator[FieldError]:
             invalid("metadata.name", metadata.name, why) for why in syntax.part_of_host(metadata.name)
         )
     elif metadata.generate_name:
-        example = metadata.generate_name + "x" * _GENERATED
-        for why in syntax.part_of_host(example):
+        for why in syntax.part_of_host(metadata.called):
             yield invalid("metadata.generateName", metadata.generate_name, why)
     else:
         yield required("metadata.name", "name or generateName is required")
