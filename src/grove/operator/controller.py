@@ -14,7 +14,7 @@ from grove.kube.executor import Executor
 from grove.kube.outcome import Outcome, State
 from grove.kube.queue import Queue
 from grove.operator.blame import Blame, blame
-from grove.operator.caches import BY_SET, Caches
+from grove.operator.caches import Caches
 from grove.operator.keys import Key, ReplicaKey, SetKey
 from grove.operator.observe import Observer
 from grove.operator.publish import Publisher, intents
@@ -22,9 +22,10 @@ from grove.operator.strays import put_back
 from grove.operator.telemetry import plan_seconds, plan_writes
 from grove.operator.tell import occurrences
 from grove.operator.wakes import wire
+from grove.plan.end import plan_end
 from grove.plan.model import Draft, Plan
 from grove.plan.replica import plan_replica
-from grove.plan.whole import Report, plan_end, plan_set
+from grove.plan.whole import Report, plan_set
 from grove.plan.writes import joined
 
 log = structlog.get_logger("grove.operator")
@@ -93,8 +94,7 @@ class Controller:
         if workload is None:
             return None
         if workload.metadata.deletion_timestamp is not None:
-            pods, cliques = self._caches.pods, self._caches.cliques
-            return plan_end(workload, tuple(pods.by_index(BY_SET, key)), tuple(cliques.by_index(BY_SET, key)))
+            return plan_end(workload, self._observer.estate(key))
         plan = plan_set(workload, self._reports.get(key, {}), now)
         return replace(plan, intents=joined((plan.intents, *self._retirements(key, now))))
 

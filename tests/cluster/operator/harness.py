@@ -26,7 +26,7 @@ from tests.cluster.operator.picture import Picture, differences, picture
 from tests.cluster.operator.recorder import Recorder
 from tests.cluster.operator.seen import CLIQUES, GANGS, GROUPS, PARTS, SETS, Seen, answers
 
-PATIENCE = 60.0
+PATIENCE = 120.0
 
 
 class World:
