@@ -8,15 +8,17 @@ from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
 from grove.operator.caches import BY_REPLICA, BY_SET, Caches
 from grove.operator.keys import ReplicaKey, SetKey, replica_of
+from grove.operator.placement import Placement
 from grove.plan.end import Estate
+from grove.plan.placement import Unassigned
 from grove.plan.snapshot import Snapshot
 
 
 class Observer:
     """Makes snapshots, and remembers which pods it has seen go."""
 
-    def __init__(self, caches: Caches) -> None:
-        self._caches = caches
+    def __init__(self, caches: Caches, placement: Placement | None = None) -> None:
+        self._caches, self._placement = caches, placement or Placement(Unassigned())
         self._departed: dict[ReplicaKey, set[str]] = {}
         caches.pods.subscribe(self._remember)
 
@@ -37,6 +39,7 @@ class Observer:
             gangs=gangs,
             pods=tuple(caches.pods.by_index(BY_REPLICA, key)),
             departed=self._still_named(key, gangs),
+            placements=self._placement.of(key, workload),
         )
 
     def estate(self, key: SetKey) -> Estate:
