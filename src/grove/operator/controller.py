@@ -52,7 +52,8 @@ class Controller:
         self._caches, self._executor, self._tell, self._clock = caches, executor, tell, clock
         self._placement = Placement(assigner or Unassigned())
         self._observer = Observer(caches, self._placement)
-        self._publisher = Publisher()
+        self._publisher: Publisher[Key] = Publisher()
+        executor.limiter.on_room = self._use_room
         self._reports: dict[SetKey, dict[int, Report]] = {}
         self._surplus: dict[SetKey, set[int]] = {}
         self._repeats: dict[WorkloadKey, tuple[str, ...]] = {}
@@ -90,6 +91,10 @@ class Controller:
         told, later = await self._publish(key, plan.drafts, errors, complete=not plan.intents)
         moments = [moment for moment in (wake_at, later) if moment is not None]
         self.queue.wake(key, min(moments, default=None), failed=retry or not told)
+
+    def _use_room(self, slots: int) -> None:
+        for key in self._publisher.take_held(slots):
+            self.queue.wake(key)
 
     def _place(self) -> None:
         for replica in self._placement.decide():
