@@ -114,6 +114,7 @@ async def test_a_relabelled_pod_is_put_back_in_its_place(world: World) -> None:
         before = picture(world)
         pod = world.pods(clique="small-0-model-1-worker")[0]
         for key in (
+            labels.MANAGED_BY,
             labels.PART_OF,
             labels.SET_REPLICA,
             labels.CLIQUE,
