@@ -15,17 +15,20 @@ from grove.kube.executor import Executor
 from grove.kube.outcome import Outcome
 from grove.kube.queue import Queue
 from grove.operator.blame import Blame, blame
-from grove.operator.caches import BY_SET, Caches
-from grove.operator.keys import Key, ReplicaKey, SetKey
+from grove.operator.caches import Caches
+from grove.operator.keys import Key, PlacementKey, ReplicaKey, SetKey, WorkloadKey
 from grove.operator.observe import Observer
+from grove.operator.placement import Placement
 from grove.operator.publish import Publisher, intents
 from grove.operator.strays import call_back, put_back
 from grove.operator.telemetry import plan_seconds, plan_writes
 from grove.operator.tell import occurrences
 from grove.operator.wakes import wire
+from grove.plan.end import plan_end
 from grove.plan.model import Draft, Plan
+from grove.plan.placement import Assigner, Unassigned
 from grove.plan.replica import plan_in_vain, plan_replica
-from grove.plan.whole import Report, plan_end, plan_set
+from grove.plan.whole import Report, plan_set
 from grove.plan.writes import joined
 
 log = structlog.get_logger("grove.operator")
@@ -43,24 +46,32 @@ class Controller:
         executor: Executor,
         tell: Callable[[Occurrence], None],
         *,
+        assigner: Assigner | None = None,
         workers: int = 64,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._caches, self._executor, self._tell, self._clock = caches, executor, tell, clock
-        self._observer = Observer(caches)
+        self._placement = Placement(assigner or Unassigned())
+        self._observer = Observer(caches, self._placement)
         self._publisher = Publisher()
         self._reports: dict[SetKey, dict[int, Report]] = {}
         self._surplus: dict[SetKey, set[int]] = {}
-        self._repeats: dict[Key, tuple[str, ...]] = {}
+        self._repeats: dict[WorkloadKey, tuple[str, ...]] = {}
         self._ending: dict[SetKey, str] = {}
         """Sets, by UID, in namespaces that are on their way out."""
-        self._last_errors: dict[Key, Blame] = {}
+        self._last_errors: dict[WorkloadKey, Blame] = {}
         """What could not be done there."""
         self.queue: Queue[Key] = Queue("workloads", self._work, workers=workers)
         wire(caches, self.queue.wake)
 
     async def _work(self, key: Key) -> None:
         """One pass over one key."""
+        if isinstance(key, PlacementKey):
+            self._place()
+        else:
+            await self._bring_in_order(key)
+
+    async def _bring_in_order(self, key: WorkloadKey) -> None:
         now = self._clock()
         if isinstance(key, ReplicaKey) and not await self._find_lost(key):
             self.queue.wake(key, None, failed=True)
@@ -73,6 +84,8 @@ class Controller:
         if strays := put_back(outcome):
             await self._executor.execute(strays)
         errors = self._errors(key, outcome, now)
+        if plan.unplaced and isinstance(key, ReplicaKey) and self._placement.ask(key, plan.unplaced):
+            self.queue.wake(PlacementKey())
         self._report(key, plan, errors)
         self._tell_news(key, outcome)
         retry = outcome.failed or outcome.outdated or self._stuck(key, plan.intents if outcome.done else ())
@@ -86,6 +99,10 @@ class Controller:
         moments = [moment for moment in (wake_at, later) if moment is not None]
         self.queue.wake(key, min(moments, default=None), failed=retry or not told)
 
+    def _place(self) -> None:
+        for replica in self._placement.decide():
+            self.queue.wake(replica)
+
     async def _find_lost(self, key: ReplicaKey) -> bool:
         """Look for pods that went out of our sight and may still be there. False: it cannot be known yet."""
         lost = self._observer.lost(key)
@@ -95,7 +112,7 @@ class Controller:
         self._observer.looked_for(key, outcome)
         return not self._observer.lost(key)
 
-    def _errors(self, key: Key, outcome: Outcome, now: float) -> Blame:
+    def _errors(self, key: WorkloadKey, outcome: Outcome, now: float) -> Blame:
         """What went wrong. In a namespace that is on its way out nothing is tried again: it still is."""
         if self._in_vain(key):
             return self._last_errors.get(key, Blame())
@@ -105,15 +122,15 @@ class Controller:
             self._last_errors[key] = errors
         return errors
 
-    def _in_vain(self, key: Key) -> bool:
+    def _in_vain(self, key: WorkloadKey) -> bool:
         workload = self._workload(key)
         return workload is not None and self._ending.get(_parent(key)) == workload.metadata.uid
 
-    def _workload(self, key: Key) -> PodCliqueSet | None:
+    def _workload(self, key: WorkloadKey) -> PodCliqueSet | None:
         parent = _parent(key)
         return self._caches.sets.get(parent.namespace, parent.name)
 
-    def _timed_plan(self, key: Key, now: float) -> Plan | None:
+    def _timed_plan(self, key: WorkloadKey, now: float) -> Plan | None:
         began = time.perf_counter()
         plan = self._plan(key, now)
         if plan is not None:
@@ -121,15 +138,14 @@ class Controller:
             plan_writes.observe(len(plan.intents))
         return plan
 
-    def _plan(self, key: Key, now: float) -> Plan | None:
+    def _plan(self, key: WorkloadKey, now: float) -> Plan | None:
         if isinstance(key, ReplicaKey):
             return self._plan_replica(key, now)
         workload = self._caches.sets.get(key.namespace, key.name)
         if workload is None:
             return None
         if workload.metadata.deletion_timestamp is not None:
-            pods, cliques = self._caches.pods, self._caches.cliques
-            return plan_end(workload, tuple(pods.by_index(BY_SET, key)), tuple(cliques.by_index(BY_SET, key)))
+            return plan_end(workload, self._observer.estate(key))
         plan = plan_set(workload, self._reports.get(key, {}), now)
         return replace(plan, intents=joined((plan.intents, *self._retirements(key, now))))
 
@@ -161,7 +177,7 @@ class Controller:
                 surplus.discard(replica)
             yield plan.intents
 
-    def _report(self, key: Key, plan: Plan, errors: Blame) -> None:
+    def _report(self, key: WorkloadKey, plan: Plan, errors: Blame) -> None:
         """Tell the set how a replica stands, if that is news."""
         if not isinstance(key, ReplicaKey):
             return
@@ -178,7 +194,7 @@ class Controller:
             self.queue.wake(parent, self._loop_time() + _GATHERING)
 
     async def _publish(
-        self, key: Key, drafts: Sequence[Draft], errors: Blame, *, complete: bool
+        self, key: WorkloadKey, drafts: Sequence[Draft], errors: Blame, *, complete: bool
     ) -> tuple[bool, float | None]:
         """Publish what is due. Returns whether that went well, and when more will be due."""
         finished = tuple(_finish(draft, errors, complete) for draft in drafts)
@@ -192,13 +208,13 @@ class Controller:
             log.warning("status not published", key=str(key), action="retry", reason=str(error))
         return not (outcome.failed or outcome.outdated), None
 
-    def _tell_news(self, key: Key, outcome: Outcome) -> None:
+    def _tell_news(self, key: WorkloadKey, outcome: Outcome) -> None:
         workload = self._workload(key)
         if workload is not None and not self._in_vain(key):
             for news in occurrences(self._caches, workload, outcome):
                 self._tell(news)
 
-    def _stuck(self, key: Key, done: Sequence[Intent]) -> bool:
+    def _stuck(self, key: WorkloadKey, done: Sequence[Intent]) -> bool:
         """The same plan again although all of it was done: something undoes it, or it has no effect."""
         ids = tuple(intent.id for intent in done)
         again = bool(ids) and self._repeats.get(key) == ids
@@ -210,12 +226,14 @@ class Controller:
             log.warning("plan has no effect", key=str(key), action="back off", reason=", ".join(ids[:3]))
         return again
 
-    def _forget(self, key: Key) -> None:
+    def _forget(self, key: WorkloadKey) -> None:
         self.queue.forget(key)
         self._publisher.forget(key)
         self._repeats.pop(key, None)
         self._last_errors.pop(key, None)
-        if isinstance(key, SetKey):
+        if isinstance(key, ReplicaKey):
+            self._placement.forget(key)
+        else:
             self._reports.pop(key, None)
             self._surplus.pop(key, None)
             self._ending.pop(key, None)
@@ -225,7 +243,7 @@ class Controller:
         return asyncio.get_running_loop().time()
 
 
-def _parent(key: Key) -> SetKey:
+def _parent(key: WorkloadKey) -> SetKey:
     return SetKey(key.namespace, key.set_name) if isinstance(key, ReplicaKey) else key
 
 
