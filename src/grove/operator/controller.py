@@ -114,7 +114,7 @@ class Controller:
 
     def _errors(self, key: WorkloadKey, outcome: Outcome, now: float) -> Blame:
         """What went wrong. In a namespace that is on its way out nothing is tried again: it still is."""
-        if self._in_vain(key):
+        if self._in_vain(key) and not outcome.in_vain:
             return self._last_errors.get(key, Blame())
         errors = blame(outcome, now)
         if outcome.in_vain and (workload := self._workload(key)) is not None:
