@@ -10,6 +10,7 @@ import structlog
 from msgspec.structs import replace
 
 from grove.api.intents import Intent, Occurrence
+from grove.api.parts import LastError
 from grove.kube.executor import Executor
 from grove.kube.outcome import Outcome, State
 from grove.kube.queue import Queue
@@ -43,12 +44,14 @@ class Controller:
         tell: Callable[[Occurrence], None],
         *,
         workers: int = 64,
+        init_image: str = "",
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._caches, self._executor, self._tell, self._clock = caches, executor, tell, clock
-        self._observer = Observer(caches)
+        self._observer = Observer(caches, init_image)
         self._publisher = Publisher()
         self._reports: dict[SetKey, dict[int, Report]] = {}
+        self._troubles: dict[SetKey, tuple[LastError, ...]] = {}
         self._surplus: dict[SetKey, set[int]] = {}
         self._repeats: dict[Key, tuple[str, ...]] = {}
         self.queue: Queue[Key] = Queue("workloads", self._work, workers=workers)
@@ -64,7 +67,7 @@ class Controller:
         outcome = await self._executor.execute(plan.intents) if plan.intents else _NOTHING
         if strays := put_back(outcome):
             await self._executor.execute(strays)
-        errors = blame(outcome, now)
+        errors = blame(outcome, now, plan.complaints)
         self._report(key, plan, errors)
         self._tell_news(key, outcome)
         done = all(result.state is State.DONE for result in outcome.results)
@@ -94,8 +97,14 @@ class Controller:
             return None
         if workload.metadata.deletion_timestamp is not None:
             pods, cliques = self._caches.pods, self._caches.cliques
-            return plan_end(workload, tuple(pods.by_index(BY_SET, key)), tuple(cliques.by_index(BY_SET, key)))
-        plan = plan_set(workload, self._reports.get(key, {}), now)
+            return plan_end(
+                workload,
+                tuple(pods.by_index(BY_SET, key)),
+                tuple(cliques.by_index(BY_SET, key)),
+                self._caches.access(key),
+            )
+        access, troubles = self._caches.access(key), self._troubles.get(key, ())
+        plan = plan_set(workload, self._reports.get(key, {}), now, access, troubles)
         return replace(plan, intents=joined((plan.intents, *self._retirements(key, now))))
 
     def _plan_replica(self, key: ReplicaKey, now: float) -> Plan | None:
@@ -129,6 +138,7 @@ class Controller:
     def _report(self, key: Key, plan: Plan, errors: Blame) -> None:
         """Tell the set how a replica stands, if that is news."""
         if not isinstance(key, ReplicaKey):
+            self._troubles[key] = errors.of_set
             return
         parent = SetKey(key.namespace, key.set_name)
         reports = self._reports.setdefault(parent, {})
@@ -183,6 +193,7 @@ class Controller:
         self._repeats.pop(key, None)
         if isinstance(key, SetKey):
             self._reports.pop(key, None)
+            self._troubles.pop(key, None)
             self._surplus.pop(key, None)
 
     @staticmethod

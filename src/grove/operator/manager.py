@@ -28,8 +28,11 @@ _LAST_WORDS = 0.5  # seconds for events that are yet to be told when we stop
 class Manager:
     """One operator on one transport. It may `watch` for long before it is to `lead`, which it does once."""
 
-    def __init__(self, transport: Transport, *, workers: int = 64, grace: float = 5.0) -> None:
+    def __init__(
+        self, transport: Transport, *, workers: int = 64, grace: float = 5.0, init_image: str = ""
+    ) -> None:
         self._transport = transport
+        self._init_image = init_image
         self._workers = workers
         self._grace = grace
         self.caches = Caches()
@@ -61,7 +64,9 @@ class Manager:
         garbage.leave_alone_what_is_there()
         executor = Executor(writes, self.caches.resources, store=CacheStore(self.caches.all))
         recorder = Recorder(Client(writes), labels.OPERATOR, socket.gethostname())
-        controller = Controller(self.caches, executor, recorder.record, workers=self._workers)
+        controller = Controller(
+            self.caches, executor, recorder.record, workers=self._workers, init_image=self._init_image
+        )
         with Census(self.caches):
             recorder.start()
             controller.queue.start()

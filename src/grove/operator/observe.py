@@ -14,8 +14,8 @@ from grove.plan.snapshot import Snapshot
 class Observer:
     """Makes snapshots, and remembers which pods it has seen go."""
 
-    def __init__(self, caches: Caches) -> None:
-        self._caches = caches
+    def __init__(self, caches: Caches, init_image: str = "") -> None:
+        self._caches, self._init_image = caches, init_image
         self._departed: dict[ReplicaKey, set[str]] = {}
         caches.pods.subscribe(self._remember)
 
@@ -36,6 +36,8 @@ class Observer:
             gangs=gangs,
             pods=tuple(caches.pods.by_index(BY_REPLICA, key)),
             departed=self._still_named(key, gangs),
+            binding=caches.bindings.get(key.namespace, names.role(key.set_name)),
+            init_image=self._init_image,
         )
 
     def _gangs(self, key: ReplicaKey, workload: PodCliqueSet) -> dict[str, PodGang]:

@@ -14,7 +14,9 @@ from grove.api.marks import Env
 from grove.api.sets import PodCliqueSet
 from grove.plan.expand import Clique
 from grove.plan.hashes import canonical_digest
+from grove.plan.initcontainer import with_init_container
 from grove.plan.ledger import Member
+from grove.plan.order import Awaited
 
 Body = dict[str, Any]
 
@@ -72,7 +74,15 @@ def clique_annotations(wanted: Clique) -> dict[str, str]:
     return {key: value for key, value in wanted.template.annotations.items() if key != keys.TOPOLOGY_NAME}
 
 
-def pod_spec(workload: PodCliqueSet, index: int, wanted: Clique, scheduler: str, gated: bool) -> Body:
+def pod_spec(
+    workload: PodCliqueSet,
+    index: int,
+    wanted: Clique,
+    scheduler: str,
+    gated: bool,
+    awaited: Awaited | None = None,
+    init_image: str = "",
+) -> Body:
     """What all pods of a clique have in common; each only adds its host name."""
     set_name, namespace = workload.metadata.name, workload.metadata.namespace
     variables = [
@@ -88,7 +98,7 @@ def pod_spec(workload: PodCliqueSet, index: int, wanted: Clique, scheduler: str,
     if gated:
         others = [gate for gate in spec.get("schedulingGates") or [] if gate.get("name") != marks.GANG_GATE]
         spec["schedulingGates"] = [{"name": marks.GANG_GATE}, *others]
-    return spec
+    return with_init_container(spec, set_name, init_image, awaited) if awaited else spec
 
 
 def pod(

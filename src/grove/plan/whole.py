@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,11 +17,13 @@ from grove.api.parts import LastError
 from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet, PodCliqueSetStatus, PodCliqueSetUpdateProgress
 from grove.plan import pods as state
+from grove.plan.access import Access, grant, settles_at, withdraw
 from grove.plan.hashes import generation_hash
 from grove.plan.model import Draft, Plan, Standing
 from grove.plan.moments import rfc3339
 from grove.plan.targets import change, foreign_target, target
 
+_NO_ACCESS = Access()
 ORPHAN = "orphan"  # the garbage collector's finalizer of `--cascade=orphan`
 
 
@@ -32,22 +35,35 @@ class Report(Struct, frozen=True, gc=False):
     errors: tuple[LastError, ...] = ()
 
 
-def plan_set(workload: PodCliqueSet, reports: Mapping[int, Report], now: float) -> Plan:
-    """What to do about a set. Its status waits until every replica has reported."""
+def plan_set(
+    workload: PodCliqueSet,
+    reports: Mapping[int, Report],
+    now: float,
+    access: Access = _NO_ACCESS,
+    errors: tuple[LastError, ...] = (),
+) -> Plan:
+    """What to do about a set. Its status waits until every replica has reported. `errors` are those of the
+    pass before."""
     if workload.metadata.deletion_timestamp is not None:
         return Plan()
-    intents: tuple[Intent, ...] = ()
+    intents = grant(workload, access, now)
     if marks.SET_FINALIZER not in workload.metadata.finalizers:
         finalizers = [*workload.metadata.finalizers, marks.SET_FINALIZER]
-        intents = (change(workload, {"metadata": {"finalizers": finalizers}}),)
+        intents = (change(workload, {"metadata": {"finalizers": finalizers}}), *intents)
     wanted = range(workload.spec.replicas)
     if not all(index in reports for index in wanted):
-        return Plan(intents)
-    status = _status(workload, [reports[index] for index in wanted], now)
-    return Plan(intents, (Draft(target(workload), workload.status, status),))
+        return Plan(intents, wake_at=settles_at(workload, access, now))
+    status = _status(workload, [reports[index] for index in wanted], errors, now)
+    draft = Draft(target(workload), workload.status, status)
+    return Plan(intents, (draft,), settles_at(workload, access, now))
 
 
-def plan_end(workload: PodCliqueSet, pods: tuple[Pod, ...], cliques: tuple[PodClique, ...]) -> Plan:
+def plan_end(
+    workload: PodCliqueSet,
+    pods: tuple[Pod, ...],
+    cliques: tuple[PodClique, ...],
+    access: Access = _NO_ACCESS,
+) -> Plan:
     """The end of a set: its pods first and by us, for the garbage collector is slow; then it may go.
 
     With `--cascade=orphan` everything stays. Pods that only look like ours are spared. What is deleted by its
@@ -62,9 +78,10 @@ def plan_end(workload: PodCliqueSet, pods: tuple[Pod, ...], cliques: tuple[PodCl
     if ORPHAN in finalizers:
         return Plan((release,))
     fence = Status(target(workload), {"metadata": {"resourceVersion": workload.metadata.resource_version}})
+    of_pods = _deletions(workload, pods, {clique.metadata.uid for clique in cliques})
     deletions = [
         replace(deletion, after=(*deletion.after, fence.id))
-        for deletion in _deletions(workload, pods, {clique.metadata.uid for clique in cliques})
+        for deletion in (*of_pods, *withdraw(workload, access))
     ]
     release = replace(release, after=tuple(deletion.id for deletion in deletions))
     return Plan((fence, *deletions, release))
@@ -86,13 +103,16 @@ def _deletions(workload: PodCliqueSet, pods: tuple[Pod, ...], cliques: set[str])
     return deletions
 
 
-def _status(workload: PodCliqueSet, reports: list[Report], now: float) -> PodCliqueSetStatus:
+def _status(
+    workload: PodCliqueSet, reports: list[Report], own: tuple[LastError, ...], now: float
+) -> PodCliqueSetStatus:
     before, hash_ = workload.status, generation_hash(workload)
-    current = all(
+    current = not own and all(
         report.generation >= workload.metadata.generation and not report.errors for report in reports
     )
     standings = [report.standing for report in reports]
-    errors = {(error.code, error.description): error for report in reports for error in report.errors}
+    told = chain(own, *(report.errors for report in reports))
+    errors = {(error.code, error.description): error for error in told}
     return replace(
         before,
         observed_generation=workload.metadata.generation if current else before.observed_generation,

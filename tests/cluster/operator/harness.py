@@ -27,6 +27,7 @@ from tests.cluster.operator.recorder import Recorder
 from tests.cluster.operator.seen import CLIQUES, GANGS, GROUPS, PARTS, SETS, Seen, answers
 
 PATIENCE = 60.0
+INIT_IMAGE = "example.com/grove-initc:test"
 
 
 class World:
@@ -255,7 +256,7 @@ class Operator:
     def __init__(self, config: Config, recorder: Recorder | None, **weather: Any) -> None:
         self.recorder = recorder or Recorder()
         self.faults = FaultyTransport(self.recorder.on(HttpTransport(config)), on_stop=self._stop, **weather)
-        self.manager = Manager(self.faults)
+        self.manager = Manager(self.faults, init_image=INIT_IMAGE)
         self.stopped = asyncio.Event()
         """Set when the faults have ended this process."""
         self.task = asyncio.create_task(self.manager.run())
