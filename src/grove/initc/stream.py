@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -42,7 +42,7 @@ async def lines(server: Server, path: str) -> AsyncIterator[bytes]:
             writer.write(_request(server, path))
             chunked = await _begin(reader)
         pending = b""
-        while piece := await asyncio.wait_for(_piece(reader, chunked), _SILENCE):
+        while piece := await _within(_SILENCE, _piece(reader, chunked)):
             *whole, pending = (pending + piece).split(b"\n")
             for line in whole:
                 if line:
@@ -58,6 +58,12 @@ async def lines(server: Server, path: str) -> AsyncIterator[bytes]:
         if writer is not None:
             writer.transport.abort()  # a TLS good-bye would wait for an answer
     raise Interrupted("the server ended the watch")
+
+
+async def _within(seconds: float, work: Awaitable[bytes]) -> bytes:
+    """Not `wait_for`, which in Python 3.11 can lose a cancellation that comes with the result."""
+    async with asyncio.timeout(seconds):
+        return await work
 
 
 def _trust(server: Server) -> ssl.SSLContext:

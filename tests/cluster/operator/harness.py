@@ -253,10 +253,12 @@ async def watching(client: Client, config: Config, namespace: str) -> AsyncItera
 class Operator:
     """An operator at work in this process: its calls, its weather, its end."""
 
-    def __init__(self, config: Config, recorder: Recorder | None, **weather: Any) -> None:
+    def __init__(
+        self, config: Config, recorder: Recorder | None, init_image: str = INIT_IMAGE, **weather: Any
+    ) -> None:
         self.recorder = recorder or Recorder()
         self.faults = FaultyTransport(self.recorder.on(HttpTransport(config)), on_stop=self._stop, **weather)
-        self.manager = Manager(self.faults, init_image=INIT_IMAGE)
+        self.manager = Manager(self.faults, init_image=init_image)
         self.stopped = asyncio.Event()
         """Set when the faults have ended this process."""
         self.task = asyncio.create_task(self.manager.run())
@@ -285,9 +287,12 @@ async def operating(
     stop_after: int | None = None,
     recorder: Recorder | None = None,
     synced: bool = True,
+    init_image: str = INIT_IMAGE,
 ) -> AsyncIterator[Operator]:
     """An operator until the block is left. `synced=False`: do not wait until it knows all that exists."""
-    operator = Operator(world.config, recorder, seed=seed, rates=rates, stop_after_writes=stop_after)
+    operator = Operator(
+        world.config, recorder, init_image, seed=seed, rates=rates, stop_after_writes=stop_after
+    )
     world.operators.append(operator)
     try:
         if synced:

@@ -1,4 +1,4 @@
-"""Cliques start in order, held back by the real init container: upstream's scenarios SO1 to SO4, and trouble."""
+"""Cliques start in order, held back by the real init container: upstream's scenarios SO1 to SO4."""
 
 from __future__ import annotations
 
