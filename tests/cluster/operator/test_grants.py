@@ -130,6 +130,29 @@ async def test_the_same_set_again_at_once_gets_its_own(world: World) -> None:
             await world.until(lambda: not world.all(SETS) and not world.all(PODS), "the old set gone")
 
 
+async def test_a_secret_that_is_on_its_way_out_is_not_taken_for_ours(world: World) -> None:
+    hold = ["example.com/hold"]
+    async with operating(world) as operator:
+        await world.create(SETS, ordered())
+        await world.until_whole()
+        await world.patch(SECRETS, "wl-ic-sat", {"metadata": {"finalizers": hold}})
+        await world.delete(SETS, "wl")
+        await world.until(lambda: not world.all(SETS) and not world.all(PODS), "the old set gone")
+        await world.until(lambda: world.get(SECRETS, "wl-ic-sat").terminating, "its Secret leaving", SLOW)
+        operator.recorder.calls.clear()
+        await world.create(SETS, ordered())
+        while not refused(operator.recorder):
+            await operator.recorder.next_call()
+        assert world.pods() == []
+        await world.patch(SECRETS, "wl-ic-sat", {"metadata": {"finalizers": None}})
+        await world.until(lambda: len(world.pods()) == 2 and world.whole(), "the new set ready", SLOW)
+
+
+def refused(recorder: Recorder) -> bool:
+    """Whether a Secret was in the way."""
+    return any(call.request.resource == "secrets" and call.status == 409 for call in recorder.calls)
+
+
 async def test_lost_replies_cost_time_and_nothing_else(world: World) -> None:
     async with operating(world, rates=Rates(lose=0.5), seed=1) as operator:
         await world.create(SETS, ordered(replicas=2))
