@@ -9,11 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.shared import ROOT
 
 from grove.local.cluster import down
 from grove.local.paths import cache_dir
 from grove.local.state import StateDir
-from tests.shared import ROOT
 
 PAGE = (ROOT / "docs/start-order.md").read_text()
 
