@@ -9,12 +9,13 @@ import pytest
 from msgspec.structs import replace
 
 from grove.api.cluster import Bare
-from grove.api.intents import Create, Delete, Intent, Patch
+from grove.api.intents import Create, Intent, Patch
 from grove.api.meta import ObjectMeta
 from grove.kube.binding import Binding
 from grove.plan.access import Access, grant, is_granted, settles_at, withdraw
+from grove.plan.end import Estate, plan_end
 from grove.plan.moments import rfc3339
-from grove.plan.whole import plan_end, plan_set
+from grove.plan.whole import plan_set
 from tests.plan.builders import a_set, read_set
 
 NOW = 1_800_000_000.0
@@ -145,7 +146,7 @@ def test_pods_are_made_once_the_binding_vouches(binding, granted):
 
 def test_it_goes_with_the_set_and_what_is_anothers_stays():
     mixed = replace(WHOLE, role=thing("r", "u", owner="uid-of-another"))
-    deletes = withdraw(the_set(), mixed)
+    deletes = withdraw("uid-set", mixed)
     assert [(delete.target.kind, delete.uid) for delete in deletes] == [
         ("ServiceAccount", "uid-account"),
         ("RoleBinding", "uid-binding"),
@@ -154,16 +155,20 @@ def test_it_goes_with_the_set_and_what_is_anothers_stays():
     metadata = replace(
         ending.metadata, finalizers=("grove.io/podcliqueset.grove.io",), deletion_timestamp="x"
     )
-    plan = plan_end(replace(ending, metadata=metadata), (), (), mixed)
-    fence, *rest = plan.intents
-    gone = [intent for intent in rest if isinstance(intent, Delete)]
-    assert {intent.target.kind for intent in gone} == {"ServiceAccount", "RoleBinding"}
-    assert all(fence.id in intent.after for intent in gone), "it is still this set that ends"
-    assert {intent.id for intent in gone} <= set(rest[-1].after)
+    plan = plan_end(replace(ending, metadata=metadata), Estate(access=mixed))
+    assert words(plan.intents) == ["delete ServiceAccount", "delete RoleBinding"]
+    (release,) = plan_end(replace(ending, metadata=metadata), Estate()).intents
+    assert release.body["metadata"]["finalizers"] == []
+
+
+def test_what_is_on_its_way_out_is_not_asked_again():
+    leaving = replace(WHOLE, account=thing("wl", "uid-account", deletionTimestamp=rfc3339(NOW)))
+    assert [delete.target.kind for delete in withdraw("uid-set", leaving)] == ["Role", "RoleBinding"]
 
 
 def test_the_plan_of_a_set_makes_it_beside_the_finalizer():
-    plan = plan_set(the_set(), {}, NOW)
+    assert [type(intent) for intent in plan_set(the_set(), {}, NOW).intents] == [Patch]
+    plan = plan_set(the_set(), {}, NOW, Access())
     assert [type(intent) for intent in plan.intents] == [Patch, Create, Create, Create, Create]
 
 

@@ -19,6 +19,7 @@ from grove.operator import garbage
 from grove.operator.caches import Caches
 from grove.operator.controller import Controller
 from grove.operator.telemetry import Census
+from grove.plan.placement import Assigner
 
 log = structlog.get_logger("grove.operator")
 
@@ -29,9 +30,16 @@ class Manager:
     """One operator on one transport. It may `watch` for long before it is to `lead`, which it does once."""
 
     def __init__(
-        self, transport: Transport, *, workers: int = 64, grace: float = 5.0, init_image: str = ""
+        self,
+        transport: Transport,
+        *,
+        workers: int = 64,
+        grace: float = 5.0,
+        assigner: Assigner | None = None,
+        init_image: str = "",
     ) -> None:
         self._transport = transport
+        self._assigner = assigner
         self._init_image = init_image
         self._workers = workers
         self._grace = grace
@@ -65,7 +73,12 @@ class Manager:
         executor = Executor(writes, self.caches.resources, store=CacheStore(self.caches.all))
         recorder = Recorder(Client(writes), labels.OPERATOR, socket.gethostname())
         controller = Controller(
-            self.caches, executor, recorder.record, workers=self._workers, init_image=self._init_image
+            self.caches,
+            executor,
+            recorder.record,
+            workers=self._workers,
+            assigner=self._assigner,
+            init_image=self._init_image,
         )
         with Census(self.caches):
             recorder.start()

@@ -79,13 +79,15 @@ def settles_at(workload: PodCliqueSet, access: Access, now: float) -> float | No
     return settled if now < settled else None
 
 
-def withdraw(workload: PodCliqueSet, access: Access) -> list[Delete]:
+def withdraw(set_uid: str, access: Access) -> list[Delete]:
     """All of it goes; of the Secret, Kubernetes takes care when its ServiceAccount has gone."""
     found = (access.account, access.role, access.binding)
     return [
         _delete(kind, thing)
         for kind, thing in zip(_KINDS, found, strict=True)
-        if thing is not None and controller_uid(thing.metadata) == workload.metadata.uid
+        if thing is not None
+        and thing.metadata.deletion_timestamp is None
+        and controller_uid(thing.metadata) == set_uid
     ]
 
 

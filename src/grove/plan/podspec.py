@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -14,9 +15,7 @@ from grove.api.marks import Env
 from grove.api.sets import PodCliqueSet
 from grove.plan.expand import Clique
 from grove.plan.hashes import canonical_digest
-from grove.plan.initcontainer import with_init_container
 from grove.plan.ledger import Member
-from grove.plan.order import Awaited
 
 Body = dict[str, Any]
 
@@ -80,10 +79,10 @@ def pod_spec(
     wanted: Clique,
     scheduler: str,
     gated: bool,
-    awaited: Awaited | None = None,
-    init_image: str = "",
+    place: Mapping[str, str] | None = None,
 ) -> Body:
-    """What all pods of a clique have in common; each only adds its host name."""
+    """What all pods of a clique have in common; each only adds its host name. A place is a demand on top of
+    what the user demands of nodes."""
     set_name, namespace = workload.metadata.name, workload.metadata.namespace
     variables = [
         {"name": Env.SET_NAME.value, "value": set_name},
@@ -95,10 +94,12 @@ def pod_spec(
     spec = _with_variables(clique_pod_spec(workload, wanted), variables, _POD_VARIABLES)
     spec["subdomain"] = names.service(set_name, index)
     spec["schedulerName"] = scheduler
+    if place:
+        spec["nodeSelector"] = {**(spec.get("nodeSelector") or {}), **place}
     if gated:
         others = [gate for gate in spec.get("schedulingGates") or [] if gate.get("name") != marks.GANG_GATE]
         spec["schedulingGates"] = [{"name": marks.GANG_GATE}, *others]
-    return with_init_container(spec, set_name, init_image, awaited) if awaited else spec
+    return spec
 
 
 def pod(
