@@ -1,8 +1,8 @@
 """Who may change what the operator manages.
 
-The set of the object decides: with `grove.io/disable-managed-resource-protection: "true"` on it everybody may;
-else only the operator itself and users that the configuration exempts. Pods may be deleted by anybody whom the
-API server lets: they come back.
+The set of the object decides: with `grove.io/disable-managed-resource-protection: "true"` on it everybody
+may; else only the operator itself and users that the configuration exempts. Pods may be deleted by anybody
+whom the API server lets: they come back.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _called(request: Request) -> str:
 
 def _refusal(request: Request, parent: Parent) -> str:
     return (
-        f"{_called(request)} belongs to PodCliqueSet {parent.name} and can only be {_DEEDS[request.operation]} "
-        f"by the Grove operator: change the PodCliqueSet instead, or annotate it with "
-        f'{keys.UNPROTECTED}: "true"'
+        f"{_called(request)} belongs to PodCliqueSet {parent.name} and can only be "
+        f"{_DEEDS[request.operation]} by the Grove operator: change the PodCliqueSet instead, or annotate it "
+        f'with {keys.UNPROTECTED}: "true"'
     )
