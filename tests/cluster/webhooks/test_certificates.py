@@ -131,7 +131,7 @@ async def two_replicas(
     async with AsyncExitStack() as stack:
         replicas = [await stack.enter_async_context(replica(connection, namespace)) for _ in range(2)]
         for each in replicas:
-            each.admission.keeper.spread = 1.0
+            each.admission.keeper.spread = 3.0
             if wall is not None:
                 each.admission.keeper.wall = lambda: wall
         await stack.enter_async_context(registering(client, registered(replicas[0].url, namespace)))
@@ -150,7 +150,7 @@ async def refresh_under_load(client: Client, namespace: str, replicas: list[Repl
         done += 1
     await rotation
     await call(client, namespace)
-    assert done > 3
+    assert done > 1
 
 
 @pytest.mark.parametrize("part", ["authority", "serving"])
