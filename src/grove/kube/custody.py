@@ -10,12 +10,11 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
-import random
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
-import structlog
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 from msgspec import Struct
@@ -25,12 +24,8 @@ from grove.kube.certificates import Credentials, KeyPair, next_rotation, renewed
 from grove.kube.client import JSON, Client, Object
 from grove.kube.errors import AlreadyExists, Conflict, KubeError, NotFound
 from grove.kube.resource import SECRETS, Resource
-from grove.kube.retry import Backoff
 from grove.kube.serving import ServingContext
 
-log = structlog.get_logger("grove.kube.custody")
-
-_LONGEST_REST = 12 * 3600.0  # then the Secret is read again, in case someone else has replaced it
 _TRIES = 5
 
 
@@ -63,32 +58,18 @@ class Custody:
         self._spread = spread
         self._wall = wall
 
-    async def run(self) -> None:
-        """Refresh now and whenever it is due, until cancelled."""
-        backoff, rng, failures = Backoff(first=1.0, most=300.0), random.Random(), 0  # noqa: S311 - jitter
-        while True:
-            try:
-                due = await self.refresh()
-                rest = min(_LONGEST_REST, max(1.0, (due - self._wall()).total_seconds()))
-                failures = 0
-            except KubeError as problem:
-                log.warning(
-                    "certificates not refreshed", key=self._secret, action="retry", reason=str(problem)
-                )
-                rest, failures = backoff.pause(failures, rng), failures + 1
-            await asyncio.sleep(rest)
-
     async def refresh(self) -> datetime:
         """Read or renew the credentials, announce their authority, show them. Returns when they are due."""
         credentials = await self._current()
-        news = [
-            await announce(self._client, resource, name, credentials.trust)
-            for resource, name in self._webhooks
-        ]
-        if any(news) and self._serving.ready:
-            # API servers learn of it by watching: until all have, the old certificate is the one to show.
-            await asyncio.sleep(self._spread)
-        self._serving.show(credentials.serving)
+        for resource, name in self._webhooks:
+            with suppress(NotFound):  # a configuration that has gone needs nobody's trust
+                await announce(self._client, resource, name, credentials.trust)
+        if self._serving.shown != credentials.serving:
+            if self._serving.ready:
+                # API servers learn of a new authority by watching, whichever replica announced it: until all
+                # have, the old certificate is the one to show.
+                await asyncio.sleep(self._spread)
+            self._serving.show(credentials.serving)
         return next_rotation(credentials)
 
     async def _current(self) -> Credentials:

@@ -13,6 +13,7 @@ from grove.api.groups import PodCliqueScalingGroup
 from grove.api.kind import Kind
 from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
+from grove.api.topology import ClusterTopology, ClusterTopologyBinding
 from grove.kube.cache import Cache, HasMetadata
 from grove.kube.resource import PODS, SERVICES, Resource
 from grove.operator.keys import SetKey, replica_of, set_of
@@ -39,6 +40,10 @@ class Caches:
         self.gangs = _part(resource_of(PodGang.KIND), PodGang)
         self.pods = _part(PODS, Pod)
         self.services = _part(SERVICES, Service)
+        self.topologies: Cache[ClusterTopology] = Cache(resource_of(ClusterTopology.KIND), ClusterTopology)
+        self.bindings: Cache[ClusterTopologyBinding] = Cache(
+            resource_of(ClusterTopologyBinding.KIND), ClusterTopologyBinding
+        )
 
     @property
     def parts(self) -> tuple[Cache[Any], ...]:
@@ -47,7 +52,7 @@ class Caches:
 
     @property
     def all(self) -> tuple[Cache[Any], ...]:
-        return (self.sets, *self.parts)
+        return (self.sets, *self.parts, self.topologies, self.bindings)
 
     @property
     def resources(self) -> tuple[Resource, ...]:

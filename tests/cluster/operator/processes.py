@@ -33,7 +33,7 @@ PATIENCE = 40.0
 
 def configuration(**keys: object) -> dict[str, object]:
     """Any free ports on this machine, and what the test wants."""
-    return {"server": {"healthProbes": HERE, "metrics": HERE}, **keys}
+    return {"server": {"healthProbes": HERE, "metrics": HERE, "webhooks": HERE}, **keys}
 
 
 class OperatorProcess:

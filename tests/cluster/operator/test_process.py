@@ -68,6 +68,7 @@ async def test_alone_it_starts_works_counts_and_ends(
 ) -> None:
     async with running(tmp_path, cluster.kubeconfig, configuration()) as operator:
         await operator.hear("working")
+        await operator.hear("certificate shown")
         assert await operator.probe("/healthz") == (200, "ok\n")
         assert await operator.probe("/readyz") == (200, "ok\n")
         before = await operator.metrics()
@@ -131,6 +132,7 @@ async def test_when_the_leader_is_killed_the_other_goes_on(
 async def hand_over(
     client: Client, namespace: str, leader: OperatorProcess, follower: OperatorProcess
 ) -> None:
+    await follower.hear("certificate shown")
     assert await follower.probe("/readyz") == (200, "ok\n")
     assert (await follower.metrics())["grove_leader"] == 0
     await make_available(client, namespace, "first")
@@ -176,6 +178,7 @@ async def test_an_api_server_that_cannot_be_reached_is_waited_for(
             assert "podcliquesets.grove.io" in words
             wire.is_down = False
             await operator.hear("working")
+            await operator.hear("certificate shown")
             assert (await operator.probe("/readyz"))[0] == 200
 
 
@@ -210,15 +213,16 @@ async def test_without_crds_it_waits_and_says_what_would_help(clusters: Clusters
             await apply(client, definition)
             await established(client, definition["metadata"]["name"])
         await operator.hear("working")
+        await operator.hear("certificate shown")
         assert (await operator.probe("/readyz"))[0] == 200
 
 
 def busy_port(place: str, port: int) -> dict[str, Any]:
-    servers = {"healthProbes": HERE, "metrics": HERE}
+    servers = {"healthProbes": HERE, "metrics": HERE, "webhooks": HERE}
     return {"server": {**servers, place: {**HERE, "port": port}}}
 
 
-@pytest.mark.parametrize("place", ["healthProbes", "metrics"])
+@pytest.mark.parametrize("place", ["healthProbes", "metrics", "webhooks"])
 async def test_a_busy_port_is_one_line(cluster: Cluster, tmp_path: Path, place: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
