@@ -10,7 +10,7 @@ import structlog
 from cyclopts import App, CycloptsError
 from rich.console import Console
 
-from grove.cli import cluster, crds, demo, operator
+from grove.cli import cluster, crds, demo, detach, operator
 from grove.kube.errors import KubeError
 from grove.local.errors import LocalError
 
@@ -29,6 +29,7 @@ app.command(cluster.app)
 app.command(cluster.kubectl)
 app.command(demo.demo)
 app.command(crds.crds)
+app.command(detach.detach)
 app.command(operator.operator)
 
 

@@ -1,8 +1,8 @@
 """A world to try the operator in: a namespace on the real control plane, seen through watches of its own.
 
-The operator runs in this process, on a transport of its own that may have weather (`grove.kube.faults`). The
-test acts on the cluster as its administrator and waits for events; what the operator believes is nobody's
-evidence here.
+The operator runs in this process, as the chart's ServiceAccount (what it may not do there, it cannot do here)
+and on a transport of its own that may have weather (`grove.kube.faults`). The test acts on the cluster as its
+administrator and waits for events; what the operator believes is nobody's evidence here.
 """
 
 from __future__ import annotations
