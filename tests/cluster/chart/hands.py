@@ -1,7 +1,7 @@
 """What a node would do with the chart's pods, done by hand: KWOK's nodes run nothing.
 
-A Job's pod waits (its annotation tells KWOK to) until its command has been run here, as its ServiceAccount; how the
-command ended is how the pod ends. The operator is started the same way, with the configuration of its ConfigMap.
+A Job's pod waits (its annotation tells KWOK to) until its command has been run here, as its ServiceAccount;
+how the command ended is how the pod ends.
 """
 
 from __future__ import annotations
