@@ -14,6 +14,7 @@ VOLCANO = "volcano"
 LPX = "lpx-scheduler"
 _KAI_QUEUE = "kai.scheduler/queue"
 _VOLCANO_QUEUE = "scheduling.grove.io/volcano-queue"
+_VOLCANO_DEFAULT = "default"
 _PATH = "spec.template.cliques.spec.podSpec.schedulerName"
 
 
@@ -32,10 +33,10 @@ def errors(workload: Workload, facts: Facts) -> Iterator[FieldError]:
             )
     scheduler = next(iter(named), facts.default_scheduler)
     if scheduler in facts.schedulers and (backend := BACKENDS.get(scheduler)):
-        yield from (invalid("spec", scheduler, wrong) for wrong in backend(workload))
+        yield from (invalid("spec", scheduler, wrong) for wrong in backend(workload, facts))
 
 
-def _kai(workload: Workload) -> Iterator[str]:
+def _kai(workload: Workload, _: Facts) -> Iterator[str]:
     asked, wrong = _queue(workload, _KAI_QUEUE, _label_or_annotation)
     if wrong:
         yield wrong
@@ -43,16 +44,24 @@ def _kai(workload: Workload) -> Iterator[str]:
         yield f"the KAI scheduler needs a queue: label the PodCliqueSet, or its cliques, with {_KAI_QUEUE}"
 
 
-def _volcano(workload: Workload) -> Iterator[str]:
-    yield from _no_constraints(workload)
+def _volcano(workload: Workload, facts: Facts) -> Iterator[str]:
+    yield from _no_constraints(workload, facts)
     asked, wrong = _queue(workload, _VOLCANO_QUEUE, _annotation)
     if wrong:
         yield wrong
-    elif asked:
-        yield from (f"annotation {_VOLCANO_QUEUE}: {why}" for why in syntax.subdomain(asked))
+        return
+    queue = asked or _VOLCANO_DEFAULT
+    misspelt = [f"annotation {_VOLCANO_QUEUE}: {why}" for why in syntax.subdomain(queue)]
+    yield from misspelt
+    if not misspelt and facts.volcano_queues is not None:
+        state = facts.volcano_queues.get(queue)
+        if state is None:
+            yield f'Volcano queue "{queue}" not found'
+        elif state != "Open":
+            yield f'Volcano queue "{queue}" is {state}: it must be Open'
 
 
-def _no_constraints(workload: Workload) -> Iterator[str]:
+def _no_constraints(workload: Workload, _: Facts) -> Iterator[str]:
     template = workload.template
     constraints = [template.topology_constraint]
     constraints += [clique.topology_constraint for clique in template.cliques]
@@ -61,7 +70,7 @@ def _no_constraints(workload: Workload) -> Iterator[str]:
         yield "topology constraints are not supported by this scheduler: remove every topologyConstraint"
 
 
-BACKENDS: Mapping[str, Callable[[Workload], Iterator[str]]] = {
+BACKENDS: Mapping[str, Callable[[Workload, Facts], Iterator[str]]] = {
     KAI: _kai,
     VOLCANO: _volcano,
     LPX: _no_constraints,

@@ -61,9 +61,9 @@ def _name(path: str, name: str, workload: Workload, standalone: bool) -> Iterato
         yield required(f"{path}.name")
         return
     yield from (invalid(f"{path}.name", name, wrong) for wrong in syntax.part_of_host(name))
-    chosen = (workload.metadata.name, name)
+    chosen = (workload.metadata.called, name)
     if standalone and (length := names.chosen_length(chosen)) > names.LONGEST_CHOSEN:
-        yield from too_long(length, {f"{path}.name": name, "metadata.name": workload.metadata.name})
+        yield from too_long(length, {f"{path}.name": name, "metadata.name": workload.metadata.called})
 
 
 def too_long(length: int, places: dict[str, str]) -> Iterator[FieldError]:

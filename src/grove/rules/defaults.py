@@ -20,6 +20,8 @@ def default_set(body: Body, old: Body | None = None) -> Body:
     """The raw object with everything filled in; the same object if nothing was missing. The arguments are
     never changed. `old` is what is stored, on an update. What is of the wrong shape is left for `validate`
     to name. Never raises."""
+    if not isinstance(body, dict):
+        return body
     stored = _cliques_by_name(old)
     body = _within(body, "metadata", _metadata)
     return _within(body, "spec", lambda spec: _within(spec, "template", lambda t: _template(t, stored)))
@@ -56,7 +58,7 @@ def _clique_spec(spec: Body, name: object, known: Body) -> Body:
         spec = _filled(spec, {"minAvailable": least if _whole(least) else replicas})
         spec = _within(spec, "autoScalingConfig", lambda config: _filled(config, {"minReplicas": replicas}))
     role = known.get("roleName") or name
-    if isinstance(role, str) and role and not spec.get("roleName") and spec.get("roleName", "") in ("", None):
+    if isinstance(role, str) and role and spec.get("roleName") in ("", None):
         spec = {**spec, "roleName": role}
     pod_spec = _mapping(known.get("podSpec"))
     wanted = {key: value for key, value in _POD_SPEC.items() if not pod_spec or pod_spec.get(key) is not None}

@@ -56,9 +56,9 @@ def _cliques(old: Workload, new: Workload) -> Iterator[FieldError]:
     before = [clique.name for clique in old.template.cliques]
     after = [clique.name for clique in new.template.cliques]
     if old.template.clique_startup_type in _ORDERED and before != after and sorted(before) == sorted(after):
-        startup = old.template.clique_startup_type
+        startup, was = old.template.clique_startup_type, ", ".join(before)
         yield invalid(
-            _CLIQUES, after, f"the order of PodCliques cannot be changed with {startup}: it was {before}"
+            _CLIQUES, after, f"the order of PodCliques cannot be changed with {startup}: it was {was}"
         )
     known = dict(zip(before, zip(old.template.cliques, old.pods, strict=True), strict=True))
     for index, (clique, pod) in enumerate(zip(new.template.cliques, new.pods, strict=True)):

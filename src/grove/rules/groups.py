@@ -21,7 +21,7 @@ def errors(workload: Workload) -> Iterator[FieldError]:
     for index, group in enumerate(groups):
         path = f"{_GROUPS}[{index}]"
         yield from _name(path, group)
-        yield from _members(path, group, workload.metadata.name, cliques.keys())
+        yield from _members(path, group, workload.metadata.called, cliques.keys())
         yield from _counts(path, group)
         yield from pace.errors(f"{path}.rollingUpdate", group.rolling_update)
     yield from (duplicate(f"{_GROUPS}.name", name) for name in twice(group.name for group in groups))

@@ -16,6 +16,7 @@ TOPOLOGY_AWARE = frozenset({"kai-scheduler"})
 _MOST_TOLD = 100
 """An answer stays readable, and small, whatever was sent."""
 _LONGEST_VALUE = 200
+_LONGEST_DETAIL = 1000
 
 
 class Problem(StrEnum):
@@ -43,7 +44,8 @@ class FieldError(Struct, frozen=True):
 
     def __str__(self) -> str:
         shown = [] if self.problem in _WITHOUT_VALUE else [_shown(self.value)]
-        return ": ".join([self.path, self.problem.value, *shown, *filter(None, [self.detail])])
+        detail = [_clipped(self.detail, _LONGEST_DETAIL)] if self.detail else []
+        return ": ".join([_clipped(self.path, _LONGEST_VALUE), self.problem.value, *shown, *detail])
 
 
 def invalid(path: str, value: Any, detail: str) -> FieldError:
@@ -109,6 +111,8 @@ class Facts(Struct, frozen=True):
     topologies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Of each topology that is known, by name, the domains from broad to narrow. Of two kinds with one name,
     the ClusterTopology's."""
+    volcano_queues: Mapping[str, str] | None = None
+    """Volcano's queues by name, with their states; None if nobody has looked."""
     network: Network = Network()
     """Multi-node NVLink."""
     operator_user: str = ""
@@ -172,4 +176,8 @@ def _shown(value: Any) -> str:
         text = msgspec.json.encode(value).decode()
     except (TypeError, ValueError, RecursionError):
         return f"({type(value).__name__})"
-    return text if len(text) <= _LONGEST_VALUE else text[:_LONGEST_VALUE] + "..."
+    return _clipped(text, _LONGEST_VALUE)
+
+
+def _clipped(text: str, longest: int) -> str:
+    return text if len(text) <= longest else text[:longest] + "..."

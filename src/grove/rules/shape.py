@@ -21,6 +21,8 @@ from grove.api.wire import Wire
 from grove.rules.model import FieldError, Problem, invalid, required, unsupported
 
 Body = dict[str, Any]
+_GENERATED = 5
+"""How many characters the API server appends."""
 _UNREADABLE = (msgspec.MsgspecError, TypeError, ValueError, OverflowError)
 
 
@@ -32,6 +34,11 @@ class Metadata(Wire, frozen=True):
     namespace: str = ""
     labels: dict[str, str] = field(default_factory=dict)
     annotations: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def called(self) -> str:
+        """The name, or one like that which the API server will make of `generateName`."""
+        return self.name or (self.generate_name and self.generate_name + "x" * _GENERATED)
 
 
 class Variable(Wire, frozen=True):
@@ -239,6 +246,7 @@ def _not_a_choice(path: str, value: str, kind: type, choices: tuple[str, ...]) -
     return unsupported(path, value, choices)
 
 
+_WHOLE = "object"
 _CALLED = {str: "text", int: "a whole number", bool: "true or false"}
 
 
@@ -253,6 +261,6 @@ def _is_text(value: str) -> bool:
 
 def _misfit(path: str, value: Any, wanted: str) -> FieldError:
     if value is None:
-        return required(path)
+        return required(path or _WHOLE)
     shown = "(object)" if isinstance(value, dict) else "(list)" if isinstance(value, list) else value
-    return invalid(path or "object", shown, f"must be {wanted}")
+    return invalid(path or _WHOLE, shown, f"must be {wanted}")

@@ -8,6 +8,7 @@ was wrong before it: a set that was stored under other rules can still be scaled
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain, islice
 from typing import Any
 
 from grove.rules import (
@@ -30,8 +31,9 @@ from grove.rules.shape import Misshapen, Workload
 
 Body = dict[str, Any]
 
-_GENERATED = 5
-"""How many characters the API server appends to `generateName`."""
+_MOST_WARNED = 20
+_LONGEST_WARNING = 256
+"""What the API server hands on."""
 
 
 @judged
@@ -43,8 +45,7 @@ def on_create(new: Body, facts: Facts) -> Verdict:
         *constraints.on_create(workload, facts),
         *mnnvl.on_create(workload, facts),
     ]
-    warnings = (*_warnings(workload), *constraints.warnings(workload, facts))
-    return Verdict(tuple(errors), () if errors else warnings)
+    return _verdict(errors, chain(_warnings(workload), constraints.warnings(workload, facts)))
 
 
 @judged
@@ -53,9 +54,9 @@ def on_update(old: Body, new: Body, facts: Facts) -> Verdict:
     workload = shape.workload(new)
     try:
         stored = shape.workload(default_set(old))
-    except Misshapen:
+    except (Misshapen, RecursionError):
         # Nothing can be said about what changed; the new object stands for itself.
-        return Verdict(tuple(_errors(workload, facts, creating=False)), tuple(_warnings(workload)))
+        return _verdict(list(_errors(workload, facts, creating=False)), _warnings(workload))
     errors = list(_errors(workload, facts, creating=False))
     if errors:
         known = set(map(str, _errors(stored, facts, creating=False)))
@@ -63,7 +64,7 @@ def on_update(old: Body, new: Body, facts: Facts) -> Verdict:
     errors += fixed.errors(stored, workload)
     errors += constraints.on_update(stored, workload, facts)
     errors += mnnvl.on_update(stored, workload)
-    return Verdict(tuple(errors), () if errors else tuple(_warnings(workload)))
+    return _verdict(errors, _warnings(workload))
 
 
 def topologies_named(body: Body) -> frozenset[str]:
@@ -73,6 +74,12 @@ def topologies_named(body: Body) -> frozenset[str]:
         return constraints.topologies_named(shape.workload(body))
     except (Misshapen, RecursionError):
         return frozenset()
+
+
+def _verdict(errors: list[FieldError], warnings: Iterator[str]) -> Verdict:
+    if errors:
+        return Verdict(tuple(errors))
+    return Verdict(warnings=tuple(each[:_LONGEST_WARNING] for each in islice(warnings, _MOST_WARNED)))
 
 
 def _errors(workload: Workload, facts: Facts, creating: bool) -> Iterator[FieldError]:
@@ -98,8 +105,7 @@ def _metadata(workload: Workload) -> Iterator[FieldError]:
             invalid("metadata.name", metadata.name, why) for why in syntax.part_of_host(metadata.name)
         )
     elif metadata.generate_name:
-        example = metadata.generate_name + "x" * _GENERATED
-        for why in syntax.part_of_host(example):
+        for why in syntax.part_of_host(metadata.called):
             yield invalid("metadata.generateName", metadata.generate_name, why)
     else:
         yield required("metadata.name", "name or generateName is required")

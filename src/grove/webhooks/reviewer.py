@@ -18,6 +18,7 @@ from grove.webhooks.registrations import Path
 from grove.webhooks.reviews import Asked, NotAReview
 from grove.webhooks.sight import Sight, Unseen
 
+Body = dict[str, Any]
 log = structlog.get_logger("grove.webhooks")
 
 _SETS = frozenset({PodCliqueSet.KIND.plural})
@@ -60,17 +61,19 @@ class Reviewer:
 
     async def _default_set(self, asked: Asked) -> bytes:
         _expect(asked, _SETS)
-        before = asked.new()
-        return reviews.allowed(asked.uid, patch=list(patches.between(before, defaults.default_set(before))))
+        before, old = asked.new(), asked.old() if asked.operation == "UPDATE" else None
+        after = defaults.default_set(before, old)
+        return reviews.allowed(asked.uid, patch=list(patches.between(before, after)))
 
     async def _validate_set(self, asked: Asked) -> bytes:
         _expect(asked, _SETS)
-        named = validate.topologies_named(asked.new())
-        return _judged(asked, await self._sight.facts_on(named), validate.on_create, validate.on_update)
+        new = asked.new()
+        facts = await self._sight.facts_on(validate.topologies_named(new))
+        return _judged(asked, new, facts, validate.on_create, validate.on_update)
 
     async def _validate_topology(self, asked: Asked) -> bytes:
         _expect(asked, _TOPOLOGIES)
-        return _judged(asked, self._sight.standing, topologies.on_create, topologies.on_update)
+        return _judged(asked, asked.new(), self._sight.standing, topologies.on_create, topologies.on_update)
 
     async def _authorise(self, asked: Asked) -> bytes:
         request = Request(
@@ -92,14 +95,15 @@ class Reviewer:
 
 def _judged(
     asked: Asked,
+    new: Body,
     facts: Facts,
-    on_create: Callable[[dict[str, Any], Facts], Verdict],
-    on_update: Callable[[dict[str, Any], dict[str, Any], Facts], Verdict],
+    on_create: Callable[[Body, Facts], Verdict],
+    on_update: Callable[[Body, Body, Facts], Verdict],
 ) -> bytes:
     if asked.operation == "CREATE":
-        verdict = on_create(asked.new(), facts)
+        verdict = on_create(new, facts)
     elif asked.operation == "UPDATE":
-        verdict = on_update(asked.old(), asked.new(), facts)
+        verdict = on_update(asked.old(), new, facts)
     else:
         return reviews.allowed(asked.uid)
     if verdict.allowed:
