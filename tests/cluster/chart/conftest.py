@@ -13,7 +13,7 @@ from grove.local.cluster import Cluster
 from tests.clusters import Clusters
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def site(control_plane: binaries.Binaries) -> Iterator[Cluster]:
     """Where the chart is installed."""
     own = Clusters(lambda: control_plane)

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -39,38 +38,24 @@ from grove.kube.resource import (
 from grove.kube.resource import CUSTOM_RESOURCE_DEFINITIONS as CRDS
 from grove.kube.wire import Object
 from grove.local.cluster import Cluster
-from tests.chart import ACCOUNT, CHART, NAMESPACE, Refused, account, run
+from tests.chart import CHART, NAMESPACE, Refused, run
 from tests.cluster.api.objects import pod_clique_set
-from tests.cluster.chart.hands import WAIT, Ran, running_jobs
-from tests.cluster.operator.processes import OperatorProcess, running, seen
+from tests.cluster.chart.hands import Ran, running_jobs
+from tests.cluster.chart.sites import local_values, operator_of
+from tests.cluster.operator.processes import seen
 from tests.cluster.operator.seen import SETS, Seen, answers
 
 pytestmark = pytest.mark.cluster
 
 JOBS = Resource("batch", "v1", "jobs", "Job")
-ADDRESS = "127.96.100.1"
-"""Of the operator's Service: where the API server looks for it, and where it listens."""
 OF_THE_RELEASE = "app.kubernetes.io/instance=grove"
 PATIENTLY = ("--timeout", "2m")
 
 
-def free_port() -> int:
-    with socket.create_server((ADDRESS, 0)) as server:
-        return int(server.getsockname()[1])
-
-
 @pytest.fixture(scope="module")
 def values(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What differs from the defaults: addresses on this machine, and pods of Jobs that wait for us."""
-    servers = ("webhooks", "healthProbes", "metrics")
-    ports = {name: {"port": free_port(), "bindAddress": ADDRESS} for name in servers}
-    chosen = {
-        "service": {"clusterIP": ADDRESS},
-        "jobs": {"podAnnotations": WAIT},
-        "config": {"server": ports},
-    }
     file = tmp_path_factory.mktemp("chart") / "values.yaml"
-    file.write_text(yaml.safe_dump(chosen))
+    file.write_text(yaml.safe_dump(local_values()))
     return file
 
 
@@ -99,21 +84,6 @@ def spec_fields(definition: dict[str, Any]) -> dict[str, Any]:
 async def helm(site: Cluster, *arguments: str | Path) -> str:
     """Helm in the chart's namespace."""
     return await asyncio.to_thread(run, *arguments, "--namespace", NAMESPACE, kubeconfig=site.kubeconfig)
-
-
-@asynccontextmanager
-async def operator_of(site: Cluster, admin: Client, folder: Path) -> AsyncIterator[OperatorProcess]:
-    """The operator as the Deployment describes it: its account, and the ConfigMap that its pods mount."""
-    deployment = await admin.get(DEPLOYMENTS, "grove-operator", namespace=NAMESPACE, as_type=dict)
-    pod = deployment["spec"]["template"]["spec"]
-    assert (pod["containers"][0]["args"][0], pod["serviceAccountName"]) == ("operator", ACCOUNT)
-    (name,) = (each["configMap"]["name"] for each in pod["volumes"] if each["name"] == "config")
-    config = (await admin.get(CONFIG_MAPS, name, namespace=NAMESPACE, as_type=dict))["data"]["config.yaml"]
-    who = await account(admin, site, NAMESPACE, ACCOUNT)
-    async with running(folder, who.kubeconfig, yaml.safe_load(config)) as operator:
-        await operator.hear("working")
-        await operator.hear("certificate shown")
-        yield operator
 
 
 async def create(admin: Client, name: str, **spec: Any) -> Seen:
