@@ -14,7 +14,7 @@ from grove.kube.resource import CUSTOM_RESOURCE_DEFINITIONS as CRDS
 from grove.local.cluster import Cluster
 from tests.chart import Account, operators_account
 
-PATIENCE = 30.0
+PATIENCE = 120.0
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

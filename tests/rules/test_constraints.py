@@ -189,6 +189,13 @@ def test_changes(changes, errors):
         assert list(map(str, validate.on_update(old, changed(old, changes), facts).errors)) == errors
 
 
+def test_a_part_that_may_not_be_added_is_refused_once():
+    old = changed(workload(), NAMED)
+    new = changed(old, {f"{C}.name": "proxy", CT: packs("rack")})
+    (error,) = validate.on_update(old, new, FACTS).errors
+    assert error.path == f"{T}.cliques.name"
+
+
 @pytest.mark.parametrize(
     ("name", "errors"),
     [

@@ -47,6 +47,7 @@ def test_accepted(changes):
     verdict = validate.on_create(changed(workload(), changes), FACTS)
     assert verdict.message == ""
     assert verdict.allowed
+    assert not (verdict.warnings and EXPLICIT.items() <= changes.items())
 
 
 def test_everything_that_is_wrong_is_said_at_once():

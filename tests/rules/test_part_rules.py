@@ -61,6 +61,17 @@ SCHEDULERS = [
             "b, a"
         ],
     ),
+    (
+        {
+            **VOLCANO,
+            f"{C}.annotations": {"scheduling.grove.io/volcano-queue": "a"},
+            f"{T}.cliques[1].annotations": {"scheduling.grove.io/volcano-queue": "b"},
+        },
+        [
+            'spec: Invalid value: "volcano": the cliques name different queues in '
+            "scheduling.grove.io/volcano-queue: a, b"
+        ],
+    ),
     ({**VOLCANO, **CONSTRAINED}, [f'spec: Invalid value: "volcano": {UNCONSTRAINED}']),
     ({**LPX, **CONSTRAINED}, [f'spec: Invalid value: "lpx-scheduler": {UNCONSTRAINED}']),
     (

@@ -11,6 +11,21 @@ from tests.rules.words import EXPLICIT, NO_DOTS, SUBDOMAIN, WORD, C, T, scaling,
 METADATA = [
     ({"metadata.name": "App"}, [f'metadata.name: Invalid value: "App": {SUBDOMAIN}']),
     ({"metadata.name": "a.b"}, [f'metadata.name: Invalid value: "a.b": {NO_DOTS}']),
+    (
+        {"metadata.name": "a" * 254, f"{T}.cliques": [], f"{T}.podCliqueScalingGroups": []},
+        [
+            f'metadata.name: Invalid value: "{"a" * 199}...: must be no more than 253 characters',
+            f"{T}.cliques: Required value: at least one PodClique must be defined",
+        ],
+    ),
+    (
+        {"metadata.labels": {"ok": "a" * 64}},
+        [f'metadata.labels: Invalid value: "{"a" * 64}": must be no more than 63 characters'],
+    ),
+    (
+        {"metadata.labels": {"a" * 318: "ok"}},
+        [f'metadata.labels: Invalid value: "{"a" * 199}...: must be no more than 317 characters'],
+    ),
     ({"metadata.name": GONE}, ["metadata.name: Required value: name or generateName is required"]),
     (
         {"metadata.name": GONE, "metadata.generateName": "App-"},

@@ -37,6 +37,17 @@ MISFITS = [
             f'{C}.spec.minAvailable: Invalid value: "x": must be a whole number',
         ],
     ),
+    (
+        {
+            f"{C}.labels": {"a": "fine"},
+            f"{C}.spec.autoScalingConfig": {"maxReplicas": "x", "metrics": [{"type": "Resource"}, 8]},
+        },
+        [
+            f'{C}.spec.autoScalingConfig.maxReplicas: Invalid value: "x": must be a whole number',
+            f"{C}.spec.autoScalingConfig.metrics[1]: Invalid value: 8: must be an object",
+        ],
+    ),
+    ({"spec.updateStrategy": {"type": 5}}, ["spec.updateStrategy.type: Invalid value: 5: must be text"]),
     ({f"{C}.labels": {"a": 1}}, [f"{C}.labels.a: Invalid value: 1: must be text"]),
     ({f"{C}.labels": {(1, 2): "a"}}, [f'{C}.labels: Invalid value: "(1, 2)": keys must be text']),
     ({f"{C}.name": "\ud800"}, [f'{C}.name: Invalid value: "(text)": must be valid Unicode']),

@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from msgspec import Struct
 
 from grove.api.meta import ObjectMeta
-from grove.kube.certificates import Credentials, KeyPair, next_rotation, renewed
+from grove.kube.certificates import Credentials, KeyPair, next_rotation, renewed, trusted
 from grove.kube.client import JSON, Client, Object
 from grove.kube.errors import AlreadyExists, Conflict, KubeError, NotFound
 from grove.kube.resource import SECRETS, Resource
@@ -46,6 +46,7 @@ class Custody:
         secret: str,
         hosts: tuple[str, ...],
         webhooks: Iterable[tuple[Resource, str]] = (),
+        announced: bytes = b"",
         spread: float = 5.0,
         wall: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
@@ -55,6 +56,7 @@ class Custody:
         self._secret = secret
         self._hosts = hosts
         self._webhooks = tuple(webhooks)
+        self._announced = announced
         self._spread = spread
         self._wall = wall
 
@@ -64,8 +66,9 @@ class Custody:
         for resource, name in self._webhooks:
             with suppress(NotFound):  # a configuration that has gone needs nobody's trust
                 await announce(self._client, resource, name, credentials.trust)
-        if self._serving.shown != credentials.serving:
-            if self._serving.ready:
+        shown = self._serving.shown
+        if shown != credentials.serving:
+            if shown is not None and trusted(shown, credentials.trust):
                 # API servers learn of a new authority by watching, whichever replica announced it: until all
                 # have, the old certificate is the one to show.
                 await asyncio.sleep(self._spread)
@@ -76,7 +79,7 @@ class Custody:
         for _ in range(_TRIES):
             stored = await self._read()
             known = credentials_in(stored.data) if stored else None
-            wanted = renewed(known, self._hosts, self._wall())
+            wanted = renewed(known, self._hosts, self._wall(), self._announced)
             if wanted is known:
                 return known
             try:

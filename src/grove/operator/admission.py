@@ -59,7 +59,8 @@ class Admission:
     async def run(self) -> None:
         """Keep the certificate good, until cancelled."""
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._callers.watch(self._client))
+            # Who injects must see the configurations; for a brought certificate they only tell who trusts it.
+            tasks.create_task(self._callers.watch(self._client, needed=self.keeper is not None))
             if self.keeper is not None:
                 tasks.create_task(self.keeper.run())
 

@@ -12,14 +12,18 @@ import binascii
 from collections.abc import Iterable, Iterator
 from urllib.parse import urlsplit
 
+import structlog
 from msgspec import Struct
 
 from grove.api.meta import ObjectMeta
 from grove.kube.cache import Cache
 from grove.kube.client import Client
+from grove.kube.errors import Forbidden, KubeError
 from grove.kube.reflector import Reflector
 from grove.kube.resource import Resource
 from grove.webhooks.registrations import Registration
+
+log = structlog.get_logger("grove.webhooks")
 
 
 class _Service(Struct, frozen=True):
@@ -55,6 +59,7 @@ class Callers:
 
     def __init__(self, registrations: Iterable[Registration]) -> None:
         self.changed = asyncio.Event()
+        self._blind = False
         self._caches = [
             Cache(each.resource, _Configuration, fields=f"metadata.name={each.name}")
             for each in registrations
@@ -62,11 +67,27 @@ class Callers:
         for cache in self._caches:
             cache.subscribe(lambda *_: self.changed.set())
 
-    async def watch(self, client: Client) -> None:
-        """Keep in step with the cluster, until cancelled."""
+    async def watch(self, client: Client, *, needed: bool = True) -> None:
+        """Keep in step with the cluster, until cancelled. If they are not `needed`, a lack of rights to see
+        them is taken for an answer."""
+        self._blind = not needed and await self._hidden(client)
+        if self._blind:
+            reason = "no right to see them: whom the API server trusts is not checked"
+            log.warning("not watched", key="webhook configurations", action="go on", reason=reason)
+            await asyncio.Event().wait()
         async with asyncio.TaskGroup() as tasks:
             for cache in self._caches:
                 tasks.create_task(Reflector(client, cache).run())
+
+    async def _hidden(self, client: Client) -> bool:
+        for cache in self._caches:
+            try:
+                await client.list(cache.resource, as_type=_Configuration, fields=cache.fields)
+            except Forbidden:
+                return True
+            except KubeError:
+                return False  # the watch will go on asking
+        return False
 
     async def synced(self) -> None:
         """Wait until all is known."""
@@ -75,8 +96,8 @@ class Callers:
 
     @property
     def known(self) -> bool:
-        """Whether all is known."""
-        return all(cache.synced.is_set() for cache in self._caches)
+        """Whether all is known that we may know."""
+        return self._blind or all(cache.synced.is_set() for cache in self._caches)
 
     @property
     def present(self) -> list[tuple[Resource, str]]:

@@ -76,6 +76,7 @@ class Keeper:
             secret=self._secret,
             hosts=hosts(self._namespace, self._callers),
             webhooks=self._callers.present,
+            announced=b"".join(dict.fromkeys(caller.trust for caller in self._callers)),
             spread=self.spread,
             wall=self.wall,
         )

@@ -47,10 +47,9 @@ class Sight:
     async def facts_on(self, topologies: Iterable[str]) -> Facts:
         """The standing facts and what these topologies are like, those aside that do not exist."""
         found: dict[str, tuple[str, ...]] = {}
-        if self.standing.topology_aware:
-            for name in sorted(filter(_NAME, topologies))[:_MOST_NAMES]:
-                if (domains := await self._domains(name)) is not None:
-                    found[name] = domains
+        for name in sorted(filter(_NAME, topologies))[:_MOST_NAMES]:
+            if (domains := await self._domains(name)) is not None:
+                found[name] = domains
         return replace(self.standing, topologies=found) if found else self.standing
 
     async def parent(self, namespace: str, name: str) -> Parent | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -121,43 +122,71 @@ async def test_trust_that_an_upgrade_wiped_is_put_back(
         await until_called(client, namespace)
 
 
-@pytest.mark.parametrize("part", ["authority", "serving"])
-async def test_no_request_is_refused_while_a_certificate_rotates(
-    cluster: Cluster, crds: object, client: Client, namespace: str, part: str
-) -> None:
-    """Due certificates are found at the start; two replicas swap them under load."""
-    now = datetime.now(UTC)
-    both = part == "authority"
-    aged = now - (AUTHORITY_LIFETIME if both else SERVING_LIFETIME) * 0.7
-    old = issue_authority(aged if both else now)
-    before = Credentials(old, issue_serving(old, (*HOSTS, *names(namespace)), now if both else aged))
-    await keep(client, namespace, before)
+@asynccontextmanager
+async def two_replicas(
+    client: Client, cluster: Cluster, namespace: str, wall: datetime | None = None
+) -> AsyncIterator[list[Replica]]:
+    """Two that serve, the first of them called."""
     connection = config.load(cluster.kubeconfig)
     async with AsyncExitStack() as stack:
         replicas = [await stack.enter_async_context(replica(connection, namespace)) for _ in range(2)]
         for each in replicas:
-            each.admission.keeper.wall = lambda: aged
-            each.admission.keeper.spread = 1.0
+            each.admission.keeper.spread = 3.0
+            if wall is not None:
+                each.admission.keeper.wall = lambda: wall
         await stack.enter_async_context(registering(client, registered(replicas[0].url, namespace)))
         for each in replicas:
             await each.until_ready()
         await until_called(client, namespace)
+        yield replicas
+
+
+async def refresh_under_load(client: Client, namespace: str, replicas: list[Replica]) -> None:
+    """All replicas refresh at once, while sets are made without a pause: a call that fails is raised."""
+    rotation = asyncio.gather(*(each.admission.keeper.refresh() for each in replicas))
+    done = 0
+    while not rotation.done():
+        await asyncio.gather(*(call(client, namespace) for _ in range(4)))
+        done += 1
+    await rotation
+    await call(client, namespace)
+    assert done > 1
+
+
+@pytest.mark.parametrize("part", ["authority", "serving"])
+async def test_no_request_is_refused_while_a_certificate_rotates(
+    cluster: Cluster, crds: object, client: Client, namespace: str, part: str
+) -> None:
+    """The replicas live in the past until the certificate is due, and then find it so at the same time."""
+    now, both = datetime.now(UTC), part == "authority"
+    aged = now - (AUTHORITY_LIFETIME if both else SERVING_LIFETIME) * 0.7
+    old = issue_authority(aged if both else now)
+    before = Credentials(old, issue_serving(old, (*HOSTS, *names(namespace)), now if both else aged))
+    await keep(client, namespace, before)
+    async with two_replicas(client, cluster, namespace, aged) as replicas:
         assert (await credentials(client, namespace)) == before
         for each in replicas:
             each.admission.keeper.wall = lambda: datetime.now(UTC)
-        rotation = asyncio.gather(*(each.admission.keeper.refresh() for each in replicas))
-        done = 0
-        while not rotation.done():
-            await call(client, namespace)
-            done += 1
-        await rotation
-        await call(client, namespace)
+        await refresh_under_load(client, namespace, replicas)
         after = await credentials(client, namespace)
-    assert done > 5
+        assert [each.admission.serving.shown for each in replicas] == [after.serving] * 2
     assert after.serving != before.serving
     if both:
         assert after.authority != before.authority
         assert after.retired == (old.certificate,)
+
+
+async def test_no_request_is_refused_when_the_secret_was_deleted(
+    cluster: Cluster, crds: object, client: Client, namespace: str
+) -> None:
+    async with two_replicas(client, cluster, namespace) as replicas:
+        before = await credentials(client, namespace)
+        await client.delete(SECRETS, SECRET, namespace=namespace, as_type=Object)
+        await refresh_under_load(client, namespace, replicas)
+        after = await credentials(client, namespace)
+        assert [each.admission.serving.shown for each in replicas] == [after.serving] * 2
+    assert after.authority != before.authority
+    assert after.retired == (before.authority.certificate,)
 
 
 def names(namespace: str) -> tuple[str, ...]:
