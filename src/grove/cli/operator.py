@@ -6,6 +6,7 @@ import asyncio
 import os
 import sys
 from enum import IntEnum
+from importlib import metadata
 from pathlib import Path
 
 import structlog
@@ -13,6 +14,8 @@ import structlog
 from grove.api import configfile
 from grove.api.config import OperatorConfiguration
 from grove.api.configfile import ConfigurationError
+from grove.api.marks import OperatorEnv
+from grove.api.names import init_image
 from grove.kube import config as connection
 from grove.kube import yamltext
 from grove.kube.errors import ConfigError, KubeError
@@ -63,7 +66,9 @@ def operator(
         configuration = read(config) if config else OperatorConfiguration()
         logs.configure(configuration.log_level, configuration.log_format)
         account = os.environ.get(ACCOUNT, "")
-        settings = Settings(configuration, connection.load(kubeconfig, context), namespace or "", account)
+        image = init_image(os.environ.get(OperatorEnv.INIT_IMAGE, ""), metadata.version("grove"))
+        way = connection.load(kubeconfig, context)
+        settings = Settings(configuration, way, namespace or "", account, image)
     except ConfigurationError as error:
         return _refuse(Exit.CONFIGURATION, *(f"{config}: {problem}" for problem in error.problems))
     except KubeError as error:

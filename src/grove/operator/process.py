@@ -49,6 +49,8 @@ class Settings(Struct, frozen=True):
     """Where the lease is, if the command line says so."""
     account: str = ""
     """The ServiceAccount that we run as, if we were told."""
+    init_image: str = ""
+    """The image of the init container that start order needs."""
 
     @property
     def lease_namespace(self) -> str:
@@ -73,7 +75,7 @@ async def operate(settings: Settings) -> None:
     garbage.look_seldom()
     told_to_stop = _signals()
     transport = HttpTransport(settings.connection)
-    manager = Manager(transport, grace=_GRACE)
+    manager = Manager(transport, grace=_GRACE, init_image=settings.init_image)
     try:
         admission = Admission(
             settings.configuration, manager.caches, Client(transport), settings.home, settings.account

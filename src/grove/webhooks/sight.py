@@ -65,7 +65,8 @@ class Sight:
         return Parent(name, known.metadata.annotations) if known is not None else None
 
     async def _domains(self, name: str) -> tuple[str, ...] | None:
-        kinds = (self._known.topologies, self._known.bindings)  # of two with one name, the first counts
+        # Of two with one name, the first counts.
+        kinds = (self._known.topologies, self._known.topology_bindings)
         for cache in kinds:
             if (known := cache.get("", name)) is not None:
                 return _domains_of(known)
