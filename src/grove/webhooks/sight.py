@@ -35,7 +35,7 @@ class Known(Protocol):
 
     sets: Cache[PodCliqueSet]
     topologies: Cache[ClusterTopology]
-    bindings: Cache[ClusterTopologyBinding]
+    topology_bindings: Cache[ClusterTopologyBinding]
 
 
 class Sight:
