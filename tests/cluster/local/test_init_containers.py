@@ -69,9 +69,7 @@ async def test_a_pod_waits_for_its_secret_then_for_others_then_it_is_ready(
 ) -> None:
     await make(client, namespace, a_pod("second", "--podcliques=wl-0-a:1"))
     await grant(client, namespace)
-    await seen(
-        client, pods, lambda found: "running" in state_of(found.get(namespace, "second")).get("state", {})
-    )
+    await seen(client, pods, lambda found: is_running(found.get(namespace, "second")))
     waiting = pods.get(namespace, "second")
     assert waiting is not None
     assert (waiting.status["phase"], waiting.condition("Initialized")) == ("Pending", "False")
