@@ -7,14 +7,14 @@ from typing import Any, TypeVar
 
 from grove.api import labels
 from grove.api.cliques import PodClique
-from grove.api.cluster import Service
+from grove.api.cluster import HorizontalPodAutoscaler, Service
 from grove.api.gangs import PodGang
 from grove.api.groups import PodCliqueScalingGroup
 from grove.api.kind import Kind
 from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
 from grove.kube.cache import Cache, HasMetadata
-from grove.kube.resource import PODS, SERVICES, Resource
+from grove.kube.resource import HORIZONTAL_POD_AUTOSCALERS, PODS, SERVICES, Resource
 from grove.operator.keys import SetKey, replica_of, set_of
 
 T = TypeVar("T", bound=HasMetadata)
@@ -39,11 +39,12 @@ class Caches:
         self.gangs = _part(resource_of(PodGang.KIND), PodGang)
         self.pods = _part(PODS, Pod)
         self.services = _part(SERVICES, Service)
+        self.autoscalers = _part(HORIZONTAL_POD_AUTOSCALERS, HorizontalPodAutoscaler)
 
     @property
     def parts(self) -> tuple[Cache[Any], ...]:
         """The caches of what belongs to replicas."""
-        return (self.groups, self.cliques, self.gangs, self.pods, self.services)
+        return (self.groups, self.cliques, self.gangs, self.pods, self.services, self.autoscalers)
 
     @property
     def all(self) -> tuple[Cache[Any], ...]:

@@ -70,7 +70,7 @@ class Mender:
         if found is None:
             spec = {"clusterIP": "None", **terms}
             return create({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec})
-        patch = _differences(found.metadata, metadata, merge_patch(_service_terms(found), terms))
+        patch = differences(found.metadata, metadata, merge_patch(_service_terms(found), terms))
         return Patch(foreign_target("v1", "Service", found), patch) if patch else None
 
     def _group(self, wanted: Group) -> Create | Patch | None:
@@ -121,11 +121,11 @@ class Mender:
 
 
 def _changes(found: PodClique | PodCliqueScalingGroup | PodGang, metadata: Body, spec: Body) -> Patch | None:
-    patch = _differences(found.metadata, metadata, spec)
+    patch = differences(found.metadata, metadata, spec)
     return change(found, patch) if patch else None
 
 
-def _differences(found: ObjectMeta, wanted: Body, spec: Body) -> Body:
+def differences(found: ObjectMeta, wanted: Body, spec: Body) -> Body:
     """Labels and annotations as they should be, an owner on what has none, no finalizers of upstream's."""
     metadata: Body = {}
     if changed := merge_patch(found.labels, wanted["labels"]):
