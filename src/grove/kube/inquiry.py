@@ -56,6 +56,8 @@ class Inquiry:
             return self._judge(intent, name, binding, existing, error)
         if isinstance(error, Conflict):
             return Result(intent, State.CONFLICT, name, error=error)
+        if isinstance(intent, Delete) and existing is None:
+            return self._gone(intent, name)
         if isinstance(intent, Delete) and _is_leaving(existing, intent.uid):
             return Result(intent, State.DONE, name, intent.uid)
         return Result(intent, State.FAILED, name, error=error)
@@ -63,6 +65,9 @@ class Inquiry:
     def _missing(self, intent: Intent, name: str, error: NotFound) -> Result:
         if not isinstance(intent, Delete):
             return Result(intent, State.CONFLICT, name, error=error)
+        return self._gone(intent, name)
+
+    def _gone(self, intent: Delete, name: str) -> Result:
         if intent.uid:
             self._store.gone(self._catalogue.of(intent), intent.target.namespace, name, intent.uid)
         return Result(intent, State.DONE, name, intent.uid)
@@ -118,8 +123,8 @@ def _speaks_of(error: NotFound, name: str) -> bool:
     return details is not None and details.name == name
 
 
-def _is_leaving(existing: Any | None, uid: str) -> bool:
-    """Whether the object that was to be deleted is gone or on its way."""
-    if existing is None or (uid and existing.metadata.uid != uid):
+def _is_leaving(existing: Any, uid: str) -> bool:
+    """Whether the object that was to be deleted has a successor or is on its way."""
+    if uid and existing.metadata.uid != uid:
         return True
     return bool(existing.metadata.deletion_timestamp)

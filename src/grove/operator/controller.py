@@ -14,17 +14,20 @@ from grove.kube.executor import Executor
 from grove.kube.outcome import Outcome, State
 from grove.kube.queue import Queue
 from grove.operator.blame import Blame, blame
-from grove.operator.caches import BY_SET, Caches
-from grove.operator.keys import Key, ReplicaKey, SetKey
+from grove.operator.caches import Caches
+from grove.operator.keys import Key, PlacementKey, ReplicaKey, SetKey, WorkloadKey
 from grove.operator.observe import Observer
+from grove.operator.placement import Placement
 from grove.operator.publish import Publisher, intents
 from grove.operator.strays import put_back
 from grove.operator.telemetry import plan_seconds, plan_writes
 from grove.operator.tell import occurrences
 from grove.operator.wakes import wire
+from grove.plan.end import plan_end
 from grove.plan.model import Draft, Plan
+from grove.plan.placement import Assigner, Unassigned
 from grove.plan.replica import plan_replica
-from grove.plan.whole import Report, plan_end, plan_set
+from grove.plan.whole import Report, plan_set
 from grove.plan.writes import joined
 
 log = structlog.get_logger("grove.operator")
@@ -42,20 +45,28 @@ class Controller:
         executor: Executor,
         tell: Callable[[Occurrence], None],
         *,
+        assigner: Assigner | None = None,
         workers: int = 64,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._caches, self._executor, self._tell, self._clock = caches, executor, tell, clock
-        self._observer = Observer(caches)
+        self._placement = Placement(assigner or Unassigned())
+        self._observer = Observer(caches, self._placement)
         self._publisher = Publisher()
         self._reports: dict[SetKey, dict[int, Report]] = {}
         self._surplus: dict[SetKey, set[int]] = {}
-        self._repeats: dict[Key, tuple[str, ...]] = {}
+        self._repeats: dict[WorkloadKey, tuple[str, ...]] = {}
         self.queue: Queue[Key] = Queue("workloads", self._work, workers=workers)
         wire(caches, self.queue.wake)
 
     async def _work(self, key: Key) -> None:
         """One pass over one key."""
+        if isinstance(key, PlacementKey):
+            self._place()
+        else:
+            await self._bring_in_order(key)
+
+    async def _bring_in_order(self, key: WorkloadKey) -> None:
         now = self._clock()
         plan = self._timed_plan(key, now)
         if plan is None:
@@ -65,6 +76,8 @@ class Controller:
         if strays := put_back(outcome):
             await self._executor.execute(strays)
         errors = blame(outcome, now)
+        if plan.unplaced and isinstance(key, ReplicaKey) and self._placement.ask(key, plan.unplaced):
+            self.queue.wake(PlacementKey())
         self._report(key, plan, errors)
         self._tell_news(key, outcome)
         done = all(result.state is State.DONE for result in outcome.results)
@@ -78,7 +91,11 @@ class Controller:
         moments = [moment for moment in (wake_at, later) if moment is not None]
         self.queue.wake(key, min(moments, default=None), failed=retry or not told)
 
-    def _timed_plan(self, key: Key, now: float) -> Plan | None:
+    def _place(self) -> None:
+        for replica in self._placement.decide():
+            self.queue.wake(replica)
+
+    def _timed_plan(self, key: WorkloadKey, now: float) -> Plan | None:
         began = time.perf_counter()
         plan = self._plan(key, now)
         if plan is not None:
@@ -86,15 +103,14 @@ class Controller:
             plan_writes.observe(len(plan.intents))
         return plan
 
-    def _plan(self, key: Key, now: float) -> Plan | None:
+    def _plan(self, key: WorkloadKey, now: float) -> Plan | None:
         if isinstance(key, ReplicaKey):
             return self._plan_replica(key, now)
         workload = self._caches.sets.get(key.namespace, key.name)
         if workload is None:
             return None
         if workload.metadata.deletion_timestamp is not None:
-            pods, cliques = self._caches.pods, self._caches.cliques
-            return plan_end(workload, tuple(pods.by_index(BY_SET, key)), tuple(cliques.by_index(BY_SET, key)))
+            return plan_end(workload, self._observer.estate(key))
         plan = plan_set(workload, self._reports.get(key, {}), now)
         return replace(plan, intents=joined((plan.intents, *self._retirements(key, now))))
 
@@ -126,7 +142,7 @@ class Controller:
                 surplus.discard(replica)
             yield plan.intents
 
-    def _report(self, key: Key, plan: Plan, errors: Blame) -> None:
+    def _report(self, key: WorkloadKey, plan: Plan, errors: Blame) -> None:
         """Tell the set how a replica stands, if that is news."""
         if not isinstance(key, ReplicaKey):
             return
@@ -144,7 +160,7 @@ class Controller:
             self.queue.wake(parent, self._loop_time() + _GATHERING)
 
     async def _publish(
-        self, key: Key, drafts: Sequence[Draft], errors: Blame, *, complete: bool
+        self, key: WorkloadKey, drafts: Sequence[Draft], errors: Blame, *, complete: bool
     ) -> tuple[bool, float | None]:
         """Publish what is due. Returns whether that went well, and when more will be due."""
         finished = tuple(_finish(draft, errors, complete) for draft in drafts)
@@ -158,14 +174,14 @@ class Controller:
             log.warning("status not published", key=str(key), action="retry", reason=str(error))
         return not (outcome.failed or outcome.outdated), None
 
-    def _tell_news(self, key: Key, outcome: Outcome) -> None:
+    def _tell_news(self, key: WorkloadKey, outcome: Outcome) -> None:
         name = key.set_name if isinstance(key, ReplicaKey) else key.name
         workload = self._caches.sets.get(key.namespace, name)
         if workload is not None:
             for news in occurrences(self._caches, workload, outcome):
                 self._tell(news)
 
-    def _stuck(self, key: Key, done: Sequence[Intent]) -> bool:
+    def _stuck(self, key: WorkloadKey, done: Sequence[Intent]) -> bool:
         """The same plan again although all of it was done: something undoes it, or it has no effect."""
         ids = tuple(intent.id for intent in done)
         again = bool(ids) and self._repeats.get(key) == ids
@@ -177,11 +193,13 @@ class Controller:
             log.warning("plan has no effect", key=str(key), action="back off", reason=", ".join(ids[:3]))
         return again
 
-    def _forget(self, key: Key) -> None:
+    def _forget(self, key: WorkloadKey) -> None:
         self.queue.forget(key)
         self._publisher.forget(key)
         self._repeats.pop(key, None)
-        if isinstance(key, SetKey):
+        if isinstance(key, ReplicaKey):
+            self._placement.forget(key)
+        else:
             self._reports.pop(key, None)
             self._surplus.pop(key, None)
 

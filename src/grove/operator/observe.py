@@ -1,4 +1,4 @@
-"""From the caches to a snapshot: all that is known about one replica at this moment."""
+"""From the caches to a snapshot: all that is known about a replica, or about a set that ends, right now."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ from grove.api.cluster import HorizontalPodAutoscaler
 from grove.api.gangs import PodGang
 from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
-from grove.operator.caches import BY_REPLICA, Caches
-from grove.operator.keys import ReplicaKey, replica_of
+from grove.operator.caches import BY_REPLICA, BY_SET, Caches
+from grove.operator.keys import ReplicaKey, SetKey, replica_of
+from grove.operator.placement import Placement
+from grove.plan.end import Estate
+from grove.plan.placement import Unassigned
 from grove.plan.snapshot import Snapshot
 
 
 class Observer:
     """Makes snapshots, and remembers which pods it has seen go."""
 
-    def __init__(self, caches: Caches) -> None:
-        self._caches = caches
+    def __init__(self, caches: Caches, placement: Placement | None = None) -> None:
+        self._caches, self._placement = caches, placement or Placement(Unassigned())
         self._departed: dict[ReplicaKey, set[str]] = {}
         caches.pods.subscribe(self._remember)
 
@@ -38,6 +41,18 @@ class Observer:
             autoscalers=self._autoscalers(key, workload),
             pods=tuple(caches.pods.by_index(BY_REPLICA, key)),
             departed=self._still_named(key, gangs),
+            placements=self._placement.of(key, workload),
+        )
+
+    def estate(self, key: SetKey) -> Estate:
+        """Everything that carries the labels of a set."""
+        caches = self._caches
+        return Estate(
+            services=tuple(caches.services.by_index(BY_SET, key)),
+            groups=tuple(caches.groups.by_index(BY_SET, key)),
+            cliques=tuple(caches.cliques.by_index(BY_SET, key)),
+            gangs=tuple(caches.gangs.by_index(BY_SET, key)),
+            pods=tuple(caches.pods.by_index(BY_SET, key)),
         )
 
     def _gangs(self, key: ReplicaKey, workload: PodCliqueSet) -> dict[str, PodGang]:

@@ -18,7 +18,7 @@ from grove.api.intents import Create, Delete, Intent, Patch
 from grove.plan import compose
 from grove.plan import pods as state
 from grove.plan.enrolment import Enrolled
-from grove.plan.expand import Gang
+from grove.plan.expand import Clique, Gang
 from grove.plan.gates import released
 from grove.plan.mend import Mender
 from grove.plan.podspec import pod, pod_spec
@@ -36,6 +36,8 @@ class GangWork:
     ) -> None:
         self._snapshot, self._cliques, self._mender, self._writes = snapshot, cliques, mender, writes
         self._scheduler = compose.scheduler_of(snapshot.workload)
+        self.unplaced: list[str] = []
+        """Gangs that wait for a place."""
         self._by_gang: dict[str, list[Enrolled]] = {}
         """All cliques of a gang, those that are scaled to 0 too."""
         for clique in cliques.values():
@@ -43,7 +45,7 @@ class GangWork:
 
     def plan(self, gang: Gang) -> None:
         """Plan all writes of a gang and its pods."""
-        waits = bool(gang.base_gang) and not self._scheduled(gang.base_gang)
+        waits = self._unplaced(gang) or (bool(gang.base_gang) and not self._scheduled(gang.base_gang))
         deeds = self._deeds(gang, waits)
         openings = [] if waits else self._openings(gang)
         references = {
@@ -59,6 +61,17 @@ class GangWork:
         self._writes.add_all(replace(deed, after=(*deed.after, *after)) for deed in deeds + openings)
         for enrolled in self._by_gang.get(gang.name, ()):
             self._writes.add_all(_relabelled(enrolled))
+
+    def _unplaced(self, gang: Gang) -> bool:
+        placements = self._snapshot.placements
+        if placements is None or gang.name in placements:
+            return False
+        self.unplaced.append(gang.name)
+        return True
+
+    def _place(self, clique: Clique) -> Mapping[str, str]:
+        assignment = (self._snapshot.placements or {}).get(clique.gang)
+        return assignment.of(clique.name) if assignment else {}
 
     def _scheduled(self, gang: str) -> bool:
         return all(clique.view.scheduled for clique in self._by_gang.get(gang, ()))
@@ -101,7 +114,7 @@ class GangWork:
         if not missing:
             return []
         workload, index, wanted = self._snapshot.workload, self._snapshot.index, clique.wanted
-        spec = pod_spec(workload, index, wanted, self._scheduler, gated)
+        spec = pod_spec(workload, index, wanted, self._scheduler, gated, self._place(wanted))
         carried = compose.clique_labels(workload, index, wanted)
         owners, after = self._owners(clique)
         return [create(pod(workload, wanted, member, spec, carried, owners), after) for member in missing]
@@ -131,10 +144,12 @@ class GangWork:
         return owners, (made.id,) if made else ()
 
     def _openings(self, gang: Gang) -> list[Patch]:
-        pods = (
-            member.pod for clique in gang.cliques for member in self._cliques[clique.name].membership.members
-        )
-        return released(pod for pod in pods if pod is not None)
+        openings: list[Patch] = []
+        for clique in gang.cliques:
+            members = self._cliques[clique.name].membership.members
+            pods = (member.pod for member in members if member.pod is not None)
+            openings += released(pods, self._place(clique))
+        return openings
 
 
 def _relabelled(clique: Enrolled) -> list[Patch]:

@@ -40,3 +40,5 @@ class Plan(Struct, frozen=True):
     drafts: tuple[Draft, ...] = ()
     wake_at: float | None = None
     standing: Standing | None = None
+    unplaced: tuple[str, ...] = ()
+    """Gangs that ask for a place."""

@@ -57,6 +57,7 @@ def _plan_present(snapshot: Snapshot, households: Households, writes: Writes, no
         report.drafts(snapshot, shape, views, now),
         _wake_at(cliques),
         report.standing(shape, views),
+        tuple(gang_work.unplaced),
     )
 
 

@@ -12,6 +12,7 @@ from grove.api.gangs import PodGang
 from grove.api.groups import PodCliqueScalingGroup
 from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
+from grove.plan.placement import Assignment
 
 
 class Snapshot(Struct, frozen=True):
@@ -31,3 +32,5 @@ class Snapshot(Struct, frozen=True):
     departed: frozenset[str] = frozenset()
     """Names of pods that were seen to go. A name that is referenced, has no pod and is not here is a pod
     that has not been made yet, or not been seen yet."""
+    placements: Mapping[str, Assignment] | None = None
+    """The places that gangs were given. A gang without one waits; None: nobody waits for places."""

@@ -1,4 +1,4 @@
-"""The plan for a set as a whole: its finalizer, its status rolled up from its replicas, and its end."""
+"""The plan for a set as a whole: its finalizer, and its status rolled up from its replicas."""
 
 from __future__ import annotations
 
@@ -8,20 +8,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from grove.api import labels, marks
-from grove.api.cliques import PodClique
-from grove.api.gangs import PodGang
-from grove.api.groups import PodCliqueScalingGroup
-from grove.api.intents import Delete, DeleteCollection, Intent, Status
+from grove.api.intents import Intent
 from grove.api.parts import LastError
-from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet, PodCliqueSetStatus, PodCliqueSetUpdateProgress
-from grove.plan import pods as state
 from grove.plan.hashes import generation_hash
 from grove.plan.model import Draft, Plan, Standing
 from grove.plan.moments import rfc3339
-from grove.plan.targets import change, foreign_target, target
-
-ORPHAN = "orphan"  # the garbage collector's finalizer of `--cascade=orphan`
+from grove.plan.targets import change, target
 
 
 class Report(Struct, frozen=True, gc=False):
@@ -45,45 +38,6 @@ def plan_set(workload: PodCliqueSet, reports: Mapping[int, Report], now: float) 
         return Plan(intents)
     status = _status(workload, [reports[index] for index in wanted], now)
     return Plan(intents, (Draft(target(workload), workload.status, status),))
-
-
-def plan_end(workload: PodCliqueSet, pods: tuple[Pod, ...], cliques: tuple[PodClique, ...]) -> Plan:
-    """The end of a set: its pods first and by us, for the garbage collector is slow; then it may go.
-
-    With `--cascade=orphan` everything stays. Pods that only look like ours are spared. What is deleted by its
-    labels may by now be another's: that it is still this set that ends is confirmed first, or whoever learns
-    late that a set has gone would take down its successor of the same name.
-    """
-    finalizers = workload.metadata.finalizers
-    if marks.SET_FINALIZER not in finalizers:
-        return Plan()
-    rest = [name for name in finalizers if name != marks.SET_FINALIZER]
-    release = change(workload, {"metadata": {"finalizers": rest}})
-    if ORPHAN in finalizers:
-        return Plan((release,))
-    fence = Status(target(workload), {"metadata": {"resourceVersion": workload.metadata.resource_version}})
-    deletions = [
-        replace(deletion, after=(*deletion.after, fence.id))
-        for deletion in _deletions(workload, pods, {clique.metadata.uid for clique in cliques})
-    ]
-    release = replace(release, after=tuple(deletion.id for deletion in deletions))
-    return Plan((fence, *deletions, release))
-
-
-def _deletions(workload: PodCliqueSet, pods: tuple[Pod, ...], cliques: set[str]) -> list[Intent]:
-    meta = workload.metadata
-    selector = labels.selector(labels.managed(meta.name))
-    ours = [pod for pod in pods if state.controller_uid(pod.metadata) in cliques]
-    deletions: list[Intent] = []
-    if len(ours) == len(pods):
-        deletions.append(DeleteCollection("v1", "Pod", meta.namespace, selector))
-    else:
-        deletions += [Delete(foreign_target("v1", "Pod", pod), uid=pod.metadata.uid) for pod in ours]
-    # Pods hold GPUs, the rest holds nothing, and deleting it makes the garbage collector compete with us.
-    after = tuple(deletion.id for deletion in deletions)
-    for kind in (PodClique.KIND, PodCliqueScalingGroup.KIND, PodGang.KIND):
-        deletions.append(DeleteCollection(kind.api_version, kind.name, meta.namespace, selector, after=after))
-    return deletions
 
 
 def _status(workload: PodCliqueSet, reports: list[Report], now: float) -> PodCliqueSetStatus:

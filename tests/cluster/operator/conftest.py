@@ -16,7 +16,8 @@ from grove.kube.resource import NAMESPACES, NODES
 from grove.kube.wire import Object
 from grove.local.cluster import Cluster
 from tests.cluster.operator.harness import World, watching
-from tests.cluster.operator.workloads import AGENT
+from tests.cluster.operator.seen import CLIQUES, GANGS
+from tests.cluster.operator.workloads import AGENT, clique
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
@@ -50,3 +51,15 @@ async def world(cluster: Cluster, client: Client, namespace: str, agents: list[s
     """A namespace of the test's own, watched; left empty."""
     async with watching(client, config.load(cluster.kubeconfig), namespace) as world:
         yield world
+
+
+@pytest.fixture
+async def collector(world: World) -> None:
+    """Kubernetes' garbage collector, once it knows our kinds: it learns of new CRDs twice a minute, and
+    before that it neither collects nor orphans what is theirs."""
+    nobody = {"apiVersion": "v1", "kind": "ConfigMap", "name": "nobody", "uid": "0"}
+    metadata = {"name": "left-behind", "ownerReferences": [nobody]}
+    for kind, spec in ((CLIQUES, clique("left-behind")["spec"]), (GANGS, {"podgroups": []})):
+        body = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata, "spec": spec}
+        await world.create(kind, body)
+    await world.until(lambda: not world.all(CLIQUES) and not world.all(GANGS), "the garbage collector")

@@ -22,11 +22,12 @@ from grove.kube.reflector import Reflector
 from grove.kube.resource import PODS, SERVICES, Resource
 from grove.kube.transport import HttpTransport
 from grove.operator.manager import Manager
+from grove.plan.placement import Assigner
 from tests.cluster.operator.picture import Picture, differences, picture
 from tests.cluster.operator.recorder import Recorder
 from tests.cluster.operator.seen import CLIQUES, GANGS, GROUPS, PARTS, SETS, Seen, answers
 
-PATIENCE = 60.0
+PATIENCE = 120.0
 
 
 class World:
@@ -252,10 +253,12 @@ async def watching(client: Client, config: Config, namespace: str) -> AsyncItera
 class Operator:
     """An operator at work in this process: its calls, its weather, its end."""
 
-    def __init__(self, config: Config, recorder: Recorder | None, **weather: Any) -> None:
+    def __init__(
+        self, config: Config, recorder: Recorder | None, assigner: Assigner | None = None, **weather: Any
+    ) -> None:
         self.recorder = recorder or Recorder()
         self.faults = FaultyTransport(self.recorder.on(HttpTransport(config)), on_stop=self._stop, **weather)
-        self.manager = Manager(self.faults)
+        self.manager = Manager(self.faults, assigner=assigner)
         self.stopped = asyncio.Event()
         """Set when the faults have ended this process."""
         self.task = asyncio.create_task(self.manager.run())
@@ -284,9 +287,12 @@ async def operating(
     stop_after: int | None = None,
     recorder: Recorder | None = None,
     synced: bool = True,
+    assigner: Assigner | None = None,
 ) -> AsyncIterator[Operator]:
     """An operator until the block is left. `synced=False`: do not wait until it knows all that exists."""
-    operator = Operator(world.config, recorder, seed=seed, rates=rates, stop_after_writes=stop_after)
+    operator = Operator(
+        world.config, recorder, assigner, seed=seed, rates=rates, stop_after_writes=stop_after
+    )
     world.operators.append(operator)
     try:
         if synced:

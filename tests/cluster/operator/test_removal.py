@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
+from msgspec.structs import replace
 
 from grove.api import labels, marks
+from grove.kube.executor import Executor
+from grove.kube.outcome import State
 from grove.kube.resource import (
     CONFIG_MAPS,
     HORIZONTAL_POD_AUTOSCALERS,
@@ -17,8 +18,12 @@ from grove.kube.resource import (
     SECRETS,
     SERVICE_ACCOUNTS,
 )
+from grove.kube.transport import HttpTransport
 from grove.kube.wire import Object
-from tests.cluster.operator.harness import PATIENCE, World, operating
+from grove.operator.keys import SetKey
+from grove.operator.observe import Observer
+from grove.plan.end import Estate, plan_end
+from tests.cluster.operator.harness import World, operating
 from tests.cluster.operator.seen import GANGS, PARTS, SETS, answers
 from tests.cluster.operator.workloads import GONE_LATER, clique, small, upstream, workload
 
@@ -97,6 +102,7 @@ async def test_everything_goes_with_the_namespace(world: World) -> None:
         assert len(operator.recorder.calls) < 150, "nobody fights the end of a namespace"
 
 
+@pytest.mark.usefixtures("collector")
 async def test_what_was_orphaned_is_taken_back(world: World) -> None:
     body = upstream("workload2")
     async with operating(world):
@@ -161,22 +167,28 @@ async def test_the_finalizer_is_on_the_set_and_nowhere_else(world: World) -> Non
 
 
 async def test_who_learns_late_that_a_set_has_gone_spares_its_successor(world: World) -> None:
-    """A leader that was replaced in the middle of a deletion still sees the old set, and what it deletes by
-    labels is the new one's."""
-    async with operating(world) as late:
+    """A leader that was replaced in the middle of a deletion still sees the old set with all its parts, and
+    goes on deleting by names that are by now the new one's."""
+    key = SetKey(world.namespace, "small")
+    async with operating(world) as operator:
         await world.create(SETS, small())
         await world.until_whole()
-        late.faults.order("error", resource=GANGS.label, verb="deletecollection", times=10**6)
+        old = operator.manager.caches.sets.get(*key)
+        assert old is not None
+        estate = Observer(operator.manager.caches).estate(key)
+        transport = HttpTransport(world.config)
+        late = Executor(transport, operator.manager.caches.resources)
         await world.delete(SETS, "small")
-        await world.until(lambda: not world.pods())
-        late.faults.freeze(SETS.label)
-        async with operating(world):
-            await world.until(lambda: empty(world))
-            await world.create(SETS, small())
-            await world.until_whole()
-            pods = {pod.uid for pod in world.pods()}
-            async with asyncio.timeout(2 * PATIENCE):
-                await late.recorder.next_call()  # it comes back to what it could not finish
-                await late.recorder.silence()
-            assert {pod.uid for pod in world.pods()} == pods
-            late.faults.thaw(SETS.label)
+        await world.until(lambda: empty(world))
+        await world.create(SETS, small())
+        await world.until_whole()
+        before = {found.uid for kind in (SETS, *PARTS) for found in world.all(kind)}
+        ending = replace(old, metadata=replace(old.metadata, deletion_timestamp="2026-01-01T00:00:00Z"))
+        for view in (estate, replace(estate, pods=()), Estate()):
+            plan = plan_end(ending, view)
+            outcome = await late.execute(plan.intents)
+            assert plan.intents
+            assert all(result.state in (State.DONE, State.CONFLICT) for result in outcome.results)
+        assert {found.uid for kind in (SETS, *PARTS) for found in world.all(kind)} == before
+        assert not any(found.terminating for kind in (SETS, *PARTS) for found in world.all(kind))
+        await transport.close()

@@ -1,0 +1,79 @@
+"""The end of a set: all that is its own goes, by us, for the garbage collector is slow; then it may go.
+
+    pods deleted -> the rest deleted -> the finalizer taken off, one pass each
+
+Everything is deleted one by one, as the object that was seen: whoever learns late that a set has gone can
+not take down its successor of the same name, and what only looks like ours is spared. One by one is also
+faster: the server works through a collection one object after another, but through many requests at once.
+What is on its way out already is not asked again, so each pass is about what is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import TypeVar
+
+from msgspec import Struct
+
+from grove.api import marks
+from grove.api.cliques import PodClique
+from grove.api.cluster import Service
+from grove.api.gangs import PodGang
+from grove.api.groups import PodCliqueScalingGroup
+from grove.api.intents import Delete
+from grove.api.pods import Pod
+from grove.api.sets import PodCliqueSet
+from grove.plan.model import Plan
+from grove.plan.ours import is_ours
+from grove.plan.targets import Kinded, Known, change, delete, delete_pod, foreign_target
+
+T = TypeVar("T", bound=Known)
+
+ORPHAN = "orphan"  # the garbage collector's finalizer of `--cascade=orphan`
+
+
+class Estate(Struct, frozen=True):
+    """All that carries the labels of a set that ends, whoever owns it."""
+
+    services: tuple[Service, ...] = ()
+    groups: tuple[PodCliqueScalingGroup, ...] = ()
+    cliques: tuple[PodClique, ...] = ()
+    gangs: tuple[PodGang, ...] = ()
+    pods: tuple[Pod, ...] = ()
+
+
+def plan_end(workload: PodCliqueSet, estate: Estate) -> Plan:
+    """The next step of a set that is being deleted. With `--cascade=orphan` everything stays."""
+    finalizers = workload.metadata.finalizers
+    if marks.SET_FINALIZER not in finalizers:
+        return Plan()
+    if ORPHAN not in finalizers and (deletions := _next_deletions(workload.metadata.uid, estate)):
+        return Plan(tuple(deletions))
+    rest = [name for name in finalizers if name != marks.SET_FINALIZER]
+    return Plan((change(workload, {"metadata": {"finalizers": rest}}),))
+
+
+def _next_deletions(uid: str, estate: Estate) -> list[Delete]:
+    """Pods first: they hold GPUs, the rest holds nothing, and deleting a clique makes the garbage collector
+    compete with us for its pods."""
+    groups = list(_of({uid}, estate.groups))
+    cliques = list(_of({uid, *(group.metadata.uid for group in groups)}, estate.cliques))
+    pods = _of({clique.metadata.uid for clique in cliques}, estate.pods)
+    deletions = [delete_pod(pod) for pod in pods if not _leaving(pod)]
+    if deletions:
+        return deletions
+    parts: Iterable[Kinded] = chain[Kinded](cliques, groups, _of({uid}, estate.gangs))
+    services = (service for service in _of({uid}, estate.services) if not _leaving(service))
+    return [
+        *(delete(part) for part in parts if not _leaving(part)),
+        *(Delete(foreign_target("v1", "Service", found), uid=found.metadata.uid) for found in services),
+    ]
+
+
+def _of(parents: set[str], parts: Iterable[T]) -> Iterator[T]:
+    return (part for part in parts if is_ours(part, parents))
+
+
+def _leaving(part: Known) -> bool:
+    return part.metadata.deletion_timestamp is not None
