@@ -52,6 +52,7 @@ class Observer:
             groups=tuple(caches.groups.by_index(BY_SET, key)),
             cliques=tuple(caches.cliques.by_index(BY_SET, key)),
             gangs=tuple(caches.gangs.by_index(BY_SET, key)),
+            autoscalers=tuple(caches.autoscalers.by_index(BY_SET, key)),
             pods=tuple(caches.pods.by_index(BY_SET, key)),
         )
 

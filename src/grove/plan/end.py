@@ -18,12 +18,13 @@ from msgspec import Struct
 
 from grove.api import marks
 from grove.api.cliques import PodClique
-from grove.api.cluster import Service
+from grove.api.cluster import HorizontalPodAutoscaler, Service
 from grove.api.gangs import PodGang
 from grove.api.groups import PodCliqueScalingGroup
 from grove.api.intents import Delete
 from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
+from grove.plan.autoscalers import delete_autoscaler
 from grove.plan.model import Plan
 from grove.plan.ours import is_ours
 from grove.plan.targets import Kinded, Known, change, delete, delete_pod, foreign_target
@@ -40,6 +41,7 @@ class Estate(Struct, frozen=True):
     groups: tuple[PodCliqueScalingGroup, ...] = ()
     cliques: tuple[PodClique, ...] = ()
     gangs: tuple[PodGang, ...] = ()
+    autoscalers: tuple[HorizontalPodAutoscaler, ...] = ()
     pods: tuple[Pod, ...] = ()
 
 
@@ -65,9 +67,11 @@ def _next_deletions(uid: str, estate: Estate) -> list[Delete]:
         return deletions
     parts: Iterable[Kinded] = chain[Kinded](cliques, groups, _of({uid}, estate.gangs))
     services = (service for service in _of({uid}, estate.services) if not _leaving(service))
+    autoscalers = (found for found in _of({uid}, estate.autoscalers) if not _leaving(found))
     return [
         *(delete(part) for part in parts if not _leaving(part)),
         *(Delete(foreign_target("v1", "Service", found), uid=found.metadata.uid) for found in services),
+        *map(delete_autoscaler, autoscalers),
     ]
 
 
