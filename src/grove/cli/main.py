@@ -10,7 +10,7 @@ import structlog
 from cyclopts import App, CycloptsError
 from rich.console import Console
 
-from grove.cli import cluster, crds, demo, operator
+from grove.cli import cluster, crds, demo, get, operator, tree
 from grove.kube.errors import KubeError
 from grove.local.errors import LocalError
 
@@ -30,6 +30,8 @@ app.command(cluster.kubectl)
 app.command(demo.demo)
 app.command(crds.crds)
 app.command(operator.operator)
+app.command(get.get)
+app.command(tree.tree)
 
 
 def main(arguments: list[str] | None = None) -> None:
