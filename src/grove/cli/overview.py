@@ -101,12 +101,12 @@ class SetView(View, frozen=True):
     @property
     def cliques(self) -> tuple[CliqueView, ...]:
         """All of them, those of groups too."""
-        alone = [clique for replica in self.members for clique in replica.cliques]
-        groups = [group for replica in self.members for group in replica.groups]
-        return (
-            *alone,
-            *(clique for group in groups for member in group.members for clique in member.cliques),
-        )
+        alone = (clique for replica in self.members for clique in replica.cliques)
+        return (*alone, *(one for group in self.groups for part in group.members for one in part.cliques))
+
+    @property
+    def groups(self) -> tuple[GroupView, ...]:
+        return tuple(group for replica in self.members for group in replica.groups)
 
     @property
     def gangs(self) -> tuple[GangView, ...]:

@@ -30,7 +30,7 @@ class _Spec(Struct, frozen=True, gc=False):
 
 
 class _Status(Struct, frozen=True, gc=False):
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[Condition, ...] | None = ()  # null is how a CRD begins
 
 
 class Definition(Struct, frozen=True, gc=False):
@@ -42,7 +42,9 @@ class Definition(Struct, frozen=True, gc=False):
 
     def serves(self, version: str) -> bool:
         """Whether requests for that version can succeed."""
-        established = any(c.type == "Established" and c.status == "True" for c in self.status.conditions)
+        established = any(
+            c.type == "Established" and c.status == "True" for c in self.status.conditions or ()
+        )
         return established and any(v.name == version and v.served for v in self.spec.versions)
 
 
