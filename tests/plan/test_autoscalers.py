@@ -176,3 +176,12 @@ def test_upstreams_are_taken_over_by_name_and_those_of_others_are_left_alone():
 def test_a_workload_without_autoscaling_costs_not_one_write_more():
     plan = World(autoscaled()).plan()
     assert not [intent.id for intent in plan.intents if KIND in intent.id]
+
+
+def test_one_that_is_missing_comes_back_once_the_set_is_known_to_ask_for_it():
+    world = settled(autoscaled({"maxReplicas": 5}))
+    world.api.delete(KIND, "wl-0-a")
+    made = next(intent for intent in world.plan().intents if intent.id == f"create {KIND} ns/wl-0-a")
+    assert made.after == ("patch PodCliqueSet ns/wl",)
+    world.settle()
+    assert set(world.api.all(KIND)) == {"wl-0-a"}

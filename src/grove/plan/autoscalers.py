@@ -6,7 +6,7 @@ set has no field for it, so whoever sets it on the autoscaler keeps it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -17,14 +17,14 @@ from grove.api import labels, quantities
 from grove.api.cliques import PodClique
 from grove.api.cluster import HorizontalPodAutoscaler
 from grove.api.groups import PodCliqueScalingGroup
-from grove.api.intents import Create, Delete, Intent, Patch
+from grove.api.intents import Create, Delete, Patch
 from grove.api.kind import Kind
 from grove.api.parts import AutoScalingConfig
 from grove.plan import compose
 from grove.plan.compose import Body
 from grove.plan.diff import merge_patch
 from grove.plan.expand import Shape
-from grove.plan.mend import differences
+from grove.plan.mend import Mender, differences
 from grove.plan.snapshot import Snapshot
 from grove.plan.targets import create, foreign_target
 from grove.plan.writes import Writes
@@ -49,13 +49,16 @@ class Autoscaler(Struct, frozen=True, gc=False):
     """What the template asks for: the fewest, where no other minimum is written."""
 
 
-def plan_autoscalers(snapshot: Snapshot, shape: Shape, made: Mapping[str, Create], writes: Writes) -> None:
-    """Make, mend and remove. `made` are the cliques and groups of this plan, which come first."""
+def plan_autoscalers(snapshot: Snapshot, shape: Shape, mender: Mender, writes: Writes) -> None:
+    """Make, mend and remove. What an autoscaler scales comes before it."""
     wanted = {autoscaler.name: autoscaler for autoscaler in _wanted(shape)}
-    for autoscaler in wanted.values():
-        after = (made[autoscaler.name].id,) if autoscaler.name in made else ()
-        if intent := _mended(snapshot, autoscaler, after):
-            writes.add(intent)
+    for name, autoscaler in wanted.items():
+        if (found := snapshot.autoscalers.get(name)) is None:
+            scaled = mender.creates.get(name)
+            after = (scaled.id,) if scaled else mender.fences()
+            writes.add(_made(snapshot, autoscaler, after))
+        elif patch := _mended(snapshot, autoscaler, found):
+            writes.add(patch)
     surplus = [found for name, found in snapshot.autoscalers.items() if name not in wanted]
     if surplus:
         fence = (writes.confirm(snapshot.workload),)
@@ -76,23 +79,26 @@ def _wanted(shape: Shape) -> Iterator[Autoscaler]:
             yield Autoscaler(group.name, PodCliqueScalingGroup.KIND, config, group.template.replicas)
 
 
-def _mended(snapshot: Snapshot, wanted: Autoscaler, after: tuple[str, ...]) -> Intent | None:
-    workload = snapshot.workload
-    carried = labels.for_replica(
-        workload.metadata.name, snapshot.index, wanted.name, labels.Component.AUTOSCALER
-    )
-    metadata = compose.metadata(workload, wanted.name, carried, {}, compose.owned_by_set(workload))
-    terms = _terms(wanted)
-    found = snapshot.autoscalers.get(wanted.name)
-    if found is None:
-        metrics = _written(wanted)
-        spec = terms | ({"metrics": metrics} if metrics else {})
-        return create({"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": spec}, after)
-    changed = merge_patch(_found_terms(found), terms)
+def _made(snapshot: Snapshot, wanted: Autoscaler, after: tuple[str, ...]) -> Create:
+    metrics = _written(wanted)
+    spec = _terms(wanted) | ({"metrics": metrics} if metrics else {})
+    metadata = _metadata(snapshot, wanted)
+    return create({"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": spec}, after)
+
+
+def _mended(snapshot: Snapshot, wanted: Autoscaler, found: HorizontalPodAutoscaler) -> Patch | None:
+    changed = merge_patch(_found_terms(found), _terms(wanted))
     if not _same_metrics(found.spec.metrics, wanted.config.metrics):
         changed["metrics"] = _written(wanted) or None
-    patch = differences(found.metadata, metadata, changed)
+    patch = differences(found.metadata, _metadata(snapshot, wanted), changed)
     return Patch(foreign_target(API_VERSION, KIND, found), patch) if patch else None
+
+
+def _metadata(snapshot: Snapshot, wanted: Autoscaler) -> Body:
+    set_name, component = snapshot.workload.metadata.name, labels.Component.AUTOSCALER
+    carried = labels.for_replica(set_name, snapshot.index, wanted.name, component)
+    owners = compose.owned_by_set(snapshot.workload)
+    return compose.metadata(snapshot.workload, wanted.name, carried, {}, owners)
 
 
 def _terms(wanted: Autoscaler) -> Body:
