@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 import pytest
 
 from grove.api import marks
 from grove.api.pods import Pod
-from grove.cli.overview import overview, pod_state
+from grove.cli.overview import (
+    CliqueView,
+    GangView,
+    GroupReplicaView,
+    GroupView,
+    PodView,
+    ReplicaView,
+    SetView,
+    overview,
+    pod_state,
+)
 from tests.cli.views import a_world, found, tell, view
 from tests.plan import hands
 from tests.plan.builders import Body
+from tests.shared import ROOT
 
 
 def test_a_set_that_is_whole():
@@ -92,3 +105,16 @@ READY = [{"type": "Ready", "status": "True"}]
 def test_the_state_of_a_pod(spec: Body, status: Body, word: str):
     body = {"metadata": {"name": "p"}, "spec": spec, "status": status}
     assert pod_state(msgspec.json.decode(msgspec.json.encode(body), type=Pod)) == word
+
+
+def test_the_page_names_every_field_and_state():
+    page = (ROOT / "docs/looking.md").read_text()
+    rows = re.findall(r"^\| (?:a|its) \w+ \| (.+) \|$", page, re.MULTILINE)
+    views = (SetView, ReplicaView, GangView, GroupView, GroupReplicaView, CliqueView, PodView)
+    assert [re.findall(r"`(\w+)`", row) for row in rows] == [
+        [field.encode_name for field in msgspec.structs.fields(view)] for view in views
+    ]
+    states = re.findall(r"`(\w+)`", page.partition("## What a pod does")[2].partition("## ")[0])
+    source = (ROOT / "src/grove/cli/overview.py").read_text().partition("def pod_state")[2]
+    named = set(re.findall(r'"([a-z]+)"', source.partition("\ndef ")[0]))
+    assert set(states) == named | {"failed", "succeeded"}
