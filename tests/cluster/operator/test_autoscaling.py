@@ -141,6 +141,11 @@ async def test_one_that_was_edited_or_deleted_comes_back(watched: World, metrics
         await watched.patch(AUTOSCALERS, ROUTER, {"spec": {"maxReplicas": 99, "metrics": None}})
         await watched.until(lambda: watched.get(AUTOSCALERS, ROUTER).spec == spec)
 
+        stripped = watched.get(AUTOSCALERS, ROUTER)
+        await watched.patch(AUTOSCALERS, ROUTER, {"metadata": {"labels": dict.fromkeys(stripped.labels)}})
+        await watched.until(lambda: watched.get(AUTOSCALERS, ROUTER).labels == stripped.labels)
+        assert watched.get(AUTOSCALERS, ROUTER).uid == stripped.uid
+
         old = watched.get(AUTOSCALERS, MODEL).uid
         await watched.delete(AUTOSCALERS, MODEL)
         await watched.until(lambda: (new := watched.find(AUTOSCALERS, MODEL)) and new.uid != old)
