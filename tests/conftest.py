@@ -57,7 +57,8 @@ def cluster(control_plane: binaries.Binaries) -> Iterator[Cluster]:
     stop_leftovers()
     shared = Clusters(lambda: control_plane)
     try:
-        yield shared.start_now("shared", nodes=16, shape="1x2x2x4", audit=True, feature_gates=_GATES)
+        settings = {"nodes": 16, "shape": "1x2x2x4", "audit": True, "init_containers": True}
+        yield shared.start_now("shared", feature_gates=_GATES, **settings)
     finally:
         shared.stop_all()
 

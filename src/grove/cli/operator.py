@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from enum import IntEnum
+from importlib import metadata
 from pathlib import Path
 
 import structlog
@@ -12,6 +14,8 @@ import structlog
 from grove.api import configfile
 from grove.api.config import OperatorConfiguration
 from grove.api.configfile import ConfigurationError
+from grove.api.marks import OperatorEnv
+from grove.api.names import init_image
 from grove.kube import config as connection
 from grove.kube import yamltext
 from grove.kube.errors import KubeError
@@ -60,7 +64,8 @@ def operator(
     try:
         configuration = read(config) if config else OperatorConfiguration()
         logs.configure(configuration.log_level, configuration.log_format)
-        settings = Settings(configuration, connection.load(kubeconfig, context), namespace or "")
+        image = init_image(os.environ.get(OperatorEnv.INIT_IMAGE, ""), metadata.version("grove"))
+        settings = Settings(configuration, connection.load(kubeconfig, context), namespace or "", image)
     except ConfigurationError as error:
         return _refuse(Exit.CONFIGURATION, *(f"{config}: {problem}" for problem in error.problems))
     except KubeError as error:

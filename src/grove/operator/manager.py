@@ -36,9 +36,11 @@ class Manager:
         workers: int = 64,
         grace: float = 5.0,
         assigner: Assigner | None = None,
+        init_image: str = "",
     ) -> None:
         self._transport = transport
         self._assigner = assigner
+        self._init_image = init_image
         self._workers = workers
         self._grace = grace
         self.caches = Caches()
@@ -71,7 +73,12 @@ class Manager:
         executor = Executor(writes, self.caches.resources, store=CacheStore(self.caches.all))
         recorder = Recorder(Client(writes), labels.OPERATOR, socket.gethostname())
         controller = Controller(
-            self.caches, executor, recorder.record, workers=self._workers, assigner=self._assigner
+            self.caches,
+            executor,
+            recorder.record,
+            workers=self._workers,
+            assigner=self._assigner,
+            init_image=self._init_image,
         )
         with Census(self.caches):
             recorder.start()

@@ -20,8 +20,9 @@ class Observer:
     """Makes snapshots, and remembers which pods it has seen go, and which have gone out of sight: they were
     deleted without grace, or somebody took off the label that they are found by."""
 
-    def __init__(self, caches: Caches, placement: Placement | None = None) -> None:
+    def __init__(self, caches: Caches, placement: Placement | None = None, init_image: str = "") -> None:
         self._caches, self._placement = caches, placement or Placement(Unassigned())
+        self._init_image = init_image
         self._departed: dict[ReplicaKey, set[str]] = {}
         self._lost: dict[ReplicaKey, dict[str, Pod]] = {}
         caches.pods.subscribe(self._remember)
@@ -45,6 +46,8 @@ class Observer:
             autoscalers=self._autoscalers(key, workload),
             pods=tuple(caches.pods.by_index(BY_REPLICA, key)),
             departed=self._still_named(key, gangs),
+            binding=caches.bindings.get(key.namespace, names.role(key.set_name)),
+            init_image=self._init_image,
             placements=self._placement.of(key, workload),
         )
 
@@ -58,6 +61,7 @@ class Observer:
             gangs=tuple(caches.gangs.by_index(BY_SET, key)),
             autoscalers=tuple(caches.autoscalers.by_index(BY_SET, key)),
             pods=tuple(caches.pods.by_index(BY_SET, key)),
+            access=caches.access(key),
         )
 
     def lost(self, key: ReplicaKey) -> list[Pod]:

@@ -46,6 +46,8 @@ class Settings(Struct, frozen=True):
     connection: Config
     namespace: str = ""
     """Where the lease is, if the command line says so."""
+    init_image: str = ""
+    """The image of the init container that start order needs."""
 
     @property
     def lease_namespace(self) -> str:
@@ -64,7 +66,7 @@ async def operate(settings: Settings) -> None:
     garbage.look_seldom()
     told_to_stop = _signals()
     transport = HttpTransport(settings.connection)
-    manager = Manager(transport, grace=_GRACE)
+    manager = Manager(transport, grace=_GRACE, init_image=settings.init_image)
     try:
         async with serving(endpoints(settings.configuration, lambda: manager.caches.unsynced)):
             log.info("started", key="operator", action="watch", reason=settings.connection.server)

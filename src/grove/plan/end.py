@@ -24,6 +24,7 @@ from grove.api.groups import PodCliqueScalingGroup
 from grove.api.intents import Delete
 from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
+from grove.plan.access import Access, withdraw
 from grove.plan.autoscalers import delete_autoscaler
 from grove.plan.model import Plan
 from grove.plan.ours import is_ours
@@ -43,6 +44,7 @@ class Estate(Struct, frozen=True):
     gangs: tuple[PodGang, ...] = ()
     autoscalers: tuple[HorizontalPodAutoscaler, ...] = ()
     pods: tuple[Pod, ...] = ()
+    access: Access = Access()
 
 
 def plan_end(workload: PodCliqueSet, estate: Estate) -> Plan:
@@ -72,6 +74,7 @@ def _next_deletions(uid: str, estate: Estate) -> list[Delete]:
         *(delete(part) for part in parts if not _leaving(part)),
         *(Delete(foreign_target("v1", "Service", found), uid=found.metadata.uid) for found in services),
         *map(delete_autoscaler, autoscalers),
+        *withdraw(uid, estate.access),
     ]
 
 

@@ -17,6 +17,14 @@ from grove.local.cluster import down, running
 from grove.local.companion import operator_of
 from grove.local.state import StateDir
 
+ORDER = (
+    "prefill-0-prefill-leader",
+    "prefill-0-prefill-worker",
+    "decode-0-decode-leader",
+    "decode-0-decode-worker",
+    "router",
+)
+
 
 @pytest.fixture
 def state(tmp_path: Path, control_plane: object):
@@ -39,6 +47,10 @@ def test_shown_twice_tried_out_and_taken_away(state: StateDir) -> None:
     assert "gang demo-0: Running" in first
     assert "gang demo-0-decode-1: Running" in first
     assert re.search(r"demo-0-decode +3/3 available", first)
+    ready = [re.search(rf"^clique demo-0-{one}: [1-9]", first, re.MULTILINE) for one in ORDER]
+    assert all(ready), first
+    places = [found.start() for found in ready if found]
+    assert places == sorted(places), "each began when the one before it was ready"
 
     code, again = on_terminal("demo", "--state-dir", str(state.root), columns=40)
     assert code == 0, again

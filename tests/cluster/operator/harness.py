@@ -18,16 +18,23 @@ from tests.cluster.operator.world import PATIENCE, World, watching
 
 __all__ = ["PATIENCE", "Operator", "World", "operating", "succession", "watching"]
 
+INIT_IMAGE = "example.com/grove-initc:test"
+
 
 class Operator:
     """An operator at work in this process: its calls, its weather, its end."""
 
     def __init__(
-        self, config: Config, recorder: Recorder | None, assigner: Assigner | None = None, **weather: Any
+        self,
+        config: Config,
+        recorder: Recorder | None,
+        assigner: Assigner | None = None,
+        init_image: str = INIT_IMAGE,
+        **weather: Any,
     ) -> None:
         self.recorder = recorder or Recorder()
         self.faults = FaultyTransport(self.recorder.on(HttpTransport(config)), on_stop=self._stop, **weather)
-        self.manager = Manager(self.faults, assigner=assigner)
+        self.manager = Manager(self.faults, assigner=assigner, init_image=init_image)
         self.stopped = asyncio.Event()
         """Set when the faults have ended this process."""
         self.task = asyncio.create_task(self.manager.run())
@@ -61,10 +68,11 @@ async def operating(
     recorder: Recorder | None = None,
     synced: bool = True,
     assigner: Assigner | None = None,
+    init_image: str = INIT_IMAGE,
 ) -> AsyncIterator[Operator]:
     """An operator until the block is left. `synced=False`: do not wait until it knows all that exists."""
     operator = Operator(
-        world.config, recorder, assigner, seed=seed, rates=rates, stop_after_writes=stop_after
+        world.config, recorder, assigner, init_image, seed=seed, rates=rates, stop_after_writes=stop_after
     )
     world.operators.append(operator)
     try:
