@@ -9,7 +9,7 @@ import pytest
 
 from grove.api import labels, marks
 from grove.api.cliques import PodClique
-from grove.api.cluster import Service
+from grove.api.cluster import HorizontalPodAutoscaler, Service
 from grove.api.gangs import PodGang
 from grove.api.groups import PodCliqueScalingGroup
 from grove.api.intents import Delete, Patch
@@ -33,6 +33,7 @@ SPECS: dict[Any, dict[str, Any]] = {
     PodClique: a_clique("a:2")["spec"],
     PodCliqueScalingGroup: {"replicas": 1, "minAvailable": 1, "cliqueNames": ["a"]},
     PodGang: {"podgroups": []},
+    HorizontalPodAutoscaler: {"scaleTargetRef": {"kind": "X", "name": "x"}, "maxReplicas": 2},
 }
 
 
@@ -64,6 +65,7 @@ def estate(**changes: Any) -> Estate:
         groups=(part(PodCliqueScalingGroup, "group", "set"),),
         cliques=(clique("alone"), clique("member", "group")),
         gangs=(part(PodGang, "gang", "set"),),
+        autoscalers=(part(HorizontalPodAutoscaler, "autoscaler", "set"),),
         pods=(part(Pod, "one", "alone"), part(Pod, "two", "member")),
     )
     return msgspec.structs.replace(known, **changes)
@@ -77,7 +79,7 @@ def deleted(found: Estate) -> set[str]:
     return {deletion.target.name for deletion in deletions}
 
 
-REST = {"service", "group", "alone", "member", "gang"}
+REST = {"service", "group", "alone", "member", "gang", "autoscaler"}
 
 
 @pytest.mark.parametrize(
@@ -92,6 +94,11 @@ REST = {"service", "group", "alone", "member", "gang"}
             estate(pods=(), gangs=(part(PodGang, "gang", "predecessor"),)),
             REST - {"gang"},
             id="parts of a set of the same name stay",
+        ),
+        pytest.param(
+            estate(pods=(), autoscalers=(part(HorizontalPodAutoscaler, "mine", "user"),)),
+            REST - {"autoscaler"},
+            id="autoscalers of others stay",
         ),
         pytest.param(
             estate(groups=(part(PodCliqueScalingGroup, "group", "stranger"),), pods=()),

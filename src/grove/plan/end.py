@@ -23,13 +23,14 @@ from msgspec.structs import replace
 
 from grove.api import marks
 from grove.api.cliques import PodClique
-from grove.api.cluster import Service
+from grove.api.cluster import HorizontalPodAutoscaler, Service
 from grove.api.gangs import PodGang
 from grove.api.groups import PodCliqueScalingGroup
 from grove.api.intents import Delete, Patch
 from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
 from grove.plan.access import Access, withdraw
+from grove.plan.autoscalers import delete_autoscaler
 from grove.plan.model import Plan
 from grove.plan.ours import is_ours
 from grove.plan.pods import controller_uid
@@ -47,6 +48,7 @@ class Estate(Struct, frozen=True):
     groups: tuple[PodCliqueScalingGroup, ...] = ()
     cliques: tuple[PodClique, ...] = ()
     gangs: tuple[PodGang, ...] = ()
+    autoscalers: tuple[HorizontalPodAutoscaler, ...] = ()
     pods: tuple[Pod, ...] = ()
     access: Access = Access()
 
@@ -87,9 +89,11 @@ def _next_deletions(uid: str, estate: Estate) -> list[Delete]:
         return deletions
     parts: Iterable[Kinded] = chain[Kinded](cliques, groups, _of({uid}, estate.gangs))
     services = (service for service in _of({uid}, estate.services) if not _leaving(service))
+    autoscalers = (found for found in _of({uid}, estate.autoscalers) if not _leaving(found))
     return [
         *(delete(part) for part in parts if not _leaving(part)),
         *(Delete(foreign_target("v1", "Service", found), uid=found.metadata.uid) for found in services),
+        *map(delete_autoscaler, autoscalers),
         *withdraw(uid, estate.access),
     ]
 
