@@ -33,6 +33,7 @@ from grove.plan.model import Plan
 from grove.plan.moments import rfc3339
 from grove.plan.replica import plan_replica
 from grove.plan.snapshot import Snapshot
+from grove.topology.constraints import Topology
 from tests.plan.api_server import ApiServer, Body, NotFound, Refused
 
 OPERATOR = "operator"
@@ -62,6 +63,8 @@ class World:
         self.api = ApiServer(lambda: rfc3339(self.now))
         self.set_name: str = workload["metadata"]["name"]
         self.api.create(workload)
+        self.topology: Topology | None = None
+        """The topology that the set means; None while constraints are switched off."""
         self.awake_since = 0
         """How many changes of pods the operator has not seen: those before it started."""
 
@@ -92,6 +95,7 @@ class World:
             gangs=seen["PodGang"],
             pods=tuple(seen["Pod"].values()),
             departed=self._departed((lag or {}).get("Pod", 0), seen["PodGang"]),
+            topology=self.topology,
         )
 
     def _past(self, kind: str, lag: int) -> dict[str, bytes]:

@@ -13,14 +13,17 @@ from grove.api.groups import PodCliqueScalingGroup
 from grove.api.kind import Kind
 from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
+from grove.api.topology import ClusterTopology, ClusterTopologyBinding
 from grove.kube.cache import Cache, HasMetadata
 from grove.kube.resource import PODS, SERVICES, Resource
 from grove.operator.keys import SetKey, replica_of, set_of
+from grove.topology.constraints import name_of
 
 T = TypeVar("T", bound=HasMetadata)
 
 BY_REPLICA = "replica"
 BY_SET = "set"
+BY_TOPOLOGY = "topology"
 OURS = {labels.MANAGED_BY: labels.OPERATOR}
 
 
@@ -33,12 +36,18 @@ class Caches:
     """Everything that plans are made from."""
 
     def __init__(self) -> None:
-        self.sets: Cache[PodCliqueSet] = Cache(resource_of(PodCliqueSet.KIND), PodCliqueSet)
+        self.sets: Cache[PodCliqueSet] = Cache(
+            resource_of(PodCliqueSet.KIND), PodCliqueSet, indexes={BY_TOPOLOGY: _topology}
+        )
         self.groups = _part(resource_of(PodCliqueScalingGroup.KIND), PodCliqueScalingGroup)
         self.cliques = _part(resource_of(PodClique.KIND), PodClique)
         self.gangs = _part(resource_of(PodGang.KIND), PodGang)
         self.pods = _part(PODS, Pod)
         self.services = _part(SERVICES, Service)
+        self.topologies: Cache[ClusterTopology] = Cache(resource_of(ClusterTopology.KIND), ClusterTopology)
+        self.bindings: Cache[ClusterTopologyBinding] = Cache(
+            resource_of(ClusterTopologyBinding.KIND), ClusterTopologyBinding
+        )
 
     @property
     def parts(self) -> tuple[Cache[Any], ...]:
@@ -47,7 +56,7 @@ class Caches:
 
     @property
     def all(self) -> tuple[Cache[Any], ...]:
-        return (self.sets, *self.parts)
+        return (self.sets, *self.parts, self.topologies, self.bindings)
 
     @property
     def resources(self) -> tuple[Resource, ...]:
@@ -70,6 +79,11 @@ class Caches:
 
 def _part(resource: Resource, as_type: type[T]) -> Cache[T]:
     return Cache(resource, as_type, indexes={BY_REPLICA: _replica, BY_SET: _set}, labels=OURS)
+
+
+def _topology(workload: PodCliqueSet) -> Iterator[Hashable]:
+    if name := name_of(workload.spec.template):
+        yield name
 
 
 def _replica(found: HasMetadata) -> Iterator[Hashable]:

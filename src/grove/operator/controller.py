@@ -22,6 +22,7 @@ from grove.operator.publish import Publisher, intents
 from grove.operator.strays import put_back
 from grove.operator.telemetry import plan_seconds, plan_writes
 from grove.operator.tell import occurrences
+from grove.operator.topologies import Topologies
 from grove.operator.wakes import wire
 from grove.plan.end import plan_end
 from grove.plan.model import Draft, Plan
@@ -46,12 +47,14 @@ class Controller:
         tell: Callable[[Occurrence], None],
         *,
         assigner: Assigner | None = None,
+        topology_aware: bool = False,
         workers: int = 64,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._caches, self._executor, self._tell, self._clock = caches, executor, tell, clock
         self._placement = Placement(assigner or Unassigned())
-        self._observer = Observer(caches, self._placement)
+        self._topologies = Topologies(caches, enabled=topology_aware)
+        self._observer = Observer(caches, self._placement, self._topologies)
         self._publisher: Publisher[Key] = Publisher()
         executor.limiter.on_room = self._use_room
         self._reports: dict[SetKey, dict[int, Report]] = {}
@@ -116,7 +119,7 @@ class Controller:
             return None
         if workload.metadata.deletion_timestamp is not None:
             return plan_end(workload, self._observer.estate(key))
-        plan = plan_set(workload, self._reports.get(key, {}), now)
+        plan = plan_set(workload, self._reports.get(key, {}), now, self._topologies.of(workload))
         return replace(plan, intents=joined((plan.intents, *self._retirements(key, now))))
 
     def _plan_replica(self, key: ReplicaKey, now: float) -> Plan | None:

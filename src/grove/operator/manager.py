@@ -36,9 +36,11 @@ class Manager:
         workers: int = 64,
         grace: float = 5.0,
         assigner: Assigner | None = None,
+        topology_aware: bool = False,
     ) -> None:
         self._transport = transport
         self._assigner = assigner
+        self._topology_aware = topology_aware
         self._workers = workers
         self._grace = grace
         self.caches = Caches()
@@ -71,7 +73,12 @@ class Manager:
         executor = Executor(writes, self.caches.resources, store=CacheStore(self.caches.all))
         recorder = Recorder(Client(writes), labels.OPERATOR, socket.gethostname())
         controller = Controller(
-            self.caches, executor, recorder.record, workers=self._workers, assigner=self._assigner
+            self.caches,
+            executor,
+            recorder.record,
+            workers=self._workers,
+            assigner=self._assigner,
+            topology_aware=self._topology_aware,
         )
         with Census(self.caches):
             recorder.start()

@@ -9,6 +9,7 @@ from grove.api.sets import PodCliqueSet
 from grove.operator.caches import BY_REPLICA, BY_SET, Caches
 from grove.operator.keys import ReplicaKey, SetKey, replica_of
 from grove.operator.placement import Placement
+from grove.operator.topologies import Topologies
 from grove.plan.end import Estate
 from grove.plan.placement import Unassigned
 from grove.plan.snapshot import Snapshot
@@ -17,8 +18,11 @@ from grove.plan.snapshot import Snapshot
 class Observer:
     """Makes snapshots, and remembers which pods it has seen go."""
 
-    def __init__(self, caches: Caches, placement: Placement | None = None) -> None:
+    def __init__(
+        self, caches: Caches, placement: Placement | None = None, topologies: Topologies | None = None
+    ) -> None:
         self._caches, self._placement = caches, placement or Placement(Unassigned())
+        self._topologies = topologies or Topologies(caches, enabled=False)
         self._departed: dict[ReplicaKey, set[str]] = {}
         caches.pods.subscribe(self._remember)
 
@@ -40,6 +44,7 @@ class Observer:
             pods=tuple(caches.pods.by_index(BY_REPLICA, key)),
             departed=self._still_named(key, gangs),
             placements=self._placement.of(key, workload),
+            topology=self._topologies.of(workload),
         )
 
     def estate(self, key: SetKey) -> Estate:

@@ -64,7 +64,8 @@ async def operate(settings: Settings) -> None:
     garbage.look_seldom()
     told_to_stop = _signals()
     transport = HttpTransport(settings.connection)
-    manager = Manager(transport, grace=_GRACE)
+    topology_aware = settings.configuration.topology_aware_scheduling.enabled
+    manager = Manager(transport, grace=_GRACE, topology_aware=topology_aware)
     try:
         async with serving(endpoints(settings.configuration, lambda: manager.caches.unsynced)):
             log.info("started", key="operator", action="watch", reason=settings.connection.server)

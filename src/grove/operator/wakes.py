@@ -7,7 +7,7 @@ from typing import Any
 
 from grove.api.sets import PodCliqueSet
 from grove.kube.cache import Cache, Handler, HasMetadata
-from grove.operator.caches import Caches
+from grove.operator.caches import BY_TOPOLOGY, Caches
 from grove.operator.keys import Key, ReplicaKey, SetKey, replica_of
 
 Wake = Callable[[Key], None]
@@ -21,6 +21,8 @@ def wire(caches: Caches, wake: Wake) -> None:
         _follow(cache, waker.on_part)
     for uncounted in (caches.pods, caches.services):  # their generation does not count changes of the spec
         _follow(uncounted, waker.on_any)
+    for topologies in (caches.topologies, caches.bindings):
+        _follow(topologies, waker.on_topology)
 
 
 def _follow(cache: Cache[Any], tell: Handler[Any]) -> None:
@@ -39,9 +41,20 @@ class _Waker:
             return
         found = new or old
         assert found is not None
-        key = SetKey(found.metadata.namespace, found.metadata.name)
+        self._wake_all(found, new.spec.replicas if new else 0)
+
+    def on_topology(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
+        """The sets that mean it, all of their replicas, if its levels may have changed."""
+        if old is not None and new is not None and _edition(old) == _edition(new):
+            return
+        found = new or old
+        assert found is not None
+        for workload in self._caches.sets.by_index(BY_TOPOLOGY, found.metadata.name):
+            self._wake_all(workload, workload.spec.replicas)
+
+    def _wake_all(self, workload: PodCliqueSet, count: int) -> None:
+        key = SetKey(workload.metadata.namespace, workload.metadata.name)
         self._wake(key)
-        count = new.spec.replicas if new else 0
         for index in {*range(count), *self._caches.replicas_of(key)}:
             self._wake(ReplicaKey(key.namespace, key.name, index))
 
@@ -53,6 +66,10 @@ class _Waker:
         for found in (old, new):
             if found is not None and (key := replica_of(found.metadata)):
                 self._wake(key)
+
+
+def _edition(found: HasMetadata) -> tuple[str, int]:
+    return found.metadata.uid, found.metadata.generation
 
 
 def _changed(old: HasMetadata, new: HasMetadata) -> bool:

@@ -13,6 +13,7 @@ from grove.api.groups import PodCliqueScalingGroup
 from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
 from grove.plan.placement import Assignment
+from grove.topology.constraints import Topology
 
 
 class Snapshot(Struct, frozen=True):
@@ -33,3 +34,5 @@ class Snapshot(Struct, frozen=True):
     that has not been made yet, or not been seen yet."""
     placements: Mapping[str, Assignment] | None = None
     """The places that gangs were given. A gang without one waits; None: nobody waits for places."""
+    topology: Topology | None = None
+    """The topology that the set means; None if constraints are switched off."""

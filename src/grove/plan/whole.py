@@ -8,13 +8,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from grove.api import labels, marks
+from grove.api.conditions import ConditionType
 from grove.api.intents import Intent
 from grove.api.parts import LastError
 from grove.api.sets import PodCliqueSet, PodCliqueSetStatus, PodCliqueSetUpdateProgress
+from grove.plan import facts
 from grove.plan.hashes import generation_hash
 from grove.plan.model import Draft, Plan, Standing
 from grove.plan.moments import rfc3339
 from grove.plan.targets import change, target
+from grove.topology.availability import levels_unavailable
+from grove.topology.constraints import Topology
 
 
 class Report(Struct, frozen=True, gc=False):
@@ -25,7 +29,9 @@ class Report(Struct, frozen=True, gc=False):
     errors: tuple[LastError, ...] = ()
 
 
-def plan_set(workload: PodCliqueSet, reports: Mapping[int, Report], now: float) -> Plan:
+def plan_set(
+    workload: PodCliqueSet, reports: Mapping[int, Report], now: float, topology: Topology | None = None
+) -> Plan:
     """What to do about a set. Its status waits until every replica has reported."""
     if workload.metadata.deletion_timestamp is not None:
         return Plan()
@@ -37,6 +43,7 @@ def plan_set(workload: PodCliqueSet, reports: Mapping[int, Report], now: float) 
     if not all(index in reports for index in wanted):
         return Plan(intents)
     status = _status(workload, [reports[index] for index in wanted], now)
+    status = replace(status, conditions=_conditions(workload, topology, now))
     return Plan(intents, (Draft(target(workload), workload.status, status),))
 
 
@@ -58,6 +65,13 @@ def _status(workload: PodCliqueSet, reports: list[Report], now: float) -> PodCli
         current_generation_hash=hash_,
         update_progress=_progress(before, hash_, standings, now),
     )
+
+
+def _conditions(workload: PodCliqueSet, topology: Topology | None, now: float) -> facts.Facts:
+    levels, known = levels_unavailable(workload, topology), workload.status.conditions
+    if levels is None:
+        return facts.without(known, ConditionType.TOPOLOGY_LEVELS_UNAVAILABLE)
+    return facts.settle(known, (levels,), now)
 
 
 def _progress(

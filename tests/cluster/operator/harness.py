@@ -254,11 +254,16 @@ class Operator:
     """An operator at work in this process: its calls, its weather, its end."""
 
     def __init__(
-        self, config: Config, recorder: Recorder | None, assigner: Assigner | None = None, **weather: Any
+        self,
+        config: Config,
+        recorder: Recorder | None,
+        assigner: Assigner | None = None,
+        topology_aware: bool = False,
+        **weather: Any,
     ) -> None:
         self.recorder = recorder or Recorder()
         self.faults = FaultyTransport(self.recorder.on(HttpTransport(config)), on_stop=self._stop, **weather)
-        self.manager = Manager(self.faults, assigner=assigner)
+        self.manager = Manager(self.faults, assigner=assigner, topology_aware=topology_aware)
         self.stopped = asyncio.Event()
         """Set when the faults have ended this process."""
         self.task = asyncio.create_task(self.manager.run())
@@ -288,10 +293,17 @@ async def operating(
     recorder: Recorder | None = None,
     synced: bool = True,
     assigner: Assigner | None = None,
+    topology_aware: bool = False,
 ) -> AsyncIterator[Operator]:
     """An operator until the block is left. `synced=False`: do not wait until it knows all that exists."""
     operator = Operator(
-        world.config, recorder, assigner, seed=seed, rates=rates, stop_after_writes=stop_after
+        world.config,
+        recorder,
+        assigner,
+        topology_aware,
+        seed=seed,
+        rates=rates,
+        stop_after_writes=stop_after,
     )
     world.operators.append(operator)
     try:
