@@ -12,7 +12,7 @@ from grove.kube import config
 from grove.kube.client import APPLY, Client
 from grove.kube.resource import CUSTOM_RESOURCE_DEFINITIONS as CRDS
 
-PATIENCE = 30.0
+PATIENCE = 120.0
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

@@ -28,8 +28,8 @@ SILENCE = 150.0
 # A server that does not know streaming lists may take the request for a plain watch and never say "all".
 SILENCE_BEFORE_SYNC = 20.0
 LIFETIME = (300, 600)
-# What changes only when a person acts is asked for patiently.
-PATIENT = Backoff(first=0.5, most=60.0)
+# What changes only when a person acts is asked for patiently; but that person sits and waits for us.
+PATIENT = Backoff(first=0.5, most=15.0)
 
 
 class Arrivals(Protocol):

@@ -10,8 +10,9 @@ import structlog
 from msgspec.structs import replace
 
 from grove.api.intents import Intent, Occurrence
+from grove.api.sets import PodCliqueSet
 from grove.kube.executor import Executor
-from grove.kube.outcome import Outcome, State
+from grove.kube.outcome import Outcome
 from grove.kube.queue import Queue
 from grove.operator.blame import Blame, blame
 from grove.operator.caches import Caches
@@ -19,7 +20,7 @@ from grove.operator.keys import Key, PlacementKey, ReplicaKey, SetKey, WorkloadK
 from grove.operator.observe import Observer
 from grove.operator.placement import Placement
 from grove.operator.publish import Publisher, intents
-from grove.operator.strays import put_back
+from grove.operator.strays import call_back, put_back
 from grove.operator.telemetry import plan_seconds, plan_writes
 from grove.operator.tell import occurrences
 from grove.operator.topologies import Topologies
@@ -27,7 +28,7 @@ from grove.operator.wakes import wire
 from grove.plan.end import plan_end
 from grove.plan.model import Draft, Plan
 from grove.plan.placement import Assigner, Unassigned
-from grove.plan.replica import plan_replica
+from grove.plan.replica import plan_in_vain, plan_replica
 from grove.plan.whole import Report, plan_set
 from grove.plan.writes import joined
 
@@ -60,6 +61,10 @@ class Controller:
         self._reports: dict[SetKey, dict[int, Report]] = {}
         self._surplus: dict[SetKey, set[int]] = {}
         self._repeats: dict[WorkloadKey, tuple[str, ...]] = {}
+        self._ending: dict[SetKey, str] = {}
+        """Sets, by UID, in namespaces that are on their way out."""
+        self._last_errors: dict[WorkloadKey, Blame] = {}
+        """What could not be done there."""
         self.queue: Queue[Key] = Queue("workloads", self._work, workers=workers)
         wire(caches, self.queue.wake)
 
@@ -72,6 +77,9 @@ class Controller:
 
     async def _bring_in_order(self, key: WorkloadKey) -> None:
         now = self._clock()
+        if isinstance(key, ReplicaKey) and not await self._find_lost(key):
+            self.queue.wake(key, None, failed=True)
+            return
         plan = self._timed_plan(key, now)
         if plan is None:
             self._forget(key)
@@ -79,19 +87,19 @@ class Controller:
         outcome = await self._executor.execute(plan.intents) if plan.intents else _NOTHING
         if strays := put_back(outcome):
             await self._executor.execute(strays)
-        errors = blame(outcome, now)
+        errors = self._errors(key, outcome, now)
         if plan.unplaced and isinstance(key, ReplicaKey) and self._placement.ask(key, plan.unplaced):
             self.queue.wake(PlacementKey())
         self._report(key, plan, errors)
         self._tell_news(key, outcome)
-        done = all(result.state is State.DONE for result in outcome.results)
-        retry = outcome.failed or outcome.outdated or self._stuck(key, plan.intents if done else ())
+        retry = outcome.failed or outcome.outdated or self._stuck(key, plan.intents if outcome.done else ())
         wake_at = None if plan.wake_at is None else self._loop_time() + plan.wake_at - now
-        if plan.intents and (done or outcome.outdated):
+        if plan.intents and (outcome.done or outcome.outdated) and not outcome.failed:
             # What was written is in the cache: the status of what is true now comes with the next pass.
             self.queue.wake(key, wake_at if retry else self._loop_time(), failed=retry)
             return
-        told, later = await self._publish(key, plan.drafts, errors, complete=not plan.intents)
+        complete = not plan.intents and not self._in_vain(key)
+        told, later = await self._publish(key, plan.drafts, errors, complete=complete)
         moments = [moment for moment in (wake_at, later) if moment is not None]
         self.queue.wake(key, min(moments, default=None), failed=retry or not told)
 
@@ -102,6 +110,33 @@ class Controller:
     def _place(self) -> None:
         for replica in self._placement.decide():
             self.queue.wake(replica)
+
+    async def _find_lost(self, key: ReplicaKey) -> bool:
+        """Look for pods that went out of our sight and may still be there. False: it cannot be known yet."""
+        lost = self._observer.lost(key)
+        if not lost:
+            return True
+        outcome = await self._executor.execute([call_back(pod) for pod in lost])
+        self._observer.looked_for(key, outcome)
+        return not self._observer.lost(key)
+
+    def _errors(self, key: WorkloadKey, outcome: Outcome, now: float) -> Blame:
+        """What went wrong. In a namespace that is on its way out nothing is tried again: it still is."""
+        if self._in_vain(key) and not outcome.in_vain:
+            return self._last_errors.get(key, Blame())
+        errors = blame(outcome, now)
+        if outcome.in_vain and (workload := self._workload(key)) is not None:
+            self._ending[_parent(key)] = workload.metadata.uid
+            self._last_errors[key] = errors
+        return errors
+
+    def _in_vain(self, key: WorkloadKey) -> bool:
+        workload = self._workload(key)
+        return workload is not None and self._ending.get(_parent(key)) == workload.metadata.uid
+
+    def _workload(self, key: WorkloadKey) -> PodCliqueSet | None:
+        parent = _parent(key)
+        return self._caches.sets.get(parent.namespace, parent.name)
 
     def _timed_plan(self, key: WorkloadKey, now: float) -> Plan | None:
         began = time.perf_counter()
@@ -130,11 +165,11 @@ class Controller:
             key.replica >= snapshot.workload.spec.replicas
             and not snapshot.workload.metadata.deletion_timestamp
         ):
-            parent = SetKey(key.namespace, key.set_name)
+            parent = _parent(key)
             self._surplus.setdefault(parent, set()).add(key.replica)
             self.queue.wake(parent)
             return Plan()
-        return plan_replica(snapshot, now)
+        return plan_in_vain(snapshot, now) if self._in_vain(key) else plan_replica(snapshot, now)
 
     def _retirements(self, key: SetKey, now: float) -> Iterator[tuple[Intent, ...]]:
         """Replicas that are too many go together: the count that says so is confirmed once for all."""
@@ -154,9 +189,8 @@ class Controller:
         """Tell the set how a replica stands, if that is news."""
         if not isinstance(key, ReplicaKey):
             return
-        parent = SetKey(key.namespace, key.set_name)
+        parent, workload = _parent(key), self._workload(key)
         reports = self._reports.setdefault(parent, {})
-        workload = self._caches.sets.get(key.namespace, key.set_name)
         if plan.standing is None or workload is None:
             if reports.pop(key.replica, None) is not None:
                 self.queue.wake(parent)
@@ -183,9 +217,8 @@ class Controller:
         return not (outcome.failed or outcome.outdated), None
 
     def _tell_news(self, key: WorkloadKey, outcome: Outcome) -> None:
-        name = key.set_name if isinstance(key, ReplicaKey) else key.name
-        workload = self._caches.sets.get(key.namespace, name)
-        if workload is not None:
+        workload = self._workload(key)
+        if workload is not None and not self._in_vain(key):
             for news in occurrences(self._caches, workload, outcome):
                 self._tell(news)
 
@@ -205,15 +238,21 @@ class Controller:
         self.queue.forget(key)
         self._publisher.forget(key)
         self._repeats.pop(key, None)
+        self._last_errors.pop(key, None)
         if isinstance(key, ReplicaKey):
             self._placement.forget(key)
         else:
             self._reports.pop(key, None)
             self._surplus.pop(key, None)
+            self._ending.pop(key, None)
 
     @staticmethod
     def _loop_time() -> float:
         return asyncio.get_running_loop().time()
+
+
+def _parent(key: WorkloadKey) -> SetKey:
+    return SetKey(key.namespace, key.set_name) if isinstance(key, ReplicaKey) else key
 
 
 def _finish(draft: Draft, errors: Blame, complete: bool) -> Draft:

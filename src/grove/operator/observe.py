@@ -6,6 +6,7 @@ from grove.api import names
 from grove.api.gangs import PodGang
 from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
+from grove.kube.outcome import Outcome, State
 from grove.operator.caches import BY_REPLICA, BY_SET, Caches
 from grove.operator.keys import ReplicaKey, SetKey, replica_of
 from grove.operator.placement import Placement
@@ -16,7 +17,8 @@ from grove.plan.snapshot import Snapshot
 
 
 class Observer:
-    """Makes snapshots, and remembers which pods it has seen go."""
+    """Makes snapshots, and remembers which pods it has seen go, and which have gone out of sight: they were
+    deleted without grace, or somebody took off the label that they are found by."""
 
     def __init__(
         self, caches: Caches, placement: Placement | None = None, topologies: Topologies | None = None
@@ -24,6 +26,7 @@ class Observer:
         self._caches, self._placement = caches, placement or Placement(Unassigned())
         self._topologies = topologies or Topologies(caches, enabled=False)
         self._departed: dict[ReplicaKey, set[str]] = {}
+        self._lost: dict[ReplicaKey, dict[str, Pod]] = {}
         caches.pods.subscribe(self._remember)
 
     def replica(self, key: ReplicaKey) -> Snapshot | None:
@@ -32,6 +35,7 @@ class Observer:
         workload = caches.sets.get(key.namespace, key.set_name)
         if workload is None:
             self._departed.pop(key, None)
+            self._lost.pop(key, None)
             return None
         gangs = self._gangs(key, workload)
         return Snapshot(
@@ -58,6 +62,25 @@ class Observer:
             pods=tuple(caches.pods.by_index(BY_SET, key)),
         )
 
+    def lost(self, key: ReplicaKey) -> list[Pod]:
+        """Pods that are out of sight and that a gang still names: to be looked for before one plans."""
+        lost = self._lost.get(key)
+        workload = self._caches.sets.get(key.namespace, key.set_name)
+        if not lost or workload is None:
+            return []
+        if workload.metadata.deletion_timestamp is not None or key.replica >= workload.spec.replicas:
+            return []
+        named = _named(self._gangs(key, workload))
+        return [pod for name, pod in lost.items() if name in named]
+
+    def looked_for(self, key: ReplicaKey, outcome: Outcome) -> None:
+        """What was found is in the cache again; what was not has departed."""
+        lost = self._lost.get(key, {})
+        for result in outcome.results:
+            if result.state is State.CONFLICT and result.name in lost:
+                del lost[result.name]
+                self._departed.setdefault(key, set()).add(result.name)
+
     def _gangs(self, key: ReplicaKey, workload: PodCliqueSet) -> dict[str, PodGang]:
         """By label, and by the names that they must have: upstream's gangs do not say their replica."""
         gangs = {gang.metadata.name: gang for gang in self._caches.gangs.by_index(BY_REPLICA, key)}
@@ -79,20 +102,37 @@ class Observer:
         return expected
 
     def _remember(self, old: Pod | None, new: Pod | None) -> None:
-        if new is None and old is not None and (key := replica_of(old.metadata)):
-            self._departed.setdefault(key, set()).add(old.metadata.name)
+        found = new or old
+        if found is None or (key := replica_of(found.metadata)) is None:
+            return
+        name = found.metadata.name
+        if new is not None:
+            self._lost.get(key, {}).pop(name, None)
+        elif found.metadata.deletion_timestamp is None:
+            self._lost.setdefault(key, {})[name] = found
+        else:
+            self._departed.setdefault(key, set()).add(name)
 
     def _still_named(self, key: ReplicaKey, gangs: dict[str, PodGang]) -> frozenset[str]:
         """A pod that no gang names any more need not be remembered."""
-        departed = self._departed.get(key)
-        if not departed:
+        departed, lost = self._departed.get(key), self._lost.get(key)
+        if not departed and not lost:
             return frozenset()
-        departed &= {
-            reference.name
-            for gang in gangs.values()
-            for group in gang.spec.pod_groups
-            for reference in group.pod_references
-        }
-        if not departed:
-            del self._departed[key]
-        return frozenset(departed)
+        named = _named(gangs)
+        if lost is not None:
+            self._lost[key] = {name: pod for name, pod in lost.items() if name in named}
+        if departed is not None:
+            departed &= named
+        for memory in (self._departed, self._lost):
+            if not memory.get(key):
+                memory.pop(key, None)
+        return frozenset(self._departed.get(key, ()))
+
+
+def _named(gangs: dict[str, PodGang]) -> set[str]:
+    return {
+        reference.name
+        for gang in gangs.values()
+        for group in gang.spec.pod_groups
+        for reference in group.pod_references
+    }

@@ -77,14 +77,14 @@ class GangWork:
         return all(clique.view.scheduled for clique in self._by_gang.get(gang, ()))
 
     def _fences(self, gang: Gang) -> tuple[str, ...]:
-        """What must still be so when names are taken off the gang: an old view of a count must not cost a
-        pod its place."""
-        counts = [
+        """What must still be so when names change on the gang. An old view of a count must not cost a pod its
+        place; and pods that others took away may have gone with their clique, whose end we have not seen."""
+        cliques = [
             clique.found
             for clique in self._by_gang.get(gang.name, ())
-            if clique.found is not None and clique.membership.gives_up
+            if clique.found is not None and (clique.membership.gives_up or clique.membership.bereft)
         ]
-        fences = [self._writes.confirm(count) for count in counts]
+        fences = [self._writes.confirm(clique) for clique in cliques]
         if (found := self._snapshot.gangs.get(gang.name)) is not None:
             strange = [group.name for group in found.spec.pod_groups if group.name not in self._cliques]
             fences += [

@@ -8,6 +8,8 @@ names its pods before they are made and forgets them before they are deleted (se
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from grove.api.intents import uid_of
 from grove.plan import report
 from grove.plan.enrolment import Enrolled, Enrolment
@@ -35,11 +37,18 @@ def plan_replica(snapshot: Snapshot, now: float) -> Plan:
     return _plan_present(ours, households, writes, now)
 
 
+def plan_in_vain(snapshot: Snapshot, now: float) -> Plan:
+    """What to do about a replica where nothing can be made any more, since its namespace is on its way out:
+    let go of what would hold that up, and tell how it fares."""
+    plan = plan_replica(snapshot, now)
+    return replace(plan, intents=tuple(unburdened(snapshot)), wake_at=None)
+
+
 def _plan_present(snapshot: Snapshot, households: Households, writes: Writes, now: float) -> Plan:
     """A replica that the set has."""
     shape = _shape(snapshot)
-    mender = Mender(snapshot, shape, households)
-    writes.add_all(mender.parents())
+    mender = Mender(snapshot, shape, households, writes)
+    mender.parents()
     enrolment = Enrolment(snapshot, households, now)
     cliques = {
         clique.name: enrolment.enrol(clique, _uid(snapshot, mender, clique.name)) for clique in shape.cliques

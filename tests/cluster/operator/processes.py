@@ -28,7 +28,7 @@ QUICK_ELECTION = {
     "renewDeadline": "2500ms",
     "retryPeriod": "500ms",
 }
-PATIENCE = 40.0
+PATIENCE = 120.0
 
 
 def configuration(**keys: object) -> dict[str, object]:
