@@ -55,7 +55,7 @@ def cluster(control_plane: binaries.Binaries) -> Iterator[Cluster]:
     stop_leftovers()
     shared = Clusters(lambda: control_plane)
     try:
-        yield shared.start_now("shared", nodes=16, shape="1x2x2x4", audit=True)
+        yield shared.start_now("shared", nodes=16, shape="1x2x2x4", audit=True, init_containers=True)
     finally:
         shared.stop_all()
 

@@ -24,7 +24,7 @@ def test_a_topology_comes_before_a_binding_of_the_same_name():
     topologies = Topologies(caches, enabled=True)
     assert topologies.of(WANTING) == missing()
     binding = ClusterTopologyBindingSpec(levels=(TopologyLevel("rack", "of-binding"),))
-    caches.bindings.apply_event("ADDED", ClusterTopologyBinding(metadata=META, spec=binding))
+    caches.topology_bindings.apply_event("ADDED", ClusterTopologyBinding(metadata=META, spec=binding))
     assert topologies.of(WANTING).keys == {"rack": "of-binding"}
     spec = ClusterTopologySpec(levels=(TopologyLevel("rack", "of-topology"),))
     caches.topologies.apply_event("ADDED", ClusterTopology(metadata=META, spec=spec))

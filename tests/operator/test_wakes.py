@@ -88,5 +88,5 @@ def test_a_binding_of_the_name_wakes_them_too():
     keys.clear()
     spec = ClusterTopologyBindingSpec(levels=(TopologyLevel("rack", "r"),))
     meta = ObjectMeta(name="racks", uid="u", resource_version="3", generation=1)
-    caches.bindings.apply_event("ADDED", ClusterTopologyBinding(metadata=meta, spec=spec))
+    caches.topology_bindings.apply_event("ADDED", ClusterTopologyBinding(metadata=meta, spec=spec))
     assert keys == {WHOLE, replica(0)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grove.api import annotations as keys
@@ -139,6 +139,7 @@ levels = st.lists(st.sampled_from(sorted(KEYS)), unique=True).map(" ".join)
 topologies = st.one_of(st.none(), st.just(missing()), levels.map(a_topology))
 
 
+@settings(deadline=None, max_examples=40)
 @given(st.lists(topologies, min_size=1, max_size=4))
 def test_whatever_becomes_of_the_topology_pods_stay_and_constraints_come_back(changes: list[Topology | None]):
     world = a_world("a:2 b:1", "x:2/1=b", "zone/rack x:rack/host b:host", a_topology())

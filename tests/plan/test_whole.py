@@ -85,7 +85,7 @@ def test_a_changed_template_opens_an_update_that_ends_at_once() -> None:
 
 
 def conditions_of(workload, topology=None):
-    status = status_of(plan_set(workload, {0: Report(3, GOOD)}, NOW, topology))
+    status = status_of(plan_set(workload, {0: Report(3, GOOD)}, NOW, topology=topology))
     return {condition.type: condition for condition in status.conditions}
 
 

@@ -19,10 +19,11 @@ from msgspec.structs import replace
 
 from grove.api import labels, names
 from grove.api.cliques import PodClique
-from grove.api.cluster import Service
+from grove.api.cluster import Bare, Service
 from grove.api.gangs import PodGang
 from grove.api.groups import PodCliqueScalingGroup
 from grove.api.intents import Create, Delete, DeleteCollection, Intent, Status
+from grove.api.meta import ObjectMeta
 from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
 from grove.kube.agenda import Agenda
@@ -63,6 +64,8 @@ class World:
         self.api = ApiServer(lambda: rfc3339(self.now))
         self.set_name: str = workload["metadata"]["name"]
         self.api.create(workload)
+        self.binding: Bare | None = Bare(ObjectMeta(name="grove.io:pcs:wl"))
+        self.init_image = "example.com/initc:1"
         self.topology: Topology | None = None
         """The topology that the set means; None while constraints are switched off."""
         self.awake_since = 0
@@ -95,6 +98,8 @@ class World:
             gangs=seen["PodGang"],
             pods=tuple(seen["Pod"].values()),
             departed=self._departed((lag or {}).get("Pod", 0), seen["PodGang"]),
+            binding=self.binding,
+            init_image=self.init_image,
             topology=self.topology,
         )
 
@@ -230,6 +235,8 @@ class Run:
             return intent.uid
         body = msgspec.json.decode(self._binding.encode(intent.body))
         if isinstance(intent, Create):
+            if intent.may_exist and name in api.all(kind):
+                return ""
             return str(api.create(body, by=OPERATOR)["metadata"]["uid"])
         status = isinstance(intent, Status)
         return str(api.patch(kind, name, body, status=status, by=OPERATOR)["metadata"]["uid"])

@@ -20,3 +20,5 @@ ALLOW_DELETE = "grove.io/allow-delete"
 TRUE = "true"
 FAILURES = "grove.io/failures"
 """On a pod: how many pods in a row have ended in its place before it."""
+TOKEN_OF = "grove.io/token-of"  # noqa: S105 - not a password
+"""On the RoleBinding of init containers: the UID of the ServiceAccount whose token Secret was made."""

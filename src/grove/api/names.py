@@ -93,6 +93,12 @@ def legacy_token_secret(set_name: str) -> str:
     return f"{set_name}-initc-sa-token-secret"
 
 
+def init_image(repository: str, version: str) -> str:
+    """The init container's image: of the operator's version, unless a tag or digest is chosen."""
+    chosen = "@" in repository or ":" in repository.rpartition("/")[2]
+    return repository if chosen or not repository else f"{repository}:{version}"
+
+
 def claim_for_all(owner: str, template: str) -> str:
     """A ResourceClaim that all replicas of its owner share."""
     return f"{owner}-all-{template}"

@@ -46,6 +46,10 @@ class Inquiry:
             return self._missing(intent, name, error)
         if isinstance(intent, Create) and isinstance(error, AlreadyExists) and intent.may_exist:
             return Result(intent, State.DONE, name)
+        if isinstance(intent, Create) and intent.unseen:
+            # Nobody tells when what is in the way has gone, or whether we made it: trying again does.
+            state = State.CONFLICT if isinstance(error, AlreadyExists) or error.ambiguous else State.FAILED
+            return Result(intent, state, name, error=error)
         if not (error.ambiguous or isinstance(error, Conflict | AlreadyExists)):
             return Result(intent, State.FAILED, name, error=error)
         try:

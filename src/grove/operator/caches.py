@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import Any, TypeVar
 
-from grove.api import labels
+from grove.api import labels, names
 from grove.api.cliques import PodClique
-from grove.api.cluster import Service
+from grove.api.cluster import Bare, Service
 from grove.api.gangs import PodGang
 from grove.api.groups import PodCliqueScalingGroup
 from grove.api.kind import Kind
@@ -15,8 +15,17 @@ from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
 from grove.api.topology import ClusterTopology, ClusterTopologyBinding
 from grove.kube.cache import Cache, HasMetadata
-from grove.kube.resource import PODS, SERVICES, Resource
+from grove.kube.resource import (
+    PODS,
+    ROLE_BINDINGS,
+    ROLES,
+    SECRETS,
+    SERVICE_ACCOUNTS,
+    SERVICES,
+    Resource,
+)
 from grove.operator.keys import SetKey, replica_of, set_of
+from grove.plan.access import Access
 from grove.topology.constraints import name_of
 
 T = TypeVar("T", bound=HasMetadata)
@@ -44,8 +53,11 @@ class Caches:
         self.gangs = _part(resource_of(PodGang.KIND), PodGang)
         self.pods = _part(PODS, Pod)
         self.services = _part(SERVICES, Service)
+        self.accounts = _of_set(SERVICE_ACCOUNTS)
+        self.roles = _of_set(ROLES)
+        self.bindings = _of_set(ROLE_BINDINGS)
         self.topologies: Cache[ClusterTopology] = Cache(resource_of(ClusterTopology.KIND), ClusterTopology)
-        self.bindings: Cache[ClusterTopologyBinding] = Cache(
+        self.topology_bindings: Cache[ClusterTopologyBinding] = Cache(
             resource_of(ClusterTopologyBinding.KIND), ClusterTopologyBinding
         )
 
@@ -55,12 +67,27 @@ class Caches:
         return (self.groups, self.cliques, self.gangs, self.pods, self.services)
 
     @property
+    def grants(self) -> tuple[Cache[Bare], ...]:
+        """The caches of what lets init containers look at pods; it belongs to sets."""
+        return (self.accounts, self.roles, self.bindings)
+
+    @property
     def all(self) -> tuple[Cache[Any], ...]:
-        return (self.sets, *self.parts, self.topologies, self.bindings)
+        return (self.sets, *self.parts, *self.grants, self.topologies, self.topology_bindings)
 
     @property
     def resources(self) -> tuple[Resource, ...]:
-        return tuple(cache.resource for cache in self.all)
+        """All that is written. Secrets are made, and never looked at."""
+        return (*(cache.resource for cache in self.all), SECRETS)
+
+    def access(self, key: SetKey) -> Access:
+        """What lets the init containers of a set look at its pods."""
+        role = names.role(key.name)
+        return Access(
+            self.accounts.get(key.namespace, names.service_account(key.name)),
+            self.roles.get(key.namespace, role),
+            self.bindings.get(key.namespace, role),
+        )
 
     @property
     def unsynced(self) -> list[str]:
@@ -79,6 +106,10 @@ class Caches:
 
 def _part(resource: Resource, as_type: type[T]) -> Cache[T]:
     return Cache(resource, as_type, indexes={BY_REPLICA: _replica, BY_SET: _set}, labels=OURS)
+
+
+def _of_set(resource: Resource) -> Cache[Bare]:
+    return Cache(resource, Bare, labels=OURS)
 
 
 def _topology(workload: PodCliqueSet) -> Iterator[Hashable]:

@@ -10,6 +10,7 @@ import structlog
 from msgspec.structs import replace
 
 from grove.api.intents import Intent, Occurrence
+from grove.api.parts import LastError
 from grove.api.sets import PodCliqueSet
 from grove.kube.executor import Executor
 from grove.kube.outcome import Outcome
@@ -26,7 +27,7 @@ from grove.operator.tell import occurrences
 from grove.operator.topologies import Topologies
 from grove.operator.wakes import wire
 from grove.plan.end import plan_end
-from grove.plan.model import Draft, Plan
+from grove.plan.model import Complaint, Draft, Plan
 from grove.plan.placement import Assigner, Unassigned
 from grove.plan.replica import plan_in_vain, plan_replica
 from grove.plan.whole import Report, plan_set
@@ -50,15 +51,17 @@ class Controller:
         assigner: Assigner | None = None,
         topology_aware: bool = False,
         workers: int = 64,
+        init_image: str = "",
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._caches, self._executor, self._tell, self._clock = caches, executor, tell, clock
         self._placement = Placement(assigner or Unassigned())
         self._topologies = Topologies(caches, enabled=topology_aware)
-        self._observer = Observer(caches, self._placement, self._topologies)
+        self._observer = Observer(caches, self._placement, init_image, self._topologies)
         self._publisher: Publisher[Key] = Publisher()
         executor.limiter.on_room = self._use_room
         self._reports: dict[SetKey, dict[int, Report]] = {}
+        self._troubles: dict[SetKey, tuple[LastError, ...]] = {}
         self._surplus: dict[SetKey, set[int]] = {}
         self._repeats: dict[WorkloadKey, tuple[str, ...]] = {}
         self._ending: dict[SetKey, str] = {}
@@ -87,7 +90,7 @@ class Controller:
         outcome = await self._executor.execute(plan.intents) if plan.intents else _NOTHING
         if strays := put_back(outcome):
             await self._executor.execute(strays)
-        errors = self._errors(key, outcome, now)
+        errors = self._errors(key, outcome, plan.complaints, now)
         if plan.unplaced and isinstance(key, ReplicaKey) and self._placement.ask(key, plan.unplaced):
             self.queue.wake(PlacementKey())
         self._report(key, plan, errors)
@@ -120,11 +123,13 @@ class Controller:
         self._observer.looked_for(key, outcome)
         return not self._observer.lost(key)
 
-    def _errors(self, key: WorkloadKey, outcome: Outcome, now: float) -> Blame:
+    def _errors(
+        self, key: WorkloadKey, outcome: Outcome, complaints: Sequence[Complaint], now: float
+    ) -> Blame:
         """What went wrong. In a namespace that is on its way out nothing is tried again: it still is."""
         if self._in_vain(key) and not outcome.in_vain:
             return self._last_errors.get(key, Blame())
-        errors = blame(outcome, now)
+        errors = blame(outcome, now, complaints)
         if outcome.in_vain and (workload := self._workload(key)) is not None:
             self._ending[_parent(key)] = workload.metadata.uid
             self._last_errors[key] = errors
@@ -154,7 +159,15 @@ class Controller:
             return None
         if workload.metadata.deletion_timestamp is not None:
             return plan_end(workload, self._observer.estate(key))
-        plan = plan_set(workload, self._reports.get(key, {}), now, self._topologies.of(workload))
+        access = None if self._in_vain(key) else self._caches.access(key)
+        plan = plan_set(
+            workload,
+            self._reports.get(key, {}),
+            now,
+            access,
+            self._troubles.get(key, ()),
+            self._topologies.of(workload),
+        )
         return replace(plan, intents=joined((plan.intents, *self._retirements(key, now))))
 
     def _plan_replica(self, key: ReplicaKey, now: float) -> Plan | None:
@@ -188,6 +201,7 @@ class Controller:
     def _report(self, key: WorkloadKey, plan: Plan, errors: Blame) -> None:
         """Tell the set how a replica stands, if that is news."""
         if not isinstance(key, ReplicaKey):
+            self._troubles[key] = errors.of_set
             return
         parent, workload = _parent(key), self._workload(key)
         reports = self._reports.setdefault(parent, {})
@@ -243,6 +257,7 @@ class Controller:
             self._placement.forget(key)
         else:
             self._reports.pop(key, None)
+            self._troubles.pop(key, None)
             self._surplus.pop(key, None)
             self._ending.pop(key, None)
 

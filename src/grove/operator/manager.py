@@ -36,10 +36,12 @@ class Manager:
         workers: int = 64,
         grace: float = 5.0,
         assigner: Assigner | None = None,
+        init_image: str = "",
         topology_aware: bool = False,
     ) -> None:
         self._transport = transport
         self._assigner = assigner
+        self._init_image = init_image
         self._topology_aware = topology_aware
         self._workers = workers
         self._grace = grace
@@ -78,6 +80,7 @@ class Manager:
             recorder.record,
             workers=self._workers,
             assigner=self._assigner,
+            init_image=self._init_image,
             topology_aware=self._topology_aware,
         )
         with Census(self.caches):

@@ -21,9 +21,14 @@ class Observer:
     deleted without grace, or somebody took off the label that they are found by."""
 
     def __init__(
-        self, caches: Caches, placement: Placement | None = None, topologies: Topologies | None = None
+        self,
+        caches: Caches,
+        placement: Placement | None = None,
+        init_image: str = "",
+        topologies: Topologies | None = None,
     ) -> None:
         self._caches, self._placement = caches, placement or Placement(Unassigned())
+        self._init_image = init_image
         self._topologies = topologies or Topologies(caches, enabled=False)
         self._departed: dict[ReplicaKey, set[str]] = {}
         self._lost: dict[ReplicaKey, dict[str, Pod]] = {}
@@ -47,6 +52,8 @@ class Observer:
             gangs=gangs,
             pods=tuple(caches.pods.by_index(BY_REPLICA, key)),
             departed=self._still_named(key, gangs),
+            binding=caches.bindings.get(key.namespace, names.role(key.set_name)),
+            init_image=self._init_image,
             placements=self._placement.of(key, workload),
             topology=self._topologies.of(workload),
         )
@@ -60,6 +67,7 @@ class Observer:
             cliques=tuple(caches.cliques.by_index(BY_SET, key)),
             gangs=tuple(caches.gangs.by_index(BY_SET, key)),
             pods=tuple(caches.pods.by_index(BY_SET, key)),
+            access=caches.access(key),
         )
 
     def lost(self, key: ReplicaKey) -> list[Pod]:

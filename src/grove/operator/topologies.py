@@ -18,5 +18,5 @@ class Topologies:
         if not self._enabled:
             return None
         name = name_of(workload.spec.template)
-        found = self._caches.topologies.get("", name) or self._caches.bindings.get("", name)
+        found = self._caches.topologies.get("", name) or self._caches.topology_bindings.get("", name)
         return read(name, found.spec if found is not None else None)

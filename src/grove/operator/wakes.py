@@ -8,7 +8,7 @@ from typing import Any
 from grove.api.sets import PodCliqueSet
 from grove.kube.cache import Cache, Handler, HasMetadata
 from grove.operator.caches import BY_TOPOLOGY, Caches
-from grove.operator.keys import Key, ReplicaKey, SetKey, replica_of
+from grove.operator.keys import Key, ReplicaKey, SetKey, replica_of, set_of
 
 Wake = Callable[[Key], None]
 
@@ -17,11 +17,13 @@ def wire(caches: Caches, wake: Wake) -> None:
     """From now on, changes wake keys; what is there already is news to whoever begins now."""
     waker = _Waker(caches, wake)
     _follow(caches.sets, waker.on_set)
-    for cache in (caches.groups, caches.cliques, caches.gangs):
-        _follow(cache, waker.on_part)
+    for part in (caches.groups, caches.cliques, caches.gangs):
+        _follow(part, waker.on_part)
+    for grant in caches.grants:
+        _follow(grant, waker.on_grant)
     for uncounted in (caches.pods, caches.services):  # their generation does not count changes of the spec
         _follow(uncounted, waker.on_any)
-    for topologies in (caches.topologies, caches.bindings):
+    for topologies in (caches.topologies, caches.topology_bindings):
         _follow(topologies, waker.on_topology)
 
 
@@ -41,7 +43,9 @@ class _Waker:
             return
         found = new or old
         assert found is not None
-        self._wake_all(found, new.spec.replicas if new else 0)
+        key = SetKey(found.metadata.namespace, found.metadata.name)
+        self._wake(key)
+        self._wake_replicas(key, new)
 
     def on_topology(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
         """The sets that mean it, all of their replicas, if its levels may have changed."""
@@ -50,11 +54,20 @@ class _Waker:
         found = new or old
         assert found is not None
         for workload in self._caches.sets.by_index(BY_TOPOLOGY, found.metadata.name):
-            self._wake_all(workload, workload.spec.replicas)
+            key = SetKey(workload.metadata.namespace, workload.metadata.name)
+            self._wake(key)
+            self._wake_replicas(key, workload)
 
-    def _wake_all(self, workload: PodCliqueSet, count: int) -> None:
-        key = SetKey(workload.metadata.namespace, workload.metadata.name)
-        self._wake(key)
+    def on_grant(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
+        """The set, which mends it; what its replicas wait for is that it comes."""
+        for found in (old, new):
+            if found is not None and (key := set_of(found.metadata)):
+                self._wake(key)
+                if old is None:
+                    self._wake_replicas(key, self._caches.sets.get(key.namespace, key.name))
+
+    def _wake_replicas(self, key: SetKey, workload: PodCliqueSet | None) -> None:
+        count = workload.spec.replicas if workload else 0
         for index in {*range(count), *self._caches.replicas_of(key)}:
             self._wake(ReplicaKey(key.namespace, key.name, index))
 

@@ -24,6 +24,7 @@ from grove.api.groups import PodCliqueScalingGroup
 from grove.api.intents import Delete
 from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
+from grove.plan.access import Access, withdraw
 from grove.plan.model import Plan
 from grove.plan.ours import is_ours
 from grove.plan.targets import Kinded, Known, change, delete, delete_pod, foreign_target
@@ -41,6 +42,7 @@ class Estate(Struct, frozen=True):
     cliques: tuple[PodClique, ...] = ()
     gangs: tuple[PodGang, ...] = ()
     pods: tuple[Pod, ...] = ()
+    access: Access = Access()
 
 
 def plan_end(workload: PodCliqueSet, estate: Estate) -> Plan:
@@ -68,6 +70,7 @@ def _next_deletions(uid: str, estate: Estate) -> list[Delete]:
     return [
         *(delete(part) for part in parts if not _leaving(part)),
         *(Delete(foreign_target("v1", "Service", found), uid=found.metadata.uid) for found in services),
+        *withdraw(uid, estate.access),
     ]
 
 

@@ -17,14 +17,17 @@ from grove.api.cliques import PodClique
 from grove.api.intents import Create, Delete, Intent, Patch
 from grove.plan import compose
 from grove.plan import pods as state
+from grove.plan.access import token_secret
 from grove.plan.enrolment import Enrolled
 from grove.plan.expand import Clique, Gang
 from grove.plan.gates import released
+from grove.plan.initcontainer import with_init_container
 from grove.plan.mend import Mender
 from grove.plan.podspec import pod, pod_spec
 from grove.plan.retire import counts_behind
 from grove.plan.snapshot import Snapshot
 from grove.plan.targets import create, delete_pod, pod_patch
+from grove.plan.waits import Waits
 from grove.plan.writes import Writes
 
 
@@ -32,9 +35,15 @@ class GangWork:
     """Plans the gangs of one replica."""
 
     def __init__(
-        self, snapshot: Snapshot, cliques: Mapping[str, Enrolled], mender: Mender, writes: Writes
+        self,
+        snapshot: Snapshot,
+        cliques: Mapping[str, Enrolled],
+        mender: Mender,
+        waits: Waits,
+        writes: Writes,
     ) -> None:
         self._snapshot, self._cliques, self._mender, self._writes = snapshot, cliques, mender, writes
+        self._waits = waits
         self._scheduler = compose.scheduler_of(snapshot.workload)
         self.unplaced: list[str] = []
         """Gangs that wait for a place."""
@@ -44,7 +53,9 @@ class GangWork:
             self._by_gang.setdefault(clique.wanted.gang, []).append(clique)
 
     def plan(self, gang: Gang) -> None:
-        """Plan all writes of a gang and its pods."""
+        """Plan all writes of a gang and its pods. One that could not start whole is not begun."""
+        if gang.name not in self._snapshot.gangs and any(map(self._waits.held, gang.cliques)):
+            return
         waits = self._unplaced(gang) or (bool(gang.base_gang) and not self._scheduled(gang.base_gang))
         deeds = self._deeds(gang, waits)
         openings = [] if waits else self._openings(gang)
@@ -111,10 +122,15 @@ class GangWork:
 
     def _births(self, clique: Enrolled, gated: bool) -> list[Create]:
         missing = clique.membership.missing
-        if not missing:
+        if not missing or self._waits.held(clique.wanted):
             return []
         workload, index, wanted = self._snapshot.workload, self._snapshot.index, clique.wanted
-        spec = pod_spec(workload, index, wanted, self._scheduler, gated, self._place(wanted))
+        awaited, place = self._waits.of(wanted), self._place(wanted)
+        if awaited and wanted.gang in self._snapshot.gangs:
+            self._writes.add(token_secret(workload))
+        spec = pod_spec(workload, index, wanted, self._scheduler, gated, place)
+        if awaited:
+            spec = with_init_container(spec, workload.metadata.name, self._snapshot.init_image, awaited)
         carried = compose.clique_labels(workload, index, wanted)
         owners, after = self._owners(clique)
         return [create(pod(workload, wanted, member, spec, carried, owners), after) for member in missing]

@@ -22,6 +22,15 @@ class Draft(Struct, frozen=True):
     observed: int = 0
 
 
+class Complaint(Struct, frozen=True, gc=False):
+    """Something that the plan cannot do and that only a person can mend."""
+
+    clique: str
+    """The PodClique on which it is told."""
+    code: str
+    words: str
+
+
 class Standing(Struct, frozen=True, gc=False):
     """What a replica contributes to the status of its set."""
 
@@ -42,3 +51,4 @@ class Plan(Struct, frozen=True):
     standing: Standing | None = None
     unplaced: tuple[str, ...] = ()
     """Gangs that ask for a place."""
+    complaints: tuple[Complaint, ...] = ()

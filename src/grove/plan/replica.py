@@ -21,6 +21,7 @@ from grove.plan.ours import Households, keep_ours
 from grove.plan.retire import retire_replica, retire_surplus
 from grove.plan.snapshot import Snapshot
 from grove.plan.takeover import unburdened
+from grove.plan.waits import Waits
 from grove.plan.writes import Writes
 
 
@@ -53,7 +54,8 @@ def _plan_present(snapshot: Snapshot, households: Households, writes: Writes, no
     cliques = {
         clique.name: enrolment.enrol(clique, _uid(snapshot, mender, clique.name)) for clique in shape.cliques
     }
-    gang_work = GangWork(snapshot, cliques, mender, writes)
+    waits = Waits(snapshot, shape)
+    gang_work = GangWork(snapshot, cliques, mender, waits, writes)
     for gang in shape.gangs:
         gang_work.plan(gang)
     retire_surplus(snapshot, shape, households, writes)
@@ -64,6 +66,7 @@ def _plan_present(snapshot: Snapshot, households: Households, writes: Writes, no
         _wake_at(cliques),
         report.standing(shape, views),
         tuple(gang_work.unplaced),
+        waits.complaints(shape.cliques),
     )
 
 

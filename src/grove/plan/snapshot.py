@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from grove.api.cliques import PodClique
-from grove.api.cluster import Service
+from grove.api.cluster import Bare, Service
 from grove.api.gangs import PodGang
 from grove.api.groups import PodCliqueScalingGroup
 from grove.api.pods import Pod
@@ -34,5 +34,9 @@ class Snapshot(Struct, frozen=True):
     that has not been made yet, or not been seen yet."""
     placements: Mapping[str, Assignment] | None = None
     """The places that gangs were given. A gang without one waits; None: nobody waits for places."""
+    binding: Bare | None = None
+    """The RoleBinding of the set's init containers."""
+    init_image: str = ""
+    """The image of the init container; empty if the operator was told none."""
     topology: Topology | None = None
     """The topology that the set means; None if constraints are switched off."""

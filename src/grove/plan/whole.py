@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from grove.api import labels, marks
 from grove.api.conditions import ConditionType
-from grove.api.intents import Intent
 from grove.api.parts import LastError
 from grove.api.sets import PodCliqueSet, PodCliqueSetStatus, PodCliqueSetUpdateProgress
 from grove.plan import facts
+from grove.plan.access import Access, grant, settles_at
 from grove.plan.hashes import generation_hash
 from grove.plan.model import Draft, Plan, Standing
 from grove.plan.moments import rfc3339
@@ -30,30 +31,41 @@ class Report(Struct, frozen=True, gc=False):
 
 
 def plan_set(
-    workload: PodCliqueSet, reports: Mapping[int, Report], now: float, topology: Topology | None = None
+    workload: PodCliqueSet,
+    reports: Mapping[int, Report],
+    now: float,
+    access: Access | None = None,
+    errors: tuple[LastError, ...] = (),
+    topology: Topology | None = None,
 ) -> Plan:
-    """What to do about a set. Its status waits until every replica has reported."""
+    """What to do about a set. Its status waits until every replica has reported. Without `access` nothing is
+    granted; `errors` are those of the pass before."""
     if workload.metadata.deletion_timestamp is not None:
         return Plan()
-    intents: tuple[Intent, ...] = ()
+    intents = grant(workload, access, now) if access is not None else ()
+    wake_at = settles_at(workload, access, now) if access is not None else None
     if marks.SET_FINALIZER not in workload.metadata.finalizers:
         finalizers = [*workload.metadata.finalizers, marks.SET_FINALIZER]
-        intents = (change(workload, {"metadata": {"finalizers": finalizers}}),)
+        intents = (change(workload, {"metadata": {"finalizers": finalizers}}), *intents)
     wanted = range(workload.spec.replicas)
     if not all(index in reports for index in wanted):
-        return Plan(intents)
-    status = _status(workload, [reports[index] for index in wanted], now)
+        return Plan(intents, wake_at=wake_at)
+    status = _status(workload, [reports[index] for index in wanted], errors, now)
     status = replace(status, conditions=_conditions(workload, topology, now))
-    return Plan(intents, (Draft(target(workload), workload.status, status),))
+    draft = Draft(target(workload), workload.status, status)
+    return Plan(intents, (draft,), wake_at)
 
 
-def _status(workload: PodCliqueSet, reports: list[Report], now: float) -> PodCliqueSetStatus:
+def _status(
+    workload: PodCliqueSet, reports: list[Report], own: tuple[LastError, ...], now: float
+) -> PodCliqueSetStatus:
     before, hash_ = workload.status, generation_hash(workload)
-    current = all(
+    current = not own and all(
         report.generation >= workload.metadata.generation and not report.errors for report in reports
     )
     standings = [report.standing for report in reports]
-    errors = {(error.code, error.description): error for report in reports for error in report.errors}
+    told = chain(own, *(report.errors for report in reports))
+    errors = {(error.code, error.description): error for error in told}
     return replace(
         before,
         observed_generation=workload.metadata.generation if current else before.observed_generation,

@@ -123,6 +123,5 @@ def _variables(path: str, container: Container) -> Iterator[FieldError]:
             invalid(f"{path}[{index}].name", variable.name, wrong)
             for wrong in (syntax.variable(variable.name) if variable.name else ())
         )
-    named = [variable.name for variable in container.env if variable.name]
-    if len(set(named)) < len(named):
-        yield from (duplicate(path, name) for name in twice(named))
+    named = twice(variable.name for variable in container.env if variable.name)
+    yield from (duplicate(path, name) for name in named)

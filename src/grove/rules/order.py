@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from grove.api.sets import CliqueTemplate, PodCliqueSetTemplate, StartupType
+from grove.rules.cliques import twice
 from grove.rules.model import FieldError, duplicate, invalid
 
 _CLIQUES = "spec.template.cliques"
@@ -47,8 +48,7 @@ def _of_clique(path: str, clique: CliqueTemplate) -> Iterator[FieldError]:
         yield invalid(path, "", "must not contain an empty name")
     if clique.name in parents:
         yield invalid(path, clique.name, "a PodClique cannot start after itself")
-    if len(set(parents)) < len(parents):
-        yield from (duplicate(path, name) for name, count in Counter(parents).items() if count > 1)
+    yield from (duplicate(path, name) for name in twice(parents))
 
 
 def circles(after: Mapping[str, Sequence[str]]) -> list[list[str]]:

@@ -1,5 +1,5 @@
 """Operators to try in a world: they run in this process, each on a transport of its own that may have weather
-(`grove.kube.faults`)."""
+(`grove.kube.faults`), as the chart's ServiceAccount: what it may not do there, it cannot do here."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from tests.cluster.operator.world import PATIENCE, World, watching
 
 __all__ = ["PATIENCE", "Operator", "World", "operating", "succession", "watching"]
 
+INIT_IMAGE = "example.com/grove-initc:test"
+
 
 class Operator:
     """An operator at work in this process: its calls, its weather, its end."""
@@ -27,12 +29,15 @@ class Operator:
         config: Config,
         recorder: Recorder | None,
         assigner: Assigner | None = None,
+        init_image: str = INIT_IMAGE,
         topology_aware: bool = False,
         **weather: Any,
     ) -> None:
         self.recorder = recorder or Recorder()
         self.faults = FaultyTransport(self.recorder.on(HttpTransport(config)), on_stop=self._stop, **weather)
-        self.manager = Manager(self.faults, assigner=assigner, topology_aware=topology_aware)
+        self.manager = Manager(
+            self.faults, assigner=assigner, init_image=init_image, topology_aware=topology_aware
+        )
         self.stopped = asyncio.Event()
         """Set when the faults have ended this process."""
         self.task = asyncio.create_task(self.manager.run())
@@ -66,6 +71,7 @@ async def operating(
     recorder: Recorder | None = None,
     synced: bool = True,
     assigner: Assigner | None = None,
+    init_image: str = INIT_IMAGE,
     topology_aware: bool = False,
 ) -> AsyncIterator[Operator]:
     """An operator until the block is left. `synced=False`: do not wait until it knows all that exists."""
@@ -73,6 +79,7 @@ async def operating(
         world.config,
         recorder,
         assigner,
+        init_image,
         topology_aware,
         seed=seed,
         rates=rates,

@@ -109,16 +109,19 @@ def forecast() -> Iterator[tuple[str, str, int]]:
     yield from ((name, weather, SEED) for name, weather in zip(SCENARIOS, weathers, strict=False))
 
 
-@pytest.fixture(autouse=True)
-async def telling(world: World, collector: None, name: str) -> Telling:
+pytestmark = pytest.mark.usefixtures("collector")
+
+
+async def in_fair_weather(world: World, name: str) -> Telling:
     return await measure(world.client, world.config, name, SCENARIOS[name])
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-async def test_in_fair_weather(telling: Telling) -> None:
-    assert telling.pictures
+async def test_in_fair_weather(world: World, name: str) -> None:
+    assert (await in_fair_weather(world, name)).pictures
 
 
 @pytest.mark.parametrize(("name", "weather", "seed"), list(forecast()))
-async def test_in_bad_weather(world: World, telling: Telling, name: str, weather: str, seed: int) -> None:
+async def test_in_bad_weather(world: World, name: str, weather: str, seed: int) -> None:
+    telling = await in_fair_weather(world, name)
     await WEATHER[weather](world, SCENARIOS[name], telling, seed)
