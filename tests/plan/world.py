@@ -34,6 +34,7 @@ from grove.plan.model import Plan
 from grove.plan.moments import rfc3339
 from grove.plan.replica import plan_replica
 from grove.plan.snapshot import Snapshot
+from grove.topology.constraints import Topology
 from tests.plan.api_server import ApiServer, Body, NotFound, Refused
 
 OPERATOR = "operator"
@@ -66,6 +67,8 @@ class World:
         self.api.create(workload)
         self.binding: Bare | None = Bare(ObjectMeta(name="grove.io:pcs:wl"))
         self.init_image = "example.com/initc:1"
+        self.topology: Topology | None = None
+        """The topology that the set means; None while constraints are switched off."""
         self.awake_since = 0
         """How many changes of pods the operator has not seen: those before it started."""
 
@@ -99,6 +102,7 @@ class World:
             departed=self._departed((lag or {}).get("Pod", 0), seen["PodGang"]),
             binding=self.binding,
             init_image=self.init_image,
+            topology=self.topology,
         )
 
     def _named_like_parts(self, workload: PodCliqueSet, index: int, lag: Lag | None) -> dict[str, Any]:

@@ -27,11 +27,13 @@ from grove.kube.resource import (
 )
 from grove.operator.keys import SetKey, replica_of, set_of
 from grove.plan.access import Access
+from grove.topology.constraints import name_of
 
 T = TypeVar("T", bound=HasMetadata)
 
 BY_REPLICA = "replica"
 BY_SET = "set"
+BY_TOPOLOGY = "topology"
 OURS = {labels.MANAGED_BY: labels.OPERATOR}
 
 
@@ -44,7 +46,9 @@ class Caches:
     """Everything that plans are made from."""
 
     def __init__(self) -> None:
-        self.sets: Cache[PodCliqueSet] = Cache(resource_of(PodCliqueSet.KIND), PodCliqueSet)
+        self.sets: Cache[PodCliqueSet] = Cache(
+            resource_of(PodCliqueSet.KIND), PodCliqueSet, indexes={BY_TOPOLOGY: _topology}
+        )
         self.groups = _part(resource_of(PodCliqueScalingGroup.KIND), PodCliqueScalingGroup)
         self.cliques = _part(resource_of(PodClique.KIND), PodClique)
         self.gangs = _part(resource_of(PodGang.KIND), PodGang)
@@ -108,6 +112,11 @@ def _part(resource: Resource, as_type: type[T]) -> Cache[T]:
 
 def _of_set(resource: Resource) -> Cache[Bare]:
     return Cache(resource, Bare, labels=OURS)
+
+
+def _topology(workload: PodCliqueSet) -> Iterator[Hashable]:
+    if name := name_of(workload.spec.template):
+        yield name
 
 
 def _replica(found: HasMetadata) -> Iterator[Hashable]:

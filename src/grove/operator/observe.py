@@ -11,6 +11,7 @@ from grove.kube.outcome import Outcome, State
 from grove.operator.caches import BY_REPLICA, BY_SET, Caches
 from grove.operator.keys import ReplicaKey, SetKey, replica_of
 from grove.operator.placement import Placement
+from grove.operator.topologies import Topologies
 from grove.plan.end import Estate
 from grove.plan.placement import Unassigned
 from grove.plan.snapshot import Snapshot
@@ -20,9 +21,16 @@ class Observer:
     """Makes snapshots, and remembers which pods it has seen go, and which have gone out of sight: they were
     deleted without grace, or somebody took off the label that they are found by."""
 
-    def __init__(self, caches: Caches, placement: Placement | None = None, init_image: str = "") -> None:
+    def __init__(
+        self,
+        caches: Caches,
+        placement: Placement | None = None,
+        init_image: str = "",
+        topologies: Topologies | None = None,
+    ) -> None:
         self._caches, self._placement = caches, placement or Placement(Unassigned())
         self._init_image = init_image
+        self._topologies = topologies or Topologies(caches, enabled=False)
         self._departed: dict[ReplicaKey, set[str]] = {}
         self._lost: dict[ReplicaKey, dict[str, Pod]] = {}
         caches.pods.subscribe(self._remember)
@@ -49,6 +57,7 @@ class Observer:
             binding=caches.bindings.get(key.namespace, names.role(key.set_name)),
             init_image=self._init_image,
             placements=self._placement.of(key, workload),
+            topology=self._topologies.of(workload),
         )
 
     def estate(self, key: SetKey) -> Estate:

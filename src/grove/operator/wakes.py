@@ -8,7 +8,7 @@ from typing import Any
 from grove.api.cluster import HorizontalPodAutoscaler
 from grove.api.sets import PodCliqueSet
 from grove.kube.cache import Cache, Handler, HasMetadata
-from grove.operator.caches import Caches
+from grove.operator.caches import BY_TOPOLOGY, Caches
 from grove.operator.keys import Key, ReplicaKey, SetKey, replica_of, set_of
 
 Wake = Callable[[Key], None]
@@ -25,6 +25,8 @@ def wire(caches: Caches, wake: Wake) -> None:
     for uncounted in (caches.pods, caches.services):  # their generation does not count changes of the spec
         _follow(uncounted, waker.on_any)
     _follow(caches.autoscalers, waker.on_autoscaler)
+    for topologies in (caches.topologies, caches.topology_bindings):
+        _follow(topologies, waker.on_topology)
 
 
 def _follow(cache: Cache[Any], tell: Handler[Any]) -> None:
@@ -46,6 +48,17 @@ class _Waker:
         key = SetKey(found.metadata.namespace, found.metadata.name)
         self._wake(key)
         self._wake_replicas(key, new)
+
+    def on_topology(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
+        """The sets that mean it, all of their replicas, if its levels may have changed."""
+        if old is not None and new is not None and _edition(old) == _edition(new):
+            return
+        found = new or old
+        assert found is not None
+        for workload in self._caches.sets.by_index(BY_TOPOLOGY, found.metadata.name):
+            key = SetKey(workload.metadata.namespace, workload.metadata.name)
+            self._wake(key)
+            self._wake_replicas(key, workload)
 
     def on_grant(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
         """The set, which mends it; what its replicas wait for is that it comes."""
@@ -73,6 +86,10 @@ class _Waker:
         for found in (old, new):
             if found is not None and (key := replica_of(found.metadata)):
                 self._wake(key)
+
+
+def _edition(found: HasMetadata) -> tuple[str, int]:
+    return found.metadata.uid, found.metadata.generation
 
 
 def _changed(old: HasMetadata, new: HasMetadata) -> bool:

@@ -26,6 +26,7 @@ from grove.plan import compose
 from grove.plan.diff import merge_patch
 from grove.plan.expand import Clique, Gang, Group, Shape
 from grove.plan.ours import Households
+from grove.plan.packing import pack
 from grove.plan.pods import controller_uid
 from grove.plan.podspec import clique_annotations, clique_pod_spec, same_spec
 from grove.plan.snapshot import Snapshot
@@ -63,12 +64,15 @@ class Mender:
         self, wanted: Gang, scheduler: str, references: Mapping[str, tuple[str, ...]]
     ) -> Create | Patch | None:
         """The gang with its pods. It comes after the cliques that are made in this plan."""
-        spec = compose.gang_spec(self._workload, wanted, references)
+        packing = pack(self._workload, wanted, self._snapshot.topology)
+        spec = compose.gang_spec(self._workload, wanted, references, packing)
         found = self._snapshot.gangs.get(wanted.name)
         made = [self.creates.get(clique.name) for clique in wanted.cliques]
         after = tuple(create.id for create in made if create is not None)
         known = found.metadata if found is not None else ObjectMeta()
-        metadata = compose.gang_metadata(self._workload, self._index, wanted, scheduler, known)
+        metadata = compose.gang_metadata(
+            self._workload, self._index, wanted, scheduler, known, packing.topology
+        )
         if found is None:
             fences = self.fences(next((clique.group for clique in wanted.cliques if wanted.base_gang), None))
             return create(compose.thing(PodGang.KIND, metadata, spec), (*after, *fences))

@@ -13,6 +13,7 @@ from grove.api.groups import PodCliqueScalingGroup
 from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
 from grove.plan.placement import Assignment
+from grove.topology.constraints import Topology
 
 
 class Snapshot(Struct, frozen=True):
@@ -38,3 +39,5 @@ class Snapshot(Struct, frozen=True):
     """The RoleBinding of the set's init containers."""
     init_image: str = ""
     """The image of the init container; empty if the operator was told none."""
+    topology: Topology | None = None
+    """The topology that the set means; None if constraints are switched off."""
