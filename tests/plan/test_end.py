@@ -130,3 +130,30 @@ def test_with_cascade_orphan_everything_stays() -> None:
 
 def test_a_set_that_we_have_let_go_is_left_alone() -> None:
     assert plan_end(ending("other"), estate()).intents == ()
+
+
+def test_what_the_garbage_collector_has_orphaned_stays_although_its_finalizer_is_gone() -> None:
+    """An operator that was away, or slow, sees a set that ends like any other, and children of nobody."""
+    orphaned = estate(
+        services=(part(Service, "service", ""),),
+        groups=(part(PodCliqueScalingGroup, "group", ""),),
+        cliques=(clique("alone", ""), clique("member", "group")),
+        gangs=(part(PodGang, "gang", ""),),
+        autoscalers=(part(HorizontalPodAutoscaler, "autoscaler", ""),),
+    )
+    (release,) = plan_end(ending(marks.SET_FINALIZER), orphaned).intents
+    assert isinstance(release, Patch)
+    assert release.target.kind == "PodCliqueSet"
+
+
+@pytest.mark.parametrize(
+    "found",
+    [estate(), estate(pods=()), Estate(services=estate().services), Estate(autoscalers=estate().autoscalers)],
+)
+def test_nothing_is_deleted_before_something_witnesses_that_the_set_still_owns_it(found: Estate) -> None:
+    """What we know of its children may be older than what we know of the set."""
+    witness, *deletions = plan_end(ending(marks.SET_FINALIZER), found).intents
+    assert isinstance(witness, Patch)
+    assert set(witness.body["metadata"]) == {"resourceVersion"}
+    assert deletions
+    assert all(deletion.after == (witness.id,) for deletion in deletions)

@@ -11,7 +11,7 @@ import structlog
 from cyclopts import App, CycloptsError, Parameter
 from rich.console import Console
 
-from grove.cli import cluster, crds, demo, get, initc, operator, tree
+from grove.cli import cluster, crds, demo, detach, get, initc, operator, tree
 from grove.kube.errors import KubeError
 from grove.local.errors import LocalError
 
@@ -30,6 +30,7 @@ app.command(cluster.app)
 app.command(cluster.kubectl)
 app.command(demo.demo)
 app.command(crds.crds)
+app.command(detach.detach)
 app.command(operator.operator)
 app.command(get.get)
 app.command(tree.tree)

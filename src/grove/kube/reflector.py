@@ -97,7 +97,11 @@ class Reflector(Generic[T]):
     async def _list(self) -> None:
         cache = self._cache
         listing = await self._client.list(
-            cache.resource, as_type=cache.as_type, namespace=cache.namespace, labels=cache.labels
+            cache.resource,
+            as_type=cache.as_type,
+            namespace=cache.namespace,
+            labels=cache.labels,
+            fields=cache.fields,
         )
         cache.replace(listing.items, listing.resource_version)
         self._version = listing.resource_version
@@ -126,6 +130,7 @@ class Reflector(Generic[T]):
         common = {
             "allowWatchBookmarks": True,
             "labelSelector": self._cache.labels,
+            "fieldSelector": self._cache.fields,
             "timeoutSeconds": self._rng.randint(*LIFETIME),
         }
         if self._version:

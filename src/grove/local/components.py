@@ -20,7 +20,8 @@ from grove.local.pki import Pki
 from grove.local.state import Ports, Settings, StateDir
 
 LOOPBACK = "127.0.0.1"
-SERVICE_RANGE = "10.96.0.0/16"
+SERVICE_RANGE = "127.96.0.0/16"
+"""Loopback, like all the rest: who listens on the address of a Service is what the API server finds there."""
 POD_RANGE = "10.244.0.0/16"
 
 ETCD_TUNING = ("--unsafe-no-fsync",)
@@ -99,7 +100,7 @@ def apiserver(binary: Path, state: StateDir, settings: Settings, ports: Ports, p
         f"--service-account-key-file={pki.service_account_public_key}",
         f"--service-account-signing-key-file={pki.service_account_key}",
         "--authorization-mode=Node,RBAC",
-        "--enable-admission-plugins=NodeRestriction",
+        "--enable-admission-plugins=NodeRestriction,OwnerReferencesPermissionEnforcement",
         "--allow-privileged=true",
         *_feature_gates(settings),
     ]

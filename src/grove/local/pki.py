@@ -29,7 +29,7 @@ _SERVER_NAMES = (
     "kubernetes.default.svc",
     "kubernetes.default.svc.cluster.local",
 )
-_SERVER_ADDRESSES = ("127.0.0.1", "::1", "10.96.0.1")
+_SERVER_ADDRESSES = ("127.0.0.1", "::1", "127.96.0.1")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from grove.api.groups import PodCliqueScalingGroup
 from grove.api.kind import Kind
 from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
+from grove.api.topology import ClusterTopology, ClusterTopologyBinding
 from grove.kube.cache import Cache, HasMetadata
 from grove.kube.resource import (
     HORIZONTAL_POD_AUTOSCALERS,
@@ -53,6 +54,10 @@ class Caches:
         self.accounts = _of_set(SERVICE_ACCOUNTS)
         self.roles = _of_set(ROLES)
         self.bindings = _of_set(ROLE_BINDINGS)
+        self.topologies: Cache[ClusterTopology] = Cache(resource_of(ClusterTopology.KIND), ClusterTopology)
+        self.topology_bindings: Cache[ClusterTopologyBinding] = Cache(
+            resource_of(ClusterTopologyBinding.KIND), ClusterTopologyBinding
+        )
 
     @property
     def parts(self) -> tuple[Cache[Any], ...]:
@@ -66,7 +71,7 @@ class Caches:
 
     @property
     def all(self) -> tuple[Cache[Any], ...]:
-        return (self.sets, *self.parts, *self.grants)
+        return (self.sets, *self.parts, *self.grants, self.topologies, self.topology_bindings)
 
     @property
     def resources(self) -> tuple[Resource, ...]:

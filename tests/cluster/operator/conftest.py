@@ -15,6 +15,7 @@ from grove.kube.errors import Conflict, NotFound
 from grove.kube.resource import NAMESPACES, NODES
 from grove.kube.wire import Object
 from grove.local.cluster import Cluster
+from tests.chart import Account
 from tests.cluster.operator.harness import World, watching
 from tests.cluster.operator.seen import CLIQUES, GANGS
 from tests.cluster.operator.workloads import AGENT, clique
@@ -47,9 +48,11 @@ async def namespace(client: Client) -> AsyncIterator[str]:
 
 
 @pytest.fixture
-async def world(cluster: Cluster, client: Client, namespace: str, agents: list[str]) -> AsyncIterator[World]:
+async def world(
+    client: Client, operator_account: Account, namespace: str, agents: list[str]
+) -> AsyncIterator[World]:
     """A namespace of the test's own, watched; left empty."""
-    async with watching(client, config.load(cluster.kubeconfig), namespace) as world:
+    async with watching(client, operator_account.config, namespace) as world:
         yield world
 
 

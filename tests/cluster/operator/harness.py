@@ -1,5 +1,5 @@
 """Operators to try in a world: they run in this process, each on a transport of its own that may have weather
-(`grove.kube.faults`)."""
+(`grove.kube.faults`), as the chart's ServiceAccount: what it may not do there, it cannot do here."""
 
 from __future__ import annotations
 
