@@ -11,6 +11,7 @@ from grove.plan.hashes import generation_hash
 from grove.plan.model import Standing
 from grove.plan.whole import Report, plan_set
 from tests.plan.builders import a_set, read_set
+from tests.topology.builders import a_topology, missing, packed
 
 NOW = 1_800_000_000.0
 GOOD = Standing(available=True, updated=True, cliques=1, updated_cliques=1)
@@ -81,3 +82,24 @@ def test_a_changed_template_opens_an_update_that_ends_at_once() -> None:
     assert progress is not None
     assert progress.update_started_at == progress.update_ended_at == "2027-01-15T08:00:00Z"
     assert (progress.updated_pod_cliques_count, progress.total_pod_cliques_count) == (1, 1)
+
+
+def conditions_of(workload, topology=None):
+    status = status_of(plan_set(workload, {0: Report(3, GOOD)}, NOW, topology=topology))
+    return {condition.type: condition for condition in status.conditions}
+
+
+def test_levels_that_are_not_available_are_told_dated_when_they_go_and_forgotten_when_nobody_asks() -> None:
+    wanting = replace(read_set(packed(a_set("a"), "rack")), metadata=the_set(1).metadata)
+    lost = conditions_of(wanting, a_topology("zone"))["TopologyLevelsUnavailable"]
+    assert (lost.status, lost.last_transition_time) == ("True", "2027-01-15T08:00:00Z")
+    earlier = replace(lost, last_transition_time="2026-01-01T00:00:00Z")
+    another = replace(earlier, type="Another")
+    told = replace(wanting, status=replace(wanting.status, conditions=(earlier, another)))
+    still = conditions_of(told, missing())
+    assert still["TopologyLevelsUnavailable"].reason == "ClusterTopologyNotFound"
+    assert still["TopologyLevelsUnavailable"].last_transition_time == "2026-01-01T00:00:00Z"
+    back = conditions_of(told, a_topology())["TopologyLevelsUnavailable"]
+    assert (back.status, back.last_transition_time) == ("False", "2027-01-15T08:00:00Z")
+    indifferent = replace(the_set(1), status=told.status)
+    assert list(conditions_of(indifferent)) == ["Another"], "switched off, and nothing asked"

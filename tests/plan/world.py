@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from grove.api import labels, names
 from grove.api.cliques import PodClique
-from grove.api.cluster import Bare, Service
+from grove.api.cluster import Bare, HorizontalPodAutoscaler, Service
 from grove.api.gangs import PodGang
 from grove.api.groups import PodCliqueScalingGroup
 from grove.api.intents import Create, Delete, DeleteCollection, Intent, Status
@@ -34,6 +34,7 @@ from grove.plan.model import Plan
 from grove.plan.moments import rfc3339
 from grove.plan.replica import plan_replica
 from grove.plan.snapshot import Snapshot
+from grove.topology.constraints import Topology
 from tests.plan.api_server import ApiServer, Body, NotFound, Refused
 
 OPERATOR = "operator"
@@ -43,6 +44,7 @@ KINDS: Mapping[str, Any] = {
     "PodClique": PodClique,
     "PodGang": PodGang,
     "Service": Service,
+    "HorizontalPodAutoscaler": HorizontalPodAutoscaler,
     "Pod": Pod,
 }
 Lag = Mapping[str, int]
@@ -65,6 +67,8 @@ class World:
         self.api.create(workload)
         self.binding: Bare | None = Bare(ObjectMeta(name="grove.io:pcs:wl"))
         self.init_image = "example.com/initc:1"
+        self.topology: Topology | None = None
+        """The topology that the set means; None while constraints are switched off."""
         self.awake_since = 0
         """How many changes of pods the operator has not seen: those before it started."""
 
@@ -93,11 +97,21 @@ class World:
             groups=seen["PodCliqueScalingGroup"],
             cliques=seen["PodClique"],
             gangs=seen["PodGang"],
+            autoscalers=seen["HorizontalPodAutoscaler"] | self._named_like_parts(workload, index, lag),
             pods=tuple(seen["Pod"].values()),
             departed=self._departed((lag or {}).get("Pod", 0), seen["PodGang"]),
             binding=self.binding,
             init_image=self.init_image,
+            topology=self.topology,
         )
+
+    def _named_like_parts(self, workload: PodCliqueSet, index: int, lag: Lag | None) -> dict[str, Any]:
+        """Autoscalers that upstream made: they do not say their replica, but have their names."""
+        kind, template = "HorizontalPodAutoscaler", workload.spec.template
+        parts = (*template.cliques, *template.pod_clique_scaling_groups)
+        expected = {names.autoscaler(self.set_name, index, part.name) for part in parts}
+        past = self._past(kind, (lag or {}).get(kind, 0))
+        return {name: read(kind, stored) for name, stored in past.items() if name in expected}
 
     def _past(self, kind: str, lag: int) -> dict[str, bytes]:
         states = self.api.past.get(kind, [{}])

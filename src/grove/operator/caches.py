@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from grove.api import labels, names
 from grove.api.cliques import PodClique
-from grove.api.cluster import Bare, Service
+from grove.api.cluster import Bare, HorizontalPodAutoscaler, Service
 from grove.api.gangs import PodGang
 from grove.api.groups import PodCliqueScalingGroup
 from grove.api.kind import Kind
@@ -16,6 +16,7 @@ from grove.api.sets import PodCliqueSet
 from grove.api.topology import ClusterTopology, ClusterTopologyBinding
 from grove.kube.cache import Cache, HasMetadata
 from grove.kube.resource import (
+    HORIZONTAL_POD_AUTOSCALERS,
     PODS,
     ROLE_BINDINGS,
     ROLES,
@@ -26,11 +27,13 @@ from grove.kube.resource import (
 )
 from grove.operator.keys import SetKey, replica_of, set_of
 from grove.plan.access import Access
+from grove.topology.constraints import name_of
 
 T = TypeVar("T", bound=HasMetadata)
 
 BY_REPLICA = "replica"
 BY_SET = "set"
+BY_TOPOLOGY = "topology"
 OURS = {labels.MANAGED_BY: labels.OPERATOR}
 
 
@@ -43,12 +46,15 @@ class Caches:
     """Everything that plans are made from."""
 
     def __init__(self) -> None:
-        self.sets: Cache[PodCliqueSet] = Cache(resource_of(PodCliqueSet.KIND), PodCliqueSet)
+        self.sets: Cache[PodCliqueSet] = Cache(
+            resource_of(PodCliqueSet.KIND), PodCliqueSet, indexes={BY_TOPOLOGY: _topology}
+        )
         self.groups = _part(resource_of(PodCliqueScalingGroup.KIND), PodCliqueScalingGroup)
         self.cliques = _part(resource_of(PodClique.KIND), PodClique)
         self.gangs = _part(resource_of(PodGang.KIND), PodGang)
         self.pods = _part(PODS, Pod)
         self.services = _part(SERVICES, Service)
+        self.autoscalers = _part(HORIZONTAL_POD_AUTOSCALERS, HorizontalPodAutoscaler)
         self.accounts = _of_set(SERVICE_ACCOUNTS)
         self.roles = _of_set(ROLES)
         self.bindings = _of_set(ROLE_BINDINGS)
@@ -60,7 +66,7 @@ class Caches:
     @property
     def parts(self) -> tuple[Cache[Any], ...]:
         """The caches of what belongs to replicas."""
-        return (self.groups, self.cliques, self.gangs, self.pods, self.services)
+        return (self.groups, self.cliques, self.gangs, self.pods, self.services, self.autoscalers)
 
     @property
     def grants(self) -> tuple[Cache[Bare], ...]:
@@ -106,6 +112,11 @@ def _part(resource: Resource, as_type: type[T]) -> Cache[T]:
 
 def _of_set(resource: Resource) -> Cache[Bare]:
     return Cache(resource, Bare, labels=OURS)
+
+
+def _topology(workload: PodCliqueSet) -> Iterator[Hashable]:
+    if name := name_of(workload.spec.template):
+        yield name
 
 
 def _replica(found: HasMetadata) -> Iterator[Hashable]:

@@ -24,6 +24,7 @@ from grove.operator.publish import Publisher, intents
 from grove.operator.strays import call_back, put_back
 from grove.operator.telemetry import plan_seconds, plan_writes
 from grove.operator.tell import occurrences
+from grove.operator.topologies import Topologies
 from grove.operator.wakes import wire
 from grove.plan.end import plan_end
 from grove.plan.model import Complaint, Draft, Plan
@@ -48,13 +49,15 @@ class Controller:
         tell: Callable[[Occurrence], None],
         *,
         assigner: Assigner | None = None,
+        topology_aware: bool = False,
         workers: int = 64,
         init_image: str = "",
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._caches, self._executor, self._tell, self._clock = caches, executor, tell, clock
         self._placement = Placement(assigner or Unassigned())
-        self._observer = Observer(caches, self._placement, init_image)
+        self._topologies = Topologies(caches, enabled=topology_aware)
+        self._observer = Observer(caches, self._placement, init_image, self._topologies)
         self._publisher: Publisher[Key] = Publisher()
         executor.limiter.on_room = self._use_room
         self._reports: dict[SetKey, dict[int, Report]] = {}
@@ -157,7 +160,14 @@ class Controller:
         if workload.metadata.deletion_timestamp is not None:
             return plan_end(workload, self._observer.estate(key))
         access = None if self._in_vain(key) else self._caches.access(key)
-        plan = plan_set(workload, self._reports.get(key, {}), now, access, self._troubles.get(key, ()))
+        plan = plan_set(
+            workload,
+            self._reports.get(key, {}),
+            now,
+            access,
+            self._troubles.get(key, ()),
+            self._topologies.of(workload),
+        )
         return replace(plan, intents=joined((plan.intents, *self._retirements(key, now))))
 
     def _plan_replica(self, key: ReplicaKey, now: float) -> Plan | None:

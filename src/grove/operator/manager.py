@@ -37,10 +37,12 @@ class Manager:
         grace: float = 5.0,
         assigner: Assigner | None = None,
         init_image: str = "",
+        topology_aware: bool = False,
     ) -> None:
         self._transport = transport
         self._assigner = assigner
         self._init_image = init_image
+        self._topology_aware = topology_aware
         self._workers = workers
         self._grace = grace
         self.caches = Caches()
@@ -79,6 +81,7 @@ class Manager:
             workers=self._workers,
             assigner=self._assigner,
             init_image=self._init_image,
+            topology_aware=self._topology_aware,
         )
         with Census(self.caches):
             recorder.start()

@@ -75,7 +75,8 @@ async def operate(settings: Settings) -> None:
     garbage.look_seldom()
     told_to_stop = _signals()
     transport = HttpTransport(settings.connection)
-    manager = Manager(transport, grace=_GRACE, init_image=settings.init_image)
+    topology_aware = settings.configuration.topology_aware_scheduling.enabled
+    manager = Manager(transport, grace=_GRACE, init_image=settings.init_image, topology_aware=topology_aware)
     try:
         admission = Admission(
             settings.configuration, manager.caches, Client(transport), settings.home, settings.account

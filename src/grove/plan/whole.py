@@ -9,13 +9,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from grove.api import labels, marks
+from grove.api.conditions import ConditionType
 from grove.api.parts import LastError
 from grove.api.sets import PodCliqueSet, PodCliqueSetStatus, PodCliqueSetUpdateProgress
+from grove.plan import facts
 from grove.plan.access import Access, grant, settles_at
 from grove.plan.hashes import generation_hash
 from grove.plan.model import Draft, Plan, Standing
 from grove.plan.moments import rfc3339
 from grove.plan.targets import change, target
+from grove.topology.availability import levels_unavailable
+from grove.topology.constraints import Topology
 
 
 class Report(Struct, frozen=True, gc=False):
@@ -32,6 +36,7 @@ def plan_set(
     now: float,
     access: Access | None = None,
     errors: tuple[LastError, ...] = (),
+    topology: Topology | None = None,
 ) -> Plan:
     """What to do about a set. Its status waits until every replica has reported. Without `access` nothing is
     granted; `errors` are those of the pass before."""
@@ -46,6 +51,7 @@ def plan_set(
     if not all(index in reports for index in wanted):
         return Plan(intents, wake_at=wake_at)
     status = _status(workload, [reports[index] for index in wanted], errors, now)
+    status = replace(status, conditions=_conditions(workload, topology, now))
     draft = Draft(target(workload), workload.status, status)
     return Plan(intents, (draft,), wake_at)
 
@@ -71,6 +77,13 @@ def _status(
         current_generation_hash=hash_,
         update_progress=_progress(before, hash_, standings, now),
     )
+
+
+def _conditions(workload: PodCliqueSet, topology: Topology | None, now: float) -> facts.Facts:
+    levels, known = levels_unavailable(workload, topology), workload.status.conditions
+    if levels is None:
+        return facts.without(known, ConditionType.TOPOLOGY_LEVELS_UNAVAILABLE)
+    return facts.settle(known, (levels,), now)
 
 
 def _progress(

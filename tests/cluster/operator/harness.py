@@ -30,11 +30,14 @@ class Operator:
         recorder: Recorder | None,
         assigner: Assigner | None = None,
         init_image: str = INIT_IMAGE,
+        topology_aware: bool = False,
         **weather: Any,
     ) -> None:
         self.recorder = recorder or Recorder()
         self.faults = FaultyTransport(self.recorder.on(HttpTransport(config)), on_stop=self._stop, **weather)
-        self.manager = Manager(self.faults, assigner=assigner, init_image=init_image)
+        self.manager = Manager(
+            self.faults, assigner=assigner, init_image=init_image, topology_aware=topology_aware
+        )
         self.stopped = asyncio.Event()
         """Set when the faults have ended this process."""
         self.task = asyncio.create_task(self.manager.run())
@@ -69,10 +72,18 @@ async def operating(
     synced: bool = True,
     assigner: Assigner | None = None,
     init_image: str = INIT_IMAGE,
+    topology_aware: bool = False,
 ) -> AsyncIterator[Operator]:
     """An operator until the block is left. `synced=False`: do not wait until it knows all that exists."""
     operator = Operator(
-        world.config, recorder, assigner, init_image, seed=seed, rates=rates, stop_after_writes=stop_after
+        world.config,
+        recorder,
+        assigner,
+        init_image,
+        topology_aware,
+        seed=seed,
+        rates=rates,
+        stop_after_writes=stop_after,
     )
     world.operators.append(operator)
     try:

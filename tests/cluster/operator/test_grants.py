@@ -201,8 +201,7 @@ async def test_a_name_that_is_taken_is_told_and_holds_up_this_set_alone(world: W
         await world.until(world.whole, "the set goes on", SLOW)
 
 
-async def test_secrets_are_made_and_never_looked_at(world: World) -> None:
-    """With the rights that the chart gives, as everywhere here: nothing is asked that is refused."""
+async def test_an_operator_that_may_only_make_secrets_is_enough(world: World) -> None:
     async with operating(world, rates=Rates(lose=0.1), seed=3) as operator:
         await world.create(SETS, ordered())
         await world.until(world.whole, "everything ready", SLOW)
