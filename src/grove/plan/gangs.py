@@ -72,6 +72,8 @@ class GangWork:
             if clique.found is not None and clique.membership.gives_up
         ]
         fences = [self._writes.confirm(count) for count in counts]
+        for clique in self._by_gang.get(gang.name, ()):
+            fences += clique.fences
         if (found := self._snapshot.gangs.get(gang.name)) is not None:
             strange = [group.name for group in found.spec.pod_groups if group.name not in self._cliques]
             fences += [

@@ -31,6 +31,12 @@ class Standing(Struct, frozen=True, gc=False):
     updated_cliques: int = 0
     groups: int = 0
     updated_groups: int = 0
+    generation_hash: str = ""
+    """The template that this is about."""
+    rolled: bool = False
+    """No update has anything left to do here: all is new, and answers."""
+    scheduled_pods: int = 0
+    breached: bool = False
 
 
 class Plan(Struct, frozen=True):

@@ -44,6 +44,14 @@ def scheduled(pod: Pod) -> bool:
     return pod.spec.node_name != "" or _says(pod, "PodScheduled", "True")
 
 
+def unschedulable(pod: Pod) -> bool:
+    """The scheduler has looked, and no node has room for it."""
+    return pod.spec.node_name == "" and any(
+        fact.type == "PodScheduled" and fact.status == "False" and fact.reason == "Unschedulable"
+        for fact in pod.status.conditions
+    )
+
+
 def gated(pod: Pod) -> bool:
     """It waits for us, whatever else it may wait for."""
     return any(gate.name == marks.GANG_GATE for gate in pod.spec.scheduling_gates)

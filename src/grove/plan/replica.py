@@ -11,11 +11,12 @@ from __future__ import annotations
 from grove.api.intents import uid_of
 from grove.plan import report
 from grove.plan.enrolment import Enrolled, Enrolment
-from grove.plan.expand import Shape, expand
+from grove.plan.expand import Clique, Shape, expand
 from grove.plan.gangs import GangWork
 from grove.plan.mend import Mender
 from grove.plan.model import Plan
 from grove.plan.ours import Households, keep_ours
+from grove.plan.renew import Renewal
 from grove.plan.retire import retire_replica, retire_surplus
 from grove.plan.snapshot import Snapshot
 from grove.plan.takeover import unburdened
@@ -41,9 +42,12 @@ def _plan_present(snapshot: Snapshot, households: Households, writes: Writes, no
     mender = Mender(snapshot, shape, households)
     writes.add_all(mender.parents())
     enrolment = Enrolment(snapshot, households, now)
-    cliques = {
-        clique.name: enrolment.enrol(clique, _uid(snapshot, mender, clique.name)) for clique in shape.cliques
-    }
+
+    def enrol(clique: Clique, outgoing: frozenset[str] = frozenset()) -> Enrolled:
+        return enrolment.enrol(clique, _uid(snapshot, mender, clique.name), outgoing)
+
+    renewal = Renewal(snapshot, writes, enrol)
+    cliques = renewal.plan(shape, {clique.name: enrol(clique) for clique in shape.cliques}, now)
     gang_work = GangWork(snapshot, cliques, mender, writes)
     for gang in shape.gangs:
         gang_work.plan(gang)
@@ -51,9 +55,9 @@ def _plan_present(snapshot: Snapshot, households: Households, writes: Writes, no
     views = {name: clique.view for name, clique in cliques.items()}
     return Plan(
         writes.intents(),
-        report.drafts(snapshot, shape, views, now),
-        _wake_at(cliques),
-        report.standing(shape, views),
+        report.drafts(snapshot, shape, views, renewal, now),
+        _earliest(renewal.wake_at, _wake_at(cliques)),
+        report.standing(shape, views, renewal),
     )
 
 
@@ -70,4 +74,8 @@ def _uid(snapshot: Snapshot, mender: Mender, clique: str) -> str:
 
 def _wake_at(cliques: dict[str, Enrolled]) -> float | None:
     moments = [clique.membership.wake_at for clique in cliques.values()]
+    return min((moment for moment in moments if moment is not None), default=None)
+
+
+def _earliest(*moments: float | None) -> float | None:
     return min((moment for moment in moments if moment is not None), default=None)

@@ -8,10 +8,14 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from grove.api import labels
-from grove.api.cliques import PodClique, PodCliqueStatus
+from grove.api.cliques import PodClique, PodCliqueStatus, PodCliqueUpdateProgress
 from grove.api.conditions import CliqueReason, ConditionType, GangReason, GroupReason
 from grove.api.gangs import GangPhase, PodGang, PodGangStatus
-from grove.api.groups import PodCliqueScalingGroup, PodCliqueScalingGroupStatus
+from grove.api.groups import (
+    PodCliqueScalingGroup,
+    PodCliqueScalingGroupStatus,
+    PodCliqueScalingGroupUpdateProgress,
+)
 from grove.api.meta import Condition
 from grove.plan.expand import Clique, Gang, Group
 from grove.plan.facts import fact, is_true, settle
@@ -50,9 +54,16 @@ class CliqueView:
 
 
 def clique_status(
-    clique: PodClique, view: CliqueView, set_name: str, generation_hash: str, now: float
+    clique: PodClique,
+    view: CliqueView,
+    progress: PodCliqueUpdateProgress | None,
+    set_name: str,
+    generation_hash: str,
+    now: float,
 ) -> PodCliqueStatus:
     """A PodClique's status."""
+    updating = progress is not None and progress.update_ended_at is None
+    reached = view.updated and not updating
     count, before, hash_ = view.count, clique.status, view.wanted.template_hash
     selector = "" if view.wanted.group else labels.selector(labels.pods_of_clique(set_name, view.wanted.name))
     return replace(
@@ -63,15 +74,16 @@ def clique_status(
         schedule_gated_replicas=count.gated,
         updated_replicas=count.updated,
         hpa_pod_selector=selector,
-        conditions=settle(before.conditions, _clique_facts(view), now),
-        current_pod_template_hash=hash_ if view.updated else before.current_pod_template_hash,
+        conditions=settle(before.conditions, _clique_facts(view, updating), now),
+        current_pod_template_hash=hash_ if reached else before.current_pod_template_hash,
         current_pod_clique_set_generation_hash=(
-            generation_hash if view.updated else before.current_pod_clique_set_generation_hash
+            generation_hash if reached else before.current_pod_clique_set_generation_hash
         ),
+        update_progress=progress,
     )
 
 
-def _clique_facts(view: CliqueView) -> tuple[Condition, Condition]:
+def _clique_facts(view: CliqueView, updating: bool) -> tuple[Condition, Condition]:
     need, count = view.wanted.min_available, view.count
     placed = f"{count.scheduled} of {view.wanted.replicas} pods are scheduled, {need} are needed"
     answering = f"{count.ready} of {view.wanted.replicas} pods are ready, {need} are needed"
@@ -83,6 +95,10 @@ def _clique_facts(view: CliqueView) -> tuple[Condition, Condition]:
         else CliqueReason.INSUFFICIENT_SCHEDULED_PODS,
         placed,
     )
+    if updating:
+        return scheduled, fact(
+            ConditionType.MIN_AVAILABLE_BREACHED, None, CliqueReason.UPDATE_IN_PROGRESS, answering
+        )
     reason = CliqueReason.SUFFICIENT_READY_PODS
     if view.breached:
         short_of_nodes = count.scheduled < need
@@ -104,11 +120,13 @@ def group_status(
     group: PodCliqueScalingGroup,
     wanted: Group,
     replicas: Sequence[Sequence[CliqueView]],
+    progress: PodCliqueScalingGroupUpdateProgress | None,
     set_name: str,
     generation_hash: str,
     now: float,
 ) -> PodCliqueScalingGroupStatus:
     """A PodCliqueScalingGroup's status, from the member cliques of each of its replicas."""
+    updating = progress is not None and progress.update_ended_at is None
     before = group.status
     available = [views for views in replicas if all(view.scheduled and view.available for view in views)]
     updated = sum(all(view.updated for view in views) for views in available)
@@ -120,15 +138,21 @@ def group_status(
         available_replicas=len(available),
         updated_replicas=updated,
         selector=labels.selector(labels.pods_of_group(set_name, wanted.name)),
-        conditions=settle(before.conditions, (_group_breach(wanted, replicas),), now),
+        conditions=settle(before.conditions, (_group_breach(wanted, replicas, updating),), now),
         current_pod_clique_set_generation_hash=(
-            generation_hash if everything_updated else before.current_pod_clique_set_generation_hash
+            generation_hash
+            if everything_updated and not updating
+            else before.current_pod_clique_set_generation_hash
         ),
+        update_progress=progress,
     )
 
 
-def _group_breach(wanted: Group, replicas: Sequence[Sequence[CliqueView]]) -> Condition:
+def _group_breach(wanted: Group, replicas: Sequence[Sequence[CliqueView]], updating: bool) -> Condition:
     sound = sum(not any(view.breached for view in views) for views in replicas)
+    said = f"{sound} of {wanted.replicas} replicas are sound, {wanted.min_available} are needed"
+    if updating:
+        return fact(ConditionType.MIN_AVAILABLE_BREACHED, None, GroupReason.UPDATE_IN_PROGRESS, said)
     breached = wanted.replicas > 0 and sound < wanted.min_available
     return fact(
         ConditionType.MIN_AVAILABLE_BREACHED,
@@ -136,7 +160,7 @@ def _group_breach(wanted: Group, replicas: Sequence[Sequence[CliqueView]]) -> Co
         GroupReason.INSUFFICIENT_AVAILABLE_REPLICAS
         if breached
         else GroupReason.SUFFICIENT_AVAILABLE_REPLICAS,
-        f"{sound} of {wanted.replicas} replicas are sound, {wanted.min_available} are needed",
+        said,
     )
 
 

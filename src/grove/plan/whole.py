@@ -18,8 +18,8 @@ from grove.api.sets import PodCliqueSet, PodCliqueSetStatus, PodCliqueSetUpdateP
 from grove.plan import pods as state
 from grove.plan.hashes import generation_hash
 from grove.plan.model import Draft, Plan, Standing
-from grove.plan.moments import rfc3339
-from grove.plan.targets import change, foreign_target, target
+from grove.plan.targets import change, foreign_target, record, target
+from grove.plan.turns import advance
 
 ORPHAN = "orphan"  # the garbage collector's finalizer of `--cascade=orphan`
 
@@ -43,8 +43,20 @@ def plan_set(workload: PodCliqueSet, reports: Mapping[int, Report], now: float) 
     wanted = range(workload.spec.replicas)
     if not all(index in reports for index in wanted):
         return Plan(intents)
-    status = _status(workload, [reports[index] for index in wanted], now)
+    standings = [reports[index].standing for index in wanted]
+    hash_ = generation_hash(workload)
+    progress = advance(workload, hash_, standings, now)
+    if not intents and _decides(workload.status, progress):
+        # Replicas act on it: it is written at once, and by whoever knows the latest.
+        decided = replace(workload.status, current_generation_hash=hash_, update_progress=progress)
+        intents = (record(workload, decided),)
+    status = _status(workload, [reports[index] for index in wanted], hash_, progress)
     return Plan(intents, (Draft(target(workload), workload.status, status),))
+
+
+def _decides(before: PodCliqueSetStatus, progress: PodCliqueSetUpdateProgress | None) -> bool:
+    """Whether an update begins, moves on or ends: all that its progress says, but for the counts."""
+    return before.current_generation_hash != "" and before.update_progress != progress
 
 
 def plan_end(workload: PodCliqueSet, pods: tuple[Pod, ...], cliques: tuple[PodClique, ...]) -> Plan:
@@ -86,8 +98,10 @@ def _deletions(workload: PodCliqueSet, pods: tuple[Pod, ...], cliques: set[str])
     return deletions
 
 
-def _status(workload: PodCliqueSet, reports: list[Report], now: float) -> PodCliqueSetStatus:
-    before, hash_ = workload.status, generation_hash(workload)
+def _status(
+    workload: PodCliqueSet, reports: list[Report], hash_: str, progress: PodCliqueSetUpdateProgress | None
+) -> PodCliqueSetStatus:
+    before = workload.status
     current = all(
         report.generation >= workload.metadata.generation and not report.errors for report in reports
     )
@@ -102,19 +116,11 @@ def _status(workload: PodCliqueSet, reports: list[Report], now: float) -> PodCli
         updated_replicas=sum(standing.updated for standing in standings),
         hpa_pod_selector=labels.selector(labels.pods_of_set(workload.metadata.name)),
         current_generation_hash=hash_,
-        update_progress=_progress(before, hash_, standings, now),
+        update_progress=progress and _counted(progress, standings),
     )
 
 
-def _progress(
-    before: PodCliqueSetStatus, hash_: str, standings: list[Standing], now: float
-) -> PodCliqueSetUpdateProgress | None:
-    """A changed template opens an update. Nobody is rolled yet, so it ends at once, as with OnDelete."""
-    progress = before.update_progress
-    if before.current_generation_hash and before.current_generation_hash != hash_:
-        progress = PodCliqueSetUpdateProgress(update_started_at=rfc3339(now), update_ended_at=rfc3339(now))
-    if progress is None:
-        return None
+def _counted(progress: PodCliqueSetUpdateProgress, standings: list[Standing]) -> PodCliqueSetUpdateProgress:
     return replace(
         progress,
         updated_pod_cliques_count=sum(standing.updated_cliques for standing in standings),
