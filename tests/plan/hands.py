@@ -44,6 +44,14 @@ def ail(world: World, name: str) -> None:
     _report(world, name, "Running", PodScheduled="True", Ready="False")
 
 
+def crash(world: World, *names: str) -> None:
+    """Containers of these pods have ended badly and are tried again."""
+    for name in names:
+        _report(world, name, "Running", PodScheduled="True", Ready="False")
+        status = {"name": "main", "ready": False, "lastState": {"terminated": {"exitCode": 1}}}
+        world.api.patch("Pod", name, {"status": {"containerStatuses": [status]}}, status=True, by="kubelet")
+
+
 def refuse(world: World) -> None:
     """The scheduler finds no room for any pod that still waits."""
     for name in living(world):

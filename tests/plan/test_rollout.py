@@ -409,3 +409,69 @@ def test_after_any_update_all_is_as_if_it_had_been_deployed_so():
         mine, theirs = world.api.get("PodClique", name), fresh.api.get("PodClique", name)
         assert mine["spec"] == theirs["spec"]
         assert mine["metadata"]["labels"] == theirs["metadata"]["labels"]
+
+
+def paced(world: World, **pace: object) -> None:
+    """How fast the cliques and groups of the set may be replaced."""
+    template = world.api.get("PodCliqueSet", "wl")["spec"]["template"]
+    grouped = {name for group in template.get("podCliqueScalingGroups", ()) for name in group["cliqueNames"]}
+    for part in [*template["cliques"], *template.get("podCliqueScalingGroups", ())]:
+        if part["name"] not in grouped:
+            part["rollingUpdate"] = pace
+    world.api.patch("PodCliqueSet", "wl", {"spec": {"template": template}})
+    quiet(world)
+
+
+def test_as_many_at_once_as_the_budget_says():
+    world = deployed("a:5/2 b:1", "x:4/1=b")
+    paced(world, maxUnavailable=3)
+    before = names(world)
+    change(world)
+    tend(world)
+    assert outdated(world) == {"wl-0-a": 2, "wl-0-x-3-b": 1}
+    gone = before - names(world)
+    selected = progress(world, "PodClique", "wl-0-a")["readyPodsSelectedToUpdate"]
+    assert {selected["current"], *selected["completed"]} == {name for name in gone if "-a-" in name}
+    hands.finish_terminating(world)
+    hands.run(world, *[name for name in names(world) if name not in before and "-a-" in name][:1])
+    tend(world)
+    assert outdated(world) == {"wl-0-a": 1, "wl-0-x-3-b": 1}, "one is back, one more may go"
+    quiet(world)
+    assert not outdated(world)
+    check_settled(world)
+
+
+def test_update_and_scaling_in_share_one_budget():
+    world = deployed("a:5/1")
+    paced(world, maxUnavailable=2)
+    world.scale("PodClique", "wl-0-a", 4)
+    tend(world)
+    change(world)
+    tend(world)
+    assert outdated(world) == {"wl-0-a": 3}, "one is on its way out already"
+    quiet(world)
+    assert not outdated(world)
+
+
+def test_an_update_that_comes_no_further_says_so_until_it_does():
+    world = deployed("a:2/1")
+    paced(world, progressDeadline="1m")
+    change(world)
+    tend(world)
+    hands.finish_terminating(world)
+    tend(world)
+    assert reason(world) == "UpdateInProgress"
+    assert world.plan().wake_at == world.now + 60
+    world.now += 60
+    tend(world)
+    assert reason(world) == "ProgressDeadlineExceeded"
+    hands.run_all(world)
+    tend(world)
+    assert reason(world) == "UpdateInProgress"
+    quiet(world)
+    assert reason(world) == ""
+
+
+def reason(world: World) -> str:
+    facts = status(world, "PodClique", "wl-0-a")["conditions"]
+    return next((fact["reason"] for fact in facts if fact["type"] == "UpdateInProgress"), "")

@@ -159,3 +159,21 @@ def test_counts_come_with_the_rest_of_the_status():
     assert plan.intents == ()
     assert (progress.updated_pod_cliques_count, progress.total_pod_cliques_count) == (1, 2)
     assert progress.total_pod_clique_scaling_groups_count == 1
+
+
+@pytest.mark.parametrize(
+    ("workload", "words", "told"),
+    [
+        (updating(2, known="former", ended=True), "old old", ["UpdateStarted"]),
+        (updating(2, 0), "done old", ["ReplicaUpdated"]),
+        (updating(2, 1), "done done", ["ReplicaUpdated", "UpdateFinished"]),
+        (updating(1, 1), "old", []),
+        (updating(1, known="former", type=UpdateStrategyType.ON_DELETE), "old", ["UpdateStarted"]),
+        (updating(2, 0), "old old", []),
+    ],
+)
+def test_each_thing_that_happens_is_told_with_the_write_that_makes_it_so(workload, words, told):
+    reports = {index: Report(0, standing(word)) for index, word in enumerate(words.split())}
+    plan = plan_set(workload, reports, NOW)
+    assert [news.reason.value for news in plan.news] == told
+    assert {news.intent for news in plan.news} <= {intent.id for intent in plan.intents}

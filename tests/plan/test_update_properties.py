@@ -19,6 +19,7 @@ from tests.plan.world import Run, World
 
 lives = settings(quick, max_examples=25)
 CALM = ("run", "run all", "finish", "wait")
+TROUBLE = ("crash", "crash", "crash", "wait", "wait", "force delete", "refuse", "run all")
 CHANGES = ("new template", "new template", "new template", "run all", "finish", "strategy", "pause")
 
 
@@ -39,6 +40,15 @@ class Changer(Meddler):
 
     def _update_strategy(self, **strategy: object) -> None:
         self.world.api.patch("PodCliqueSet", self.world.set_name, {"spec": {"updateStrategy": strategy}})
+
+    def _crash(self) -> None:
+        """All pods of a clique that have a node."""
+        if clique := self._any("PodClique"):
+            found = self.world.pods(clique)
+            hands.crash(self.world, *[name for name, pod in found.items() if pod.spec.node_name])
+
+    def _refuse(self) -> None:
+        hands.refuse(self.world)
 
     def _scale_set(self) -> None:
         self.world.scale("PodCliqueSet", self.world.set_name, self.chance.randrange(4))
@@ -132,3 +142,17 @@ def test_with_an_old_view_of_anything_no_second_disturbance_is_begun(body, chanc
         world.tend()
         Changer(world, chance).meddle(*CALM, *CHANGES)
     check_disturbances(world)
+
+
+@lives
+@given(body=several(), chance=chances)
+def test_whatever_is_started_anew_comes_to_the_same_end(body, chance):
+    """Terminations in the middle of everything else; what was never ready may be left as it is."""
+    body["spec"]["template"]["terminationDelay"] = "20s"
+    world = a_life(body, chance, *TROUBLE, *TROUBLE, *SCALING, *CHANGES)
+    come_to_rest(world)
+    check_settled(world)
+    check_history(world, lagging=True)
+    replicas = world.api.get("PodCliqueSet", "wl")["spec"]["replicas"]
+    assert status(world)["availableReplicas"] == replicas
+    assert not any(world.plan(index).intents for index in range(replicas))

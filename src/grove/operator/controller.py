@@ -20,7 +20,7 @@ from grove.operator.observe import Observer
 from grove.operator.publish import Publisher, intents
 from grove.operator.strays import put_back
 from grove.operator.telemetry import plan_seconds, plan_writes
-from grove.operator.tell import occurrences
+from grove.operator.tell import occurrences, stories
 from grove.operator.wakes import wire
 from grove.plan.model import Draft, Plan
 from grove.plan.replica import plan_replica
@@ -66,7 +66,7 @@ class Controller:
             await self._executor.execute(strays)
         errors = blame(outcome, now)
         self._report(key, plan, errors)
-        self._tell_news(key, outcome)
+        self._tell_news(key, plan, outcome)
         done = all(result.state is State.DONE for result in outcome.results)
         retry = outcome.failed or outcome.outdated or self._stuck(key, plan.intents if done else ())
         wake_at = None if plan.wake_at is None else self._loop_time() + plan.wake_at - now
@@ -158,11 +158,11 @@ class Controller:
             log.warning("status not published", key=str(key), action="retry", reason=str(error))
         return not (outcome.failed or outcome.outdated), None
 
-    def _tell_news(self, key: Key, outcome: Outcome) -> None:
+    def _tell_news(self, key: Key, plan: Plan, outcome: Outcome) -> None:
         name = key.set_name if isinstance(key, ReplicaKey) else key.name
         workload = self._caches.sets.get(key.namespace, name)
         if workload is not None:
-            for news in occurrences(self._caches, workload, outcome):
+            for news in (*occurrences(self._caches, workload, outcome), *stories(workload, plan, outcome)):
                 self._tell(news)
 
     def _stuck(self, key: Key, done: Sequence[Intent]) -> bool:

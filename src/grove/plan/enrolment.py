@@ -63,7 +63,9 @@ class Enrolment:
             outgoing=outgoing,
         )
         membership = ledger.enrol(roll, clique.replicas, self._now)
-        view = CliqueView(clique, tally(pods, clique.template_hash))
+        leaving = {pod.metadata.uid for pod in membership.leaving}
+        staying = [pod for pod in pods if pod.metadata.uid not in leaving] if leaving else pods
+        view = CliqueView(clique, tally(staying, clique.template_hash))
         return Enrolled(clique, found, uid, membership, view, pods)
 
 

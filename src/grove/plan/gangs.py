@@ -8,7 +8,7 @@ gang has changed since we looked (see `ledger`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from msgspec.structs import replace
 
@@ -32,8 +32,14 @@ class GangWork:
     """Plans the gangs of one replica."""
 
     def __init__(
-        self, snapshot: Snapshot, cliques: Mapping[str, Enrolled], mender: Mender, writes: Writes
+        self,
+        snapshot: Snapshot,
+        cliques: Mapping[str, Enrolled],
+        mender: Mender,
+        writes: Writes,
+        notes: Callable[[Gang], Mapping[str, str]],
     ) -> None:
+        self._notes = notes
         self._snapshot, self._cliques, self._mender, self._writes = snapshot, cliques, mender, writes
         self._scheduler = compose.scheduler_of(snapshot.workload)
         self._by_gang: dict[str, list[Enrolled]] = {}
@@ -49,7 +55,7 @@ class GangWork:
         references = {
             clique.name: self._cliques[clique.name].membership.references for clique in gang.cliques
         }
-        write = self._mender.gang(gang, self._scheduler, references)
+        write = self._mender.gang(gang, self._scheduler, references, self._notes(gang))
         fences = self._fences(gang)
         after: tuple[str, ...] = ()
         if write is not None:

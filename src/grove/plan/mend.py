@@ -7,6 +7,7 @@ or a spec that somebody changed by hand is set right again.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -49,15 +50,22 @@ class Mender:
         return intents
 
     def gang(
-        self, wanted: Gang, scheduler: str, references: Mapping[str, tuple[str, ...]]
+        self,
+        wanted: Gang,
+        scheduler: str,
+        references: Mapping[str, tuple[str, ...]],
+        notes: Mapping[str, str] = MappingProxyType({}),
     ) -> Create | Patch | None:
-        """The gang with its pods. It comes after the cliques that are made in this plan."""
+        """The gang with its pods and what it is to remember. It comes after the cliques that are made in
+        this plan."""
         spec = compose.gang_spec(self._workload, wanted, references)
         found = self._snapshot.gangs.get(wanted.name)
         made = [self.creates.get(clique.name) for clique in wanted.cliques]
         after = tuple(create.id for create in made if create is not None)
         known = found.metadata if found is not None else ObjectMeta()
         metadata = compose.gang_metadata(self._workload, self._index, wanted, scheduler, known)
+        if notes:
+            metadata["annotations"] = {**metadata.get("annotations", {}), **notes}
         if found is None:
             return create(compose.thing(PodGang.KIND, metadata, spec), after)
         patch = _changes(found, metadata, merge_patch(msgspec.to_builtins(found.spec), spec))

@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from grove.api.events import EventReason
 from grove.api.intents import Intent, Target
 
 
@@ -39,6 +40,15 @@ class Standing(Struct, frozen=True, gc=False):
     breached: bool = False
 
 
+class News(Struct, frozen=True, gc=False):
+    """Something worth telling the users of a set, once the write that makes it true has been done."""
+
+    intent: str
+    reason: EventReason
+    note: str
+    warning: bool = False
+
+
 class Plan(Struct, frozen=True):
     """What to do about one key."""
 
@@ -46,3 +56,4 @@ class Plan(Struct, frozen=True):
     drafts: tuple[Draft, ...] = ()
     wake_at: float | None = None
     standing: Standing | None = None
+    news: tuple[News, ...] = ()

@@ -13,6 +13,8 @@ from grove.plan import report
 from grove.plan.enrolment import Enrolled, Enrolment
 from grove.plan.expand import Clique, Shape, expand
 from grove.plan.gangs import GangWork
+from grove.plan.ghosts import forgotten
+from grove.plan.heal import Healing
 from grove.plan.mend import Mender
 from grove.plan.model import Plan
 from grove.plan.ours import Households, keep_ours
@@ -48,16 +50,22 @@ def _plan_present(snapshot: Snapshot, households: Households, writes: Writes, no
 
     renewal = Renewal(snapshot, writes, enrol)
     cliques = renewal.plan(shape, {clique.name: enrol(clique) for clique in shape.cliques}, now)
-    gang_work = GangWork(snapshot, cliques, mender, writes)
+    healing = Healing(snapshot, shape, writes, enrol, now)
+    cliques = healing.plan(cliques, renewal)
+    gang_work = GangWork(snapshot, cliques, mender, writes, healing.notes)
     for gang in shape.gangs:
         gang_work.plan(gang)
     retire_surplus(snapshot, shape, households, writes)
+    everybody = [pod for clique in cliques.values() for pod in clique.pods]
+    ghosts, look_again = forgotten(snapshot.workload, everybody, now)
+    writes.add_all(ghosts)
     views = {name: clique.view for name, clique in cliques.items()}
     return Plan(
         writes.intents(),
-        report.drafts(snapshot, shape, views, renewal, now),
-        _earliest(renewal.wake_at, _wake_at(cliques)),
+        report.drafts(snapshot, shape, views, renewal, healing, now),
+        _earliest(renewal.wake_at, healing.wake_at, look_again, _wake_at(cliques)),
         report.standing(shape, views, renewal),
+        tuple(healing.news),
     )
 
 

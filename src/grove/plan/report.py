@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from grove.plan.expand import Group, Shape
+from grove.plan.heal import Healing
 from grove.plan.model import Draft, Standing
 from grove.plan.renew import Renewal
 from grove.plan.snapshot import Snapshot
@@ -14,7 +15,9 @@ from grove.plan.targets import Kinded, target
 Views = Mapping[str, CliqueView]
 
 
-def drafts(snapshot: Snapshot, shape: Shape, views: Views, renewal: Renewal, now: float) -> tuple[Draft, ...]:
+def drafts(
+    snapshot: Snapshot, shape: Shape, views: Views, renewal: Renewal, healing: Healing, now: float
+) -> tuple[Draft, ...]:
     """How the statuses should read."""
     set_name, hash_ = snapshot.workload.metadata.name, shape.generation_hash
     found: list[Draft] = []
@@ -22,16 +25,33 @@ def drafts(snapshot: Snapshot, shape: Shape, views: Views, renewal: Renewal, now
         if known := snapshot.cliques.get(clique.name):
             step = renewal.of_cliques.get(clique.name)
             progress = step.progress if step else known.status.update_progress
-            status = clique_status(known, views[clique.name], progress, set_name, hash_, now)
+            overdue = step is not None and step.overdue
+            status = clique_status(
+                known, views[clique.name], progress, overdue, set_name, hash_, healing.born(clique), now
+            )
             found.append(_draft(known, known.status, status))
     for group in shape.groups:
         if known_group := snapshot.groups.get(group.name):
             replicas = _by_replica(views, group.name)
-            progress_of_group = renewal.of_groups[group.name].progress
-            of_group = group_status(known_group, group, replicas, progress_of_group, set_name, hash_, now)
+            step_of_group = renewal.of_groups[group.name]
+            of_group = group_status(
+                known_group,
+                group,
+                replicas,
+                step_of_group.progress,
+                step_of_group.overdue,
+                set_name,
+                hash_,
+                healing.terminated,
+                now,
+            )
             found.append(_draft(known_group, known_group.status, of_group))
     found += [
-        _draft(known_gang, known_gang.status, gang_status(known_gang, gang, views, now))
+        _draft(
+            known_gang,
+            known_gang.status,
+            gang_status(known_gang, gang, views, healing.exhausted.get(gang.name, ""), now),
+        )
         for gang in shape.gangs
         if (known_gang := snapshot.gangs.get(gang.name))
     ]

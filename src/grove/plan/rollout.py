@@ -21,12 +21,13 @@ from grove.api.groups import (
     PodCliqueScalingGroupUpdateProgress,
     ReplicasSelectedToUpdate,
 )
+from grove.api.parts import RollingUpdate
 from grove.api.pods import Pod
 from grove.plan import pods as state
 from grove.plan.enrolment import Enrolled
 from grove.plan.expand import Group
 from grove.plan.ledger import Member, age, succeeds
-from grove.plan.moments import moment, rfc3339
+from grove.plan.moments import moment, rfc3339, seconds
 from grove.plan.turns import Turn
 from grove.plan.units import Name, Unit, Verdict, judge
 
@@ -45,6 +46,8 @@ class Step(Struct, Generic[P], frozen=True):
     """Pods to replace."""
     unready: tuple[Pod, ...] = ()
     """Those whose not being ready is the reason."""
+    overdue: bool = False
+    """It has come no further for longer than it may."""
     wake_at: float | None = None
 
     @property
@@ -82,12 +85,13 @@ def roll_clique(target: Target, found: PodClique, clique: Enrolled) -> Step[Cliq
     selected = progress.ready_pods_selected_to_update
     taken = _taken(selected)
     units = _pods_as_units(clique, taken, selected.current if selected else "", target.now)
-    verdict = judge(units, wanted.min_available, 1)
+    pace = wanted.template.rolling_update
+    verdict = judge(units, wanted.min_available, _budget(pace) - _surplus(clique, target.now))
     progress = _settled(progress, target, verdict)
     if verdict.chosen and target.turn is Turn.ROLLING:
         chosen = PodsSelectedToUpdate(*_selection(taken, verdict.chosen))
         progress = replace(progress, ready_pods_selected_to_update=chosen)
-    return _step(progress, verdict, units, target)
+    return _step(progress, verdict, [clique], pace, target)
 
 
 def roll_group(
@@ -107,7 +111,7 @@ def roll_group(
     units = [_replica_as_unit(index, cliques, taken, target.now) for index, cliques in replicas.items()]
     if selected is not None:
         units.sort(key=lambda unit: unit.name != selected.current)
-    verdict = judge(units, group.min_available, 1)
+    verdict = judge(units, group.min_available, _budget(group.template.rolling_update))
     views = [clique.view for cliques in replicas.values() for clique in cliques]
     progress = replace(
         _settled(progress, target, verdict),
@@ -117,7 +121,8 @@ def roll_group(
     if verdict.chosen and target.turn is Turn.ROLLING:
         chosen = ReplicasSelectedToUpdate(*_selection(taken, verdict.chosen))
         progress = replace(progress, ready_replica_indices_selected_to_update=chosen)
-    return _step(progress, verdict, units, target)
+    everybody = [clique for cliques in replicas.values() for clique in cliques]
+    return _step(progress, verdict, everybody, group.template.rolling_update, target)
 
 
 def by_replica(cliques: Iterable[Enrolled], group: str) -> dict[int, list[Enrolled]]:
@@ -127,6 +132,18 @@ def by_replica(cliques: Iterable[Enrolled], group: str) -> dict[int, list[Enroll
         if clique.wanted.group is not None and clique.wanted.group.name == group:
             replicas.setdefault(clique.wanted.group_replica, []).append(clique)
     return replicas
+
+
+def _budget(pace: RollingUpdate | None) -> int:
+    """How many units may be down at once."""
+    return 1 if pace is None or pace.max_unavailable is None else max(1, pace.max_unavailable)
+
+
+def _surplus(clique: Enrolled, now: float) -> int:
+    """Pods that a lower count sends away: update and scale-in share one budget."""
+    seats = {member.index for member in clique.members}
+    leaving = [pod for pod in clique.pods if state.terminating(pod) and state.index_of(pod) not in seats]
+    return sum(_lingers_until(pod, now) > 0 for pod in leaving)
 
 
 def _current(target: Target, known: P | None, opened: P, same: bool) -> P | None:
@@ -149,7 +166,19 @@ def _settled(progress: P, target: Target, verdict: Verdict[Name]) -> P:
     return progress
 
 
-def _step(progress: P, verdict: Verdict[Name], units: Sequence[Unit[Name]], target: Target) -> Step[P]:
+def _step(
+    progress: P,
+    verdict: Verdict[Name],
+    cliques: Sequence[Enrolled],
+    pace: RollingUpdate | None,
+    target: Target,
+) -> Step[P]:
+    moments = [_lingers_until(pod, target.now) for clique in cliques for pod in clique.pods]
+    overdue = False
+    if progress.update_ended_at is None and pace is not None and pace.progress_deadline is not None:
+        deadline = _latest_progress(progress, cliques) + seconds(pace.progress_deadline)
+        overdue = target.now >= deadline
+        moments.append(0.0 if overdue else deadline)
     if target.turn is not Turn.ROLLING:
         return Step(progress)
     going = (*verdict.unready, *verdict.chosen)
@@ -157,8 +186,19 @@ def _step(progress: P, verdict: Verdict[Name], units: Sequence[Unit[Name]], targ
         progress,
         outgoing=tuple(pod for unit in going for pod in unit.pods),
         unready=tuple(pod for unit in verdict.unready for pod in unit.pods if not state.ready(pod)),
-        wake_at=min((unit.lingers_until for unit in units if unit.lingers_until), default=None),
+        overdue=overdue,
+        wake_at=min((when for when in moments if when), default=None),
     )
+
+
+def _latest_progress(progress: CliqueProgress | GroupProgress, cliques: Sequence[Enrolled]) -> float:
+    """When a new pod was last made or became ready; that is written on the pods themselves."""
+    latest = moment(progress.update_started_at)
+    for clique in cliques:
+        for pod in clique.pods:
+            if not _outdated(clique, pod):
+                latest = max(latest, moment(pod.metadata.creation_timestamp), state.ready_since(pod))
+    return latest
 
 
 def _taken(selected: PodsSelectedToUpdate | ReplicasSelectedToUpdate | None) -> tuple[Any, ...]:
@@ -220,6 +260,8 @@ def _outdated(clique: Enrolled, pod: Pod) -> bool:
 
 
 def _lingers_until(pod: Pod, now: float) -> float:
-    """Until when a pod that is on its way out is waited for; 0 if it should long have been gone."""
+    """Until when a pod that is on its way out is waited for; 0 if it should long have been gone, or stays."""
+    if pod.metadata.deletion_timestamp is None:
+        return 0.0
     until = moment(pod.metadata.deletion_timestamp) + _PATIENCE
     return until if until > now else 0.0

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from grove.api import labels, marks
 from grove.api.cliques import PodClique
+from grove.api.events import EventReason
 from grove.api.gangs import PodGang
 from grove.api.groups import PodCliqueScalingGroup
 from grove.api.intents import Delete, DeleteCollection, Intent, Status
 from grove.api.parts import LastError
 from grove.api.pods import Pod
-from grove.api.sets import PodCliqueSet, PodCliqueSetStatus, PodCliqueSetUpdateProgress
+from grove.api.sets import (
+    PodCliqueSet,
+    PodCliqueSetStatus,
+    PodCliqueSetUpdateProgress,
+    UpdateStrategyType,
+)
 from grove.plan import pods as state
 from grove.plan.hashes import generation_hash
-from grove.plan.model import Draft, Plan, Standing
+from grove.plan.model import Draft, News, Plan, Standing
 from grove.plan.targets import change, foreign_target, record, target
 from grove.plan.turns import advance
 
+ON_DELETE = UpdateStrategyType.ON_DELETE
 ORPHAN = "orphan"  # the garbage collector's finalizer of `--cascade=orphan`
 
 
@@ -43,6 +50,7 @@ def plan_set(workload: PodCliqueSet, reports: Mapping[int, Report], now: float) 
     wanted = range(workload.spec.replicas)
     if not all(index in reports for index in wanted):
         return Plan(intents)
+    news: tuple[News, ...] = ()
     standings = [reports[index].standing for index in wanted]
     hash_ = generation_hash(workload)
     progress = advance(workload, hash_, standings, now)
@@ -50,8 +58,34 @@ def plan_set(workload: PodCliqueSet, reports: Mapping[int, Report], now: float) 
         # Replicas act on it: it is written at once, and by whoever knows the latest.
         decided = replace(workload.status, current_generation_hash=hash_, update_progress=progress)
         intents = (record(workload, decided),)
+        news = tuple(_story(workload, progress, standings, intents[0].id))
     status = _status(workload, [reports[index] for index in wanted], hash_, progress)
-    return Plan(intents, (Draft(target(workload), workload.status, status),))
+    return Plan(intents, (Draft(target(workload), workload.status, status),), news=news)
+
+
+def _story(
+    workload: PodCliqueSet,
+    progress: PodCliqueSetUpdateProgress | None,
+    standings: list[Standing],
+    intent: str,
+) -> Iterator[News]:
+    """What there is to tell of an update that moves on."""
+    before = workload.status.update_progress
+    if progress is None:
+        return
+    if before is None or before.update_started_at != progress.update_started_at:
+        yield News(intent, EventReason.UPDATE_STARTED, "The template has changed: its update has begun")
+    else:
+        for entry in before.currently_updating:
+            index = entry.replica_index
+            if (
+                entry not in progress.currently_updating
+                and index < len(standings)
+                and standings[index].rolled
+            ):
+                yield News(intent, EventReason.REPLICA_UPDATED, f"Replica {index} is updated")
+    if progress.update_ended_at is not None and workload.spec.update_strategy.type is not ON_DELETE:
+        yield News(intent, EventReason.UPDATE_FINISHED, f"All {len(standings)} replicas are updated")
 
 
 def _decides(before: PodCliqueSetStatus, progress: PodCliqueSetUpdateProgress | None) -> bool:

@@ -65,6 +65,15 @@ async def _begin_again(world: World) -> None:
     await world.create(SETS, small())
 
 
+async def _change(world: World, image: str, *cliques: str) -> None:
+    """A new image for these cliques."""
+    template = world.get(SETS, "small").spec["template"]
+    for clique in template["cliques"]:
+        if clique["name"] in cliques:
+            clique["spec"]["podSpec"]["containers"][0]["image"] = image
+    await world.patch(SETS, "small", {"spec": {"template": {"cliques": template["cliques"]}}})
+
+
 SCALING: Story = (
     Step("made", lambda world: world.create(SETS, small()), 5),
     Step("group out", lambda world: world.scale(GROUPS, "small-0-model", 3), 7),
@@ -92,7 +101,16 @@ WEAR: Story = (
     Step("deleted", lambda world: world.delete(SETS, "small"), 0, parent_goes=True),
 )
 
-STORIES = {"scaling": SCALING, "wear": WEAR}
+RENEWAL: Story = (
+    Step("made", lambda world: world.create(SETS, small(replicas=2)), 10),
+    Step("all changed", lambda world: _change(world, "model:2", "router", "leader", "worker"), 10),
+    Step("one of a group changed", lambda world: _change(world, "model:3", "leader"), 10),
+    Step("group out", lambda world: world.scale(GROUPS, "small-1-model", 3), 12),
+    Step("one alone changed", lambda world: _change(world, "model:4", "router"), 12),
+    Step("deleted", lambda world: world.delete(SETS, "small"), 0, parent_goes=True),
+)
+
+STORIES = {"scaling": SCALING, "wear": WEAR, "renewal": RENEWAL}
 
 
 class Telling(NamedTuple):

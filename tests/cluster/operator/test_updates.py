@@ -3,16 +3,14 @@ a time; with OnDelete only where somebody deletes. Named after upstream's scenar
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
 from grove.api import labels
-from grove.kube.resource import NODES, PODS
-from grove.kube.wire import Object
+from grove.kube.resource import PODS
 from tests.cluster.operator.harness import World, operating
+from tests.cluster.operator.nodes import cordoned
 from tests.cluster.operator.picture import picture
 from tests.cluster.operator.seen import CLIQUES, GROUPS, SETS, Seen, answers
 from tests.cluster.operator.workloads import Body, upstream
@@ -146,18 +144,6 @@ async def test_ru9_three_changes_in_a_row_are_one_update_in_the_end(world: World
     for index in (0, 1):
         for part in ("pc-a", "sg-x"):
             assert onlooker.most_at_once(f"workload1-{index}-{part}") == 1
-
-
-@asynccontextmanager
-async def cordoned(world: World, nodes: list[str]) -> AsyncIterator[None]:
-    """Nodes that take no new pods."""
-    for name in nodes:
-        await world.client.patch(NODES, name, {"spec": {"unschedulable": True}}, as_type=Object)
-    try:
-        yield
-    finally:
-        for name in nodes:
-            await world.client.patch(NODES, name, {"spec": {"unschedulable": None}}, as_type=Object)
 
 
 async def test_ru10_without_room_for_a_successor_one_pod_is_all_it_costs(

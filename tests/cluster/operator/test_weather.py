@@ -40,7 +40,12 @@ WEATHER = {
         longest_delay=0.1,
     ),
 }
-SAMPLE = {("scaling", weather) for weather in WEATHER} | {("wear", "everything"), ("wear", "lost replies")}
+SAMPLE = {("scaling", weather) for weather in WEATHER} | {
+    ("wear", "everything"),
+    ("wear", "lost replies"),
+    ("renewal", "everything"),
+    ("renewal", "lag"),
+}
 KINDS = (SETS, GROUPS, CLIQUES, GANGS, PODS, SERVICES)
 
 
