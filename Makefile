@@ -24,7 +24,7 @@ $(BENCH): $(ENV) requirements-bench.lock
 	@touch $@
 
 .PHONY: demo
-demo: $(ENV) ## a real control plane with GPU nodes on this machine, shown
+demo: $(ENV) ## a real control plane, an operator and a workload on this machine, shown
 	@$(BIN)/grove demo
 
 .PHONY: up
@@ -59,7 +59,7 @@ fix: $(ENV) ## let ruff mend what it can, and write the generated files anew
 	@$(BIN)/python -m tools.generated
 
 .PHONY: bench
-bench: bench-kube bench-core ## all measurements, as ratios in one run
+bench: bench-kube bench-webhooks bench-core ## all measurements, as ratios in one run
 
 .PHONY: bench-core
 bench-core: $(BENCH) ## the operator beside two floors
@@ -68,6 +68,10 @@ bench-core: $(BENCH) ## the operator beside two floors
 .PHONY: bench-kube
 bench-kube: $(BENCH) ## the Kubernetes runtime beside a bare loop and two other clients
 	@$(BIN)/python -m bench.kube
+
+.PHONY: bench-webhooks
+bench-webhooks: $(BENCH) ## admissions a second of one core
+	@$(BIN)/python -m bench.webhooks
 
 .PHONY: lock
 lock: $(ENV) ## pin the newest versions that pyproject.toml allows

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from grove.api import crd
 from grove.cli.crds import render
-from tools import reference
+from tools import reference, values_schema
 
 ROOT = Path(__file__).resolve().parent.parent
 CRDS = Path("charts/grove/crds")
@@ -33,7 +33,12 @@ def api_reference() -> Files:
     return {Path("docs/api-reference.md"): reference.page()}
 
 
-GENERATORS: tuple[Callable[[], Files], ...] = (crds, api_reference)
+def chart_values() -> Files:
+    """The schema of the chart's values."""
+    return {Path("charts/grove/values.schema.json"): values_schema.page()}
+
+
+GENERATORS: tuple[Callable[[], Files], ...] = (crds, api_reference, chart_values)
 OWNED_FOLDERS = (CRDS,)
 """Folders that hold nothing but generated files: what no generator names is left over."""
 

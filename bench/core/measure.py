@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
+from resource import RUSAGE_CHILDREN, getrusage
 from typing import Any
 
-import yaml
 from rich.console import Console
 
-from bench.core.meter import OPERATOR, Audit, cost
+from bench.core import further
+from bench.core.meter import Audit, cost
+from bench.core.stage import SETS, new_namespace, operator, template
 from bench.core.stopwatch import Stopwatch, watching
 from grove.api.crd import all_definitions
-from grove.api.sets import PodCliqueSet
 from grove.kube import config
 from grove.kube.client import Client
 from grove.kube.resource import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, PODS
@@ -27,12 +25,10 @@ from grove.local import binaries, cluster
 from grove.local.cluster import Cluster
 from grove.local.progress import Reporter
 from grove.local.state import Settings, StateDir
-from grove.operator.caches import resource_of
 
 REPLICAS = 500
 PODS_EACH = 2
 IDLE_SECONDS = 60.0
-SETS = resource_of(PodCliqueSet.KIND)
 Result = dict[str, Any]
 
 
@@ -51,6 +47,9 @@ async def measure() -> Result:
                     "pod_floor": await _floor(client, made, "pods"),
                     "floor": await _floor(client, made, "contract"),
                     "ours": await _ours(client, made),
+                    "grouped": await further.grouped(client, made),
+                    "small": await further.small(client, made),
+                    "large": await further.large(client, made),
                 }
         finally:
             cluster.down(state)
@@ -64,20 +63,22 @@ async def _install(client: Client) -> None:
 
 async def _floor(client: Client, made: Cluster, kind: str) -> Result:
     namespace, pods = f"floor-{kind}", REPLICAS * PODS_EACH
-    await _namespace(client, namespace)
+    await new_namespace(client, namespace)
     async with watching(client, namespace) as stopwatch:
-        began = time.monotonic()
+        before, began = getrusage(RUSAGE_CHILDREN), time.monotonic()
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "bench.core.floor", kind, str(made.kubeconfig), namespace, str(REPLICAS)
         )
         created = await stopwatch.created(pods, began)
         ready = await stopwatch.ready(pods, began)
         assert await process.wait() == 0
+        spent = getrusage(RUSAGE_CHILDREN)
         ready = max(ready, time.monotonic() - began) if kind == "contract" else ready
         half = await _delete(client, namespace, pods // 2, stopwatch)
         rest = await _delete(client, namespace, pods - pods // 2, stopwatch)
     await client.delete(NAMESPACES, namespace, as_type=Object)
-    return {"created": created, "ready": ready, "deleted_half": half, "deleted": half + rest}
+    cpu = spent.ru_utime + spent.ru_stime - before.ru_utime - before.ru_stime
+    return {"created": created, "ready": ready, "deleted_half": half, "deleted": half + rest, "cpu": cpu}
 
 
 async def _delete(client: Client, namespace: str, count: int, stopwatch: Stopwatch) -> float:
@@ -96,13 +97,13 @@ async def _delete(client: Client, namespace: str, count: int, stopwatch: Stopwat
 
 async def _ours(client: Client, made: Cluster) -> Result:
     namespace, pods = "ours", REPLICAS * PODS_EACH
-    await _namespace(client, namespace)
+    await new_namespace(client, namespace)
     audit = Audit(made.state.audit_log)
-    async with _operator(made) as process, watching(client, namespace) as stopwatch:
+    async with operator(made) as process, watching(client, namespace) as stopwatch:
         audit.calls()
         before = cost(process.pid)
         began = time.monotonic()
-        await client.create(SETS, _workload(), namespace=namespace, as_type=Object)
+        await client.create(SETS, template("scale-test", REPLICAS), namespace=namespace, as_type=Object)
         created = await stopwatch.created(pods, began)
         ready = await stopwatch.ready(pods, began)
         await asyncio.sleep(5)  # the last statuses trail the last pods by a second
@@ -122,34 +123,3 @@ async def _ours(client: Client, made: Cluster) -> Result:
         "calls": calls.total(), "by_call": dict(calls.most_common()), "cpu": spent.cpu - before.cpu,
         "rss_mib": spent.rss_mib, "idle_calls": idle.total(),
     }  # fmt: skip
-
-
-@asynccontextmanager
-async def _operator(made: Cluster) -> AsyncIterator[asyncio.subprocess.Process]:
-    """The operator, under a name of its own so that the audit log can tell it from others."""
-    kubeconfig = json.loads(made.kubeconfig.read_text())
-    kubeconfig["users"][0]["user"] |= {"as": OPERATOR, "as-groups": ["system:masters"]}
-    path = made.state.config("operator.kubeconfig")
-    path.write_text(json.dumps(kubeconfig))
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "bench.core.operator", str(path), stdout=asyncio.subprocess.PIPE
-    )
-    assert process.stdout is not None
-    assert await process.stdout.readline() == b"ready\n"
-    try:
-        yield process
-    finally:
-        process.terminate()
-        await process.wait()
-
-
-async def _namespace(client: Client, name: str) -> None:
-    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-    await client.create(NAMESPACES, body, as_type=Object)
-
-
-def _workload() -> Result:
-    text = Path(__file__).with_name("scale-test.yaml").read_text()
-    body: Result = yaml.safe_load(text)
-    body["spec"]["replicas"] = REPLICAS
-    return body

@@ -33,8 +33,23 @@ def budgets(result: Result) -> list[Budget]:
         Budget("all deleted / pods deleted", ours["deleted"] / pods["deleted"], 2.0),
         Budget("API calls per pod", ours["calls"] / ours["pods"], 4.0),
         Budget("operator CPU, s", ours["cpu"], 5.0),
+        Budget("operator CPU / contract floor", ours["cpu"] / floor["cpu"], 1.25),
         Budget("operator memory, MiB", ours["rss_mib"], 75 + ours["pods"] * 10 / 1024),
         Budget("calls in a minute of standing still", ours["idle_calls"], 0),
+        *_further(result),
+    ]
+
+
+def _further(result: Result) -> list[Budget]:
+    grouped, small, large = result["grouped"], result["small"], result["large"]
+    return [
+        Budget(
+            "with groups: API calls / contract's", grouped["calls"] / grouped["contract_calls"], 4.0 / 3.5
+        ),
+        Budget("10 pods, apply to ready, s over the floor", small["ready"] - small["floor_ready"], 1.0),
+        Budget("5000 pods: operator memory, MiB", large["rss_mib"], 75 + large["pods"] * 10 / 1024),
+        Budget("5000 pods: writes of a restart", large["restart_writes"], 0),
+        Budget("5000 cliques deleted, s", large["deleted"], 120),
     ]
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
 import yaml
 
 from grove.api import crd
 from grove.cli.crds import crds
+from grove.cli.main import main
 from tests.shared import ROOT
 
 
@@ -18,6 +20,15 @@ def test_it_prints_what_the_chart_installs(capsys):
     files = [path.read_text() for path in (ROOT / "charts/grove/crds").iterdir()]
     assert sorted(printed.split("---\n")) == sorted("".join(files).split("---\n"))
     assert list(yaml.load_all(printed, Loader=yaml.CSafeLoader)) == crd.all_definitions()
+
+
+@pytest.mark.parametrize("command", [["crds", "--apply"], ["detach"]])
+def test_without_a_cluster_it_is_one_line(command, monkeypatch, capsys):
+    monkeypatch.setenv("KUBECONFIG", "/nowhere")
+    with pytest.raises(SystemExit) as ended:
+        main(command)
+    assert ended.value.code == 1
+    assert capsys.readouterr().err == "grove: no file of KUBECONFIG=/nowhere exists: correct or unset it\n"
 
 
 def test_it_is_a_command():

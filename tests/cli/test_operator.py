@@ -86,4 +86,4 @@ def test_a_kubeconfig_that_is_not_there_is_one_line(tmp_path, with_file):
 
 def test_help_names_the_exit_codes():
     told = " ".join(grove("operator", "--help").stdout.split())
-    assert "2 wrong configuration; 4 no kubeconfig or no free port; 6 leadership lost" in told
+    assert "2 wrong configuration; 4 no kubeconfig, certificate or free port; 6 leadership lost" in told

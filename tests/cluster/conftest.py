@@ -1,4 +1,4 @@
-"""What tests of our own kinds ask for: their CRDs, installed once a run."""
+"""What tests of our own kinds ask for: their CRDs and the operator's account, installed once a run."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from grove.api import crd
 from grove.kube import config
 from grove.kube.client import APPLY, Client
 from grove.kube.resource import CUSTOM_RESOURCE_DEFINITIONS as CRDS
+from grove.local.cluster import Cluster
+from tests.chart import Account, operators_account
 
-PATIENCE = 30.0
+PATIENCE = 120.0
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
@@ -24,6 +26,12 @@ async def crds(cluster) -> dict[str, dict[str, Any]]:
         names = [definition["metadata"]["name"] for definition in crd.all_definitions()]
         async with asyncio.timeout(PATIENCE):
             return {name: await established(client, name) for name in names}
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def operator_account(cluster: Cluster, crds: object) -> Account:
+    """Whom the operator is to the shared cluster: a right that the chart forgets is one it does not have."""
+    return await operators_account(cluster)
 
 
 async def apply(client: Client, definition: dict[str, Any]) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from grove.kube.certificates import (
     renewed,
     serves,
 )
+from grove.kube.certificates import trusted as issued_by_one_of
 from grove.kube.custody import credentials_in, secret_data, trust_patch
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -162,3 +163,21 @@ def test_only_webhooks_that_trust_something_else_are_patched(
     sets = [{"op": "add", "path": f"/webhooks/{i}/clientConfig/caBundle", "value": BUNDLE} for i in changed]
     guard = [{"op": "replace", "path": "/metadata/resourceVersion", "value": "7"}]
     assert patch == (guard + sets if sets else [])
+
+
+def test_lost_credentials_leave_authorities_that_others_may_serve_under():
+    old, foreign = issue_authority(NOW), issue_serving(issue_authority(NOW), HOSTS, NOW)
+    announced = old.certificate + foreign.certificate + old.certificate
+    fresh = renewed(None, HOSTS, NOW, announced)
+    assert fresh.retired == (old.certificate,)
+    assert renewed(None, HOSTS, NOW, b"no PEM").retired == ()
+    assert renewed(None, HOSTS, NOW + 2 * AUTHORITY_LIFETIME, announced).retired == ()
+
+
+def test_who_issued_a_certificate_is_trusted_for_it():
+    ours, other = issue_authority(NOW), issue_authority(NOW)
+    serving = issue_serving(ours, HOSTS, NOW)
+    assert issued_by_one_of(serving, other.certificate + ours.certificate)
+    assert not issued_by_one_of(serving, other.certificate)
+    assert not issued_by_one_of(serving, b"")
+    assert not issued_by_one_of(KeyPair(b"", b""), ours.certificate)

@@ -6,8 +6,10 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
 import pytest
 from prometheus_client import REGISTRY
+from structlog.testing import capture_logs
 
 from grove.api.intents import Create, ObjectRef, Occurrence, Target, uid_of
 from grove.kube.client import Client
@@ -15,7 +17,7 @@ from grove.kube.errors import ConnectError
 from grove.kube.events import Recorder
 from grove.kube.retry import NEVER
 from grove.kube.testing import virtual_time
-from grove.kube.transport import Request
+from grove.kube.transport import Request, Response
 from tests.kube.replies import Answer, Replies, made, refused
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -222,3 +224,16 @@ async def test_events_of_cluster_wide_objects_live_in_the_default_namespace() ->
     await asyncio.sleep(1)
     assert replies.sent[0].body["metadata"]["namespace"] == "default"
     assert len(replies.sent[0].body["metadata"]["name"]) == 253
+
+
+@virtual_time
+async def test_in_a_namespace_that_ends_an_event_is_let_go_without_a_word() -> None:
+    cause = {"reason": "NamespaceTerminating", "message": "it ends", "field": "metadata.namespace"}
+    body = {"kind": "Status", "code": 403, "reason": "Forbidden", "details": {"causes": [cause]}}
+    events = recorder(Replies(lambda _: Response(403, {}, msgspec.json.encode(body))))
+    before = dropped()
+    with capture_logs() as said:
+        events.record(created("web-0"))
+        await asyncio.sleep(1)
+    assert dropped() == before + 1
+    assert [line["log_level"] for line in said] == ["debug"]

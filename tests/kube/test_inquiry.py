@@ -95,6 +95,10 @@ LEAVING = existing("x", deletionTimestamp="2026-01-01T00:00:00Z")
         (Patch(pod("a"), {}), refused(422, "Invalid"), None, "failed"),
         (DeleteCollection("v1", "Pod", "n", "a=b"), LostReply("cut"), None, "failed"),
         (Create(pod("a"), {}, may_exist=True), TAKEN, None, "done"),
+        (Create(pod("a"), {}, unseen=True, may_exist=True), TAKEN, None, "done"),
+        (Create(pod("a"), {}, unseen=True), TAKEN, None, "conflict"),
+        (Create(pod("a"), {}, unseen=True), LostReply("cut"), None, "conflict"),
+        (Create(pod("a"), {}, unseen=True), refused(403, "Forbidden"), None, "failed"),
     ],
 )
 def test_a_write_that_did_not_simply_succeed_is_read_only_where_that_is_needed(
@@ -114,9 +118,8 @@ def test_a_write_that_did_not_simply_succeed_is_read_only_where_that_is_needed(
         assert states(outcome) == [state]
         assert len(replies.sent) == (1 if read is None else 2)
         assert ("a" in store.known) == (read is not None and read.status == 200)
-        assert store.lost == (
-            [("a", "there")] if (write, read) == (MISSING, None) and state == "done" else []
-        )
+        missing = MISSING in (write, read) and isinstance(intent, Delete)
+        assert store.lost == ([("a", "there")] if missing else [])
 
     run()
 

@@ -125,3 +125,20 @@ async def test_a_cut_limit_is_kept_by_those_who_wait() -> None:
     await asyncio.sleep(1.0)
     assert (len(order), limiter.in_flight) == (6, 2)
     await asyncio.gather(*holders)
+
+
+@virtual_time
+async def test_room_is_told_when_a_write_ends_and_nobody_waits() -> None:
+    limiter = Limiter(Bounds(initial=2, highest=2))
+    told: list[int] = []
+    limiter.on_room = told.append
+    for _ in range(2):
+        await limiter.acquire(Urgency.DEED)
+    waiting = asyncio.create_task(limiter.acquire(Urgency.DEED))
+    await asyncio.sleep(0)
+    limiter.release()
+    await waiting
+    assert told == [], "the slot went to the one who waited"
+    limiter.release()
+    limiter.release()
+    assert told == [1, 2]

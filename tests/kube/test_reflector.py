@@ -17,6 +17,8 @@ from grove.kube.errors import Gone
 from grove.kube.reflector import Reflector
 from grove.kube.resource import PODS, Resource
 from grove.kube.retry import NEVER, Backoff
+from grove.kube.testing import run_in_virtual_time
+from grove.kube.transport import Request, Response
 from grove.kube.watch import Bookmark, EventDecoder, batches
 from tests.kube.scripted import Answer, ScriptedServer, failure, reply, serve
 
@@ -262,6 +264,48 @@ async def test_a_resource_that_goes_away_takes_its_objects_along() -> None:
         await bench.until_held(a=5)
         await bench.until_held()
         assert not bench.cache.synced.is_set()
+
+
+class LateToServe:
+    """A server that begins to serve a resource after an hour."""
+
+    def __init__(self, code: int, reason: str) -> None:
+        self.code, self.reason = code, reason
+        self.headers: dict[str, str] = {}
+
+    @property
+    def status(self) -> int:
+        return self.code if asyncio.get_running_loop().time() < 3600.0 else 200
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[LateToServe]:
+        yield self
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        if self.status >= 300:
+            yield msgspec.json.encode({"kind": "Status", "code": self.code, "reason": self.reason})
+            return
+        yield bookmark(9, all_told=True)
+        await asyncio.Event().wait()
+
+    async def send(self, request: Request) -> Response:
+        raise AssertionError(request)
+
+    async def close(self) -> None: ...
+
+
+@pytest.mark.parametrize(("code", "reason"), [(404, "NotFound"), (403, "Forbidden")])
+def test_however_long_a_resource_was_not_to_be_had_it_is_found_soon_after(code: int, reason: str) -> None:
+    """Where nobody tells of its arrival, asking now and then is all there is; but people wait for it."""
+
+    async def play() -> float:
+        cache = Cache(PODS, Object)
+        task = asyncio.create_task(Reflector(Client(LateToServe(code, reason)), cache, seed=1).run())
+        await cache.synced.wait()
+        task.cancel()
+        return asyncio.get_running_loop().time()
+
+    assert run_in_virtual_time(play()) < 3600.0 + 16.0
 
 
 async def test_batches_join_what_was_cut_and_drop_a_torn_end() -> None:

@@ -28,11 +28,11 @@ def draft(current: PodCliqueStatus, desired: PodCliqueStatus) -> Draft:
 
 
 @pytest.fixture
-def publisher() -> Publisher:
+def publisher() -> Publisher[str]:
     return Publisher()
 
 
-def consider(publisher: Publisher, found: Draft, now: float, *, busy: bool = False):
+def consider(publisher: Publisher[str], found: Draft, now: float, *, busy: bool = False):
     due, later = publisher.consider("key", (found,), now, busy=busy)
     return bool(due), later
 
@@ -67,8 +67,26 @@ def test_a_date_that_moves_on_is_no_further_news(publisher) -> None:
 def test_while_all_slots_are_taken_good_news_wait_on(publisher) -> None:
     news = draft(status(0), status(1))
     consider(publisher, news, 0.0)
-    assert consider(publisher, news, 0.3, busy=True) == (False, pytest.approx(0.55))
-    assert consider(publisher, news, 0.55) == (True, None)
+    assert consider(publisher, news, 0.3, busy=True) == (False, 10.0)
+    assert consider(publisher, news, 4.0) == (True, None)
+
+
+def test_who_waits_for_room_is_asked_in_order_of_arrival_and_once(publisher) -> None:
+    news = draft(status(0), status(1))
+    for key in ("a", "b", "c"):
+        publisher.consider(key, (news,), 0.0, busy=True)
+        publisher.consider(key, (news,), 0.3, busy=True)
+    assert publisher.take_held(2) == ["a", "b"]
+    publisher.forget("c")
+    assert publisher.take_held(2) == []
+
+
+def test_a_storm_does_not_hold_back_news_for_ever(publisher) -> None:
+    news = draft(status(0), status(1))
+    consider(publisher, news, 0.0)
+    assert consider(publisher, news, 9.9, busy=True) == (False, 10.0)
+    assert consider(publisher, news, 10.0, busy=True) == (True, None)
+    assert publisher.take_held(1) == []
 
 
 def test_bad_news_do_not_wait_for_anything(publisher) -> None:

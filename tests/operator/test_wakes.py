@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import msgspec
+
 from grove.api import labels
+from grove.api.cluster import HorizontalPodAutoscaler
 from grove.api.meta import ObjectMeta
 from grove.api.pods import Pod
+from grove.api.topology import (
+    ClusterTopology,
+    ClusterTopologyBinding,
+    ClusterTopologyBindingSpec,
+    ClusterTopologySpec,
+    TopologyLevel,
+)
 from grove.operator.caches import Caches
 from grove.operator.keys import Key, ReplicaKey, SetKey
 from grove.operator.wakes import wire
 from tests.plan.builders import a_set, read_set
+from tests.topology.builders import packed
 
 WHOLE = SetKey("ns", "wl")
 
@@ -47,4 +60,62 @@ def test_what_comes_later_wakes_as_well():
     keys = woken(caches)
     assert keys == set()
     caches.sets.apply_event("ADDED", read_set(a_set("a:1")))
+    assert keys == {WHOLE, replica(0)}
+
+
+def an_autoscaler(version: int, **change: object) -> HorizontalPodAutoscaler:
+    carried = {labels.MANAGED_BY: labels.OPERATOR, labels.PART_OF: "wl", labels.SET_REPLICA: "4"}
+    body: Any = {
+        "metadata": {
+            "name": "wl-4-a", "namespace": "ns", "resourceVersion": str(version), "labels": carried
+        },
+        "spec": {"scaleTargetRef": {"kind": "PodClique", "name": "a"}, "maxReplicas": 3, "metrics": [{}]},
+    }  # fmt: skip
+    body["spec"] |= change
+    return msgspec.json.decode(msgspec.json.encode(body), type=HorizontalPodAutoscaler)
+
+
+def test_what_an_autoscaler_measures_wakes_nobody_but_a_change_of_its_spec_does():
+    caches = Caches()
+    caches.autoscalers.apply_event("ADDED", an_autoscaler(2))
+    keys = woken(caches)
+    assert keys == {replica(4)}
+    keys.clear()
+    caches.autoscalers.apply_event("MODIFIED", an_autoscaler(3))
+    assert keys == set()
+    caches.autoscalers.apply_event("MODIFIED", an_autoscaler(4, metrics=[{"type": "Pods"}]))
+    assert keys == {replica(4)}
+
+
+def a_topology(name: str = "racks", generation: int = 1, version: str = "3") -> ClusterTopology:
+    meta = ObjectMeta(name=name, uid="u", resource_version=version, generation=generation)
+    return ClusterTopology(metadata=meta, spec=ClusterTopologySpec(levels=(TopologyLevel("rack", "r"),)))
+
+
+def test_a_topology_wakes_the_sets_that_mean_it_and_no_other():
+    caches = Caches()
+    caches.sets.apply_event("ADDED", read_set(packed(a_set("a:1", replicas=2), "rack")))
+    caches.sets.apply_event("ADDED", read_set(packed(a_set("a:1", name="other"), "rack", name="others")))
+    caches.sets.apply_event("ADDED", read_set(a_set("a:1", name="indifferent")))
+    keys = woken(caches)
+    steps = [
+        ("ADDED", a_topology(), True),
+        ("MODIFIED", a_topology(version="4"), False),  # its status
+        ("MODIFIED", a_topology(generation=2, version="5"), True),
+        ("DELETED", a_topology(generation=2, version="6"), True),
+    ]
+    for event, topology, wakes in steps:
+        keys.clear()
+        caches.topologies.apply_event(event, topology)
+        assert keys == ({WHOLE, replica(0), replica(1)} if wakes else set()), (event, topology)
+
+
+def test_a_binding_of_the_name_wakes_them_too():
+    caches = Caches()
+    caches.sets.apply_event("ADDED", read_set(packed(a_set("a:1"), "rack")))
+    keys = woken(caches)
+    keys.clear()
+    spec = ClusterTopologyBindingSpec(levels=(TopologyLevel("rack", "r"),))
+    meta = ObjectMeta(name="racks", uid="u", resource_version="3", generation=1)
+    caches.topology_bindings.apply_event("ADDED", ClusterTopologyBinding(metadata=meta, spec=spec))
     assert keys == {WHOLE, replica(0)}

@@ -176,7 +176,8 @@ def test_a_gang_that_was_deleted_comes_back_with_the_pods_that_are_there():
     world = running("a:2/1")
     pods = set(world.pods())
     world.api.delete("PodGang", "wl-0")
-    assert [intent.id for intent in world.step().intents] == ["create PodGang ns/wl-0"]
+    wanted = ["patch PodCliqueSet ns/wl", "create PodGang ns/wl-0"]  # that it is still wanted, then the gang
+    assert [intent.id for intent in world.step().intents] == wanted
     assert set(world.references("wl-0")["wl-0-a"]) == set(world.pods()) == pods
 
 

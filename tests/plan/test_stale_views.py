@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from random import Random
 
+import pytest
 from hypothesis import given
 
 from grove.plan import pods as state
 from tests.plan import hands
+from tests.plan.builders import a_set
 from tests.plan.invariants import alive, check_history, check_settled, clique_of, expand_now, outline
 from tests.plan.meddling import GENTLE, ROUGH, SCALING, Meddler, workloads
 from tests.plan.test_properties import a_life, calm, chances, quick
@@ -124,3 +126,88 @@ def test_a_pod_that_is_about_to_be_taken_in_again_is_safe_from_whoever_has_the_o
     assert not world.carry_out(stale)
     world.settle()
     assert names(world) == before
+
+
+def made(world: World) -> dict[str, int]:
+    return {kind: len(world.api.all(kind)) for kind in KINDS}
+
+
+def test_a_replica_that_was_scaled_away_is_not_made_again_by_whoever_has_the_old_count():
+    """It has seen everything go, and knows not why; that all of it was there is in the status of the set."""
+    world = World(a_set("a:2/1 b:1", "x:2/1=b", replicas=2))
+    for index in (0, 1):
+        world.settle(index)
+    world.api.patch("PodCliqueSet", "wl", {"status": {"observedGeneration": 1}}, status=True)
+    world.scale("PodCliqueSet", "wl", 1)
+    world.settle(1)
+    before = made(world)
+    stale = world.plan(1, lag={"PodCliqueSet": 1})
+    assert sum(intent.id.startswith("create Pod ") for intent in stale.intents) == 4
+    assert not world.carry_out(stale)
+    assert made(world) == before
+
+
+@pytest.mark.parametrize("kind", ["Service", "PodGang", "PodClique", "PodCliqueScalingGroup"])
+def test_a_part_of_a_replica_on_its_way_out_is_not_made_again(kind):
+    world = running("a:1 b:1", "x:1/1=b")
+    world.scale("PodCliqueSet", "wl", 0)
+    name = sorted(world.api.all(kind))[0]
+    world.api.delete(kind, name)
+    stale = world.plan(lag={"PodCliqueSet": 1})
+    assert any(intent.id == f"create {kind} ns/{name}" for intent in stale.intents)
+    world.carry_out(stale)
+    assert name not in world.api.all(kind)
+
+
+def test_a_replica_of_a_group_that_was_scaled_away_is_not_made_again_by_whoever_has_the_old_count():
+    world, kind = running("a:1 b:1", "x:3/1=b"), "PodCliqueScalingGroup"
+    known = len(world.api.past[kind])
+    world.scale(kind, "wl-0-x", 1)
+    world.settle()
+    before = made(world)
+    stale = world.plan(lag={kind: len(world.api.past[kind]) - known})
+    assert any(intent.id == "create PodClique ns/wl-0-x-2-b" for intent in stale.intents)
+    assert not world.carry_out(stale)
+    assert made(world) == before
+
+
+def test_what_is_new_is_made_without_a_question():
+    world = World(a_set("a:2/1 b:1", "x:2/1=b"))
+    assert {intent.id.split()[0] for intent in world.plan().intents} == {"create"}
+    world.settle()
+    world.scale("PodCliqueScalingGroup", "wl-0-x", 3)
+    assert {intent.id.split()[0] for intent in world.plan().intents} == {"create"}
+
+
+def test_pods_that_went_with_their_clique_get_no_successors_from_whoever_has_not_seen_it_go():
+    world = running("a:2/1")
+    world.api.delete("PodClique", "wl-0-a")
+    hands.collect_garbage(world)
+    hands.finish_terminating(world)
+    stale = world.plan(lag={"PodClique": 1})
+    assert any(intent.id.startswith("create Pod ") for intent in stale.intents)
+    assert not world.carry_out(stale)
+    assert not world.pods()
+    world.settle()
+    assert len(world.pods()) == 2
+
+
+def test_pods_that_go_with_their_clique_get_no_successors_either():
+    world = running("a:2/1")
+    world.api.delete("PodClique", "wl-0-a")
+    hands.collect_garbage(world)
+    leaving = set(world.pods())
+    assert not world.carry_out(world.plan(lag={"PodClique": 1}))
+    assert set(world.pods()) == leaving
+
+
+@pytest.mark.parametrize("kind", ["Service", "PodGang", "PodClique", "PodCliqueScalingGroup"])
+def test_what_was_orphaned_is_not_taken_back_by_whoever_has_not_seen_its_set_end(kind):
+    world = running("a:1 b:1", "x:1/1=b")
+    name = sorted(world.api.all(kind))[0]
+    world.api.patch(kind, name, {"metadata": {"ownerReferences": None}})
+    world.api.patch("PodCliqueSet", "wl", {"metadata": {"labels": {"it": "ends"}}})
+    world.carry_out(world.plan(lag={"PodCliqueSet": 1}))
+    assert "ownerReferences" not in world.api.get(kind, name)["metadata"]
+    world.settle()
+    assert len(world.api.get(kind, name)["metadata"]["ownerReferences"]) == 1

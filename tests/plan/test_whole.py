@@ -1,29 +1,20 @@
-"""The set as a whole: finalizer, roll-up of its replicas, its end."""
+"""The set as a whole: finalizer, roll-up of its replicas."""
 
 from __future__ import annotations
 
-import msgspec
 from msgspec.structs import replace
 
 from grove.api import marks
-from grove.api.cliques import PodClique
-from grove.api.intents import Delete, DeleteCollection, Patch, Status
-from grove.api.meta import OwnerReference
+from grove.api.intents import Patch
 from grove.api.parts import LastError
-from grove.api.pods import Pod
 from grove.plan.hashes import generation_hash
 from grove.plan.model import Standing
-from grove.plan.whole import ORPHAN, Report, plan_end, plan_set
-from tests.plan.builders import a_clique, a_pod, a_set, read_set
+from grove.plan.whole import Report, plan_set
+from tests.plan.builders import a_set, read_set
+from tests.topology.builders import a_topology, missing, packed
 
 NOW = 1_800_000_000.0
 GOOD = Standing(available=True, updated=True, cliques=1, updated_cliques=1)
-CLIQUE = msgspec.json.decode(
-    msgspec.json.encode(
-        {"metadata": {"name": "wl-0-a", "uid": "uid-clique"}, "spec": a_clique("a:2")["spec"]}
-    ),
-    type=PodClique,
-)
 ERROR = LastError("ERR_CREATE_POD", "no room", "2026-01-01T00:00:00Z")
 
 
@@ -38,11 +29,6 @@ def the_set(replicas: int = 2, *finalizers: str, deleted: bool = False, generati
         deletion_timestamp="2026-01-01T00:00:00Z" if deleted else None,
     )
     return replace(found, metadata=meta)
-
-
-def owned(pod: Pod, uid: str) -> Pod:
-    owner = OwnerReference("grove.io/v1alpha1", "PodClique", "wl-0-a", uid, controller=True)
-    return replace(pod, metadata=replace(pod.metadata, owner_references=(owner,), namespace="ns"))
 
 
 def status_of(plan):
@@ -89,41 +75,22 @@ def test_errors_of_replicas_are_told_once_and_cleared_with_success() -> None:
     assert status_of(plan_set(after, {0: Report(3, GOOD)}, NOW)).last_errors == ()
 
 
-class TestEnd:
-    """Deleting a set."""
+def conditions_of(workload, topology=None):
+    status = status_of(plan_set(workload, {0: Report(3, GOOD)}, NOW, topology=topology))
+    return {condition.type: condition for condition in status.conditions}
 
-    def test_pods_go_first_then_the_rest_then_the_set(self) -> None:
-        pods = (owned(a_pod("wl-0-a-x"), "uid-clique"),)
-        plan = plan_end(the_set(1, marks.SET_FINALIZER, "other", deleted=True), pods, (CLIQUE,))
-        fence, *deletions, release = plan.intents
-        assert isinstance(fence, Status)
-        assert fence.body == {"metadata": {"resourceVersion": the_set(1).metadata.resource_version}}
-        assert all(fence.id in deletion.after for deletion in deletions), "it is still this set that ends"
-        assert [deletion.kind for deletion in deletions if isinstance(deletion, DeleteCollection)] == [
-            "Pod",
-            "PodClique",
-            "PodCliqueScalingGroup",
-            "PodGang",
-        ]
-        assert all(deletions[0].id in later.after for later in deletions[1:])
-        assert isinstance(release, Patch)
-        assert release.body["metadata"]["finalizers"] == ["other"]
-        assert set(release.after) == {deletion.id for deletion in deletions}
 
-    def test_a_pod_that_only_looks_like_ours_is_spared(self) -> None:
-        ours, foreign = owned(a_pod("ours"), "uid-clique"), owned(a_pod("foreign"), "uid-of-another")
-        plan = plan_end(the_set(1, marks.SET_FINALIZER, deleted=True), (ours, foreign), (CLIQUE,))
-        deleted = [intent.target.name for intent in plan.intents if isinstance(intent, Delete)]
-        collections = [intent.kind for intent in plan.intents if isinstance(intent, DeleteCollection)]
-        assert deleted == ["ours"]
-        assert "Pod" not in collections
-
-    def test_with_cascade_orphan_everything_stays(self) -> None:
-        pods = (owned(a_pod("wl-0-a-x"), "uid-clique"),)
-        plan = plan_end(the_set(1, ORPHAN, marks.SET_FINALIZER, deleted=True), pods, (CLIQUE,))
-        (release,) = plan.intents
-        assert isinstance(release, Patch)
-        assert release.body["metadata"]["finalizers"] == [ORPHAN]
-
-    def test_a_set_that_we_have_let_go_is_left_alone(self) -> None:
-        assert plan_end(the_set(1, "other", deleted=True), (), ()).intents == ()
+def test_levels_that_are_not_available_are_told_dated_when_they_go_and_forgotten_when_nobody_asks() -> None:
+    wanting = replace(read_set(packed(a_set("a"), "rack")), metadata=the_set(1).metadata)
+    lost = conditions_of(wanting, a_topology("zone"))["TopologyLevelsUnavailable"]
+    assert (lost.status, lost.last_transition_time) == ("True", "2027-01-15T08:00:00Z")
+    earlier = replace(lost, last_transition_time="2026-01-01T00:00:00Z")
+    another = replace(earlier, type="Another")
+    told = replace(wanting, status=replace(wanting.status, conditions=(earlier, another)))
+    still = conditions_of(told, missing())
+    assert still["TopologyLevelsUnavailable"].reason == "ClusterTopologyNotFound"
+    assert still["TopologyLevelsUnavailable"].last_transition_time == "2026-01-01T00:00:00Z"
+    back = conditions_of(told, a_topology())["TopologyLevelsUnavailable"]
+    assert (back.status, back.last_transition_time) == ("False", "2027-01-15T08:00:00Z")
+    indifferent = replace(the_set(1), status=told.status)
+    assert list(conditions_of(indifferent)) == ["Another"], "switched off, and nothing asked"

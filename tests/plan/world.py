@@ -19,10 +19,11 @@ from msgspec.structs import replace
 
 from grove.api import labels, names
 from grove.api.cliques import PodClique
-from grove.api.cluster import Service
+from grove.api.cluster import Bare, HorizontalPodAutoscaler, Service
 from grove.api.gangs import PodGang
 from grove.api.groups import PodCliqueScalingGroup
 from grove.api.intents import Create, Delete, DeleteCollection, Intent, Status
+from grove.api.meta import ObjectMeta
 from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
 from grove.kube.agenda import Agenda
@@ -34,6 +35,7 @@ from grove.plan.moments import rfc3339
 from grove.plan.replica import plan_replica
 from grove.plan.snapshot import Snapshot
 from grove.plan.whole import Report, plan_set
+from grove.topology.constraints import Topology
 from tests.plan.api_server import ApiServer, Body, NotFound, Refused
 
 OPERATOR = "operator"
@@ -43,6 +45,7 @@ KINDS: Mapping[str, Any] = {
     "PodClique": PodClique,
     "PodGang": PodGang,
     "Service": Service,
+    "HorizontalPodAutoscaler": HorizontalPodAutoscaler,
     "Pod": Pod,
 }
 Lag = Mapping[str, int]
@@ -63,6 +66,10 @@ class World:
         self.api = ApiServer(lambda: rfc3339(self.now))
         self.set_name: str = workload["metadata"]["name"]
         self.api.create(workload)
+        self.binding: Bare | None = Bare(ObjectMeta(name="grove.io:pcs:wl"))
+        self.init_image = "example.com/initc:1"
+        self.topology: Topology | None = None
+        """The topology that the set means; None while constraints are switched off."""
         self.reports: dict[int, Report] = {}
         """What the operator remembers of its latest pass over each replica."""
         self.awake_since = 0
@@ -94,9 +101,21 @@ class World:
             groups=seen["PodCliqueScalingGroup"],
             cliques=seen["PodClique"],
             gangs=seen["PodGang"],
+            autoscalers=seen["HorizontalPodAutoscaler"] | self._named_like_parts(workload, index, lag),
             pods=tuple(seen["Pod"].values()),
             departed=self._departed((lag or {}).get("Pod", 0), seen["PodGang"]),
+            binding=self.binding,
+            init_image=self.init_image,
+            topology=self.topology,
         )
+
+    def _named_like_parts(self, workload: PodCliqueSet, index: int, lag: Lag | None) -> dict[str, Any]:
+        """Autoscalers that upstream made: they do not say their replica, but have their names."""
+        kind, template = "HorizontalPodAutoscaler", workload.spec.template
+        parts = (*template.cliques, *template.pod_clique_scaling_groups)
+        expected = {names.autoscaler(self.set_name, index, part.name) for part in parts}
+        past = self._past(kind, (lag or {}).get(kind, 0))
+        return {name: read(kind, stored) for name, stored in past.items() if name in expected}
 
     def _past(self, kind: str, lag: int) -> dict[str, bytes]:
         states = self.api.past.get(kind, [{}])
@@ -250,6 +269,8 @@ class Run:
             return intent.uid
         body = msgspec.json.decode(self._binding.encode(intent.body))
         if isinstance(intent, Create):
+            if intent.may_exist and name in api.all(kind):
+                return ""
             return str(api.create(body, by=OPERATOR)["metadata"]["uid"])
         status = isinstance(intent, Status)
         return str(api.patch(kind, name, body, status=status, by=OPERATOR)["metadata"]["uid"])

@@ -24,3 +24,5 @@ FORCE_DELETE_AFTER = "grove.io/force-delete-after"
 """On a set, a duration such as "5m": pods that should have been gone so long ago are deleted by force."""
 FAILURES = "grove.io/failures"
 """On a pod: how many pods in a row have ended in its place before it."""
+TOKEN_OF = "grove.io/token-of"  # noqa: S105 - not a password
+"""On the RoleBinding of init containers: the UID of the ServiceAccount whose token Secret was made."""

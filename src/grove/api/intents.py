@@ -49,18 +49,21 @@ class Propagation(StrEnum):
 class Create(Struct, frozen=True, gc=False):
     """Make an object. A taken name is a question that the executor answers by reading it.
 
-    With `may_exist`, an object of that name is as good as ours and is not read: for kinds that our role lets
-    us create but not look at.
+    With `may_exist`, an object of that name is as good as ours and is not read. `unseen` is for kinds that
+    our role lets us create but not look at: an object that is in the way is waited for, never read. With
+    `dry_run` nothing is made: the server only says whether it would be.
     """
 
     target: Target
     body: Any
     after: tuple[str, ...] = ()
     may_exist: bool = False
+    unseen: bool = False
+    dry_run: bool = False
 
     @property
     def id(self) -> str:
-        return f"create {self.target}"
+        return f"{'try' if self.dry_run else 'create'} {self.target}"
 
 
 class Patch(Struct, frozen=True, gc=False):

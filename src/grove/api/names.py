@@ -26,6 +26,11 @@ def group(set_name: str, replica: int, template: str) -> str:
     return f"{set_name}-{replica}-{template}"
 
 
+def autoscaler(set_name: str, replica: int, template: str) -> str:
+    """The HorizontalPodAutoscaler of a clique or group: named like what it scales."""
+    return f"{set_name}-{replica}-{template}"
+
+
 def group_replica(group_name: str, replica: int) -> str:
     """One replica of a scaling group, as gangs call it: there is no object of this name."""
     return f"{group_name}-{replica}"
@@ -91,6 +96,12 @@ def token_secret(set_name: str) -> str:
 def legacy_token_secret(set_name: str) -> str:
     """The Secret's name in early versions of upstream: cleaned up where found."""
     return f"{set_name}-initc-sa-token-secret"
+
+
+def init_image(repository: str, version: str) -> str:
+    """The init container's image: of the operator's version, unless a tag or digest is chosen."""
+    chosen = "@" in repository or ":" in repository.rpartition("/")[2]
+    return repository if chosen or not repository else f"{repository}:{version}"
 
 
 def claim_for_all(owner: str, template: str) -> str:

@@ -39,6 +39,7 @@ def up(
     feature_gates: str | None = None,
     runtime_config: str | None = None,
     audit: bool | None = None,
+    init_containers: bool | None = None,
 ) -> int:
     """Start a real control plane with GPU nodes on this machine.
 
@@ -63,10 +64,13 @@ def up(
         API versions to switch on, for example scheduling.k8s.io/v1alpha2=true.
     audit
         Write an audit log of every request that is not the control plane's own.
+    init_containers
+        Run the init containers by which pods wait for each other (yes); without, they end at once.
     """
     state = state_of(state_dir)
     given = {
         "nodes": nodes, "gpus": gpus, "shape": shape, "pace": pace, "port": port, "audit": audit,
+        "init_containers": init_containers,
         "feature_gates": None if feature_gates is None else _gates(feature_gates),
         "runtime_config": None if runtime_config is None else tuple(runtime_config.split(",")),
     }  # fmt: skip
@@ -155,7 +159,7 @@ def settings_for(state: StateDir, given: dict[str, object]) -> Settings:
     if "shape" in given or "nodes" in given:
         known.pop("nodes", None)
         known.pop("shape", None)
-    merged = {"gpus": 8, **known, **given}
+    merged = {"gpus": 8, "init_containers": True, **known, **given}
     shape = (
         parse_shape(str(merged["shape"]))
         if "shape" in merged
@@ -195,7 +199,9 @@ def _show(found: ClusterStatus) -> None:
         table.add_column(heading)
     for part in found.parts:
         colour = "green" if part.state == "healthy" else "red"
-        table.add_row(part.name, f"[{colour}]{part.state}", str(part.pid or "-"), str(part.port), part.origin)
+        table.add_row(
+            part.name, f"[{colour}]{part.state}", str(part.pid or "-"), str(part.port or "-"), part.origin
+        )
     console.print(table)
     if found.nodes is not None:
         console.print(f"{found.ready_nodes} of {found.nodes} nodes ready", highlight=False)

@@ -1,13 +1,18 @@
-"""`grove crds`: the CustomResourceDefinitions, as they are in the chart."""
+"""`grove crds`: the CustomResourceDefinitions, as they are in the chart, printed or brought to a cluster."""
 
 from __future__ import annotations
 
+import asyncio
 import sys
+from pathlib import Path
 from typing import Any
 
 import yaml
 
 from grove.api import crd
+from grove.kube import config
+from grove.kube.client import Client
+from grove.operator.definitions import bring_up_to_date
 
 
 class _Plain(yaml.CSafeDumper):
@@ -17,9 +22,28 @@ class _Plain(yaml.CSafeDumper):
         return True
 
 
-def crds() -> None:
-    """Print the CustomResourceDefinitions, for `kubectl apply --server-side -f -`."""
-    sys.stdout.write("".join(render(definition) for definition in crd.all_definitions()))
+def crds(*, apply: bool = False, kubeconfig: Path | None = None, context: str | None = None) -> None:
+    """Print the CustomResourceDefinitions, or with --apply bring those of a cluster up to date.
+
+    Parameters
+    ----------
+    apply
+        Make or mend them in the cluster, and wait until they are served.
+    kubeconfig
+        The way to the cluster; without it KUBECONFIG, the pod's service account, or ~/.kube/config.
+    context
+        A context of the kubeconfig other than its current one.
+    """
+    if apply:
+        asyncio.run(_apply(config.load(kubeconfig, context)))
+    else:
+        sys.stdout.write("".join(render(definition) for definition in crd.all_definitions()))
+
+
+async def _apply(connection: config.Config) -> None:
+    async with Client(connection) as client:
+        async for brought in bring_up_to_date(client, crd.all_definitions()):
+            sys.stdout.write(f"{brought.name} {brought.deed}\n")
 
 
 def render(definition: dict[str, Any]) -> str:

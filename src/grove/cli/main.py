@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 import sys
 import warnings
+from typing import Annotated
 
 import structlog
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, Parameter
 from rich.console import Console
 
-from grove.cli import cluster, crds, demo, operator
+from grove.cli import cluster, crds, demo, detach, get, initc, operator, tree
 from grove.kube.errors import KubeError
 from grove.local.errors import LocalError
 
@@ -29,7 +30,16 @@ app.command(cluster.app)
 app.command(cluster.kubectl)
 app.command(demo.demo)
 app.command(crds.crds)
+app.command(detach.detach)
 app.command(operator.operator)
+app.command(get.get)
+app.command(tree.tree)
+
+
+@app.command(name="initc", help_flags=[], version_flags=[])
+def _initc(*arguments: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> int:
+    """Wait for the cliques that a pod starts after: the program of the init container."""
+    return initc.main(arguments)
 
 
 def main(arguments: list[str] | None = None) -> None:

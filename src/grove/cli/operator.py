@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from enum import IntEnum
+from importlib import metadata
 from pathlib import Path
 
 import structlog
@@ -12,11 +14,14 @@ import structlog
 from grove.api import configfile
 from grove.api.config import OperatorConfiguration
 from grove.api.configfile import ConfigurationError
+from grove.api.marks import OperatorEnv
+from grove.api.names import init_image
 from grove.kube import config as connection
 from grove.kube import yamltext
-from grove.kube.errors import KubeError
+from grove.kube.errors import ConfigError, KubeError
 from grove.kube.yamltext import NotYaml
 from grove.operator import logs
+from grove.operator.admission import ACCOUNT
 from grove.operator.process import LeadershipEnded, Settings, operate
 from grove.operator.servers import CannotListen
 
@@ -42,8 +47,8 @@ def operator(
 ) -> int:
     """Run the operator until SIGTERM or SIGINT.
 
-    Exit codes: 0 told to stop; 1 wrong command line; 2 wrong configuration; 4 no kubeconfig or no free
-    port; 6 leadership lost, or a fault of ours; 7 reserved for multi-node NVLink.
+    Exit codes: 0 told to stop; 1 wrong command line; 2 wrong configuration; 4 no kubeconfig, certificate or
+    free port; 6 leadership lost, or a fault of ours; 7 reserved for multi-node NVLink.
 
     Parameters
     ----------
@@ -54,13 +59,17 @@ def operator(
     context
         A context of the kubeconfig other than its current one.
     namespace
-        Where the lease of the leader is: overrides leaderElection.resourceNamespace, the pod's namespace
-        and the context's.
+        Where the operator lives: its lease (overrides leaderElection.resourceNamespace) and its webhooks'
+        Secret. Without it the pod's namespace, or the context's.
     """
     try:
         configuration = read(config) if config else OperatorConfiguration()
         logs.configure(configuration.log_level, configuration.log_format)
-        settings = Settings(configuration, connection.load(kubeconfig, context), namespace or "")
+        image = init_image(os.environ.get(OperatorEnv.INIT_IMAGE, ""), metadata.version("grove"))
+        account = os.environ.get(ACCOUNT, "")
+        settings = Settings(
+            configuration, connection.load(kubeconfig, context), namespace or "", image, account
+        )
     except ConfigurationError as error:
         return _refuse(Exit.CONFIGURATION, *(f"{config}: {problem}" for problem in error.problems))
     except KubeError as error:
@@ -83,7 +92,7 @@ def _run(settings: Settings) -> Exit:
     log = structlog.get_logger("grove.operator")
     try:
         asyncio.run(operate(settings))
-    except CannotListen as error:
+    except (CannotListen, ConfigError) as error:
         return _refuse(Exit.SETUP, str(error))
     except LeadershipEnded as error:
         log.error("stopped", key="operator", action="exit", reason=f"no longer the leader: {error}")  # noqa: TRY400

@@ -30,7 +30,8 @@ class _Spec(Struct, frozen=True, gc=False):
 
 
 class _Status(Struct, frozen=True, gc=False):
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[Condition, ...] | None = None
+    """A definition that was just made has null here."""
 
 
 class Definition(Struct, frozen=True, gc=False):
@@ -42,7 +43,8 @@ class Definition(Struct, frozen=True, gc=False):
 
     def serves(self, version: str) -> bool:
         """Whether requests for that version can succeed."""
-        established = any(c.type == "Established" and c.status == "True" for c in self.status.conditions)
+        said = self.status.conditions or ()
+        established = any(c.type == "Established" and c.status == "True" for c in said)
         return established and any(v.name == version and v.served for v in self.spec.versions)
 
 

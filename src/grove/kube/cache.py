@@ -56,11 +56,13 @@ class Cache(Generic[T]):
         indexes: Mapping[str, Index[T]] | None = None,
         namespace: str | None = None,
         labels: selector.Labels = "",
+        fields: str = "",
     ) -> None:
         self.resource = resource
         self.as_type = as_type
         self.namespace = namespace
         self.labels = selector.text(labels)
+        self.fields = fields  # `metadata.name=x`: a right to watch may be for one name only
         self.synced = asyncio.Event()  # everything that existed when we began is here
         self.settled = asyncio.Event()  # synced, or known not to be served by this cluster
         self._selected = selector.parse(labels)

@@ -23,6 +23,7 @@ AUTHORITY_LIFETIME = timedelta(days=3650)
 SERVING_LIFETIME = timedelta(days=365)
 _BACKDATED = timedelta(hours=1)  # for servers whose clock is behind ours
 _ROTATE_AFTER = 2 / 3  # of the lifetime
+_NAMED = "grove webhooks"
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
@@ -72,11 +73,16 @@ def serves(serving: KeyPair, authority: bytes, hosts: Iterable[str]) -> bool:
     return _fits(serving) and set(_alternative_names(hosts)) <= set(names)
 
 
-def renewed(known: Credentials | None, hosts: tuple[str, ...], now: datetime) -> Credentials:
-    """The same credentials if they are good, otherwise with the parts replaced that are not."""
+def renewed(
+    known: Credentials | None, hosts: tuple[str, ...], now: datetime, announced: bytes = b""
+) -> Credentials:
+    """The same credentials if they are good, otherwise with the parts replaced that are not. If there are
+    none, authorities of ours that are still `announced` count as retired: somebody may serve under them."""
     if known is None:
         authority = issue_authority(now)
-        return Credentials(authority, issue_serving(authority, hosts, now))
+        return Credentials(
+            authority, issue_serving(authority, hosts, now), _still_valid(_ours(announced), now)
+        )
     authority, retired = known.authority, _still_valid(known.retired, now)
     if needs_rotation(authority.certificate, now) or not _fits(authority):
         retired = _still_valid((authority.certificate,), now) + retired
@@ -97,7 +103,7 @@ def next_rotation(credentials: Credentials) -> datetime:
 def issue_authority(now: datetime, lifetime: timedelta = AUTHORITY_LIFETIME) -> KeyPair:
     """A new certificate authority."""
     key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"grove webhooks {now:%Y-%m-%d}")])
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"{_NAMED} {now:%Y-%m-%d}")])
     builder = (
         _builder(name, name, key, now, lifetime)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
@@ -188,6 +194,34 @@ def _fits(pair: KeyPair) -> bool:
         return key.public_key() == x509.load_pem_x509_certificate(pair.certificate).public_key()
     except (ValueError, TypeError):
         return False
+
+
+def _ours(bundle: bytes) -> tuple[bytes, ...]:
+    """Of a bundle, each authority once that bears our name."""
+    try:
+        found = x509.load_pem_x509_certificates(bundle)
+    except ValueError:
+        return ()
+    ours = (each for each in found if f"CN={_NAMED} " in each.subject.rfc4514_string())
+    return tuple(dict.fromkeys(each.public_bytes(serialization.Encoding.PEM) for each in ours))
+
+
+def trusted(serving: KeyPair, trust: bytes) -> bool:
+    """Whether one of these authorities issued the serving certificate."""
+    try:
+        certificate = x509.load_pem_x509_certificate(serving.certificate)
+        authorities = x509.load_pem_x509_certificates(trust)
+    except ValueError:
+        return False
+    return any(_issued(certificate, authority) for authority in authorities)
+
+
+def _issued(certificate: x509.Certificate, authority: x509.Certificate) -> bool:
+    try:
+        certificate.verify_directly_issued_by(authority)
+    except (ValueError, TypeError, InvalidSignature):
+        return False
+    return True
 
 
 def _still_valid(certificates: tuple[bytes, ...], now: datetime) -> tuple[bytes, ...]:

@@ -10,27 +10,22 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
-import random
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
-import structlog
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 from msgspec import Struct
 
 from grove.api.meta import ObjectMeta
-from grove.kube.certificates import Credentials, KeyPair, next_rotation, renewed
+from grove.kube.certificates import Credentials, KeyPair, next_rotation, renewed, trusted
 from grove.kube.client import JSON, Client, Object
 from grove.kube.errors import AlreadyExists, Conflict, KubeError, NotFound
 from grove.kube.resource import SECRETS, Resource
-from grove.kube.retry import Backoff
 from grove.kube.serving import ServingContext
 
-log = structlog.get_logger("grove.kube.custody")
-
-_LONGEST_REST = 12 * 3600.0  # then the Secret is read again, in case someone else has replaced it
 _TRIES = 5
 
 
@@ -51,6 +46,7 @@ class Custody:
         secret: str,
         hosts: tuple[str, ...],
         webhooks: Iterable[tuple[Resource, str]] = (),
+        announced: bytes = b"",
         spread: float = 5.0,
         wall: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
@@ -60,42 +56,30 @@ class Custody:
         self._secret = secret
         self._hosts = hosts
         self._webhooks = tuple(webhooks)
+        self._announced = announced
         self._spread = spread
         self._wall = wall
-
-    async def run(self) -> None:
-        """Refresh now and whenever it is due, until cancelled."""
-        backoff, rng, failures = Backoff(first=1.0, most=300.0), random.Random(), 0  # noqa: S311 - jitter
-        while True:
-            try:
-                due = await self.refresh()
-                rest = min(_LONGEST_REST, max(1.0, (due - self._wall()).total_seconds()))
-                failures = 0
-            except KubeError as problem:
-                log.warning(
-                    "certificates not refreshed", key=self._secret, action="retry", reason=str(problem)
-                )
-                rest, failures = backoff.pause(failures, rng), failures + 1
-            await asyncio.sleep(rest)
 
     async def refresh(self) -> datetime:
         """Read or renew the credentials, announce their authority, show them. Returns when they are due."""
         credentials = await self._current()
-        news = [
-            await announce(self._client, resource, name, credentials.trust)
-            for resource, name in self._webhooks
-        ]
-        if any(news) and self._serving.ready:
-            # API servers learn of it by watching: until all have, the old certificate is the one to show.
-            await asyncio.sleep(self._spread)
-        self._serving.show(credentials.serving)
+        for resource, name in self._webhooks:
+            with suppress(NotFound):  # a configuration that has gone needs nobody's trust
+                await announce(self._client, resource, name, credentials.trust)
+        shown = self._serving.shown
+        if shown != credentials.serving:
+            if shown is not None and trusted(shown, credentials.trust):
+                # API servers learn of a new authority by watching, whichever replica announced it: until all
+                # have, the old certificate is the one to show.
+                await asyncio.sleep(self._spread)
+            self._serving.show(credentials.serving)
         return next_rotation(credentials)
 
     async def _current(self) -> Credentials:
         for _ in range(_TRIES):
             stored = await self._read()
             known = credentials_in(stored.data) if stored else None
-            wanted = renewed(known, self._hosts, self._wall())
+            wanted = renewed(known, self._hosts, self._wall(), self._announced)
             if wanted is known:
                 return known
             try:

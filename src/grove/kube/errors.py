@@ -205,3 +205,12 @@ def api_error(action: str, status: Status, retry_after: float | None = None) -> 
     if retry_after is None and status.details and status.details.retry_after_seconds:
         retry_after = float(status.details.retry_after_seconds)
     return kind(action, status, retry_after)
+
+
+def namespace_is_ending(error: BaseException | None) -> bool:
+    """Whether the namespace takes nothing new any more, or is gone. That is never undone."""
+    if not isinstance(error, Forbidden | NotFound) or error.status.details is None:
+        return False
+    details = error.status.details
+    gone = isinstance(error, NotFound) and details.kind == "namespaces"
+    return gone or any(cause.reason == "NamespaceTerminating" for cause in details.causes)

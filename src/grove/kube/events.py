@@ -19,7 +19,7 @@ import structlog
 from grove.api.intents import Occurrence
 from grove.kube import metrics
 from grove.kube.client import Client, Object
-from grove.kube.errors import ConnectError, KubeError, NotFound, TooManyRequests
+from grove.kube.errors import ConnectError, KubeError, NotFound, TooManyRequests, namespace_is_ending
 from grove.kube.queue import Queue
 from grove.kube.resource import EVENTS
 
@@ -115,7 +115,9 @@ class Recorder:
             raise  # certainly not told: the queue comes back to it
         except Exception as problem:  # refused, or not to be put into words: neither gets better by waiting
             metrics.events_dropped_total.inc()
-            log.warning("event dropped", key=occurrence.regarding.name, action="tell", reason=str(problem))
+            # Where a namespace ends, so do the stories about it: nobody is left to read them.
+            say = log.debug if namespace_is_ending(problem) else log.warning
+            say("event dropped", key=occurrence.regarding.name, action="tell", reason=str(problem))
         series.told = count
 
     async def _send(self, occurrence: Occurrence, series: _Series) -> None:

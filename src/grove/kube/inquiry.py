@@ -46,6 +46,10 @@ class Inquiry:
             return self._missing(intent, name, error)
         if isinstance(intent, Create) and isinstance(error, AlreadyExists) and intent.may_exist:
             return Result(intent, State.DONE, name)
+        if isinstance(intent, Create) and intent.unseen:
+            # Nobody tells when what is in the way has gone, or whether we made it: trying again does.
+            state = State.CONFLICT if isinstance(error, AlreadyExists) or error.ambiguous else State.FAILED
+            return Result(intent, state, name, error=error)
         if not (error.ambiguous or isinstance(error, Conflict | AlreadyExists)):
             return Result(intent, State.FAILED, name, error=error)
         try:
@@ -56,6 +60,8 @@ class Inquiry:
             return self._judge(intent, name, binding, existing, error)
         if isinstance(error, Conflict):
             return Result(intent, State.CONFLICT, name, error=error)
+        if isinstance(intent, Delete) and existing is None:
+            return self._gone(intent, name)
         if isinstance(intent, Delete) and _is_leaving(existing, intent.uid):
             return Result(intent, State.DONE, name, intent.uid)
         return Result(intent, State.FAILED, name, error=error)
@@ -63,6 +69,9 @@ class Inquiry:
     def _missing(self, intent: Intent, name: str, error: NotFound) -> Result:
         if not isinstance(intent, Delete):
             return Result(intent, State.CONFLICT, name, error=error)
+        return self._gone(intent, name)
+
+    def _gone(self, intent: Delete, name: str) -> Result:
         if intent.uid:
             self._store.gone(self._catalogue.of(intent), intent.target.namespace, name, intent.uid)
         return Result(intent, State.DONE, name, intent.uid)
@@ -118,8 +127,8 @@ def _speaks_of(error: NotFound, name: str) -> bool:
     return details is not None and details.name == name
 
 
-def _is_leaving(existing: Any | None, uid: str) -> bool:
-    """Whether the object that was to be deleted is gone or on its way."""
-    if existing is None or (uid and existing.metadata.uid != uid):
+def _is_leaving(existing: Any, uid: str) -> bool:
+    """Whether the object that was to be deleted has a successor or is on its way."""
+    if uid and existing.metadata.uid != uid:
         return True
     return bool(existing.metadata.deletion_timestamp)

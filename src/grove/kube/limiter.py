@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from enum import IntEnum
 from math import sqrt
 
@@ -89,6 +90,8 @@ class Limiter:
         self._waiting: tuple[deque[asyncio.Future[None]], ...] = (deque(), deque())
         self._overtaken = 0
         self.in_flight = 0
+        self.on_room: Callable[[int], None] | None = None
+        """Called with the number of free slots whenever a write ends and nobody waits for its slot."""
         metrics.in_flight_limit.set_function(lambda: self._gradient.limit)
 
     @property
@@ -107,6 +110,8 @@ class Limiter:
         """Give the slot back."""
         self.in_flight -= 1
         self._admit()
+        if self.on_room is not None and (free := self.limit - self.in_flight) > 0:
+            self.on_room(free)
 
     def replied(self, latency: float) -> None:
         """A write was answered after `latency` seconds."""

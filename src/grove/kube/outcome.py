@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from grove.api.intents import Intent, Late
+from grove.kube.errors import namespace_is_ending
 
 
 class State(StrEnum):
@@ -41,6 +42,11 @@ class Outcome(Struct, frozen=True, gc=False):
     results: tuple[Result, ...]
 
     @property
+    def done(self) -> bool:
+        """Whether all of it was done."""
+        return all(result.state is State.DONE for result in self.results)
+
+    @property
     def failed(self) -> bool:
         """Whether a write failed, so that the key should back off."""
         return any(result.state is State.FAILED for result in self.results)
@@ -58,6 +64,11 @@ class Outcome(Struct, frozen=True, gc=False):
             for result in self.results
             if result.state is State.FAILED and result.error is not None
         )
+
+    @property
+    def in_vain(self) -> bool:
+        """Whether something could not be made because the namespace is on its way out: nothing more can."""
+        return any(namespace_is_ending(result.error) for result in self.results)
 
     def text(self, value: str) -> str:
         """A name or UID, bound if it was late: for what is told about the plan once it is carried out."""

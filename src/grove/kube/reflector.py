@@ -28,8 +28,8 @@ SILENCE = 150.0
 # A server that does not know streaming lists may take the request for a plain watch and never say "all".
 SILENCE_BEFORE_SYNC = 20.0
 LIFETIME = (300, 600)
-# What changes only when a person acts is asked for patiently.
-PATIENT = Backoff(first=0.5, most=60.0)
+# What changes only when a person acts is asked for patiently; but that person sits and waits for us.
+PATIENT = Backoff(first=0.5, most=15.0)
 
 
 class Arrivals(Protocol):
@@ -97,7 +97,11 @@ class Reflector(Generic[T]):
     async def _list(self) -> None:
         cache = self._cache
         listing = await self._client.list(
-            cache.resource, as_type=cache.as_type, namespace=cache.namespace, labels=cache.labels
+            cache.resource,
+            as_type=cache.as_type,
+            namespace=cache.namespace,
+            labels=cache.labels,
+            fields=cache.fields,
         )
         cache.replace(listing.items, listing.resource_version)
         self._version = listing.resource_version
@@ -126,6 +130,7 @@ class Reflector(Generic[T]):
         common = {
             "allowWatchBookmarks": True,
             "labelSelector": self._cache.labels,
+            "fieldSelector": self._cache.fields,
             "timeoutSeconds": self._rng.randint(*LIFETIME),
         }
         if self._version:

@@ -30,6 +30,7 @@ class ServingContext:
         self.context.minimum_version = ssl.TLSVersion.TLSv1_2
         self.context.sni_callback = self._greet
         self._current: ssl.SSLContext | None = None
+        self.shown: KeyPair | None = None
 
     @property
     def ready(self) -> bool:
@@ -47,7 +48,7 @@ class ServingContext:
                 raise ConfigError(
                     f"the serving certificate and its key cannot be used ({problem.reason}): bring a PEM pair"
                 ) from problem
-        self._current = fresh
+        self._current, self.shown = fresh, pair
 
     def before_greeting(self) -> None:
         """A chance to look for something newer."""
@@ -66,7 +67,7 @@ class FileServingContext(ServingContext):
     def __init__(self, certificate: Path, key: Path) -> None:
         super().__init__()
         self._files = (certificate, key)
-        self._shown: tuple[object, ...] = ()
+        self._seen: tuple[object, ...] = ()
         try:
             self._load(self._fingerprint())
         except OSError as problem:
@@ -78,7 +79,7 @@ class FileServingContext(ServingContext):
         """Read the files if they are others than before; half-written ones wait for the next greeting."""
         try:
             found = self._fingerprint()
-            if found != self._shown:
+            if found != self._seen:
                 self._load(found)
         except (OSError, ConfigError) as problem:
             log.warning("certificate files cannot be used", action="keep the old one", reason=str(problem))
@@ -89,7 +90,7 @@ class FileServingContext(ServingContext):
     def _load(self, found: tuple[object, ...]) -> None:
         certificate, key = (file.read_bytes() for file in self._files)
         self.show(KeyPair(certificate, key))
-        self._shown = found
+        self._seen = found
 
 
 @contextlib.contextmanager

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import ssl
 import tempfile
+from asyncio import sslproto
 from datetime import UTC, datetime
 from pathlib import Path
-
-from cryptography import x509
 
 from grove.kube.credentials import Certificate
 from grove.kube.errors import ConfigError
 
+# asyncio keeps 256 KiB for each connection, and asks for as much memory anew at every read: more than the
+# allocator gives without asking the kernel. A TLS record has 16 KiB.
+sslproto.SSLProtocol.max_size = 64 * 1024
+
 
 def context(authority: bytes | None, certificate: Certificate | None, *, insecure: bool) -> ssl.SSLContext:
     """A client context; without an authority the system's are trusted; only `insecure` trusts all."""
-    trust = ssl.create_default_context(cadata=_authority_text(authority))
+    trust = _trusting(authority)
     # kubeadm and many clusters sign with CAs that lack what the strict profile of newer Pythons asks for.
     trust.verify_flags &= ~ssl.VERIFY_X509_STRICT
     if insecure:
@@ -30,19 +33,18 @@ def context(authority: bytes | None, certificate: Certificate | None, *, insecur
     return trust
 
 
-def _authority_text(authority: bytes | None) -> str | None:
-    if authority is None:
-        return None
+def _trusting(authority: bytes | None) -> ssl.SSLContext:
     try:
-        x509.load_pem_x509_certificates(authority)
-        return authority.decode()
-    except ValueError:
+        return ssl.create_default_context(cadata=None if authority is None else authority.decode())
+    except (ssl.SSLError, ValueError):
         raise ConfigError(
             "the certificate authority is not a PEM certificate: write the kubeconfig anew"
         ) from None
 
 
 def _show(trust: ssl.SSLContext, certificate: Certificate) -> None:
+    from cryptography import x509  # takes 8 MiB and long to import: not for whoever shows a token
+
     try:
         leaf = x509.load_pem_x509_certificates(certificate.chain)[0]
     except ValueError:

@@ -61,8 +61,9 @@ class Writer:
                 binding.encode(intent.body),
                 as_type=self._store.type_of(resource),
                 namespace=intent.target.namespace or None,
+                dry_run=intent.dry_run,
             )
-            return self._keep(resource, made)
+            return Reply(name) if intent.dry_run else self._keep(resource, made)
         return await self._patch(resource, intent, name, binding)
 
     async def _patch(self, resource: Resource, intent: Patch | Status, name: str, binding: Binding) -> Reply:

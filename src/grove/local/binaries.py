@@ -46,7 +46,7 @@ def find(reporter: Reporter, environ: Mapping[str, str] = os.environ) -> Binarie
     found = _look_around(PARTS, folder, environ)
     missing = _without(found)
     if missing:
-        with _exclusively(folder):
+        with exclusively(folder):
             found = _look_around(PARTS, folder, environ)  # another command may have brought them meanwhile
             found |= _fetch(_without(found), folder, reporter, environ)
             found |= _build(_without(found), folder, reporter, environ)
@@ -138,7 +138,8 @@ def _build(
 
 
 @contextmanager
-def _exclusively(folder: Path) -> Iterator[None]:
+def exclusively(folder: Path) -> Iterator[None]:
+    """Hold the lock on a folder of the cache."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = (folder / ".lock").open("a")

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from grove.local import components, ports
 from grove.local.binaries import Binaries
+from grove.local.companion import OPERATOR, stop_operator
 from grove.local.errors import LocalError
 from grove.local.health import Probe, wait_until_healthy
 from grove.local.nodes import ensure_nodes
@@ -25,6 +26,7 @@ from grove.local.progress import Reporter
 from grove.local.state import Ports, Record, Settings, StateDir
 
 PARTS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
+STAND_INS = (components.INIT_CONTAINERS,)
 _PATIENCE = {"kube-apiserver": 3.0, "etcd": 3.0}  # seconds until a part that was asked to end is made to
 _TRIES = 3
 
@@ -56,7 +58,7 @@ def up(state: StateDir, settings: Settings, find: Callable[[], Binaries], report
         before = state.read()
         if before:
             _refuse_another_cluster(state, before.settings, settings)
-        if before and len(running(state)) == len(PARTS):
+        if before and set(parts_of(before.settings)) <= running(state).keys():
             reporter.say(f"already running: {state.root}")
             cluster = Cluster(state, before)
             asyncio.run(ensure_nodes(cluster.kubeconfig, before.settings, reporter))
@@ -77,18 +79,24 @@ def down(state: StateDir, *, delete: bool = False) -> list[str]:
     if not (state.root / "run").is_dir():
         raise LocalError(f"{state.root} holds no cluster of ours: nothing done")
     with state.lock():
-        stopped = stop_parts(state)
+        beside = [OPERATOR] if stop_operator(state) else []
+        stopped = beside + stop_parts(state)
         if delete:
             state.remove()
     return stopped
 
 
+def parts_of(settings: Settings) -> tuple[str, ...]:
+    """What a cluster consists of."""
+    return (*PARTS, components.INIT_CONTAINERS) if settings.init_containers else PARTS
+
+
 def running(state: StateDir) -> dict[str, Process]:
     """The parts that run, whoever started them."""
-    return {name: process for name in PARTS if (process := recall(state.pid(name)))}
+    return {name: process for name in (*PARTS, *STAND_INS) if (process := recall(state.pid(name)))}
 
 
-def stop_parts(state: StateDir, names: tuple[str, ...] = PARTS) -> list[str]:
+def stop_parts(state: StateDir, names: tuple[str, ...] = (*PARTS, *STAND_INS)) -> list[str]:
     """Clients first, then the API server, then the store; all of them, even if one resists."""
     stopped: list[str] = []
     stubborn: list[str] = []
@@ -125,7 +133,7 @@ def _start(
 ) -> Cluster:
     """Start the parts; ports that nobody asked for are chosen anew if somebody was faster."""
     stop_parts(state)  # a half-started or half-dead cluster is started as a whole
-    reporter.say(f"starting {', '.join(PARTS)} in {state.root}")
+    reporter.say(f"starting {', '.join(parts_of(settings))} in {state.root}")
     for attempt in range(_TRIES):
         chosen = _ports(settings, before if attempt == 0 else None)
         record = Record(settings=settings, ports=chosen, origins=dict(binaries.origins))
@@ -166,7 +174,7 @@ def _start_parts(state: StateDir, record: Record, binaries: Binaries, reporter: 
         ],
     }
     started: dict[str, Process] = {}
-    for name in PARTS:
+    for name in parts_of(record.settings):
         started[name] = spawn(lines[name], state.log(name), state.pid(name))
         for probe in waits.get(name, ()):
             wait_until_healthy(probe, ca, lambda: _refuse_the_dead(state, started))
@@ -191,22 +199,23 @@ def _command_lines(state: StateDir, record: Record, binaries: Binaries, pki: Pki
         ),
         "kube-scheduler": components.scheduler(binaries["kube-scheduler"], state, settings, chosen, pki),
         "kwok": components.kwok(binaries["kwok"], state, chosen),
+        components.INIT_CONTAINERS: components.init_containers(state),
     }
 
 
 def _write_configuration(state: StateDir, record: Record, pki: Pki) -> None:
     server = f"https://{components.LOOPBACK}:{record.ports.apiserver}"
     write_kubeconfig(pki, "admin", server, state.kubeconfig)
-    for name in ("kube-controller-manager", "kube-scheduler", "kwok"):
+    for name in ("kube-controller-manager", "kube-scheduler", "kwok", *STAND_INS):
         write_kubeconfig(pki, name, server, state.config(f"{name}.kubeconfig"))
     files = {
-        "kwok.yaml": components.kwok_config(record.settings.pace),
+        "kwok.yaml": components.kwok_config(record.settings.pace, record.settings.init_containers),
         "kube-scheduler.json": json.dumps(components.scheduler_config(state)),
         "audit-policy.json": json.dumps(components.audit_policy()),
     }
     for name, text in files.items():
         write_private(state.config(name), text.encode())
-    for part in PARTS:
+    for part in (*PARTS, *STAND_INS):
         # One start, one log: the tail of a log never speaks of an earlier life. The last one is kept.
         with suppress(FileNotFoundError):
             state.log(part).replace(state.log(f"{part}.previous"))

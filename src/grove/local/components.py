@@ -3,26 +3,43 @@
 Authorisation, admission and TLS are those of a normal cluster. What differs is speed, and is printed
 by `grove up`: etcd does not wait for the disk, leader election is off (there is one of each), and the
 controllers and the scheduler may ask the API server more often than the stock limits allow (garbage
-collection at stock limits removes about 20 objects a second, the scheduler binds 50 pods a second).
+collection at stock limits removes about 20 objects a second, the scheduler binds 50 pods a second), and
+autoscalers look every second instead of every 15 and scale in after 3 seconds instead of 5 minutes.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from string import Template
 from typing import Any
 
+from grove.api import marks
 from grove.local.pki import Pki
 from grove.local.state import Ports, Settings, StateDir
 
 LOOPBACK = "127.0.0.1"
-SERVICE_RANGE = "10.96.0.0/16"
+SERVICE_RANGE = "127.96.0.0/16"
+"""Loopback, like all the rest: who listens on the address of a Service is what the API server finds there."""
 POD_RANGE = "10.244.0.0/16"
 
 ETCD_TUNING = ("--unsafe-no-fsync",)
-CONTROLLER_MANAGER_TUNING = ("--kube-api-qps=500", "--kube-api-burst=1000", "--concurrent-gc-syncs=30")
+CONTROLLER_MANAGER_TUNING = (
+    "--kube-api-qps=500",
+    "--kube-api-burst=1000",
+    "--concurrent-gc-syncs=30",
+    "--horizontal-pod-autoscaler-sync-period=1s",
+    "--horizontal-pod-autoscaler-downscale-stabilization=3s",
+)
 SCHEDULER_TUNING = {"qps": 1000, "burst": 2000}
+
+INIT_CONTAINERS = "init-containers"
+_HELD = (
+    f'if any(.spec.initContainers[]?; .name == "{marks.INIT_CONTAINER}") and '
+    f'(any(.status.initContainerStatuses[]?; .name == "{marks.INIT_CONTAINER}" and '
+    '.state.terminated.exitCode == 0) | not) then "yes" else "no" end'
+)
 
 PACES: Mapping[str, Mapping[str, int]] = {
     "fast": {"ready": 0, "gone": 0},
@@ -83,7 +100,7 @@ def apiserver(binary: Path, state: StateDir, settings: Settings, ports: Ports, p
         f"--service-account-key-file={pki.service_account_public_key}",
         f"--service-account-signing-key-file={pki.service_account_key}",
         "--authorization-mode=Node,RBAC",
-        "--enable-admission-plugins=NodeRestriction",
+        "--enable-admission-plugins=NodeRestriction,OwnerReferencesPermissionEnforcement",
         "--allow-privileged=true",
         *_feature_gates(settings),
     ]
@@ -148,9 +165,16 @@ def kwok(binary: Path, state: StateDir, ports: Ports) -> list[str]:
     ]
 
 
-def kwok_config(pace: str) -> str:
-    """The stages of KWOK's nodes and pods at a given pace."""
-    return Template(Path(__file__).with_name("kwok.yaml").read_text()).substitute(PACES[pace])
+def init_containers(state: StateDir) -> list[str]:
+    """A stand-in of ours for what KWOK does not run."""
+    kubeconfig = state.config(f"{INIT_CONTAINERS}.kubeconfig")
+    return [sys.executable, "-m", "grove.local.initcontainers", str(kubeconfig)]
+
+
+def kwok_config(pace: str, init_containers: bool) -> str:
+    """The stages of KWOK's nodes and pods at a given pace; whether pods wait for their init containers."""
+    stages = Template(Path(__file__).with_name("kwok.yaml").read_text())
+    return stages.substitute(PACES[pace], held=_HELD if init_containers else '"no"')
 
 
 def scheduler_config(state: StateDir) -> dict[str, Any]:
@@ -167,7 +191,13 @@ def scheduler_config(state: StateDir) -> dict[str, Any]:
 
 def audit_policy() -> dict[str, Any]:
     """Every request of everybody but the control plane itself, one line each when it is answered."""
-    own = ["system:apiserver", "system:kube-controller-manager", "system:kube-scheduler", "kwok"]
+    own = [
+        "system:apiserver",
+        "system:kube-controller-manager",
+        "system:kube-scheduler",
+        "kwok",
+        INIT_CONTAINERS,
+    ]
     return {
         "apiVersion": "audit.k8s.io/v1",
         "kind": "Policy",

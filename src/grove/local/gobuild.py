@@ -1,4 +1,4 @@
-"""Build the control plane from Go modules: one multi-call binary, and a Go toolchain if there is none."""
+"""Build programs from Go modules, the control plane among them, with a toolchain fetched if there is none."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import shutil
 import subprocess
 import sys
 from collections import deque
+from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from grove.local.errors import LocalError
 from grove.local.parts import GO, KUBERNETES, KWOK
@@ -20,11 +22,7 @@ _ENOUGH_ROOM = 6 * 2**30  # module cache and build cache of a first build
 
 
 def build(destination: Path, toolchains: Path, reporter: Reporter) -> None:
-    """Compile into `destination`, telling what is being compiled."""
-    go = find_go(toolchains, reporter)
-    environment = _environment()
-    _download_modules(go, environment, reporter)
-    packages = len(_output([go, "list", "-deps", "."], environment).splitlines())
+    """Compile the control plane into `destination`, telling what is being compiled."""
     version = "k8s.io/component-base/version"
     major, minor, _ = KUBERNETES.split(".")
     stamps = {
@@ -33,10 +31,31 @@ def build(destination: Path, toolchains: Path, reporter: Reporter) -> None:
         f"{version}.gitMinor": minor,
         "sigs.k8s.io/kwok/pkg/consts.Version": f"v{KWOK}",
     }
-    flags = " ".join(["-s", "-w", *(f"-X {name}={value}" for name, value in stamps.items())])
+    compile_program("Kubernetes", Module(SOURCES, ".", stamps), destination, toolchains, reporter)
+
+
+class Module(NamedTuple):
+    """A folder with a go.mod, the command in it or in what it requires, and what is stamped into it."""
+
+    folder: Path
+    package: str
+    stamps: Mapping[str, str]
+
+
+def compile_program(
+    name: str, module: Module, destination: Path, toolchains: Path, reporter: Reporter
+) -> None:
+    """Compile one command into `destination`, which it reaches whole or not at all."""
+    go = find_go(toolchains, reporter)
+    folder, environment = module.folder, _environment()
+    _run_with_progress(
+        [go, "mod", "download", "-x"], folder, environment, "downloading Go modules", None, reporter
+    )
+    packages = len(_output([go, "list", "-deps", module.package], folder, environment).splitlines())
+    flags = " ".join(["-s", "-w", *(f"-X {name}={value}" for name, value in module.stamps.items())])
     draft = destination.with_name(destination.name + ".new")
-    command = [go, "build", "-v", "-trimpath", "-ldflags", flags, "-o", str(draft), "."]
-    _run_with_progress(command, environment, "compiling Kubernetes", packages, reporter)
+    command = [go, "build", "-v", "-trimpath", "-ldflags", flags, "-o", str(draft), module.package]
+    _run_with_progress(command, folder, environment, f"compiling {name}", packages, reporter)
     draft.replace(destination)
 
 
@@ -93,13 +112,13 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "CGO_ENABLED": "0", "GOWORK": "off", "GOFLAGS": "-mod=readonly -buildvcs=false"}
 
 
-def _download_modules(go: str, environment: dict[str, str], reporter: Reporter) -> None:
-    command = [go, "mod", "download", "-x"]
-    _run_with_progress(command, environment, "downloading Go modules", None, reporter)
-
-
 def _run_with_progress(
-    command: list[str], environment: dict[str, str], title: str, total: int | None, reporter: Reporter
+    command: list[str],
+    folder: Path,
+    environment: dict[str, str],
+    title: str,
+    total: int | None,
+    reporter: Reporter,
 ) -> None:
     """Each line of the command's output is one thing done; the last ones explain a failure."""
     recent: deque[str] = deque(maxlen=8)
@@ -108,7 +127,7 @@ def _run_with_progress(
         reporter.task(title) as task,
         subprocess.Popen(
             command,
-            cwd=SOURCES,
+            cwd=folder,
             env=environment,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
@@ -141,10 +160,8 @@ def _explain(recent: deque[str]) -> str:
     return text or "no word why"
 
 
-def _output(command: list[str], environment: dict[str, str]) -> str:
-    answer = subprocess.run(
-        command, cwd=SOURCES, env=environment, capture_output=True, text=True, check=False
-    )
+def _output(command: list[str], folder: Path, environment: dict[str, str]) -> str:
+    answer = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     if answer.returncode:
         raise LocalError(f"{' '.join(command[1:3])} failed: {answer.stderr.strip().splitlines()[-1:]}")
     return answer.stdout

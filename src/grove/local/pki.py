@@ -29,7 +29,7 @@ _SERVER_NAMES = (
     "kubernetes.default.svc",
     "kubernetes.default.svc.cluster.local",
 )
-_SERVER_ADDRESSES = ("127.0.0.1", "::1", "10.96.0.1")
+_SERVER_ADDRESSES = ("127.0.0.1", "::1", "127.96.0.1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +87,7 @@ def issue_all(folder: Path, now: datetime.datetime) -> Pki:
     _sign(pki, "ca", "kube-scheduler", now, common_name="system:kube-scheduler")
     # KWOK plays every kubelet at once; no built-in role covers that.
     _sign(pki, "ca", "kwok", now, common_name="kwok", group="system:masters")
+    _sign(pki, "ca", "init-containers", now, group="system:masters")
     return pki
 
 

@@ -42,6 +42,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     feature_gates: dict[str, bool] = {}
     runtime_config: tuple[str, ...] = ()
     audit: bool = False
+    init_containers: bool = False
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from grove.kube.errors import KubeError
-from grove.local.cluster import PARTS, running
+from grove.local.cluster import PARTS, parts_of, running
 from grove.local.errors import LocalError
 from grove.local.health import Probe, ailment
 from grove.local.nodes import is_ready, read_nodes
@@ -21,7 +21,7 @@ class PartStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     name: str
     state: str
     pid: int | None
-    port: int
+    port: int | None
     origin: str
     log: Path
     last_words: str = ""
@@ -50,7 +50,9 @@ async def read_status(state: StateDir) -> ClusterStatus:
     record = state.read()
     if record is None:
         raise LocalError(f"no cluster in {state.root}: run grove up")
-    parts = tuple(_part(state, name, _probe(name, record.ports), record.origins) for name in PARTS)
+    parts = tuple(
+        _part(state, name, _probe(name, record.ports), record.origins) for name in parts_of(record.settings)
+    )
     found = ClusterStatus(
         state_dir=state.root,
         server=f"https://127.0.0.1:{record.ports.apiserver}",
@@ -66,30 +68,31 @@ async def read_status(state: StateDir) -> ClusterStatus:
     return msgspec.structs.replace(found, nodes=len(nodes), ready_nodes=sum(map(is_ready, nodes)))
 
 
-def _probe(name: str, ports: Ports) -> Probe:
+def _probe(name: str, ports: Ports) -> Probe | None:
+    """Where a part tells how it is; stand-ins only listen."""
     return {
         "etcd": Probe("etcd", ports.etcd),
         "kube-apiserver": Probe("kube-apiserver", ports.apiserver, "/readyz"),
         "kube-controller-manager": Probe("kube-controller-manager", ports.controller_manager, "/healthz"),
         "kube-scheduler": Probe("kube-scheduler", ports.scheduler, "/readyz"),
         "kwok": Probe("kwok", ports.kwok),
-    }[name]
+    }.get(name)
 
 
-def _part(state: StateDir, name: str, probe: Probe, origins: dict[str, str]) -> PartStatus:
+def _part(state: StateDir, name: str, probe: Probe | None, origins: dict[str, str]) -> PartStatus:
     process = running(state).get(name)
     words = ""
     if process is None:
         condition = "died" if state.pid(name).exists() else "stopped"
         words = tail(state.log(name)) if condition == "died" else ""
     else:
-        trouble = ailment(probe, state.pki / "ca.crt")
+        trouble = ailment(probe, state.pki / "ca.crt") if probe else ""
         condition = f"ailing: {trouble}" if trouble else "healthy"
     return PartStatus(
         name=name,
         state=condition,
         pid=process.pid if process else None,
-        port=probe.port,
+        port=probe.port if probe else None,
         origin=origins.get(name, ""),
         log=state.log(name),
         last_words=words,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from msgspec import Struct
 
 from grove.api.cliques import PodClique
 from grove.api.intents import Create, DeleteCollection, Intent, Target
 from grove.api.parts import LastError
 from grove.kube.outcome import Outcome, State
+from grove.plan.model import Complaint
 from grove.plan.moments import rfc3339
 
 _VERBS = {
@@ -37,10 +40,13 @@ class Blame(Struct, frozen=True):
         )
 
 
-def blame(outcome: Outcome, now: float) -> Blame:
-    """Sort the errors of an outcome; the same error twice is one."""
+def blame(outcome: Outcome, now: float, complaints: Iterable[Complaint] = ()) -> Blame:
+    """Sort the errors of an outcome, and what the plan itself complains of; the same error twice is one."""
     of_cliques: dict[str, dict[str, LastError]] = {}
     of_set: dict[str, LastError] = {}
+    for complaint in complaints:
+        said = LastError(complaint.code, _said(complaint.code, complaint.words), rfc3339(now))
+        of_cliques.setdefault(complaint.clique, {})[said.description] = said
     for result in outcome.results:
         if result.state is not State.FAILED:
             continue
@@ -59,8 +65,11 @@ def blame(outcome: Outcome, now: float) -> Blame:
 def _error(intent: Intent, cause: str, now: float) -> LastError:
     kind = intent.kind if isinstance(intent, DeleteCollection) else intent.target.kind
     code = f"ERR_{_VERBS[type(intent).__name__]}_{kind.upper()}"
-    said = f"[Operation: Sync, Code: {code}] message: {_words(intent)}, cause: {cause}"
-    return LastError(code, said, rfc3339(now))
+    return LastError(code, _said(code, f"{_words(intent)}, cause: {cause}"), rfc3339(now))
+
+
+def _said(code: str, words: str) -> str:
+    return f"[Operation: Sync, Code: {code}] message: {words}"
 
 
 def _words(intent: Intent) -> str:

@@ -5,22 +5,35 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import Any, TypeVar
 
-from grove.api import labels
+from grove.api import labels, names
 from grove.api.cliques import PodClique
-from grove.api.cluster import Service
+from grove.api.cluster import Bare, HorizontalPodAutoscaler, Service
 from grove.api.gangs import PodGang
 from grove.api.groups import PodCliqueScalingGroup
 from grove.api.kind import Kind
 from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
+from grove.api.topology import ClusterTopology, ClusterTopologyBinding
 from grove.kube.cache import Cache, HasMetadata
-from grove.kube.resource import PODS, SERVICES, Resource
+from grove.kube.resource import (
+    HORIZONTAL_POD_AUTOSCALERS,
+    PODS,
+    ROLE_BINDINGS,
+    ROLES,
+    SECRETS,
+    SERVICE_ACCOUNTS,
+    SERVICES,
+    Resource,
+)
 from grove.operator.keys import SetKey, replica_of, set_of
+from grove.plan.access import Access
+from grove.topology.constraints import name_of
 
 T = TypeVar("T", bound=HasMetadata)
 
 BY_REPLICA = "replica"
 BY_SET = "set"
+BY_TOPOLOGY = "topology"
 OURS = {labels.MANAGED_BY: labels.OPERATOR}
 
 
@@ -33,25 +46,50 @@ class Caches:
     """Everything that plans are made from."""
 
     def __init__(self) -> None:
-        self.sets: Cache[PodCliqueSet] = Cache(resource_of(PodCliqueSet.KIND), PodCliqueSet)
+        self.sets: Cache[PodCliqueSet] = Cache(
+            resource_of(PodCliqueSet.KIND), PodCliqueSet, indexes={BY_TOPOLOGY: _topology}
+        )
         self.groups = _part(resource_of(PodCliqueScalingGroup.KIND), PodCliqueScalingGroup)
         self.cliques = _part(resource_of(PodClique.KIND), PodClique)
         self.gangs = _part(resource_of(PodGang.KIND), PodGang)
         self.pods = _part(PODS, Pod)
         self.services = _part(SERVICES, Service)
+        self.autoscalers = _part(HORIZONTAL_POD_AUTOSCALERS, HorizontalPodAutoscaler)
+        self.accounts = _of_set(SERVICE_ACCOUNTS)
+        self.roles = _of_set(ROLES)
+        self.bindings = _of_set(ROLE_BINDINGS)
+        self.topologies: Cache[ClusterTopology] = Cache(resource_of(ClusterTopology.KIND), ClusterTopology)
+        self.topology_bindings: Cache[ClusterTopologyBinding] = Cache(
+            resource_of(ClusterTopologyBinding.KIND), ClusterTopologyBinding
+        )
 
     @property
     def parts(self) -> tuple[Cache[Any], ...]:
         """The caches of what belongs to replicas."""
-        return (self.groups, self.cliques, self.gangs, self.pods, self.services)
+        return (self.groups, self.cliques, self.gangs, self.pods, self.services, self.autoscalers)
+
+    @property
+    def grants(self) -> tuple[Cache[Bare], ...]:
+        """The caches of what lets init containers look at pods; it belongs to sets."""
+        return (self.accounts, self.roles, self.bindings)
 
     @property
     def all(self) -> tuple[Cache[Any], ...]:
-        return (self.sets, *self.parts)
+        return (self.sets, *self.parts, *self.grants, self.topologies, self.topology_bindings)
 
     @property
     def resources(self) -> tuple[Resource, ...]:
-        return tuple(cache.resource for cache in self.all)
+        """All that is written. Secrets are made, and never looked at."""
+        return (*(cache.resource for cache in self.all), SECRETS)
+
+    def access(self, key: SetKey) -> Access:
+        """What lets the init containers of a set look at its pods."""
+        role = names.role(key.name)
+        return Access(
+            self.accounts.get(key.namespace, names.service_account(key.name)),
+            self.roles.get(key.namespace, role),
+            self.bindings.get(key.namespace, role),
+        )
 
     @property
     def unsynced(self) -> list[str]:
@@ -70,6 +108,15 @@ class Caches:
 
 def _part(resource: Resource, as_type: type[T]) -> Cache[T]:
     return Cache(resource, as_type, indexes={BY_REPLICA: _replica, BY_SET: _set}, labels=OURS)
+
+
+def _of_set(resource: Resource) -> Cache[Bare]:
+    return Cache(resource, Bare, labels=OURS)
+
+
+def _topology(workload: PodCliqueSet) -> Iterator[Hashable]:
+    if name := name_of(workload.spec.template):
+        yield name
 
 
 def _replica(found: HasMetadata) -> Iterator[Hashable]:

@@ -10,21 +10,27 @@ import structlog
 from msgspec.structs import replace
 
 from grove.api.intents import Intent, Occurrence
+from grove.api.parts import LastError
+from grove.api.sets import PodCliqueSet
 from grove.kube.executor import Executor
-from grove.kube.outcome import Outcome, State
+from grove.kube.outcome import Outcome
 from grove.kube.queue import Queue
 from grove.operator.blame import Blame, blame
-from grove.operator.caches import BY_SET, Caches
-from grove.operator.keys import Key, ReplicaKey, SetKey
+from grove.operator.caches import Caches
+from grove.operator.keys import Key, PlacementKey, ReplicaKey, SetKey, WorkloadKey
 from grove.operator.observe import Observer
+from grove.operator.placement import Placement
 from grove.operator.publish import Publisher, intents
-from grove.operator.strays import put_back
+from grove.operator.strays import call_back, put_back
 from grove.operator.telemetry import plan_seconds, plan_writes
 from grove.operator.tell import occurrences, stories
+from grove.operator.topologies import Topologies
 from grove.operator.wakes import wire
-from grove.plan.model import Draft, Plan
-from grove.plan.replica import plan_replica
-from grove.plan.whole import Report, plan_end, plan_set
+from grove.plan.end import plan_end
+from grove.plan.model import Complaint, Draft, Plan
+from grove.plan.placement import Assigner, Unassigned
+from grove.plan.replica import plan_in_vain, plan_replica
+from grove.plan.whole import Report, plan_set
 from grove.plan.writes import joined
 
 log = structlog.get_logger("grove.operator")
@@ -42,21 +48,41 @@ class Controller:
         executor: Executor,
         tell: Callable[[Occurrence], None],
         *,
+        assigner: Assigner | None = None,
+        topology_aware: bool = False,
         workers: int = 64,
+        init_image: str = "",
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._caches, self._executor, self._tell, self._clock = caches, executor, tell, clock
-        self._observer = Observer(caches)
-        self._publisher = Publisher()
+        self._placement = Placement(assigner or Unassigned())
+        self._topologies = Topologies(caches, enabled=topology_aware)
+        self._observer = Observer(caches, self._placement, init_image, self._topologies)
+        self._publisher: Publisher[Key] = Publisher()
+        executor.limiter.on_room = self._use_room
         self._reports: dict[SetKey, dict[int, Report]] = {}
+        self._troubles: dict[SetKey, tuple[LastError, ...]] = {}
         self._surplus: dict[SetKey, set[int]] = {}
-        self._repeats: dict[Key, tuple[str, ...]] = {}
+        self._repeats: dict[WorkloadKey, tuple[str, ...]] = {}
+        self._ending: dict[SetKey, str] = {}
+        """Sets, by UID, in namespaces that are on their way out."""
+        self._last_errors: dict[WorkloadKey, Blame] = {}
+        """What could not be done there."""
         self.queue: Queue[Key] = Queue("workloads", self._work, workers=workers)
         wire(caches, self.queue.wake)
 
     async def _work(self, key: Key) -> None:
         """One pass over one key."""
+        if isinstance(key, PlacementKey):
+            self._place()
+        else:
+            await self._bring_in_order(key)
+
+    async def _bring_in_order(self, key: WorkloadKey) -> None:
         now = self._clock()
+        if isinstance(key, ReplicaKey) and not await self._find_lost(key):
+            self.queue.wake(key, None, failed=True)
+            return
         plan = self._timed_plan(key, now)
         if plan is None:
             self._forget(key)
@@ -64,21 +90,60 @@ class Controller:
         outcome = await self._executor.execute(plan.intents) if plan.intents else _NOTHING
         if strays := put_back(outcome):
             await self._executor.execute(strays)
-        errors = blame(outcome, now)
+        errors = self._errors(key, outcome, plan.complaints, now)
+        if plan.unplaced and isinstance(key, ReplicaKey) and self._placement.ask(key, plan.unplaced):
+            self.queue.wake(PlacementKey())
         self._report(key, plan, errors)
         self._tell_news(key, plan, outcome)
-        done = all(result.state is State.DONE for result in outcome.results)
-        retry = outcome.failed or outcome.outdated or self._stuck(key, plan.intents if done else ())
+        retry = outcome.failed or outcome.outdated or self._stuck(key, plan.intents if outcome.done else ())
         wake_at = None if plan.wake_at is None else self._loop_time() + plan.wake_at - now
-        if plan.intents and (done or outcome.outdated):
+        if plan.intents and (outcome.done or outcome.outdated) and not outcome.failed:
             # What was written is in the cache: the status of what is true now comes with the next pass.
             self.queue.wake(key, wake_at if retry else self._loop_time(), failed=retry)
             return
-        told, later = await self._publish(key, plan.drafts, errors, complete=not plan.intents)
+        complete = not plan.intents and not self._in_vain(key)
+        told, later = await self._publish(key, plan.drafts, errors, complete=complete)
         moments = [moment for moment in (wake_at, later) if moment is not None]
         self.queue.wake(key, min(moments, default=None), failed=retry or not told)
 
-    def _timed_plan(self, key: Key, now: float) -> Plan | None:
+    def _use_room(self, slots: int) -> None:
+        for key in self._publisher.take_held(slots):
+            self.queue.wake(key)
+
+    def _place(self) -> None:
+        for replica in self._placement.decide():
+            self.queue.wake(replica)
+
+    async def _find_lost(self, key: ReplicaKey) -> bool:
+        """Look for pods that went out of our sight and may still be there. False: it cannot be known yet."""
+        lost = self._observer.lost(key)
+        if not lost:
+            return True
+        outcome = await self._executor.execute([call_back(pod) for pod in lost])
+        self._observer.looked_for(key, outcome)
+        return not self._observer.lost(key)
+
+    def _errors(
+        self, key: WorkloadKey, outcome: Outcome, complaints: Sequence[Complaint], now: float
+    ) -> Blame:
+        """What went wrong. In a namespace that is on its way out nothing is tried again: it still is."""
+        if self._in_vain(key) and not outcome.in_vain:
+            return self._last_errors.get(key, Blame())
+        errors = blame(outcome, now, complaints)
+        if outcome.in_vain and (workload := self._workload(key)) is not None:
+            self._ending[_parent(key)] = workload.metadata.uid
+            self._last_errors[key] = errors
+        return errors
+
+    def _in_vain(self, key: WorkloadKey) -> bool:
+        workload = self._workload(key)
+        return workload is not None and self._ending.get(_parent(key)) == workload.metadata.uid
+
+    def _workload(self, key: WorkloadKey) -> PodCliqueSet | None:
+        parent = _parent(key)
+        return self._caches.sets.get(parent.namespace, parent.name)
+
+    def _timed_plan(self, key: WorkloadKey, now: float) -> Plan | None:
         began = time.perf_counter()
         plan = self._plan(key, now)
         if plan is not None:
@@ -86,16 +151,23 @@ class Controller:
             plan_writes.observe(len(plan.intents))
         return plan
 
-    def _plan(self, key: Key, now: float) -> Plan | None:
+    def _plan(self, key: WorkloadKey, now: float) -> Plan | None:
         if isinstance(key, ReplicaKey):
             return self._plan_replica(key, now)
         workload = self._caches.sets.get(key.namespace, key.name)
         if workload is None:
             return None
         if workload.metadata.deletion_timestamp is not None:
-            pods, cliques = self._caches.pods, self._caches.cliques
-            return plan_end(workload, tuple(pods.by_index(BY_SET, key)), tuple(cliques.by_index(BY_SET, key)))
-        plan = plan_set(workload, self._reports.get(key, {}), now)
+            return plan_end(workload, self._observer.estate(key))
+        access = None if self._in_vain(key) else self._caches.access(key)
+        plan = plan_set(
+            workload,
+            self._reports.get(key, {}),
+            now,
+            access,
+            self._troubles.get(key, ()),
+            self._topologies.of(workload),
+        )
         return replace(plan, intents=joined((plan.intents, *self._retirements(key, now))))
 
     def _plan_replica(self, key: ReplicaKey, now: float) -> Plan | None:
@@ -106,11 +178,11 @@ class Controller:
             key.replica >= snapshot.workload.spec.replicas
             and not snapshot.workload.metadata.deletion_timestamp
         ):
-            parent = SetKey(key.namespace, key.set_name)
+            parent = _parent(key)
             self._surplus.setdefault(parent, set()).add(key.replica)
             self.queue.wake(parent)
             return Plan()
-        return plan_replica(snapshot, now)
+        return plan_in_vain(snapshot, now) if self._in_vain(key) else plan_replica(snapshot, now)
 
     def _retirements(self, key: SetKey, now: float) -> Iterator[tuple[Intent, ...]]:
         """Replicas that are too many go together: the count that says so is confirmed once for all."""
@@ -126,13 +198,13 @@ class Controller:
                 surplus.discard(replica)
             yield plan.intents
 
-    def _report(self, key: Key, plan: Plan, errors: Blame) -> None:
+    def _report(self, key: WorkloadKey, plan: Plan, errors: Blame) -> None:
         """Tell the set how a replica stands, if that is news."""
         if not isinstance(key, ReplicaKey):
+            self._troubles[key] = errors.of_set
             return
-        parent = SetKey(key.namespace, key.set_name)
+        parent, workload = _parent(key), self._workload(key)
         reports = self._reports.setdefault(parent, {})
-        workload = self._caches.sets.get(key.namespace, key.set_name)
         if plan.standing is None or workload is None:
             if reports.pop(key.replica, None) is not None:
                 self.queue.wake(parent)
@@ -144,7 +216,7 @@ class Controller:
             self.queue.wake(parent, self._loop_time() + _GATHERING)
 
     async def _publish(
-        self, key: Key, drafts: Sequence[Draft], errors: Blame, *, complete: bool
+        self, key: WorkloadKey, drafts: Sequence[Draft], errors: Blame, *, complete: bool
     ) -> tuple[bool, float | None]:
         """Publish what is due. Returns whether that went well, and when more will be due."""
         finished = tuple(_finish(draft, errors, complete) for draft in drafts)
@@ -158,14 +230,13 @@ class Controller:
             log.warning("status not published", key=str(key), action="retry", reason=str(error))
         return not (outcome.failed or outcome.outdated), None
 
-    def _tell_news(self, key: Key, plan: Plan, outcome: Outcome) -> None:
-        name = key.set_name if isinstance(key, ReplicaKey) else key.name
-        workload = self._caches.sets.get(key.namespace, name)
-        if workload is not None:
+    def _tell_news(self, key: WorkloadKey, plan: Plan, outcome: Outcome) -> None:
+        workload = self._workload(key)
+        if workload is not None and not self._in_vain(key):
             for news in (*occurrences(self._caches, workload, outcome), *stories(workload, plan, outcome)):
                 self._tell(news)
 
-    def _stuck(self, key: Key, done: Sequence[Intent]) -> bool:
+    def _stuck(self, key: WorkloadKey, done: Sequence[Intent]) -> bool:
         """The same plan again although all of it was done: something undoes it, or it has no effect."""
         ids = tuple(intent.id for intent in done)
         again = bool(ids) and self._repeats.get(key) == ids
@@ -177,17 +248,26 @@ class Controller:
             log.warning("plan has no effect", key=str(key), action="back off", reason=", ".join(ids[:3]))
         return again
 
-    def _forget(self, key: Key) -> None:
+    def _forget(self, key: WorkloadKey) -> None:
         self.queue.forget(key)
         self._publisher.forget(key)
         self._repeats.pop(key, None)
-        if isinstance(key, SetKey):
+        self._last_errors.pop(key, None)
+        if isinstance(key, ReplicaKey):
+            self._placement.forget(key)
+        else:
             self._reports.pop(key, None)
+            self._troubles.pop(key, None)
             self._surplus.pop(key, None)
+            self._ending.pop(key, None)
 
     @staticmethod
     def _loop_time() -> float:
         return asyncio.get_running_loop().time()
+
+
+def _parent(key: WorkloadKey) -> SetKey:
+    return SetKey(key.namespace, key.set_name) if isinstance(key, ReplicaKey) else key
 
 
 def _finish(draft: Draft, errors: Blame, complete: bool) -> Draft:

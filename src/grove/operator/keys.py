@@ -29,7 +29,15 @@ class ReplicaKey(NamedTuple):
         return f"{self.namespace}/{self.set_name}/{self.replica}"
 
 
-Key = SetKey | ReplicaKey
+class PlacementKey(NamedTuple):
+    """The places of all gangs: there is one of it, for they compete for the same nodes."""
+
+    def __str__(self) -> str:
+        return "placement"
+
+
+WorkloadKey = SetKey | ReplicaKey
+Key = WorkloadKey | PlacementKey
 
 
 def replica_of(metadata: ObjectMeta) -> ReplicaKey | None:

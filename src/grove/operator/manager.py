@@ -19,6 +19,7 @@ from grove.operator import garbage
 from grove.operator.caches import Caches
 from grove.operator.controller import Controller
 from grove.operator.telemetry import Census
+from grove.plan.placement import Assigner
 
 log = structlog.get_logger("grove.operator")
 
@@ -28,8 +29,20 @@ _LAST_WORDS = 0.5  # seconds for events that are yet to be told when we stop
 class Manager:
     """One operator on one transport. It may `watch` for long before it is to `lead`, which it does once."""
 
-    def __init__(self, transport: Transport, *, workers: int = 64, grace: float = 5.0) -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        workers: int = 64,
+        grace: float = 5.0,
+        assigner: Assigner | None = None,
+        init_image: str = "",
+        topology_aware: bool = False,
+    ) -> None:
         self._transport = transport
+        self._assigner = assigner
+        self._init_image = init_image
+        self._topology_aware = topology_aware
         self._workers = workers
         self._grace = grace
         self.caches = Caches()
@@ -61,7 +74,15 @@ class Manager:
         garbage.leave_alone_what_is_there()
         executor = Executor(writes, self.caches.resources, store=CacheStore(self.caches.all))
         recorder = Recorder(Client(writes), labels.OPERATOR, socket.gethostname())
-        controller = Controller(self.caches, executor, recorder.record, workers=self._workers)
+        controller = Controller(
+            self.caches,
+            executor,
+            recorder.record,
+            workers=self._workers,
+            assigner=self._assigner,
+            init_image=self._init_image,
+            topology_aware=self._topology_aware,
+        )
         with Census(self.caches):
             recorder.start()
             controller.queue.start()

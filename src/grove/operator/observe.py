@@ -1,22 +1,38 @@
-"""From the caches to a snapshot: all that is known about one replica at this moment."""
+"""From the caches to a snapshot: all that is known about a replica, or about a set that ends, right now."""
 
 from __future__ import annotations
 
 from grove.api import names
+from grove.api.cluster import HorizontalPodAutoscaler
 from grove.api.gangs import PodGang
 from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
-from grove.operator.caches import BY_REPLICA, Caches
-from grove.operator.keys import ReplicaKey, replica_of
+from grove.kube.outcome import Outcome, State
+from grove.operator.caches import BY_REPLICA, BY_SET, Caches
+from grove.operator.keys import ReplicaKey, SetKey, replica_of
+from grove.operator.placement import Placement
+from grove.operator.topologies import Topologies
+from grove.plan.end import Estate
+from grove.plan.placement import Unassigned
 from grove.plan.snapshot import Snapshot
 
 
 class Observer:
-    """Makes snapshots, and remembers which pods it has seen go."""
+    """Makes snapshots, and remembers which pods it has seen go, and which have gone out of sight: they were
+    deleted without grace, or somebody took off the label that they are found by."""
 
-    def __init__(self, caches: Caches) -> None:
-        self._caches = caches
+    def __init__(
+        self,
+        caches: Caches,
+        placement: Placement | None = None,
+        init_image: str = "",
+        topologies: Topologies | None = None,
+    ) -> None:
+        self._caches, self._placement = caches, placement or Placement(Unassigned())
+        self._init_image = init_image
+        self._topologies = topologies or Topologies(caches, enabled=False)
         self._departed: dict[ReplicaKey, set[str]] = {}
+        self._lost: dict[ReplicaKey, dict[str, Pod]] = {}
         caches.pods.subscribe(self._remember)
 
     def replica(self, key: ReplicaKey) -> Snapshot | None:
@@ -25,6 +41,7 @@ class Observer:
         workload = caches.sets.get(key.namespace, key.set_name)
         if workload is None:
             self._departed.pop(key, None)
+            self._lost.pop(key, None)
             return None
         gangs = self._gangs(key, workload)
         return Snapshot(
@@ -34,9 +51,46 @@ class Observer:
             groups={group.metadata.name: group for group in caches.groups.by_index(BY_REPLICA, key)},
             cliques={clique.metadata.name: clique for clique in caches.cliques.by_index(BY_REPLICA, key)},
             gangs=gangs,
+            autoscalers=self._autoscalers(key, workload),
             pods=tuple(caches.pods.by_index(BY_REPLICA, key)),
             departed=self._still_named(key, gangs),
+            binding=caches.bindings.get(key.namespace, names.role(key.set_name)),
+            init_image=self._init_image,
+            placements=self._placement.of(key, workload),
+            topology=self._topologies.of(workload),
         )
+
+    def estate(self, key: SetKey) -> Estate:
+        """Everything that carries the labels of a set."""
+        caches = self._caches
+        return Estate(
+            services=tuple(caches.services.by_index(BY_SET, key)),
+            groups=tuple(caches.groups.by_index(BY_SET, key)),
+            cliques=tuple(caches.cliques.by_index(BY_SET, key)),
+            gangs=tuple(caches.gangs.by_index(BY_SET, key)),
+            autoscalers=tuple(caches.autoscalers.by_index(BY_SET, key)),
+            pods=tuple(caches.pods.by_index(BY_SET, key)),
+            access=caches.access(key),
+        )
+
+    def lost(self, key: ReplicaKey) -> list[Pod]:
+        """Pods that are out of sight and that a gang still names: to be looked for before one plans."""
+        lost = self._lost.get(key)
+        workload = self._caches.sets.get(key.namespace, key.set_name)
+        if not lost or workload is None:
+            return []
+        if workload.metadata.deletion_timestamp is not None or key.replica >= workload.spec.replicas:
+            return []
+        named = _named(self._gangs(key, workload))
+        return [pod for name, pod in lost.items() if name in named]
+
+    def looked_for(self, key: ReplicaKey, outcome: Outcome) -> None:
+        """What was found is in the cache again; what was not has departed."""
+        lost = self._lost.get(key, {})
+        for result in outcome.results:
+            if result.state is State.CONFLICT and result.name in lost:
+                del lost[result.name]
+                self._departed.setdefault(key, set()).add(result.name)
 
     def _gangs(self, key: ReplicaKey, workload: PodCliqueSet) -> dict[str, PodGang]:
         """By label, and by the names that they must have: upstream's gangs do not say their replica."""
@@ -45,6 +99,21 @@ class Observer:
             if name not in gangs and (found := self._caches.gangs.get(key.namespace, name)):
                 gangs[name] = found
         return gangs
+
+    def _autoscalers(self, key: ReplicaKey, workload: PodCliqueSet) -> dict[str, HorizontalPodAutoscaler]:
+        """By label, and by name as with gangs."""
+        cache = self._caches.autoscalers
+        if not len(cache):
+            return {}
+        found = {known.metadata.name: known for known in cache.by_index(BY_REPLICA, key)}
+        template = workload.spec.template
+        parts = [clique.name for clique in template.cliques]
+        parts += [group.name for group in template.pod_clique_scaling_groups]
+        for part in parts:
+            name = names.autoscaler(key.set_name, key.replica, part)
+            if name not in found and (known := cache.get(key.namespace, name)):
+                found[name] = known
+        return found
 
     def _expected_gangs(self, key: ReplicaKey, workload: PodCliqueSet) -> list[str]:
         expected = [names.base_gang(key.set_name, key.replica)]
@@ -59,20 +128,37 @@ class Observer:
         return expected
 
     def _remember(self, old: Pod | None, new: Pod | None) -> None:
-        if new is None and old is not None and (key := replica_of(old.metadata)):
-            self._departed.setdefault(key, set()).add(old.metadata.name)
+        found = new or old
+        if found is None or (key := replica_of(found.metadata)) is None:
+            return
+        name = found.metadata.name
+        if new is not None:
+            self._lost.get(key, {}).pop(name, None)
+        elif found.metadata.deletion_timestamp is None:
+            self._lost.setdefault(key, {})[name] = found
+        else:
+            self._departed.setdefault(key, set()).add(name)
 
     def _still_named(self, key: ReplicaKey, gangs: dict[str, PodGang]) -> frozenset[str]:
         """A pod that no gang names any more need not be remembered."""
-        departed = self._departed.get(key)
-        if not departed:
+        departed, lost = self._departed.get(key), self._lost.get(key)
+        if not departed and not lost:
             return frozenset()
-        departed &= {
-            reference.name
-            for gang in gangs.values()
-            for group in gang.spec.pod_groups
-            for reference in group.pod_references
-        }
-        if not departed:
-            del self._departed[key]
-        return frozenset(departed)
+        named = _named(gangs)
+        if lost is not None:
+            self._lost[key] = {name: pod for name, pod in lost.items() if name in named}
+        if departed is not None:
+            departed &= named
+        for memory in (self._departed, self._lost):
+            if not memory.get(key):
+                memory.pop(key, None)
+        return frozenset(self._departed.get(key, ()))
+
+
+def _named(gangs: dict[str, PodGang]) -> set[str]:
+    return {
+        reference.name
+        for gang in gangs.values()
+        for group in gang.spec.pod_groups
+        for reference in group.pod_references
+    }

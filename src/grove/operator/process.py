@@ -1,7 +1,7 @@
 """One operator process: caches that are always warm, a turn to act, and a way to end.
 
     configuration ─► transport ─► caches ─► election ─► controller
-                        └► probes, metrics                (leader only)
+                        └► probes, metrics, webhooks      (leader only)
 
 The process ends when it is told to, or when it led and may no longer: there is one way to begin, and it is
 the one that is tested most (docs/decisions/lost-leadership.md).
@@ -27,6 +27,7 @@ from grove.kube.leadership import FencedTransport
 from grove.kube.lease import Timing, new_identity
 from grove.kube.transport import HttpTransport
 from grove.operator import garbage
+from grove.operator.admission import Admission
 from grove.operator.manager import Manager
 from grove.operator.servers import endpoints, serving
 
@@ -46,12 +47,21 @@ class Settings(Struct, frozen=True):
     connection: Config
     namespace: str = ""
     """Where the lease is, if the command line says so."""
+    init_image: str = ""
+    """The image of the init container that start order needs."""
+    account: str = ""
+    """The ServiceAccount that we run as, if we were told."""
 
     @property
     def lease_namespace(self) -> str:
         """By command line, by configuration, by the pod we run in, by kubeconfig."""
         configured = self.configuration.leader_election.resource_namespace
         return self.namespace or configured or _pods_namespace() or self.connection.namespace
+
+    @property
+    def home(self) -> str:
+        """Where we live, and keep what is ours."""
+        return self.namespace or _pods_namespace() or self.connection.namespace
 
 
 def _pods_namespace(folder: Path = SERVICE_ACCOUNT) -> str:
@@ -60,15 +70,25 @@ def _pods_namespace(folder: Path = SERVICE_ACCOUNT) -> str:
 
 
 async def operate(settings: Settings) -> None:
-    """Run until SIGTERM or SIGINT. Raises CannotListen before anything is done, LeadershipEnded after."""
+    """Run until SIGTERM or SIGINT. Raises CannotListen or ConfigError before anything is done,
+    LeadershipEnded after."""
     garbage.look_seldom()
     told_to_stop = _signals()
     transport = HttpTransport(settings.connection)
-    manager = Manager(transport, grace=_GRACE)
+    topology_aware = settings.configuration.topology_aware_scheduling.enabled
+    manager = Manager(transport, grace=_GRACE, init_image=settings.init_image, topology_aware=topology_aware)
     try:
-        async with serving(endpoints(settings.configuration, lambda: manager.caches.unsynced)):
+        admission = Admission(
+            settings.configuration, manager.caches, Client(transport), settings.home, settings.account
+        )
+
+        async def troubles() -> list[str]:
+            return manager.caches.unsynced or await admission.troubles()
+
+        async with serving([*endpoints(settings.configuration, troubles), admission.endpoint]):
             log.info("started", key="operator", action="watch", reason=settings.connection.server)
-            await first(told_to_stop.wait(), manager.watch(), _act(settings, transport, manager))
+            works = (manager.watch(), admission.run(), _act(settings, transport, manager))
+            await first(told_to_stop.wait(), *works)
     finally:
         await transport.close()
     log.info("stopped", key="operator", action="exit", reason="told to stop")

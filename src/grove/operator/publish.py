@@ -2,13 +2,15 @@
 
 A difference between how a status reads and how it should read is published a quarter of a second after it
 last changed, and at the latest one second after it first arose. While all slots are taken by deeds,
-observations wait and come with what is true then. Bad news does not wait, nor does the news that an update
-has come further.
+observations wait for room, at most for as long as a storm may last, and come with what is true then. Bad news
+does not wait, nor does the news that an update has begun or ended.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable
+from itertools import islice
+from typing import Generic, TypeVar
 
 from msgspec import Struct
 
@@ -18,8 +20,11 @@ from grove.plan.diff import status_patch
 from grove.plan.facts import is_true
 from grove.plan.model import Draft
 
+K = TypeVar("K", bound=Hashable)
+
 _QUIET = 0.25
 _LONGEST = 1.0
+_STORM = 10.0
 
 
 class _Pending(Struct):
@@ -28,17 +33,19 @@ class _Pending(Struct):
     due: float
 
 
-class Publisher:
+class Publisher(Generic[K]):
     """Knows, for each key, what is yet to be told and since when."""
 
     def __init__(self) -> None:
-        self._pending: dict[Hashable, _Pending] = {}
+        self._pending: dict[K, _Pending] = {}
+        self._held: dict[K, None] = {}  # due, and waiting for room, in order of arrival
 
     def consider(
-        self, key: Hashable, drafts: tuple[Draft, ...], now: float, *, busy: bool
+        self, key: K, drafts: tuple[Draft, ...], now: float, *, busy: bool
     ) -> tuple[list[Draft], float | None]:
         """The drafts to publish now, or the moment to come back at; nothing and None if all is told."""
         news = [draft for draft in drafts if draft.current != draft.desired]
+        self._held.pop(key, None)
         if not news:
             self._pending.pop(key, None)
             return [], None
@@ -46,12 +53,20 @@ class Publisher:
         if not any(_bad_news(draft) or _moves_on(draft) for draft in news):
             if now < pending.due:
                 return [], pending.due
-            if busy:
-                return [], now + _QUIET
+            if busy and now < pending.since + _STORM:
+                self._held[key] = None
+                return [], pending.since + _STORM
         del self._pending[key]
         return news, None
 
-    def _note(self, key: Hashable, desired: tuple[object, ...], now: float) -> _Pending:
+    def take_held(self, count: int) -> list[K]:
+        """The keys that have waited longest for room; they wait no more."""
+        taken = list(islice(self._held, count))
+        for key in taken:
+            del self._held[key]
+        return taken
+
+    def _note(self, key: K, desired: tuple[object, ...], now: float) -> _Pending:
         pending = self._pending.get(key)
         if pending is None:
             pending = self._pending[key] = _Pending(desired, now, now + _QUIET)
@@ -59,8 +74,9 @@ class Publisher:
             pending.desired, pending.due = desired, min(now + _QUIET, pending.since + _LONGEST)
         return pending
 
-    def forget(self, key: Hashable) -> None:
+    def forget(self, key: K) -> None:
         self._pending.pop(key, None)
+        self._held.pop(key, None)
 
 
 def intents(drafts: list[Draft]) -> list[Intent]:

@@ -1,4 +1,4 @@
-"""What the operator answers on plain HTTP: its probes, its metrics and, if wanted, what it is doing.
+"""Where the operator answers: its probes, its metrics, its webhooks and, if wanted, what it is doing.
 
 Every replica answers, leader or not. A port of 0 takes any free one; the log says which.
 """
@@ -10,7 +10,8 @@ import errno
 import io
 import os
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import structlog
@@ -24,6 +25,7 @@ from grove.api.config import OperatorConfiguration
 log = structlog.get_logger("grove.operator")
 
 Answer = Callable[[], web.Response]
+Troubles = Callable[[], Awaitable[list[str]]]
 
 
 class CannotListen(Exception):
@@ -31,27 +33,31 @@ class CannotListen(Exception):
 
 
 class Endpoint(Struct, frozen=True):
-    """One address, the configuration's key for it, and what is answered there."""
+    """One address, the configuration's key for it, and who answers there."""
 
     key: str
     host: str
     port: int
-    routes: dict[str, Answer]
+    runner: web.AppRunner
+    tls: ssl.SSLContext | None = None
+    opened: Callable[[tuple[str, int]], None] = lambda _: None
+    """Told where it listens, once it does."""
 
 
-def endpoints(config: OperatorConfiguration, unsynced: Callable[[], list[str]]) -> Iterator[Endpoint]:
-    """What the configuration asks for."""
+def endpoints(config: OperatorConfiguration, troubles: Troubles) -> Iterator[Endpoint]:
+    """What the configuration asks for, on plain HTTP. `troubles` says what keeps us from being ready."""
     health, metrics, debugging = config.server.health_probes, config.server.metrics, config.debugging
-    probes = {"/healthz": _alive, "/readyz": lambda: _ready(unsynced())}
-    yield Endpoint("server.healthProbes.port", health.bind_address, health.port, probes)
-    yield Endpoint("server.metrics.port", metrics.bind_address, metrics.port, {"/metrics": _metrics})
+    probes = {"/healthz": _handler(_alive), "/readyz": _readiness(troubles)}
+    yield Endpoint("server.healthProbes.port", health.bind_address, health.port, _runner(probes))
+    counted = _runner({"/metrics": _handler(_metrics)})
+    yield Endpoint("server.metrics.port", metrics.bind_address, metrics.port, counted)
     if debugging is not None and debugging.enable_profiling:
         host, port = debugging.pprof_bind_host, debugging.pprof_bind_port
-        yield Endpoint("debugging.pprofBindPort", host, port, {"/debug/tasks": _tasks})
+        yield Endpoint("debugging.pprofBindPort", host, port, _runner({"/debug/tasks": _handler(_tasks)}))
 
 
 @asynccontextmanager
-async def serving(wanted: Iterator[Endpoint]) -> AsyncIterator[None]:
+async def serving(wanted: Iterable[Endpoint]) -> AsyncIterator[None]:
     """Answer at all these places while the body runs. Raises CannotListen."""
     async with AsyncExitStack() as stack:
         for endpoint in wanted:
@@ -61,13 +67,13 @@ async def serving(wanted: Iterator[Endpoint]) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _serving(endpoint: Endpoint) -> AsyncIterator[None]:
-    listener = _listen(endpoint)
-    runner = web.AppRunner(_application(endpoint.routes), access_log=None, shutdown_timeout=1.0)
+    listener, runner = _listen(endpoint), endpoint.runner
     await runner.setup()
     try:
-        await web.SockSite(runner, listener).start()
+        await web.SockSite(runner, listener, ssl_context=endpoint.tls).start()
         host, port = listener.getsockname()[:2]
-        paths = " ".join(endpoint.routes)
+        endpoint.opened((host, port))
+        paths = " ".join(_paths(runner.app))
         log.info("listening", key=endpoint.key, action="serve", reason=paths, host=host, port=port)
         yield
     finally:
@@ -75,11 +81,24 @@ async def _serving(endpoint: Endpoint) -> AsyncIterator[None]:
         listener.close()
 
 
-def _application(routes: dict[str, Answer]) -> web.Application:
+def _runner(routes: dict[str, Handler]) -> web.AppRunner:
     application = web.Application()
-    for path, answer in routes.items():
-        application.router.add_get(path, _handler(answer))
-    return application
+    for path, handler in routes.items():
+        application.router.add_get(path, handler)
+    return web.AppRunner(application, access_log=None, shutdown_timeout=1.0)
+
+
+def _paths(application: web.Application) -> list[str]:
+    return [resource.canonical for resource in application.router.resources()]
+
+
+def _readiness(troubles: Troubles) -> Handler:
+    async def handle(_request: web.Request) -> web.StreamResponse:
+        if waiting := await troubles():
+            return web.Response(status=503, text=f"waiting for {', '.join(waiting)}\n")
+        return _alive()
+
+    return handle
 
 
 def _handler(answer: Answer) -> Handler:
@@ -114,12 +133,6 @@ def _bind(host: str, port: int) -> socket.socket:
 
 
 def _alive() -> web.Response:
-    return web.Response(text="ok\n")
-
-
-def _ready(unsynced: list[str]) -> web.Response:
-    if unsynced:
-        return web.Response(status=503, text=f"waiting for {', '.join(unsynced)}\n")
     return web.Response(text="ok\n")
 
 

@@ -3,6 +3,9 @@
 The caches select by labels and find the parts of a replica by labels. A part without them seems missing;
 making it anew meets the old one, whose owner says that it is ours. It gets the labels back by which it is
 found. All else that may be wrong with it is for the plan, which sees it from then on.
+
+A pod is not made anew under its name. One that is out of sight without having been seen to terminate is
+called by its name and UID before it is given up: if it is still there, it gets its labels back.
 """
 
 from __future__ import annotations
@@ -11,9 +14,17 @@ from msgspec.structs import replace
 
 from grove.api import labels
 from grove.api.intents import Create, Patch
+from grove.api.pods import Pod
 from grove.kube.outcome import Outcome, Result, State
+from grove.plan.targets import pod_patch
 
 _FOUND_BY = (labels.MANAGED_BY, labels.PART_OF, labels.SET_REPLICA, labels.GROUP)
+
+
+def call_back(pod: Pod) -> Patch:
+    """Gives a pod that we have lost sight of the labels that we knew; there is no other pod that it fits."""
+    known = {key: value for key in _FOUND_BY if (value := pod.metadata.labels.get(key)) is not None}
+    return pod_patch(pod, {"labels": known})
 
 
 def put_back(outcome: Outcome) -> list[Patch]:

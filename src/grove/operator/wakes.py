@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from grove.api.cluster import HorizontalPodAutoscaler
 from grove.api.sets import PodCliqueSet
 from grove.kube.cache import Cache, Handler, HasMetadata
-from grove.operator.caches import Caches
-from grove.operator.keys import Key, ReplicaKey, SetKey, replica_of
+from grove.operator.caches import BY_TOPOLOGY, Caches
+from grove.operator.keys import Key, ReplicaKey, SetKey, replica_of, set_of
 
 Wake = Callable[[Key], None]
 
@@ -17,10 +18,15 @@ def wire(caches: Caches, wake: Wake) -> None:
     """From now on, changes wake keys; what is there already is news to whoever begins now."""
     waker = _Waker(caches, wake)
     _follow(caches.sets, waker.on_set)
-    for cache in (caches.groups, caches.cliques, caches.gangs):
-        _follow(cache, waker.on_part)
+    for part in (caches.groups, caches.cliques, caches.gangs):
+        _follow(part, waker.on_part)
+    for grant in caches.grants:
+        _follow(grant, waker.on_grant)
     for uncounted in (caches.pods, caches.services):  # their generation does not count changes of the spec
         _follow(uncounted, waker.on_any)
+    _follow(caches.autoscalers, waker.on_autoscaler)
+    for topologies in (caches.topologies, caches.topology_bindings):
+        _follow(topologies, waker.on_topology)
 
 
 def _follow(cache: Cache[Any], tell: Handler[Any]) -> None:
@@ -44,12 +50,39 @@ class _Waker:
         assert found is not None
         key = SetKey(found.metadata.namespace, found.metadata.name)
         self._wake(key)
-        count = new.spec.replicas if new else 0
+        self._wake_replicas(key, new)
+
+    def on_topology(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
+        """The sets that mean it, all of their replicas, if its levels may have changed."""
+        if old is not None and new is not None and _edition(old) == _edition(new):
+            return
+        found = new or old
+        assert found is not None
+        for workload in self._caches.sets.by_index(BY_TOPOLOGY, found.metadata.name):
+            key = SetKey(workload.metadata.namespace, workload.metadata.name)
+            self._wake(key)
+            self._wake_replicas(key, workload)
+
+    def on_grant(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
+        """The set, which mends it; what its replicas wait for is that it comes."""
+        for found in (old, new):
+            if found is not None and (key := set_of(found.metadata)):
+                self._wake(key)
+                if old is None:
+                    self._wake_replicas(key, self._caches.sets.get(key.namespace, key.name))
+
+    def _wake_replicas(self, key: SetKey, workload: PodCliqueSet | None) -> None:
+        count = workload.spec.replicas if workload else 0
         for index in {*range(count), *self._caches.replicas_of(key)}:
             self._wake(ReplicaKey(key.namespace, key.name, index))
 
     def on_part(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
         if old is None or new is None or _changed(old, new):
+            self.on_any(old, new)
+
+    def on_autoscaler(self, old: HorizontalPodAutoscaler | None, new: HorizontalPodAutoscaler | None) -> None:
+        """Its status tells what it measures, every few seconds; nobody counts the changes of its spec."""
+        if old is None or new is None or _changed(old, new) or old.spec != new.spec:
             self.on_any(old, new)
 
     def on_any(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
@@ -63,6 +96,10 @@ def _turns(found: PodCliqueSet) -> set[tuple[int, str]]:
     progress = found.status.update_progress
     entries = progress.currently_updating if progress else ()
     return {(entry.replica_index, found.status.current_generation_hash) for entry in entries}
+
+
+def _edition(found: HasMetadata) -> tuple[str, int]:
+    return found.metadata.uid, found.metadata.generation
 
 
 def _changed(old: HasMetadata, new: HasMetadata) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from grove.api import annotations as keys
 from grove.api import labels, names
 from grove.api.kind import Kind
 from grove.api.meta import ObjectMeta
@@ -18,6 +19,7 @@ from grove.api.pods import read_template
 from grove.api.sets import PodCliqueSet
 from grove.plan.expand import Clique, Gang, Group, Shape
 from grove.plan.order import starts_after
+from grove.plan.packing import Packing
 
 Body = dict[str, Any]
 
@@ -121,13 +123,16 @@ def clique_terms(workload: PodCliqueSet, index: int, shape: Shape, wanted: Cliqu
 
 
 def gang_metadata(
-    workload: PodCliqueSet, index: int, wanted: Gang, scheduler: str, known: ObjectMeta
+    workload: PodCliqueSet, index: int, wanted: Gang, scheduler: str, known: ObjectMeta, topology: str = ""
 ) -> Body:
     """What somebody of ours put on the gang, below what the set says, below what we say."""
     of_set = workload.metadata
     ours = labels.for_gang(of_set.name, index, scheduler)
     carried = _inherited(known.labels, of_set.labels) | ours
     notes = _inherited(known.annotations, of_set.annotations)
+    notes.pop(keys.TOPOLOGY_NAME, None)
+    if topology:
+        notes[keys.TOPOLOGY_NAME] = topology
     return metadata(workload, wanted.name, carried, notes, owned_by_set(workload))
 
 
@@ -140,8 +145,13 @@ def _inherited(existing: Mapping[str, str], of_set: Mapping[str, str]) -> dict[s
     }
 
 
-def gang_spec(workload: PodCliqueSet, wanted: Gang, references: Mapping[str, tuple[str, ...]]) -> Body:
-    """The pods of a gang, clique by clique."""
+def gang_spec(
+    workload: PodCliqueSet,
+    wanted: Gang,
+    references: Mapping[str, tuple[str, ...]],
+    packing: Packing,
+) -> Body:
+    """The pods of a gang, clique by clique, and how close together they must sit."""
     namespace = workload.metadata.namespace
     spec: Body = {
         "podgroups": tuple(
@@ -151,9 +161,11 @@ def gang_spec(workload: PodCliqueSet, wanted: Gang, references: Mapping[str, tup
                     {"namespace": namespace, "name": name} for name in references[clique.name]
                 ),
                 "minReplicas": clique.min_available,
+                **packing.of_clique(clique.name),
             }
             for clique in wanted.cliques
-        )
+        ),
+        **packing.of_gang(),
     }
     if priority := workload.spec.template.priority_class_name:
         spec["priorityClassName"] = priority

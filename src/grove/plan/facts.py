@@ -28,6 +28,11 @@ def is_true(facts: Facts, type_: str) -> bool:
     return known is not None and known.status == "True"
 
 
+def without(facts: Facts, type_: str) -> Facts:
+    """The conditions but for one type."""
+    return tuple(known for known in facts if known.type != type_)
+
+
 def settle(known: Facts, news: Iterable[Condition], now: float) -> Facts:
     """The known conditions with the news in their places; new types come last."""
     merged = {condition.type: condition for condition in known}

@@ -17,14 +17,17 @@ from grove.api.cliques import PodClique
 from grove.api.intents import Create, Delete, Intent, Patch
 from grove.plan import compose
 from grove.plan import pods as state
+from grove.plan.access import token_secret
 from grove.plan.enrolment import Enrolled
-from grove.plan.expand import Gang
+from grove.plan.expand import Clique, Gang
 from grove.plan.gates import released
+from grove.plan.initcontainer import with_init_container
 from grove.plan.mend import Mender
 from grove.plan.podspec import pod, pod_spec
 from grove.plan.retire import counts_behind
 from grove.plan.snapshot import Snapshot
 from grove.plan.targets import create, delete_pod, pod_patch
+from grove.plan.waits import Waits
 from grove.plan.writes import Writes
 
 
@@ -36,20 +39,26 @@ class GangWork:
         snapshot: Snapshot,
         cliques: Mapping[str, Enrolled],
         mender: Mender,
+        waits: Waits,
         writes: Writes,
         notes: Callable[[Gang], Mapping[str, str]],
     ) -> None:
         self._notes = notes
         self._snapshot, self._cliques, self._mender, self._writes = snapshot, cliques, mender, writes
+        self._waits = waits
         self._scheduler = compose.scheduler_of(snapshot.workload)
+        self.unplaced: list[str] = []
+        """Gangs that wait for a place."""
         self._by_gang: dict[str, list[Enrolled]] = {}
         """All cliques of a gang, those that are scaled to 0 too."""
         for clique in cliques.values():
             self._by_gang.setdefault(clique.wanted.gang, []).append(clique)
 
     def plan(self, gang: Gang) -> None:
-        """Plan all writes of a gang and its pods."""
-        waits = bool(gang.base_gang) and not self._scheduled(gang.base_gang)
+        """Plan all writes of a gang and its pods. One that could not start whole is not begun."""
+        if gang.name not in self._snapshot.gangs and any(map(self._waits.held, gang.cliques)):
+            return
+        waits = self._unplaced(gang) or (bool(gang.base_gang) and not self._scheduled(gang.base_gang))
         deeds = self._deeds(gang, waits)
         openings = [] if waits else self._openings(gang)
         references = {
@@ -66,20 +75,31 @@ class GangWork:
         for enrolled in self._by_gang.get(gang.name, ()):
             self._writes.add_all(_relabelled(enrolled))
 
+    def _unplaced(self, gang: Gang) -> bool:
+        placements = self._snapshot.placements
+        if placements is None or gang.name in placements:
+            return False
+        self.unplaced.append(gang.name)
+        return True
+
+    def _place(self, clique: Clique) -> Mapping[str, str]:
+        assignment = (self._snapshot.placements or {}).get(clique.gang)
+        return assignment.of(clique.name) if assignment else {}
+
     def _scheduled(self, gang: str) -> bool:
         return all(clique.view.scheduled for clique in self._by_gang.get(gang, ()))
 
     def _fences(self, gang: Gang) -> tuple[str, ...]:
-        """What must still be so when names are taken off the gang: an old view of a count must not cost a
-        pod its place."""
-        counts = [
+        """What must still be so when names change on the gang. An old view of a count must not cost a pod its
+        place; and pods that others took away may have gone with their clique, whose end we have not seen."""
+        cliques = [
             clique.found
             for clique in self._by_gang.get(gang.name, ())
-            if clique.found is not None and clique.membership.gives_up
+            if clique.found is not None and (clique.membership.gives_up or clique.membership.bereft)
         ]
-        fences = [self._writes.confirm(count) for count in counts]
-        for clique in self._by_gang.get(gang.name, ()):
-            fences += clique.fences
+        fences = [self._writes.confirm(clique) for clique in cliques]
+        for enrolled in self._by_gang.get(gang.name, ()):
+            fences += enrolled.fences
         if (found := self._snapshot.gangs.get(gang.name)) is not None:
             strange = [group.name for group in found.spec.pod_groups if group.name not in self._cliques]
             fences += [
@@ -106,10 +126,15 @@ class GangWork:
 
     def _births(self, clique: Enrolled, gated: bool) -> list[Create]:
         missing = clique.membership.missing
-        if not missing:
+        if not missing or self._waits.held(clique.wanted):
             return []
         workload, index, wanted = self._snapshot.workload, self._snapshot.index, clique.wanted
-        spec = pod_spec(workload, index, wanted, self._scheduler, gated)
+        awaited, place = self._waits.of(wanted), self._place(wanted)
+        if awaited and wanted.gang in self._snapshot.gangs:
+            self._writes.add(token_secret(workload))
+        spec = pod_spec(workload, index, wanted, self._scheduler, gated, place)
+        if awaited:
+            spec = with_init_container(spec, workload.metadata.name, self._snapshot.init_image, awaited)
         carried = compose.clique_labels(workload, index, wanted)
         owners, after = self._owners(clique)
         return [create(pod(workload, wanted, member, spec, carried, owners), after) for member in missing]
@@ -139,10 +164,12 @@ class GangWork:
         return owners, (made.id,) if made else ()
 
     def _openings(self, gang: Gang) -> list[Patch]:
-        pods = (
-            member.pod for clique in gang.cliques for member in self._cliques[clique.name].membership.members
-        )
-        return released(pod for pod in pods if pod is not None)
+        openings: list[Patch] = []
+        for clique in gang.cliques:
+            members = self._cliques[clique.name].membership.members
+            pods = (member.pod for member in members if member.pod is not None)
+            openings += released(pods, self._place(clique))
+        return openings
 
 
 def _relabelled(clique: Enrolled) -> list[Patch]:

@@ -48,6 +48,8 @@ class Membership(Struct, frozen=True, gc=False):
     """Pods to delete: no longer members."""
     gives_up: bool = False
     """Whether somebody goes who could have stayed: for the count's sake, to be confirmed before."""
+    bereft: bool = False
+    """Whether a pod was taken away by others: by the garbage collector, if its clique is gone."""
     wake_at: float | None = None
 
     @property
@@ -119,7 +121,14 @@ def _reseated(roll: Roll, by_name: dict[str, Pod], count: int, now: float) -> Me
     )
     unforeseen = (pod for pod in leaving if pod.metadata.name not in roll.outgoing)
     gives_up = len(seats) > count or any(map(state.alive, unforeseen))
-    return Membership(members, leaving, gives_up, wake_at)
+    bereft = any(_was_taken(roll, by_name, name) for name in roll.references)
+    return Membership(members, leaving, gives_up, bereft, wake_at)
+
+
+def _was_taken(roll: Roll, by_name: dict[str, Pod], name: str) -> bool:
+    """By others: we take a pod's name off the gang before we delete it."""
+    pod = by_name.get(name)
+    return state.terminating(pod) if pod is not None else name in roll.departed
 
 
 def _seats(roll: Roll, by_name: dict[str, Pod], now: float) -> tuple[list[_Seat], float | None]:

@@ -2,6 +2,10 @@
 
 Counts are never mended: they belong to whoever scales. Everything else on an object is ours to set: a label
 or a spec that somebody changed by hand is set right again.
+
+What is missing although it has been made before was deleted by hand, or our view of the count that asks for
+it is old and it was scaled away. So that count is confirmed before anything is made again (see `retire`).
+What is made for the first time needs no such question.
 """
 
 from __future__ import annotations
@@ -23,11 +27,13 @@ from grove.plan import compose
 from grove.plan.diff import merge_patch
 from grove.plan.expand import Clique, Gang, Group, Shape
 from grove.plan.ours import Households
+from grove.plan.packing import pack
 from grove.plan.pods import controller_uid
 from grove.plan.podspec import clique_annotations, clique_pod_spec, same_spec
 from grove.plan.snapshot import Snapshot
 from grove.plan.takeover import is_burdened, relabelled, without_legacy
 from grove.plan.targets import change, create, foreign_target
+from grove.plan.writes import Writes
 
 Body = dict[str, Any]
 
@@ -35,19 +41,25 @@ Body = dict[str, Any]
 class Mender:
     """Compares the objects of one replica with what they should be."""
 
-    def __init__(self, snapshot: Snapshot, shape: Shape, households: Households) -> None:
+    def __init__(self, snapshot: Snapshot, shape: Shape, households: Households, writes: Writes) -> None:
         self._snapshot, self._shape, self._households = snapshot, shape, households
+        self._writes = writes
         self._workload, self._index = snapshot.workload, snapshot.index
         self.creates: dict[str, Create] = {}
         """Groups and cliques that are made in this plan, by name."""
 
-    def parents(self) -> list[Intent]:
-        """The Service, the groups and the cliques."""
-        parents = [self._service(), *map(self._group, self._shape.groups)]
-        intents: list[Intent] = [intent for intent in parents if intent is not None]
+    def parents(self) -> None:
+        """Plan the Service, the groups and the cliques. What is changed comes before what is confirmed: a
+        change confirms as well."""
+        for group in self._shape.groups:
+            self._plan(self._group(group))
+        self._plan(self._service())
         for clique in self._shape.cliques:
-            intents += self._clique(clique)
-        return intents
+            self._writes.add_all(self._clique(clique))
+
+    def _plan(self, intent: Intent | None) -> None:
+        if intent is not None:
+            self._writes.add(intent)
 
     def gang(
         self,
@@ -58,18 +70,22 @@ class Mender:
     ) -> Create | Patch | None:
         """The gang with its pods and what it is to remember. It comes after the cliques that are made in
         this plan."""
-        spec = compose.gang_spec(self._workload, wanted, references)
+        packing = pack(self._workload, wanted, self._snapshot.topology)
+        spec = compose.gang_spec(self._workload, wanted, references, packing)
         found = self._snapshot.gangs.get(wanted.name)
         made = [self.creates.get(clique.name) for clique in wanted.cliques]
         after = tuple(create.id for create in made if create is not None)
         known = found.metadata if found is not None else ObjectMeta()
-        metadata = compose.gang_metadata(self._workload, self._index, wanted, scheduler, known)
+        metadata = compose.gang_metadata(
+            self._workload, self._index, wanted, scheduler, known, packing.topology
+        )
         if notes:
             metadata["annotations"] = {**metadata.get("annotations", {}), **notes}
         if found is None:
-            return create(compose.thing(PodGang.KIND, metadata, spec), after)
+            fences = self.fences(next((clique.group for clique in wanted.cliques if wanted.base_gang), None))
+            return create(compose.thing(PodGang.KIND, metadata, spec), (*after, *fences))
         patch = _changes(found, metadata, merge_patch(msgspec.to_builtins(found.spec), spec))
-        return replace(patch, after=after) if patch is not None else None
+        return self._witnessed(replace(patch, after=after)) if patch is not None else None
 
     def _service(self) -> Create | Patch | None:
         metadata = compose.service_metadata(self._workload, self._index)
@@ -77,18 +93,20 @@ class Mender:
         found = self._snapshot.service
         if found is None:
             spec = {"clusterIP": "None", **terms}
-            return create({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec})
-        patch = _differences(found.metadata, metadata, merge_patch(_service_terms(found), terms))
-        return Patch(foreign_target("v1", "Service", found), patch) if patch else None
+            body = {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
+            return create(body, self.fences())
+        patch = differences(found.metadata, metadata, merge_patch(_service_terms(found), terms))
+        return self._witnessed(Patch(foreign_target("v1", "Service", found), patch)) if patch else None
 
     def _group(self, wanted: Group) -> Create | Patch | None:
         metadata = compose.group_metadata(self._workload, self._index, wanted)
         terms = compose.group_terms(wanted)
         found = self._snapshot.groups.get(wanted.name)
         if found is not None:
-            return _changes(found, metadata, merge_patch(_group_terms(found), terms))
+            patch = _changes(found, metadata, merge_patch(_group_terms(found), terms))
+            return self._witnessed(patch) if patch is not None else None
         body = compose.thing(PodCliqueScalingGroup.KIND, metadata, {"replicas": wanted.replicas, **terms})
-        self.creates[wanted.name] = create(body)
+        self.creates[wanted.name] = create(body, self.fences())
         return self.creates[wanted.name]
 
     def _clique(self, wanted: Clique) -> list[Intent]:
@@ -101,6 +119,7 @@ class Mender:
         if found is not None:
             return self._mended(found, wanted, metadata, terms)
         pods = {"podSpec": clique_pod_spec(self._workload, wanted), "replicas": wanted.replicas}
+        after = (*after, *self.fences(wanted.group))
         self.creates[wanted.name] = create(compose.thing(PodClique.KIND, metadata, pods | terms), after)
         return [self.creates[wanted.name]]
 
@@ -115,7 +134,23 @@ class Mender:
             return []
         pods = self._households.of(wanted.name, found.metadata.uid) if same_pods else ()
         first = relabelled(found, pods, wanted)
-        return [*first, replace(patch, after=tuple(intent.id for intent in first))]
+        return [*first, self._witnessed(replace(patch, after=tuple(intent.id for intent in first)))]
+
+    def _witnessed(self, patch: Patch) -> Patch:
+        """What nobody owns may have been orphaned by the end of this set, which we have not seen: to be taken
+        back by a set that is gone is to be collected as garbage. So the set is confirmed first."""
+        if "ownerReferences" not in patch.body.get("metadata", {}):
+            return patch
+        return replace(patch, after=(*patch.after, self._writes.confirm(self._workload)))
+
+    def fences(self, group: Group | None = None) -> tuple[str, ...]:
+        """Confirms the counts that ask for a part, of a group or of none, which is missing; nothing if it has
+        not been made before."""
+        found = self._snapshot.groups.get(group.name) if group is not None else None
+        if found is not None:
+            made_before = found.status.observed_generation >= found.metadata.generation
+            return (self._writes.confirm(found), self._writes.confirm(self._workload)) if made_before else ()
+        return (self._writes.confirm(self._workload),) if _made_before(self._snapshot) else ()
 
     def _owners(self, wanted: Clique) -> tuple[list[Body], tuple[str, ...]]:
         """Who a clique belongs to, and what must be made before it."""
@@ -128,12 +163,21 @@ class Mender:
         return compose.owner(kind.api_version, kind.name, name, uid), ()
 
 
+def _made_before(snapshot: Snapshot) -> bool:
+    """Whether the replica was complete once, or any of it is there."""
+    workload = snapshot.workload
+    if workload.status.observed_generation >= workload.metadata.generation:
+        return True
+    parts = (snapshot.service, snapshot.groups, snapshot.cliques, snapshot.gangs, snapshot.pods)
+    return any(parts)
+
+
 def _changes(found: PodClique | PodCliqueScalingGroup | PodGang, metadata: Body, spec: Body) -> Patch | None:
-    patch = _differences(found.metadata, metadata, spec)
+    patch = differences(found.metadata, metadata, spec)
     return change(found, patch) if patch else None
 
 
-def _differences(found: ObjectMeta, wanted: Body, spec: Body) -> Body:
+def differences(found: ObjectMeta, wanted: Body, spec: Body) -> Body:
     """Labels and annotations as they should be, an owner on what has none, no finalizers of upstream's."""
     metadata: Body = {}
     if changed := merge_patch(found.labels, wanted["labels"]):

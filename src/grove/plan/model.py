@@ -23,6 +23,15 @@ class Draft(Struct, frozen=True):
     observed: int = 0
 
 
+class Complaint(Struct, frozen=True, gc=False):
+    """Something that the plan cannot do and that only a person can mend."""
+
+    clique: str
+    """The PodClique on which it is told."""
+    code: str
+    words: str
+
+
 class Standing(Struct, frozen=True, gc=False):
     """What a replica contributes to the status of its set."""
 
@@ -56,4 +65,7 @@ class Plan(Struct, frozen=True):
     drafts: tuple[Draft, ...] = ()
     wake_at: float | None = None
     standing: Standing | None = None
+    unplaced: tuple[str, ...] = ()
+    """Gangs that ask for a place."""
+    complaints: tuple[Complaint, ...] = ()
     news: tuple[News, ...] = ()

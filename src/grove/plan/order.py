@@ -7,9 +7,19 @@ replica.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 from grove.api import names
 from grove.api.sets import PodCliqueSet, StartupType
 from grove.plan.expand import Clique, Shape
+
+Awaited = Mapping[str, int]
+"""PodCliques to wait for, and how many ready pods each must have."""
+
+
+def is_ordered(workload: PodCliqueSet) -> bool:
+    """Whether any clique of a set starts after another."""
+    return any(_parents(workload, clique.name) for clique in workload.spec.template.cliques)
 
 
 def starts_after(workload: PodCliqueSet, index: int, shape: Shape, clique: Clique) -> tuple[str, ...]:
@@ -20,9 +30,49 @@ def starts_after(workload: PodCliqueSet, index: int, shape: Shape, clique: Cliqu
     return tuple(found)
 
 
+def awaited(workload: PodCliqueSet, index: int, shape: Shape, clique: Clique) -> Awaited:
+    """For whom a pod that is made now waits.
+
+    A part that is scaled to 0 has left the gang and counts as available: in its place those are waited for
+    that it would have started after. Whom nobody knows is waited for in vain, and the pod says so.
+    """
+    known = {found.name: found for found in shape.cliques}
+    waits: dict[str, int] = {}
+    for parent in _present(workload, shape, clique):
+        for name in _expand_parent(workload.metadata.name, index, shape, parent, clique):
+            waits[name] = known[name].min_available if name in known else 1
+    return waits
+
+
+def _present(workload: PodCliqueSet, shape: Shape, clique: Clique) -> Iterator[str]:
+    """The parents of a clique, those that are scaled to 0 replaced by their own. A circle ends."""
+    seen = {clique.template.name}
+    queue = list(_parents(workload, clique.template.name))
+    while queue:
+        parent = queue.pop(0)
+        if parent in seen:
+            continue
+        seen.add(parent)
+        if _is_absent(shape, parent):
+            queue += _parents(workload, parent)
+        else:
+            yield parent
+
+
+def _is_absent(shape: Shape, template: str) -> bool:
+    """Whether a clique of the template has no pods anywhere in the replica."""
+    groups = [group for group in shape.groups if template in group.template.clique_names]
+    found = [clique for clique in shape.cliques if clique.template.name == template]
+    return any(group.replicas == 0 for group in groups) or (
+        bool(found) and all(clique.replicas == 0 for clique in found)
+    )
+
+
 def _parents(workload: PodCliqueSet, name: str) -> tuple[str, ...]:
     template = workload.spec.template
     order = [clique.name for clique in template.cliques]
+    if name not in order:
+        return ()
     if template.clique_startup_type is StartupType.IN_ORDER:
         place = order.index(name)
         return (order[place - 1],) if place else ()

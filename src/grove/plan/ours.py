@@ -6,7 +6,7 @@ back. What another controls is left alone, whatever its labels say.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 
 from msgspec.structs import replace
 
@@ -58,7 +58,18 @@ def keep_ours(snapshot: Snapshot) -> Snapshot:
         gangs={
             name: gang for name, gang in snapshot.gangs.items() if _ours(gang, uid) and _named(name, base)
         },
+        autoscalers={
+            name: found
+            for name, found in snapshot.autoscalers.items()
+            if _ours(found, uid) and _named(name, base)
+        },
     )
+
+
+def is_ours(found: Known, parents: Set[str]) -> bool:
+    """Whether one of these parents controls it, or nobody does and it carries our labels."""
+    controller = controller_uid(found.metadata)
+    return controller in parents if controller else _labelled(found)
 
 
 def _named(name: str, base: str) -> bool:
@@ -78,8 +89,7 @@ def _parent_uid(clique: Known, set_uid: str, groups: Mapping[str, Known]) -> str
 def _ours(found: Known, parent_uid: str) -> bool:
     if found.metadata.deletion_timestamp is not None or not parent_uid:
         return False
-    controller = controller_uid(found.metadata)
-    return controller == parent_uid if controller else _labelled(found)
+    return is_ours(found, {parent_uid})
 
 
 def _labelled(found: Known) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -72,8 +73,16 @@ def clique_annotations(wanted: Clique) -> dict[str, str]:
     return {key: value for key, value in wanted.template.annotations.items() if key != keys.TOPOLOGY_NAME}
 
 
-def pod_spec(workload: PodCliqueSet, index: int, wanted: Clique, scheduler: str, gated: bool) -> Body:
-    """What all pods of a clique have in common; each only adds its host name."""
+def pod_spec(
+    workload: PodCliqueSet,
+    index: int,
+    wanted: Clique,
+    scheduler: str,
+    gated: bool,
+    place: Mapping[str, str] | None = None,
+) -> Body:
+    """What all pods of a clique have in common; each only adds its host name. A place is a demand on top of
+    what the user demands of nodes."""
     set_name, namespace = workload.metadata.name, workload.metadata.namespace
     variables = [
         {"name": Env.SET_NAME.value, "value": set_name},
@@ -85,6 +94,8 @@ def pod_spec(workload: PodCliqueSet, index: int, wanted: Clique, scheduler: str,
     spec = _with_variables(clique_pod_spec(workload, wanted), variables, _POD_VARIABLES)
     spec["subdomain"] = names.service(set_name, index)
     spec["schedulerName"] = scheduler
+    if place:
+        spec["nodeSelector"] = {**(spec.get("nodeSelector") or {}), **place}
     if gated:
         others = [gate for gate in spec.get("schedulingGates") or [] if gate.get("name") != marks.GANG_GATE]
         spec["schedulingGates"] = [{"name": marks.GANG_GATE}, *others]

@@ -1,6 +1,7 @@
 """The plan for one replica of a set: what is missing is made, what is wrong is mended, what is too much goes.
 
     service, groups -> cliques -> gangs -> pods
+                       `-> autoscalers
 
 Each arrow is a dependency: the right side is written after the left, and gone after it has let go. A gang
 names its pods before they are made and forgets them before they are deleted (see `ledger` and `gangs`).
@@ -8,8 +9,11 @@ names its pods before they are made and forgets them before they are deleted (se
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from grove.api.intents import uid_of
 from grove.plan import report
+from grove.plan.autoscalers import plan_autoscalers
 from grove.plan.enrolment import Enrolled, Enrolment
 from grove.plan.expand import Clique, Shape, expand
 from grove.plan.gangs import GangWork
@@ -22,6 +26,7 @@ from grove.plan.renew import Renewal
 from grove.plan.retire import retire_replica, retire_surplus
 from grove.plan.snapshot import Snapshot
 from grove.plan.takeover import unburdened
+from grove.plan.waits import Waits
 from grove.plan.writes import Writes
 
 
@@ -38,24 +43,32 @@ def plan_replica(snapshot: Snapshot, now: float) -> Plan:
     return _plan_present(ours, households, writes, now)
 
 
+def plan_in_vain(snapshot: Snapshot, now: float) -> Plan:
+    """What to do about a replica where nothing can be made any more, since its namespace is on its way out:
+    let go of what would hold that up, and tell how it fares."""
+    plan = plan_replica(snapshot, now)
+    return replace(plan, intents=tuple(unburdened(snapshot)), wake_at=None)
+
+
 def _plan_present(snapshot: Snapshot, households: Households, writes: Writes, now: float) -> Plan:
     """A replica that the set has."""
     shape = _shape(snapshot)
-    mender = Mender(snapshot, shape, households)
-    writes.add_all(mender.parents())
+    mender = Mender(snapshot, shape, households, writes)
+    mender.parents()
     enrolment = Enrolment(snapshot, households, now)
 
     def enrol(clique: Clique, outgoing: frozenset[str] = frozenset()) -> Enrolled:
         return enrolment.enrol(clique, _uid(snapshot, mender, clique.name), outgoing)
 
-    renewal = Renewal(snapshot, writes, enrol)
+    renewal, healing = Renewal(snapshot, writes, enrol), Healing(snapshot, shape, writes, enrol, now)
     cliques = renewal.plan(shape, {clique.name: enrol(clique) for clique in shape.cliques}, now)
-    healing = Healing(snapshot, shape, writes, enrol, now)
     cliques = healing.plan(cliques, renewal)
-    gang_work = GangWork(snapshot, cliques, mender, writes, healing.notes)
+    waits = Waits(snapshot, shape)
+    gang_work = GangWork(snapshot, cliques, mender, waits, writes, healing.notes)
     for gang in shape.gangs:
         gang_work.plan(gang)
     retire_surplus(snapshot, shape, households, writes)
+    plan_autoscalers(snapshot, shape, mender, writes)
     everybody = [pod for clique in cliques.values() for pod in clique.pods]
     ghosts, look_again = forgotten(snapshot.workload, everybody, now)
     writes.add_all(ghosts)
@@ -65,6 +78,8 @@ def _plan_present(snapshot: Snapshot, households: Households, writes: Writes, no
         report.drafts(snapshot, shape, views, renewal, healing, now),
         _earliest(renewal.wake_at, healing.wake_at, look_again, _wake_at(cliques)),
         report.standing(shape, views, renewal),
+        tuple(gang_work.unplaced),
+        waits.complaints(shape.cliques),
         tuple(healing.news),
     )
 

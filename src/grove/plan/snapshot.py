@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from grove.api.cliques import PodClique
-from grove.api.cluster import Service
+from grove.api.cluster import Bare, HorizontalPodAutoscaler, Service
 from grove.api.gangs import PodGang
 from grove.api.groups import PodCliqueScalingGroup
 from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
+from grove.plan.placement import Assignment
+from grove.topology.constraints import Topology
 
 
 class Snapshot(Struct, frozen=True):
@@ -26,7 +28,16 @@ class Snapshot(Struct, frozen=True):
     groups: Mapping[str, PodCliqueScalingGroup] = {}
     cliques: Mapping[str, PodClique] = {}
     gangs: Mapping[str, PodGang] = {}
+    autoscalers: Mapping[str, HorizontalPodAutoscaler] = {}
     pods: tuple[Pod, ...] = ()
     departed: frozenset[str] = frozenset()
     """Names of pods that were seen to go. A name that is referenced, has no pod and is not here is a pod
     that has not been made yet, or not been seen yet."""
+    placements: Mapping[str, Assignment] | None = None
+    """The places that gangs were given. A gang without one waits; None: nobody waits for places."""
+    binding: Bare | None = None
+    """The RoleBinding of the set's init containers."""
+    init_image: str = ""
+    """The image of the init container; empty if the operator was told none."""
+    topology: Topology | None = None
+    """The topology that the set means; None if constraints are switched off."""

@@ -64,7 +64,7 @@ class Bench:
                 ended.set()
 
         stop = self.maps.subscribe(note)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(120):
             while self.maps.get(self.namespace, name) is not None:
                 await ended.wait()
         stop()

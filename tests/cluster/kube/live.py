@@ -50,7 +50,7 @@ class Live:
         """What the cache holds: the value `v` of every object."""
         return {found.metadata.name: found.data.get("v", "") for found in self.cache}
 
-    async def until(self, condition: Callable[[], bool], seconds: float = 60) -> None:
+    async def until(self, condition: Callable[[], bool], seconds: float = 120) -> None:
         """Wait for the change that makes the condition true."""
         async with asyncio.timeout(seconds):
             while not condition():
@@ -73,7 +73,7 @@ async def watching(
     live = Live(Cache(resource, ConfigMap, namespace=namespace, labels=labels))
     running = asyncio.create_task(Reflector(client, live.cache, arrivals=arrivals, streaming=streaming).run())
     try:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             await (live.cache.synced if synced else live.cache.settled).wait()
         yield live
     finally:

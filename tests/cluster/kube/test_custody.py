@@ -176,7 +176,7 @@ async def is_reviewed(client: Client, namespace: str) -> bool:
 
 async def until_called(client: Client, namespace: str) -> None:
     """API servers tell nobody when they have taken in a webhook configuration: ask until one has."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         while True:
             try:
                 if await is_reviewed(client, namespace):

@@ -19,6 +19,8 @@ from grove.local.cluster import Cluster
 from tests.cluster.kube.live import Live, config_map, watching
 
 pytestmark = pytest.mark.cluster
+PATIENCE = 120.0
+"""What was just defined is served when the server gets round to it: on a busy machine much later."""
 WIDGETS = Resource("test.example.com", "v1", "widgets", "Widget")
 
 
@@ -45,7 +47,7 @@ async def define(client: Client) -> None:
     arrivals = Arrivals()
     async with running(Reflector(client, arrivals.definitions)):
         await arrivals.definitions.synced.wait()
-        arriving = asyncio.create_task(arrivals.wait(WIDGETS, 30))
+        arriving = asyncio.create_task(arrivals.wait(WIDGETS, PATIENCE))
         await client.create(CUSTOM_RESOURCE_DEFINITIONS, definition(), as_type=Object)
         assert await arriving
 
@@ -72,10 +74,10 @@ async def no_widgets(client: Client) -> AsyncIterator[None]:
 
 async def first_widget(live: Live, client: Client, namespace: str, name: str) -> None:
     """A CRD that was just established is not served by every path at once; our cache says when it is."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         await live.cache.synced.wait()
     await create_widget(client, namespace, name)
-    await live.until(lambda: name in live.data())
+    await live.until(lambda: name in live.data(), PATIENCE)
 
 
 @pytest.mark.usefixtures("no_widgets")
@@ -89,7 +91,7 @@ async def test_a_crd_may_come_later_go_away_and_come_back(client: Client, namesp
         await define(client)
         await first_widget(live, client, namespace, "one")
         await client.delete(CUSTOM_RESOURCE_DEFINITIONS, WIDGETS.label, as_type=Object)
-        await live.until(lambda: not live.data())
+        await live.until(lambda: not live.data(), PATIENCE)
         await until_gone(client)
         await define(client)
         await first_widget(live, client, namespace, "two")
@@ -104,7 +106,7 @@ async def until_gone(client: Client) -> None:
         await arrivals.definitions.synced.wait()
         arrivals.definitions.subscribe(lambda old, new: gone.set() if new is None else None)
         if arrivals.definitions.get("", WIDGETS.label) is not None:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(PATIENCE):
                 await gone.wait()
 
 

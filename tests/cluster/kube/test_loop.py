@@ -151,7 +151,7 @@ async def converged(client: Client, namespace: str, wanted: dict[str, int]) -> N
     fair.subscribe(lambda _old, _new: changed.set())
     watch = asyncio.create_task(Reflector(client, fair).run())
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(120):
             while counts(fair, wanted) != wanted:
                 await changed.wait()
                 changed.clear()

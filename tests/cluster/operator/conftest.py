@@ -15,8 +15,10 @@ from grove.kube.errors import Conflict, NotFound
 from grove.kube.resource import NAMESPACES, NODES
 from grove.kube.wire import Object
 from grove.local.cluster import Cluster
+from tests.chart import Account
 from tests.cluster.operator.harness import World, watching
-from tests.cluster.operator.workloads import AGENT
+from tests.cluster.operator.seen import CLIQUES, GANGS
+from tests.cluster.operator.workloads import AGENT, clique
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
@@ -46,7 +48,21 @@ async def namespace(client: Client) -> AsyncIterator[str]:
 
 
 @pytest.fixture
-async def world(cluster: Cluster, client: Client, namespace: str, agents: list[str]) -> AsyncIterator[World]:
+async def world(
+    client: Client, operator_account: Account, namespace: str, agents: list[str]
+) -> AsyncIterator[World]:
     """A namespace of the test's own, watched; left empty."""
-    async with watching(client, config.load(cluster.kubeconfig), namespace) as world:
+    async with watching(client, operator_account.config, namespace) as world:
         yield world
+
+
+@pytest.fixture
+async def collector(world: World) -> None:
+    """Kubernetes' garbage collector, once it knows our kinds: it learns of new CRDs twice a minute, and
+    before that it neither collects nor orphans what is theirs."""
+    nobody = {"apiVersion": "v1", "kind": "ConfigMap", "name": "nobody", "uid": "0"}
+    metadata = {"name": "left-behind", "ownerReferences": [nobody]}
+    for kind, spec in ((CLIQUES, clique("left-behind")["spec"]), (GANGS, {"podgroups": []})):
+        body = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata, "spec": spec}
+        await world.create(kind, body)
+    await world.until(lambda: not world.all(CLIQUES) and not world.all(GANGS), "the garbage collector")

@@ -1,262 +1,43 @@
-"""A world to try the operator in: a namespace on the real control plane, seen through watches of its own.
-
-The operator runs in this process, on a transport of its own that may have weather (`grove.kube.faults`). The
-test acts on the cluster as its administrator and waits for events; what the operator believes is nobody's
-evidence here.
-"""
+"""Operators to try in a world: they run in this process, each on a transport of its own that may have weather
+(`grove.kube.faults`), as the chart's ServiceAccount: what it may not do there, it cannot do here."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from typing import Any
 
-from grove.api import labels
-from grove.kube.cache import Cache
-from grove.kube.client import MERGE, Client, PatchKind
 from grove.kube.config import Config
-from grove.kube.errors import NotFound
 from grove.kube.faults import FaultyTransport, Rates
-from grove.kube.reflector import Reflector
-from grove.kube.resource import PODS, SERVICES, Resource
 from grove.kube.transport import HttpTransport
 from grove.operator.manager import Manager
-from tests.cluster.operator.picture import Picture, differences, picture
+from grove.plan.placement import Assigner
 from tests.cluster.operator.recorder import Recorder
-from tests.cluster.operator.seen import CLIQUES, GANGS, GROUPS, PARTS, SETS, Seen, answers, updating
+from tests.cluster.operator.world import PATIENCE, World, watching
 
-PATIENCE = 60.0
+__all__ = ["PATIENCE", "Operator", "World", "operating", "succession", "watching"]
 
-
-class World:
-    """A namespace: what is in it, and what a user may do to it."""
-
-    def __init__(self, client: Client, config: Config, namespace: str) -> None:
-        self.client, self.config, self.namespace = client, config, namespace
-        self._caches: dict[Resource, Cache[Seen]] = {}
-        self._tick = asyncio.Event()
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._rules: list[Callable[[], None]] = []
-        self._broken: list[AssertionError] = []
-        self.operators: list[Operator] = []
-
-    # What is there.
-
-    async def watch(self, *resources: Resource) -> None:
-        """Keep an eye on these from now on."""
-        for resource in resources:
-            cache = self._caches[resource] = Cache(resource, Seen, namespace=self.namespace)
-            cache.subscribe(self._changed)
-            self._tasks.add(asyncio.create_task(Reflector(self.client, cache).run()))
-        async with asyncio.timeout(PATIENCE):
-            for resource in resources:
-                await self._caches[resource].synced.wait()
-
-    def all(self, resource: Resource, **wanted: str) -> list[Seen]:
-        """All objects of a kind, by name; `part_of="x"` keeps those of one set."""
-        keys = {"part_of": labels.PART_OF, "clique": labels.CLIQUE, "gang": labels.GANG}
-        chosen = {keys[key]: value for key, value in wanted.items()}
-        found = [one for one in self._caches[resource] if chosen.items() <= one.labels.items()]
-        return sorted(found, key=lambda one: one.name)
-
-    def names(self, resource: Resource, **wanted: str) -> list[str]:
-        return [found.name for found in self.all(resource, **wanted)]
-
-    def get(self, resource: Resource, name: str) -> Seen:
-        found = self.find(resource, name)
-        assert found is not None, f"no {resource.kind} {name}\n{self.dump()}"
-        return found
-
-    def find(self, resource: Resource, name: str) -> Seen | None:
-        return self._caches[resource].get(self.namespace, name)
-
-    def pods(self, **wanted: str) -> list[Seen]:
-        """The pods that are there to stay."""
-        return [pod for pod in self.all(PODS, **wanted) if not pod.terminating]
-
-    def whole(self) -> bool:
-        """Everything that was asked for is there, ready and told so, and nothing is on its way out."""
-        everything = [found for cache in self._caches.values() for found in cache]
-        sets = self.all(SETS)
-        owners = {found.uid for found in everything}
-        if any(found.terminating or not owners.issuperset(found.owners) for found in everything):
-            return False
-        if not sets:
-            return not any(self.all(part) for part in PARTS)
-        return (
-            all(found.settled for found in (*sets, *self.all(GROUPS), *self.all(CLIQUES)))
-            and all(found.status.get("availableReplicas", 0) == found.spec["replicas"] for found in sets)
-            and sum(found.spec["replicas"] for found in sets) == len(self.all(SERVICES))
-            and self._cliques_whole()
-            and all(gang.status.get("phase") == "Running" for gang in self.all(GANGS))
-            and not any(map(updating, (*sets, *self.all(GROUPS), *self.all(CLIQUES))))
-        )
-
-    def _cliques_whole(self) -> bool:
-        """Every clique has its pods, all answering, and says so."""
-        pods: dict[str, list[Seen]] = {}
-        for pod in self.all(PODS):
-            pods.setdefault(pod.labels.get(labels.CLIQUE, ""), []).append(pod)
-        for clique in self.all(CLIQUES):
-            own, count = pods.get(clique.name, []), clique.spec["replicas"]
-            said = (clique.status.get("replicas", 0), clique.status.get("readyReplicas", 0))
-            if not (len(own) == count and all(map(answers, own)) and said == (count, count)):
-                return False
-        return True
-
-    # Waiting.
-
-    async def until(self, condition: Callable[[], object], what: str = "", seconds: float = PATIENCE) -> None:
-        """Wait for the event that makes the condition true; tell how things stand if it never comes."""
-        try:
-            async with asyncio.timeout(seconds):
-                while not condition():
-                    self._tick.clear()
-                    await self._tick.wait()
-                    self.check()
-        except TimeoutError:
-            raise AssertionError(
-                f"not in {seconds:g} s: {what or 'what was waited for'}\n{self.dump()}"
-            ) from None
-
-    async def until_whole(self) -> None:
-        await self.until(self.whole, "everything ready and told so")
-
-    async def until_like(self, before: Picture, seconds: float = PATIENCE) -> None:
-        """Wait until the world looks as it did before."""
-        try:
-            await self.until(lambda: picture(self) == before, "the picture from before", seconds)
-        except AssertionError as problem:
-            raise AssertionError(f"{differences(before, picture(self))}\n{problem}") from None
-
-    def always(self, rule: Callable[[], None]) -> None:
-        """A rule, as an assertion, that must hold after every event from now on."""
-        self._rules.append(rule)
-
-    def check(self) -> None:
-        """Complain about a rule that was broken and about an operator that died."""
-        if self._broken:
-            raise self._broken[0]
-        for operator in self.operators:
-            operator.check()
-
-    def touch(self) -> None:
-        """Something that is no event has changed: look again."""
-        self._tick.set()
-
-    def _changed(self, _old: Seen | None, _new: Seen | None) -> None:
-        for rule in self._rules:
-            try:
-                rule()
-            except AssertionError as broken:
-                self._broken.append(broken)
-        self._tick.set()
-
-    # Doing. What the server answers is seen at once: a test must not wait on what was before its own deed.
-
-    async def create(self, resource: Resource, body: dict[str, Any]) -> Seen:
-        made = await self.client.create(resource, body, namespace=self.namespace, as_type=Seen)
-        return self._saw(resource, made)
-
-    async def patch(
-        self, resource: Resource, name: str, body: Any, *, kind: PatchKind = MERGE, subresource: str = ""
-    ) -> Seen:
-        patched = await self.client.patch(
-            resource,
-            name,
-            body,
-            namespace=self.namespace,
-            kind=kind,
-            subresource=subresource,
-            as_type=Seen,
-        )
-        return self._saw(resource, patched)
-
-    async def scale(self, resource: Resource, name: str, replicas: int) -> None:
-        """Through the scale subresource, as autoscalers and `kubectl scale` do."""
-        await self.client.set_scale(resource, name, replicas, namespace=self.namespace)
-        self._saw(resource, await self.client.get(resource, name, namespace=self.namespace, as_type=Seen))
-
-    async def delete(self, resource: Resource, name: str, **options: Any) -> None:
-        uid = found.uid if (found := self.find(resource, name)) else ""
-        answer = await self.client.delete(resource, name, namespace=self.namespace, as_type=Seen, **options)
-        self._caches[resource].apply_delete_reply(self.namespace, name, uid, answer)
-
-    def _saw(self, resource: Resource, found: Seen) -> Seen:
-        if resource in self._caches:
-            self._caches[resource].apply_reply(found)
-        return found
-
-    async def clear(self) -> None:
-        """Remove everything without the help of an operator."""
-        held = [(kind, one) for kind in (SETS, PODS) for one in self.all(kind) if one.metadata.finalizers]
-        for kind, one in held:
-            with suppress(NotFound):
-                await self.patch(kind, one.name, {"metadata": {"finalizers": None}})
-        for resource in (SETS, *PARTS):
-            await self.client.delete_collection(
-                resource, namespace=self.namespace, labels="", grace_seconds=0
-            )
-        await self.until(
-            lambda: not any(self.all(resource) for resource in (SETS, *PARTS)), "an empty namespace"
-        )
-
-    async def close(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.wait(self._tasks)
-
-    # Telling.
-
-    def dump(self) -> str:
-        """How things stand, for people."""
-        lines = [f"namespace {self.namespace}"]
-        for resource, cache in self._caches.items():
-            lines += [_line(resource, found) for found in sorted(cache, key=lambda one: one.name)]
-        for operator in self.operators:
-            lines.append(f"faults met: {dict(operator.faults.met)}; last calls:")
-            lines += [f"  {call}" for call in operator.recorder.calls[-12:]]
-        return "\n".join(lines)
-
-
-def _line(resource: Resource, found: Seen) -> str:
-    interesting = {
-        key: value
-        for key, value in found.status.items()
-        if key.lower().endswith(("replicas", "phase", "generation"))
-    }
-    words = [resource.kind, found.name, f"replicas={found.spec.get('replicas')}", str(interesting)]
-    if found.terminating:
-        words.append(f"TERMINATING {found.metadata.finalizers}")
-    if gates := found.spec.get("schedulingGates"):
-        words.append(f"gates={[gate['name'] for gate in gates]}")
-    errors = found.status.get("lastErrors") or ()
-    words += [f"\n    {error['code']}: {error['description']}" for error in errors]
-    return " ".join(words)
-
-
-@asynccontextmanager
-async def watching(client: Client, config: Config, namespace: str) -> AsyncIterator[World]:
-    """The namespace as a world; emptied when it is left."""
-    world = World(client, config, namespace)
-    try:
-        await world.watch(SETS, *PARTS)
-        yield world
-        world.check()
-    finally:
-        world.operators.clear()
-        await world.clear()
-        await world.close()
+INIT_IMAGE = "example.com/grove-initc:test"
 
 
 class Operator:
     """An operator at work in this process: its calls, its weather, its end."""
 
-    def __init__(self, config: Config, recorder: Recorder | None, **weather: Any) -> None:
+    def __init__(
+        self,
+        config: Config,
+        recorder: Recorder | None,
+        assigner: Assigner | None = None,
+        init_image: str = INIT_IMAGE,
+        topology_aware: bool = False,
+        **weather: Any,
+    ) -> None:
         self.recorder = recorder or Recorder()
         self.faults = FaultyTransport(self.recorder.on(HttpTransport(config)), on_stop=self._stop, **weather)
-        self.manager = Manager(self.faults)
+        self.manager = Manager(
+            self.faults, assigner=assigner, init_image=init_image, topology_aware=topology_aware
+        )
         self.stopped = asyncio.Event()
         """Set when the faults have ended this process."""
         self.task = asyncio.create_task(self.manager.run())
@@ -269,6 +50,10 @@ class Operator:
         """An operator runs until it is cancelled; any other end is a bug unless the faults ordered it."""
         if self.task.done() and not self.stopped.is_set():
             raise AssertionError("the operator ended by itself") from self.task.exception()
+
+    def dump(self) -> list[str]:
+        last = [f"  {call}" for call in self.recorder.calls[-12:]]
+        return [f"faults met: {dict(self.faults.met)}; last calls:", *last]
 
     async def end(self) -> None:
         self.task.cancel()
@@ -285,9 +70,21 @@ async def operating(
     stop_after: int | None = None,
     recorder: Recorder | None = None,
     synced: bool = True,
+    assigner: Assigner | None = None,
+    init_image: str = INIT_IMAGE,
+    topology_aware: bool = False,
 ) -> AsyncIterator[Operator]:
     """An operator until the block is left. `synced=False`: do not wait until it knows all that exists."""
-    operator = Operator(world.config, recorder, seed=seed, rates=rates, stop_after_writes=stop_after)
+    operator = Operator(
+        world.config,
+        recorder,
+        assigner,
+        init_image,
+        topology_aware,
+        seed=seed,
+        rates=rates,
+        stop_after_writes=stop_after,
+    )
     world.operators.append(operator)
     try:
         if synced:

@@ -28,12 +28,12 @@ QUICK_ELECTION = {
     "renewDeadline": "2500ms",
     "retryPeriod": "500ms",
 }
-PATIENCE = 40.0
+PATIENCE = 120.0
 
 
 def configuration(**keys: object) -> dict[str, object]:
     """Any free ports on this machine, and what the test wants."""
-    return {"server": {"healthProbes": HERE, "metrics": HERE}, **keys}
+    return {"server": {"healthProbes": HERE, "metrics": HERE, "webhooks": HERE}, **keys}
 
 
 class OperatorProcess:
@@ -66,7 +66,7 @@ class OperatorProcess:
     async def get(self, endpoint: str, path: str) -> tuple[int, str]:
         """Ask where the configuration's key says; status and body."""
         place = await self.hear("listening", key=endpoint)
-        url = f"http://127.0.0.1:{place['port']}{path}"
+        url = f"http://{place['host']}:{place['port']}{path}"
         async with aiohttp.ClientSession() as session, session.get(url) as reply:
             return reply.status, await reply.text()
 
@@ -115,13 +115,15 @@ async def running(
         await process.communicate()
 
 
-async def seen(client: Client, cache: Cache[T], condition: Callable[[Cache[T]], bool]) -> None:
+async def seen(
+    client: Client, cache: Cache[T], condition: Callable[[Cache[T]], bool], patience: float = PATIENCE
+) -> None:
     """Watch until the cache is as wanted."""
     changed = asyncio.Event()
     cache.subscribe(lambda *_: changed.set())
     watching = asyncio.create_task(Reflector(client, cache).run())
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(patience):
             await cache.synced.wait()
             while not condition(cache):
                 changed.clear()

@@ -60,7 +60,7 @@ class Recorder:
         return response
 
     async def next_call(self) -> None:
-        """Wait until something is asked."""
+        """Wait until something is asked or answered."""
         self._tick.clear()
         await self._tick.wait()
 
@@ -76,6 +76,23 @@ class Recorder:
 
     def writes(self) -> list[Call]:
         return [call for call in self.calls if call.request.is_write]
+
+    def refused_creates(self) -> list[str]:
+        """What the server would not have made, by kind and name, as often as it was tried."""
+        return [
+            f"{request.resource} {_body(request)['metadata']['name']}"
+            for request, status in self.calls
+            if request.verb == "create" and status >= 300 and request.resource != EVENTS.label
+        ]
+
+    def complaints(self) -> list[str]:
+        """Events about what could not be done."""
+        events = [
+            _body(request)
+            for request, _ in self.calls
+            if request.is_write and request.resource == EVENTS.label
+        ]
+        return [str(event["note"]) for event in events if event.get("type") == "Warning"]
 
     def deeds(self) -> Counter[str]:
         """What was created, and what was decided to be deleted; pods by their clique.

@@ -13,7 +13,7 @@ from tests.cluster.operator.harness import World, operating
 from tests.cluster.operator.nodes import cordoned
 from tests.cluster.operator.picture import picture
 from tests.cluster.operator.seen import CLIQUES, GANGS, GROUPS, SETS
-from tests.cluster.operator.test_weather import WEATHER
+from tests.cluster.operator.test_weather import RATES
 from tests.cluster.operator.workloads import Body, clique, group, upstream, workload
 
 DELAY = "2s"
@@ -37,7 +37,7 @@ async def lose(world: World, name: str, count: int = 1) -> None:
 
 @pytest.mark.parametrize(
     ("victim", "weather"),
-    [("pc-a", None), ("sg-x-0-pc-c", None), ("pc-a", WEATHER["everything"]), ("pc-a", WEATHER["lag"])],
+    [("pc-a", None), ("sg-x-0-pc-c", None), ("pc-a", RATES["everything"]), ("pc-a", RATES["lag"])],
     ids=["gt1", "gt2", "gt1 in bad weather", "gt1 seen late"],
 )
 async def test_gt1_gt2_below_the_minimum_the_whole_replica_is_started_anew_once(

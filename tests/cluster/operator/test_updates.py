@@ -12,6 +12,7 @@ from grove.kube.resource import PODS
 from tests.cluster.operator.harness import World, operating
 from tests.cluster.operator.nodes import cordoned
 from tests.cluster.operator.picture import picture
+from tests.cluster.operator.scenarios.renewal import change
 from tests.cluster.operator.seen import CLIQUES, GROUPS, SETS, Seen, answers
 from tests.cluster.operator.workloads import Body, upstream
 
@@ -26,15 +27,6 @@ def slow(body: Body, replicas: int = 1, **strategy: Any) -> Body:
     for clique in body["spec"]["template"]["cliques"]:
         clique["annotations"] = SLOW
     return body
-
-
-async def change(world: World, name: str, *cliques: str, image: str = "next:1") -> None:
-    """A new image for these cliques, one patch for all of them."""
-    template = world.get(SETS, name).spec["template"]
-    for clique in template["cliques"]:
-        if clique["name"] in cliques:
-            clique["spec"]["podSpec"]["containers"][0]["image"] = image
-    await world.patch(SETS, name, {"spec": {"template": {"cliques": template["cliques"]}}})
 
 
 def current(pod: Seen, image: str = "next:1") -> bool:
@@ -104,7 +96,7 @@ async def test_ru7_one_pod_at_a_time_and_one_replica_of_the_set_after_the_other(
         await operator.recorder.silence()
         others = {pod.uid for pod in world.pods() if "-pc-a-" not in pod.name}
         onlooker = Onlooker(world)
-        await change(world, "workload1", "pc-a")
+        await change(world, "workload1", "next:1", "pc-a")
         await world.until(lambda: updated(world, "workload1"))
     assert onlooker.most_at_once() == 1
     assert onlooker.replicas("workload1") == [0, 1]
@@ -123,7 +115,7 @@ async def test_ru8_one_replica_of_a_group_at_a_time(world: World) -> None:
         alone = {pod.uid for pod in world.pods() if "-pc-a-" in pod.name}
         inside = {pod.uid for pod in world.pods()} - alone
         onlooker = Onlooker(world)
-        await change(world, "workload1", "pc-b")
+        await change(world, "workload1", "next:1", "pc-b")
         await world.until(lambda: updated(world, "workload1"))
     assert onlooker.most_at_once() == 1
     assert onlooker.replicas("workload1") == [0, 1]
@@ -138,7 +130,7 @@ async def test_ru9_three_changes_in_a_row_are_one_update_in_the_end(world: World
         await operator.recorder.silence()
         onlooker = Onlooker(world)
         for clique in ("pc-a", "pc-b", "pc-c"):
-            await change(world, "workload1", clique)
+            await change(world, "workload1", "next:1", clique)
         await world.until(lambda: all(map(current, world.pods())) and updated(world, "workload1"))
     assert onlooker.replicas("workload1") == [0, 1]
     for index in (0, 1):
@@ -154,7 +146,7 @@ async def test_ru10_without_room_for_a_successor_one_pod_is_all_it_costs(
         await world.until_whole()
         before = {pod.uid for pod in world.pods()}
         async with cordoned(world, agents):
-            await change(world, "workload1", "pc-a")
+            await change(world, "workload1", "next:1", "pc-a")
             await world.until(
                 lambda: len(before & {pod.uid for pod in world.all(PODS)}) == 9 and len(world.pods()) == 10
             )
@@ -170,9 +162,9 @@ async def test_an_update_comes_to_the_same_end_as_a_fresh_deployment(world: Worl
     async with operating(world) as operator:
         await world.create(SETS, slow(upstream("workload2"), 2))
         await world.until_whole()
-        await change(world, "workload2", "pc-a", "pc-b", image="broken:1")
+        await change(world, "workload2", "broken:1", "pc-a", "pc-b")
         await world.until(lambda: any(current(pod, "broken:1") for pod in world.pods()))
-        await change(world, "workload2", "pc-a", "pc-b", "pc-c")
+        await change(world, "workload2", "next:1", "pc-a", "pc-b", "pc-c")
         await world.until(lambda: all(map(current, world.pods())) and updated(world, "workload2"))
         await operator.recorder.silence()
         renewed = picture(world)
@@ -209,7 +201,7 @@ async def test_ru11_to_ru19_scaled_before_or_during_an_update_it_comes_to_its_en
         await world.until_whole()
         if when == "before":
             await world.scale(kind, name, count)
-        await change(world, "workload1", *everything)
+        await change(world, "workload1", "next:1", *everything)
         if when == "during":
             await world.until(lambda: _turn(world, "workload1") == 1)
             await world.scale(kind, name, count)
@@ -231,7 +223,7 @@ async def test_ru16_ru20_scaled_in_during_an_update_it_comes_to_its_end(world: W
         await world.scale(GROUPS, "workload2-0-sg-x", 3)
         await world.scale(CLIQUES, "workload2-1-pc-a", 3)
         await world.until(lambda: len(world.pods()) == 25 and world.whole())
-        await change(world, "workload2", "pc-a", "pc-b", "pc-c")
+        await change(world, "workload2", "next:1", "pc-a", "pc-b", "pc-c")
         await world.until(lambda: any(map(current, world.pods())))
         await world.scale(GROUPS, "workload2-0-sg-x", 1)
         await world.until(lambda: _turn(world, "workload2") == 1)
@@ -254,7 +246,7 @@ async def test_od_nothing_goes_by_itself_and_what_is_deleted_comes_back_new(worl
         await world.create(SETS, slow(upstream("workload-ondelete"), 2))
         await world.until_whole()
         before = {pod.uid for pod in world.pods()}
-        await change(world, "workload-ondelete", "pc-a", "pc-b", "pc-c")
+        await change(world, "workload-ondelete", "next:1", "pc-a", "pc-b", "pc-c")
         await world.until(lambda: world.get(SETS, "workload-ondelete").settled and world.whole())
         await operator.recorder.silence()
         assert {pod.uid for pod in world.pods()} == before
@@ -284,17 +276,17 @@ async def test_od9_the_strategy_counts_that_is_there_when_the_template_changes(w
     async with operating(world) as operator:
         await world.create(SETS, slow(upstream(name)))
         await world.until_whole()
-        await change(world, name, "pc-a")
+        await change(world, name, "next:1", "pc-a")
         await world.until(lambda: world.get(SETS, name).settled and progress_of(world, name))
         await world.patch(SETS, name, {"spec": {"updateStrategy": {"type": "RollingRecreate"}}})
         await world.until(lambda: world.get(SETS, name).settled)
         await operator.recorder.silence()
         assert not any(map(current, world.pods())), "a change of strategy rolls nothing"
-        await change(world, name, "pc-b", image="next:2")
+        await change(world, name, "next:2", "pc-b")
         await world.until(lambda: updated(world, name))
         assert len([pod for pod in world.pods() if current(pod)]) == 2, "what was left behind rolls too"
         await world.patch(SETS, name, {"spec": {"updateStrategy": {"type": "OnDelete"}}})
-        await change(world, name, "pc-a", image="next:3")
+        await change(world, name, "next:3", "pc-a")
         await world.until(lambda: world.get(SETS, name).settled)
         await operator.recorder.silence()
         assert not any(current(pod, "next:3") for pod in world.pods())

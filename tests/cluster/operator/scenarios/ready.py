@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
+from functools import partial
 
 from grove.api import labels
 from grove.kube.resource import PODS, SERVICES
-from tests.cluster.operator.harness import World, operating
+from tests.cluster.operator.harness import World
 from tests.cluster.operator.picture import picture
 from tests.cluster.operator.seen import CLIQUES, GANGS, GROUPS, SETS
 from tests.cluster.operator.workloads import upstream
@@ -34,12 +34,22 @@ GANGS_OF = {
 }
 
 
-@pytest.mark.parametrize("name", GANGS_OF)
-async def test_a_workload_of_upstream_becomes_ready_with_exactly_its_objects(world: World, name: str) -> None:
-    async with operating(world):
-        await world.create(SETS, upstream(name))
-        await world.until(lambda: len(world.pods()) == 10 and world.whole())
+async def becomes_ready(world: World, name: str) -> None:
+    await world.create(SETS, upstream(name))
+    await world.rest("ready", 10)
+    _check_gangs(world, name)
+    assert world.names(GROUPS) == [f"{name}-0-sg-x"]
+    assert world.names(SERVICES) == [f"{name}-0"]
+    for clique in world.all(CLIQUES):
+        indices = [pod.labels[labels.POD_INDEX] for pod in world.all(PODS, clique=clique.name)]
+        assert sorted(indices) == [str(index) for index in range(clique.spec["replicas"])]
+    assert len(picture(world)) == 1 + 1 + 1 + len(GANGS_OF[name]) + 5 + 10
+    await world.parent_goes()
+    await world.delete(SETS, name)
+    await world.rest("gone", 0)
 
+
+def _check_gangs(world: World, name: str) -> None:
     expected = {
         f"{name}-{gang}": {f"{name}-{clique}": count for clique, count in cliques.items()}
         for gang, cliques in GANGS_OF[name].items()
@@ -50,14 +60,10 @@ async def test_a_workload_of_upstream_becomes_ready_with_exactly_its_objects(wor
     }
     assert gangs == expected
     assert world.names(CLIQUES) == sorted(clique for cliques in expected.values() for clique in cliques)
-    assert world.names(GROUPS) == [f"{name}-0-sg-x"]
-    assert world.names(SERVICES) == [f"{name}-0"]
     for gang in world.all(GANGS):
-        referenced = {
-            reference["name"] for group in gang.spec["podgroups"] for reference in group["podReferences"]
-        }
+        groups = gang.spec["podgroups"]
+        referenced = {reference["name"] for group in groups for reference in group["podReferences"]}
         assert referenced == set(world.names(PODS, gang=gang.name))
-    for clique in world.all(CLIQUES):
-        indices = [pod.labels[labels.POD_INDEX] for pod in world.all(PODS, clique=clique.name)]
-        assert sorted(indices) == [str(index) for index in range(clique.spec["replicas"])]
-    assert len(picture(world)) == 1 + 1 + 1 + len(expected) + 5 + 10
+
+
+SCENARIOS = {name: partial(becomes_ready, name=name) for name in GANGS_OF}

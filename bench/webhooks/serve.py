@@ -1,0 +1,61 @@
+"""One server over TLS, `grove` or `bare`: says where it is and whom to trust, then serves."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from datetime import UTC, datetime
+
+from aiohttp import web
+
+from grove.kube.certificates import issue_authority, issue_serving
+from grove.kube.client import Client
+from grove.kube.config import Config
+from grove.kube.credentials import Presented
+from grove.kube.serving import ServingContext
+from grove.operator import garbage
+from grove.operator.caches import Caches
+from grove.rules.model import Facts
+from grove.webhooks import server
+from grove.webhooks.registrations import Path
+from grove.webhooks.reviewer import Reviewer
+from grove.webhooks.sight import Sight
+
+
+def ours() -> web.AppRunner:
+    """The product's, with nothing in its caches and nobody to ask."""
+    client = Client(Config("https://127.0.0.1:1", Presented()))
+    return server.runner(server.application(Reviewer(Sight(Caches(), client, Facts()))))
+
+
+def bare() -> web.AppRunner:
+    """Reads, decodes, says yes."""
+
+    async def answer(request: web.Request) -> web.Response:
+        uid = json.loads(await request.read())["request"]["uid"]
+        body = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}
+        said = json.dumps({**body, "response": {"uid": uid, "allowed": True}})
+        return web.Response(text=said, content_type="application/json")
+
+    application = web.Application(client_max_size=2**23)
+    for path in (Path.DEFAULT_SET, Path.VALIDATE_SET):
+        application.router.add_post(path, answer)
+    return web.AppRunner(application, access_log=None)
+
+
+async def main(name: str) -> None:
+    garbage.look_seldom()  # as the operator does
+    now = datetime.now(UTC)
+    authority, serving = issue_authority(now), ServingContext()
+    serving.show(issue_serving(authority, ("127.0.0.1",), now))
+    runner = {"grove": ours, "bare": bare}[name]()
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=serving.context).start()
+    place = {"port": runner.addresses[0][1], "trust": authority.certificate.decode()}
+    print(json.dumps(place), flush=True)
+    await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1]))

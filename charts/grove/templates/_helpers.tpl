@@ -1,0 +1,96 @@
+{{/* Names are fixed: webhooks, certificates and the users of upstream's chart go by them, and a cluster has one Grove. */}}
+{{- define "grove.name" -}}
+grove-operator
+{{- end }}
+
+{{- define "grove.account" -}}
+{{ .Values.serviceAccount.name }}
+{{- end }}
+
+{{- define "grove.selector" -}}
+app.kubernetes.io/name: {{ include "grove.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "grove.commonLabels" -}}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- define "grove.labels" -}}
+app.kubernetes.io/name: {{ include "grove.name" . }}
+{{ include "grove.commonLabels" . }}
+{{- end }}
+
+{{/* `annotations:` of an object: those of all objects, and its own. Call with (list $ .Values.its.own ...). */}}
+{{- define "grove.annotations" -}}
+{{- $all := deepCopy (index . 0).Values.commonAnnotations }}
+{{- range rest . }}
+{{- $all = mergeOverwrite $all (deepCopy (. | default dict)) }}
+{{- end }}
+{{- with $all -}}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/* Call with (list $ .Values.image). */}}
+{{- define "grove.image" -}}
+{{- with index . 1 -}}
+{{ .repository }}
+{{- if .digest }}@{{ .digest }}{{ else }}:{{ .tag | default (index $ 0).Chart.AppVersion }}{{ end }}
+{{- end -}}
+{{- end }}
+
+{{/* The operator's configuration file. */}}
+{{- define "grove.config" -}}
+{{- $config := deepCopy .Values.config }}
+{{- $election := $config.leaderElection | default dict }}
+{{- if not $election.resourceNamespace }}
+{{- $_ := set $config "leaderElection" (merge (dict "resourceNamespace" .Release.Namespace) $election) }}
+{{- end }}
+{{- merge (dict "apiVersion" "operator.config.grove.io/v1alpha1" "kind" "OperatorConfiguration") $config | toYaml }}
+{{- end }}
+
+{{/* Immutable, and named by its content: another configuration is another ConfigMap, and the operator rolls. */}}
+{{- define "grove.configName" -}}
+grove-operator-cm-{{ include "grove.config" . | sha256sum | trunc 8 }}
+{{- end }}
+
+{{- define "grove.certificatesByHand" -}}
+{{- if eq .Values.config.server.webhooks.certProvisionMode "manual" }}yes{{ end }}
+{{- end }}
+
+{{/* "yes" if a scheduler profile of that name is configured. Call with (list $ "kai-scheduler"). */}}
+{{- define "grove.usesScheduler" -}}
+{{- range (index . 0).Values.config.scheduler.profiles }}
+{{- if eq .name (index $ 1) }}yes{{ end }}
+{{- end }}
+{{- end }}
+
+{{- define "grove.priorityClass" -}}
+{{- if .Values.priorityClass.enabled }}{{ .Values.priorityClass.name }}{{ else }}{{ .Values.priorityClassName }}{{ end }}
+{{- end }}
+
+{{/* Where a pod of ours may run, and with which rights on its node: the same for operator and hooks. */}}
+{{- define "grove.placement" -}}
+securityContext:
+  {{- toYaml .Values.podSecurityContext | nindent 2 }}
+{{- with .Values.imagePullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,156 @@
+{{/*
+What the operator may do, and no more: docs/rights.md lists it with reasons, and a test compares the two with what
+the API server answers. Verbs are those that the operator uses; it never replaces an object (update), it patches.
+*/}}
+{{- define "grove.clusterRules" -}}
+- apiGroups: [grove.io]
+  resources: [podcliquesets]
+  verbs: [get, list, watch, patch]
+- apiGroups: [grove.io]
+  resources: [podcliques, podcliquescalinggroups]
+  verbs: [get, list, watch, create, patch, delete]
+- apiGroups: [grove.io]
+  resources: [clustertopologies, clustertopologybindings]
+  verbs: [get, list, watch]
+- apiGroups: [grove.io]
+  resources:
+    - podcliquesets/status
+    - podcliques/status
+    - podcliquescalinggroups/status
+    - clustertopologies/status
+    - clustertopologybindings/status
+  verbs: [patch]
+# To name an owner that deletion must wait for, where OwnerReferencesPermissionEnforcement is on.
+- apiGroups: [grove.io]
+  resources: [podcliquesets/finalizers, podcliques/finalizers, podcliquescalinggroups/finalizers]
+  verbs: [update]
+- apiGroups: [scheduler.grove.io]
+  resources: [podgangs]
+  verbs: [get, list, watch, create, patch, delete]
+- apiGroups: [scheduler.grove.io]
+  resources: [podgangs/status]
+  verbs: [patch]
+- apiGroups: [scheduler.grove.io]
+  resources: [podgangs/finalizers]
+  verbs: [update]
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [get, list, watch, create, patch, delete]
+# Only to be handed on to init containers that wait for other pods: nobody may grant what they do not have.
+- apiGroups: [""]
+  resources: [pods/status]
+  verbs: [get, list, watch]
+- apiGroups: [""]
+  resources: [services]
+  verbs: [get, list, watch, create, patch, delete]
+- apiGroups: [""]
+  resources: [serviceaccounts]
+  verbs: [get, list, watch, create, patch, delete]
+# Never to be read: the control plane fills them in, and pods mount them.
+- apiGroups: [""]
+  resources: [secrets]
+  verbs: [create]
+- apiGroups: [rbac.authorization.k8s.io]
+  resources: [roles, rolebindings]
+  verbs: [get, list, watch, create, delete]
+- apiGroups: [autoscaling]
+  resources: [horizontalpodautoscalers]
+  verbs: [get, list, watch, create, patch, delete]
+- apiGroups: [events.k8s.io]
+  resources: [events]
+  verbs: [create, patch]
+- apiGroups: [apiextensions.k8s.io]
+  resources: [customresourcedefinitions]
+  verbs: [get, list, watch]
+{{- if .Values.webhooks.enabled }}
+{{- $verbs := eq (include "grove.certificatesByHand" .) "yes" | ternary "[get, list, watch]" "[get, list, watch, patch]" }}
+# To see whom the API server trusts, and to tell it.
+- apiGroups: [admissionregistration.k8s.io]
+  resources: [mutatingwebhookconfigurations]
+  resourceNames: [podcliqueset-defaulting-webhook]
+  verbs: {{ $verbs }}
+- apiGroups: [admissionregistration.k8s.io]
+  resources: [validatingwebhookconfigurations]
+  resourceNames: [podcliqueset-validating-webhook, clustertopology-validating-webhook, authorizer-webhook]
+  verbs: {{ $verbs }}
+{{- end }}
+{{- if or .Values.config.topologyAwareScheduling.enabled .Values.config.network.autoMNNVLEnabled }}
+- apiGroups: [""]
+  resources: [nodes]
+  verbs: [get, list, watch]
+{{- end }}
+{{- if .Values.config.network.autoMNNVLEnabled }}
+- apiGroups: [resource.nvidia.com]
+  resources: [computedomains]
+  verbs: [get, list, watch, create, patch, delete]
+- apiGroups: [resource.k8s.io]
+  resources: [resourceclaims, resourceclaimtemplates]
+  verbs: [get, list, watch]
+{{- end }}
+{{- if include "grove.usesScheduler" (list . "kai-scheduler") }}
+- apiGroups: [scheduling.run.ai]
+  resources: [podgroups]
+  verbs: [get, list, watch, create, patch, delete]
+- apiGroups: [kai.scheduler]
+  resources: [topologies]
+  verbs: [get, list, watch, create, patch, delete]
+{{- end }}
+{{- if include "grove.usesScheduler" (list . "volcano") }}
+- apiGroups: [scheduling.volcano.sh]
+  resources: [podgroups]
+  verbs: [get, list, watch, create, patch, delete]
+- apiGroups: [scheduling.volcano.sh]
+  resources: [queues]
+  verbs: [get, list, watch]
+{{- end }}
+{{- end }}
+
+{{/* A lease is made once, and then it is that one. */}}
+{{- define "grove.leaseRules" -}}
+- apiGroups: [coordination.k8s.io]
+  resources: [leases]
+  verbs: [create]
+- apiGroups: [coordination.k8s.io]
+  resources: [leases]
+  resourceNames: [{{ .Values.config.leaderElection.resourceName }}]
+  verbs: [get, list, watch, patch]
+{{- end }}
+
+{{- define "grove.certificateRules" -}}
+- apiGroups: [""]
+  resources: [secrets]
+  resourceNames: [{{ .Values.config.server.webhooks.secretName }}]
+  verbs: [get, patch]
+{{- end }}
+
+{{/* A role and its binding to the operator's account. */}}
+{{- define "grove.grant" }}
+{{- range list .kind (printf "%sBinding" .kind) }}
+{{- if ne . $.kind }}
+---
+{{- end }}
+apiVersion: rbac.authorization.k8s.io/v1
+kind: {{ . }}
+metadata:
+  name: {{ $.name }}
+  {{- with $.namespace }}
+  namespace: {{ . }}
+  {{- end }}
+  labels:
+    {{- include "grove.labels" $.top | nindent 4 }}
+  {{- with include "grove.annotations" (list $.top) }}{{ . | nindent 2 }}{{ end }}
+{{- if eq . $.kind }}
+rules:
+  {{- $.rules | nindent 2 }}
+{{- else }}
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: {{ $.kind }}
+  name: {{ $.name }}
+subjects:
+  - kind: ServiceAccount
+    name: {{ include "grove.account" $.top }}
+    namespace: {{ $.top.Release.Namespace }}
+{{- end }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,60 @@
+{{/*
+One webhook configuration, object-equal to what src/grove/webhooks/registrations.py makes.
+
+There is no caBundle in it unless the values bring one: what the operator injected is then nobody else's field, and
+neither Helm's three-way merge nor a server-side apply touches it.
+*/}}
+{{- define "grove.webhook" }}
+{{- $top := .top }}
+apiVersion: admissionregistration.k8s.io/v1
+kind: {{ .kind }}WebhookConfiguration
+metadata:
+  name: {{ .name }}
+  labels:
+    {{- include "grove.labels" $top | nindent 4 }}
+    {{- with $top.Values.webhooks.labels }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+  {{- with include "grove.annotations" (list $top $top.Values.webhooks.annotations) }}{{ . | nindent 2 }}{{ end }}
+webhooks:
+  - name: {{ .webhook }}
+    admissionReviewVersions: [v1]
+    clientConfig:
+      service:
+        namespace: {{ $top.Release.Namespace }}
+        name: {{ include "grove.name" $top }}
+        path: {{ .path }}
+        port: {{ $top.Values.config.server.webhooks.port }}
+      {{- with $top.Values.webhooks.caBundle }}
+      caBundle: {{ . }}
+      {{- end }}
+    failurePolicy: Fail
+    matchPolicy: Exact
+    {{- if eq .kind "Mutating" }}
+    reinvocationPolicy: IfNeeded
+    {{- end }}
+    sideEffects: None
+    timeoutSeconds: 5
+    matchConditions:
+      - name: not-being-deleted
+        expression: oldObject == null || !has(oldObject.metadata.deletionTimestamp)
+      - name: not-by-the-operator
+        expression: request.userInfo.username != "system:serviceaccount:{{ $top.Release.Namespace }}:{{ include "grove.account" $top }}"
+      {{- with .exempt }}
+      - name: not-by-exempt-users
+        expression: {{ printf "!(request.userInfo.username in %s)" (toRawJson .) | squote }}
+      {{- end }}
+    {{- if .managedOnly }}
+    objectSelector:
+      matchLabels:
+        app.kubernetes.io/managed-by: grove-operator
+    {{- end }}
+    rules:
+      {{- range .rules }}
+      - apiGroups: [{{ .group | quote }}]
+        apiVersions: {{ .versions | default (list "v1alpha1") | toJson }}
+        operations: {{ .operations | toJson }}
+        resources: {{ .resources | toJson }}
+        scope: {{ .scope | default "Namespaced" }}
+      {{- end }}
+{{- end }}

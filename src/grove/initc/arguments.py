@@ -1,0 +1,114 @@
+"""What the init container is told: for whom to wait, and where it finds out who it is."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from grove.api import marks
+
+USAGE = f"""\
+usage: grove initc --podcliques=NAME:COUNT [--podcliques=NAME:COUNT ...]
+
+Waits until each of these PodCliques has COUNT ready pods, all at the same time, and exits with 0.
+It looks at the pods of its own gang, with the service account that is mounted into the pod.
+
+  -p, --podcliques NAME:COUNT   whom to wait for; may be given several times
+  --service-account DIR         where token and ca.crt are ({marks.TOKEN_MOUNT})
+  --pod-info DIR                where namespace and podgangname are ({marks.POD_INFO_MOUNT})
+"""
+
+_OPTIONS = {
+    "-p": "podcliques",
+    "--podcliques": "podcliques",
+    "--service-account": "service_account",
+    "--pod-info": "pod_info",
+}
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?").fullmatch
+
+
+class Misled(Exception):
+    """It was told something that it cannot work with; the message names it and the remedy."""
+
+
+class Order(NamedTuple):
+    """Whom to wait for, and where the pod's own files are."""
+
+    cliques: Mapping[str, int]
+    """How many ready pods each PodClique must have."""
+    service_account: Path = Path(marks.TOKEN_MOUNT)
+    pod_info: Path = Path(marks.POD_INFO_MOUNT)
+
+
+class Place(NamedTuple):
+    """Where the pod is."""
+
+    host: str
+    port: int
+    namespace: str
+    gang: str
+
+
+def parse(arguments: Sequence[str]) -> Order:
+    """The order in a command line."""
+    cliques: dict[str, int] = {}
+    folders: dict[str, Path] = {}
+    for option, value in _pairs(arguments):
+        if option != "podcliques":
+            folders[option] = Path(value)
+            continue
+        for item in value.split(","):
+            name, count = _clique(item)
+            cliques[name] = max(count, cliques.get(name, 0))
+    if not cliques:
+        raise Misled("nobody to wait for: give --podcliques=NAME:COUNT")
+    return Order(cliques, **folders)
+
+
+def _pairs(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
+    rest = list(arguments)
+    while rest:
+        option, equals, value = rest.pop(0).partition("=")
+        if option not in _OPTIONS:
+            raise Misled(f"{option}: no such option; give --podcliques=NAME:COUNT")
+        if not equals:
+            if not rest:
+                raise Misled(f"{option}: a value is missing")
+            value = rest.pop(0)
+        yield _OPTIONS[option], value
+
+
+def _clique(text: str) -> tuple[str, int]:
+    name, _, count = text.strip().rpartition(":")
+    if not _NAME(name):
+        raise Misled(f"--podcliques={text}: write NAME:COUNT with the name of a PodClique")
+    if not (count.isascii() and count.isdecimal() and int(count) > 0):
+        raise Misled(f"--podcliques={text}: the count must be a whole number above 0, not {count!r}")
+    return name, int(count)
+
+
+def locate(order: Order, environ: Mapping[str, str] = os.environ) -> Place:
+    """Where the pod is, from what every pod finds in its environment and its volumes."""
+    host, port = environ.get("KUBERNETES_SERVICE_HOST", ""), environ.get("KUBERNETES_SERVICE_PORT", "443")
+    if not host or not port.isdecimal():
+        raise Misled("KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be set: run it in a pod")
+    return Place(
+        host,
+        int(port),
+        _told(order.pod_info / marks.POD_INFO_NAMESPACE),
+        _told(order.pod_info / marks.POD_INFO_GANG),
+    )
+
+
+def _told(file: Path) -> str:
+    try:
+        text = file.read_text().strip()
+    except (OSError, UnicodeDecodeError) as problem:
+        why = getattr(problem, "strerror", None) or "not text"
+        raise Misled(f"{file} cannot be read ({why}): mount the volume {marks.POD_INFO_VOLUME}") from None
+    if not _NAME(text):
+        raise Misled(f"{file} holds {text!r}, which is no name: check the labels of the pod")
+    return text

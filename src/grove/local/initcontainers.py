@@ -1,0 +1,127 @@
+"""A stand-in for kubelets: runs the init containers of ours, which KWOK's nodes only pretend to run.
+
+For each pod that has one it does what a kubelet does: mount the pod's token and what it knows of itself, run
+the program, report how it ended. The program is the real one, with the pod's own token, on a connection of
+its own; many of them share this process, as tasks. KWOK holds a pod back until its init container has ended
+well (`kwok.yaml`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from urllib.parse import urlsplit
+
+import structlog
+
+from grove.api import labels
+from grove.initc.arguments import Misled, Place, parse
+from grove.initc.waiting import wait
+from grove.kube import config
+from grove.kube.cache import Cache
+from grove.kube.client import STRATEGIC, Client
+from grove.kube.config import Config
+from grove.kube.errors import KubeError, NotFound
+from grove.kube.reflector import Reflector
+from grove.kube.resource import PODS, SECRETS
+from grove.kube.wire import Object
+from grove.local.mounts import Mounts, TokenSecret
+from grove.local.podview import HeldPod, ended, running
+
+log = structlog.get_logger("grove.local")
+
+_OURS = {labels.MANAGED_BY: labels.OPERATOR}
+_TOKENS = {**_OURS, labels.COMPONENT: labels.Component.TOKEN_SECRET.value}
+
+
+class InitContainers:
+    """Runs the init containers of all pods of one cluster, until cancelled."""
+
+    def __init__(self, connection: Config) -> None:
+        self._connection = connection
+        self._pods: Cache[HeldPod] = Cache(PODS, HeldPod, labels=_OURS)
+        self._secrets: Cache[TokenSecret] = Cache(SECRETS, TokenSecret, labels=_TOKENS)
+        self._mounts = Mounts(self._secrets)
+        self._runs: dict[str, asyncio.Task[None]] = {}
+
+    async def run(self) -> None:
+        """Watch pods, and run what they are to run first."""
+        async with Client(self._connection) as client:
+            self._client = client
+            self._pods.subscribe(self._on_pod)
+            async with asyncio.TaskGroup() as tasks:
+                self._tasks = tasks
+                tasks.create_task(Reflector(client, self._secrets).run())
+                tasks.create_task(Reflector(client, self._pods).run())
+
+    def _on_pod(self, old: HeldPod | None, new: HeldPod | None) -> None:
+        pod = new or old
+        assert pod is not None
+        uid = pod.metadata.uid
+        if new is None or new.metadata.deletion_timestamp is not None:
+            if run := self._runs.pop(uid, None):
+                run.cancel()
+        elif new.waits and uid not in self._runs:
+            self._runs[uid] = self._tasks.create_task(self._run(new), name=f"initc {new.metadata.name}")
+
+    async def _run(self, pod: HeldPod) -> None:
+        try:
+            await self._play(pod)
+        except Exception:  # of this pod alone: the others are not to blame
+            log.exception("init container", key=pod.metadata.name, action="give up", reason="a fault of ours")
+
+    async def _play(self, pod: HeldPod) -> None:
+        """One init container, from its mounts to its end."""
+        name = f"{pod.metadata.namespace}/{pod.metadata.name}"
+        with TemporaryDirectory(prefix="grove-initc-") as folder:
+            try:
+                order = parse(
+                    (*pod.arguments, f"--service-account={folder}/account", f"--pod-info={folder}/info")
+                )
+                async with self._mounts.token(pod, Path(folder) / "account"):
+                    await self._report(pod, running(pod))
+                    place = self._place(pod)
+                    await wait(order, place, lambda said: log.info("init container", key=name, reason=said))
+            except Misled as error:
+                log.warning("init container", key=name, action="give up", reason=str(error))
+                await self._report(pod, ended(pod, 1, str(error)))
+            else:
+                await self._report(pod, ended(pod, 0))
+
+    def _place(self, pod: HeldPod) -> Place:
+        """What the pod's environment and its volume of pod information would tell."""
+        server = urlsplit(self._connection.server)
+        gang = pod.metadata.labels.get(labels.GANG, "")
+        return Place(server.hostname or "", server.port or 443, pod.metadata.namespace, gang)
+
+    async def _report(self, pod: HeldPod, status: dict[str, object]) -> None:
+        meta = pod.metadata
+        body = {"metadata": {"uid": meta.uid}, "status": status}
+        try:
+            await self._client.patch(
+                PODS,
+                meta.name,
+                body,
+                namespace=meta.namespace,
+                as_type=Object,
+                kind=STRATEGIC,
+                subresource="status",
+            )
+        except NotFound:
+            return  # it has gone, and with it the need to report
+        except KubeError as error:
+            log.warning("not reported", key=f"{meta.namespace}/{meta.name}", action="skip", reason=str(error))
+
+
+def main() -> None:
+    """`python -m grove.local.initcontainers KUBECONFIG`: a part of the local cluster."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.INFO))
+    connection = config.load(Path(sys.argv[1]))
+    asyncio.run(InitContainers(connection).run())
+
+
+if __name__ == "__main__":
+    main()

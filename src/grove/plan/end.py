@@ -1,0 +1,106 @@
+"""The end of a set: all that is its own goes, by us, for the garbage collector is slow; then it may go.
+
+    pods deleted -> the rest deleted -> the finalizer taken off, one pass each
+
+Everything is deleted one by one, as the object that was seen: whoever learns late that a set has gone can
+not take down its successor of the same name, and what only looks like ours is spared. One by one is also
+faster: the server works through a collection one object after another, but through many requests at once.
+What is on its way out already is not asked again, so each pass is about what is left.
+
+With `--cascade=orphan` the garbage collector takes the set off everything it owns and then its own finalizer
+off the set: who comes later sees a set like any other that ends. So something that it owns must witness that
+it still does, or nothing is deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from grove.api import marks
+from grove.api.cliques import PodClique
+from grove.api.cluster import HorizontalPodAutoscaler, Service
+from grove.api.gangs import PodGang
+from grove.api.groups import PodCliqueScalingGroup
+from grove.api.intents import Delete, Patch
+from grove.api.pods import Pod
+from grove.api.sets import PodCliqueSet
+from grove.plan.access import Access, withdraw
+from grove.plan.autoscalers import delete_autoscaler
+from grove.plan.model import Plan
+from grove.plan.ours import is_ours
+from grove.plan.pods import controller_uid
+from grove.plan.targets import Kinded, Known, change, confirm, delete, delete_pod, foreign_target
+
+T = TypeVar("T", bound=Known)
+
+ORPHAN = "orphan"  # the garbage collector's finalizer of `--cascade=orphan`
+
+
+class Estate(Struct, frozen=True):
+    """All that carries the labels of a set that ends, whoever owns it."""
+
+    services: tuple[Service, ...] = ()
+    groups: tuple[PodCliqueScalingGroup, ...] = ()
+    cliques: tuple[PodClique, ...] = ()
+    gangs: tuple[PodGang, ...] = ()
+    autoscalers: tuple[HorizontalPodAutoscaler, ...] = ()
+    pods: tuple[Pod, ...] = ()
+    access: Access = Access()
+
+
+def plan_end(workload: PodCliqueSet, estate: Estate) -> Plan:
+    """The next step of a set that is being deleted. With `--cascade=orphan` everything stays."""
+    finalizers, uid = workload.metadata.finalizers, workload.metadata.uid
+    if marks.SET_FINALIZER not in finalizers:
+        return Plan()
+    witness = _witness(uid, estate)
+    if ORPHAN not in finalizers and witness and (deletions := _next_deletions(uid, estate)):
+        return Plan((witness, *(replace(deletion, after=(witness.id,)) for deletion in deletions)))
+    rest = [name for name in finalizers if name != marks.SET_FINALIZER]
+    return Plan((change(workload, {"metadata": {"finalizers": rest}}),))
+
+
+def _witness(uid: str, estate: Estate) -> Patch | None:
+    """Confirms that something is still owned by the set: it fails if that has changed since we looked."""
+    parts: Iterable[Kinded] = chain[Kinded](estate.gangs, estate.groups, estate.cliques)
+    owned = sorted((part for part in parts if controller_uid(part.metadata) == uid), key=_leaving)
+    if owned:
+        return confirm(owned[0])
+    for service in estate.services:
+        if controller_uid(service.metadata) == uid:
+            version = {"resourceVersion": service.metadata.resource_version}
+            return Patch(foreign_target("v1", "Service", service), {"metadata": version})
+    return None
+
+
+def _next_deletions(uid: str, estate: Estate) -> list[Delete]:
+    """Pods first: they hold GPUs, the rest holds nothing, and deleting a clique makes the garbage collector
+    compete with us for its pods."""
+    groups = list(_of({uid}, estate.groups))
+    cliques = list(_of({uid, *(group.metadata.uid for group in groups)}, estate.cliques))
+    pods = _of({clique.metadata.uid for clique in cliques}, estate.pods)
+    deletions = [delete_pod(pod) for pod in pods if not _leaving(pod)]
+    if deletions:
+        return deletions
+    parts: Iterable[Kinded] = chain[Kinded](cliques, groups, _of({uid}, estate.gangs))
+    services = (service for service in _of({uid}, estate.services) if not _leaving(service))
+    autoscalers = (found for found in _of({uid}, estate.autoscalers) if not _leaving(found))
+    return [
+        *(delete(part) for part in parts if not _leaving(part)),
+        *(Delete(foreign_target("v1", "Service", found), uid=found.metadata.uid) for found in services),
+        *map(delete_autoscaler, autoscalers),
+        *withdraw(uid, estate.access),
+    ]
+
+
+def _of(parents: set[str], parts: Iterable[T]) -> Iterator[T]:
+    return (part for part in parts if is_ours(part, parents))
+
+
+def _leaving(part: Known) -> bool:
+    return part.metadata.deletion_timestamp is not None

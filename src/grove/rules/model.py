@@ -1,0 +1,183 @@
+"""What the rules of admission are told, and what they answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+from msgspec import Struct, field
+
+from grove.api.config import DEFAULT_SCHEDULER, Network, OperatorConfiguration
+
+TOPOLOGY_AWARE = frozenset({"kai-scheduler"})
+"""Schedulers that keep a topology object of their own."""
+_MOST_TOLD = 100
+"""An answer stays readable, and small, whatever was sent."""
+_LONGEST_VALUE = 200
+_LONGEST_DETAIL = 1000
+
+
+class Problem(StrEnum):
+    """What is wrong with a field, in the words of Kubernetes."""
+
+    INVALID = "Invalid value"
+    REQUIRED = "Required value"
+    DUPLICATE = "Duplicate value"
+    FORBIDDEN = "Forbidden"
+    NOT_FOUND = "Not found"
+    UNSUPPORTED = "Unsupported value"
+    TOO_LONG = "Too long"
+
+
+_WITHOUT_VALUE = frozenset({Problem.REQUIRED, Problem.FORBIDDEN, Problem.TOO_LONG})
+
+
+class FieldError(Struct, frozen=True):
+    """One thing that is wrong, and where; `str` renders it as `path: Invalid value: v: detail`."""
+
+    path: str
+    problem: Problem
+    value: Any = None
+    detail: str = ""
+
+    def __str__(self) -> str:
+        shown = [] if self.problem in _WITHOUT_VALUE else [_shown(self.value)]
+        detail = [_clipped(self.detail, _LONGEST_DETAIL)] if self.detail else []
+        return ": ".join([_clipped(self.path, _LONGEST_VALUE), self.problem.value, *shown, *detail])
+
+
+def invalid(path: str, value: Any, detail: str) -> FieldError:
+    """A value that cannot be used."""
+    return FieldError(path, Problem.INVALID, value, detail)
+
+
+def required(path: str, detail: str = "") -> FieldError:
+    """A value that is missing."""
+    return FieldError(path, Problem.REQUIRED, detail=detail)
+
+
+def duplicate(path: str, value: Any) -> FieldError:
+    """A value that may be there only once."""
+    return FieldError(path, Problem.DUPLICATE, value)
+
+
+def forbidden(path: str, detail: str) -> FieldError:
+    """Something that may not be there, or not be done."""
+    return FieldError(path, Problem.FORBIDDEN, detail=detail)
+
+
+def not_found(path: str, value: Any, detail: str = "") -> FieldError:
+    """A name that nobody bears."""
+    return FieldError(path, Problem.NOT_FOUND, value, detail)
+
+
+def unsupported(path: str, value: Any, supported: tuple[str, ...]) -> FieldError:
+    """A value outside of a list."""
+    listed = ", ".join(f'"{each}"' for each in supported)
+    return FieldError(path, Problem.UNSUPPORTED, value, f"supported values: {listed}")
+
+
+class Verdict(Struct, frozen=True):
+    """Whether an object may be stored: everything that is wrong with it, and what its author should know."""
+
+    errors: tuple[FieldError, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def allowed(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.errors
+
+    @property
+    def message(self) -> str:
+        """The errors as Kubernetes joins them: one as it is, several as `[a, b]`."""
+        told = list(dict.fromkeys(map(str, self.errors[:_MOST_TOLD])))
+        if (more := len(self.errors) - _MOST_TOLD) > 0:
+            told.append(f"and {more} more")
+        return told[0] if len(told) == 1 else f"[{', '.join(told)}]" if told else ""
+
+
+class Facts(Struct, frozen=True):
+    """What the rules need to know of the world. `Facts.of` takes it from the operator's configuration."""
+
+    schedulers: tuple[str, ...] = (DEFAULT_SCHEDULER,)
+    """Scheduler backends that are enabled."""
+    default_scheduler: str = DEFAULT_SCHEDULER
+    """The backend of pods that name none."""
+    topology_aware: bool = False
+    """Whether workloads may carry topology constraints."""
+    topologies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Of each topology that is known, by name, the domains from broad to narrow. Of two kinds with one name,
+    the ClusterTopology's."""
+    volcano_queues: Mapping[str, str] | None = None
+    """Volcano's queues by name, with their states; None if nobody has looked."""
+    network: Network = Network()
+    """Multi-node NVLink."""
+    operator_user: str = ""
+    """Who we are: `system:serviceaccount:<namespace>:<name>`."""
+    exempt_users: tuple[str, ...] = ()
+    """Who else may change managed objects."""
+
+    @classmethod
+    def of(
+        cls,
+        config: OperatorConfiguration,
+        topologies: Mapping[str, tuple[str, ...]] | None = None,
+        operator_user: str = "",
+    ) -> Facts:
+        """The facts that follow from the configuration, and those that do not."""
+        return cls(
+            schedulers=tuple(profile.name for profile in config.scheduler.in_use),
+            default_scheduler=config.scheduler.default_profile_name,
+            topology_aware=config.topology_aware_scheduling.enabled,
+            topologies=topologies or {},
+            network=config.network,
+            operator_user=operator_user,
+            exempt_users=config.authorizer.exempt_service_account_user_names,
+        )
+
+
+class Request(Struct, frozen=True):
+    """Somebody wants to change an object that the operator manages."""
+
+    operation: str
+    """CREATE, UPDATE, DELETE or CONNECT."""
+    resource: str
+    """The plural, for example `pods`."""
+    user: str
+    """Who asks."""
+    namespace: str = ""
+    name: str = ""
+    old_labels: Mapping[str, str] = field(default_factory=dict)
+    """What the object carries; empty on CREATE."""
+    new_labels: Mapping[str, str] = field(default_factory=dict)
+    """What it is to carry; empty on DELETE."""
+
+
+class Parent(Struct, frozen=True):
+    """The set that a managed object belongs to."""
+
+    name: str
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+
+class Decision(Struct, frozen=True):
+    """Whether a request may pass; `reason` is for whoever is refused."""
+
+    allowed: bool
+    reason: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+def _shown(value: Any) -> str:
+    try:
+        text = msgspec.json.encode(value).decode()
+    except (TypeError, ValueError, RecursionError):
+        return f"({type(value).__name__})"
+    return _clipped(text, _LONGEST_VALUE)
+
+
+def _clipped(text: str, longest: int) -> str:
+    return text if len(text) <= longest else text[:longest] + "..."

@@ -1,0 +1,90 @@
+"""What is refused of shared claims: their templates, and who shares them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from grove.api.parts import GroupResourceSharing, ResourceSharing, SetResourceSharing
+from grove.rules.cliques import twice
+from grove.rules.model import FieldError, duplicate, invalid, not_found, required
+from grove.rules.shape import Workload
+
+_TEMPLATE = "spec.template"
+
+
+def errors(workload: Workload) -> Iterator[FieldError]:
+    """What is wrong with shared claims, on all three levels."""
+    template = workload.template
+    yield from _templates(workload)
+    internal = {claim.name for claim in template.resource_claim_templates}
+    path = f"{_TEMPLATE}.resourceSharing"
+    yield from _shared(path, template.resource_sharing, internal)
+    yield from _set_filters(path, workload)
+    for index, clique in enumerate(template.cliques):
+        yield from _shared(f"{_TEMPLATE}.cliques[{index}].resourceSharing", clique.resource_sharing, internal)
+    for index, group in enumerate(template.pod_clique_scaling_groups):
+        path = f"{_TEMPLATE}.podCliqueScalingGroups[{index}].resourceSharing"
+        yield from _shared(path, group.resource_sharing, internal)
+        yield from _group_filters(path, group.resource_sharing, group.clique_names)
+
+
+def _templates(workload: Workload) -> Iterator[FieldError]:
+    path = f"{_TEMPLATE}.resourceClaimTemplates"
+    claims = workload.template.resource_claim_templates
+    for index, (claim, view) in enumerate(zip(claims, workload.claims, strict=True)):
+        if not claim.name:
+            yield required(f"{path}[{index}].name")
+        if not view.spec.devices.requests:
+            place = f"{path}[{index}].templateSpec.spec.devices.requests"
+            yield required(place, "at least one device request is required")
+    yield from (duplicate(f"{path}.name", name) for name in twice(claim.name for claim in claims) if name)
+
+
+def _shared(path: str, shared: Sequence[ResourceSharing], internal: Collection[str]) -> Iterator[FieldError]:
+    seen: set[str] = set()
+    for index, each in enumerate(shared):
+        place = f"{path}[{index}]"
+        if not each.name:
+            yield required(f"{place}.name")
+        elif each.name in seen:
+            yield duplicate(f"{place}.name", each.name)
+        seen.add(each.name)
+        if each.namespace and each.name in internal:
+            yield invalid(
+                f"{place}.namespace",
+                each.namespace,
+                f"must be empty: {each.name} is one of the set's own resourceClaimTemplates",
+            )
+
+
+def _set_filters(path: str, workload: Workload) -> Iterator[FieldError]:
+    shared: Sequence[SetResourceSharing] = workload.template.resource_sharing
+    cliques = {clique.name for clique in workload.template.cliques} if shared else set()
+    groups = {group.name for group in workload.template.pod_clique_scaling_groups} if shared else set()
+    for index, each in enumerate(shared):
+        if (chosen := each.filter) is None:
+            continue
+        place = f"{path}[{index}].filter"
+        if not chosen.child_clique_names and not chosen.child_scaling_group_names:
+            yield required(
+                place, "must name at least one clique or scaling group; without a filter all get it"
+            )
+        yield from _unknown(f"{place}.childCliqueNames", chosen.child_clique_names, cliques)
+        yield from _unknown(f"{place}.childScalingGroupNames", chosen.child_scaling_group_names, groups)
+
+
+def _group_filters(
+    path: str, shared: Sequence[GroupResourceSharing], members: Sequence[str]
+) -> Iterator[FieldError]:
+    known = set(members) if shared else set()
+    for index, each in enumerate(shared):
+        if (chosen := each.filter) is None:
+            continue
+        place = f"{path}[{index}].filter"
+        if not chosen.child_clique_names:
+            yield required(place, "must name at least one clique of the group; without a filter all get it")
+        yield from _unknown(f"{place}.childCliqueNames", chosen.child_clique_names, known)
+
+
+def _unknown(path: str, named: Sequence[str], known: Collection[str]) -> Iterator[FieldError]:
+    yield from (not_found(f"{path}[{at}]", name) for at, name in enumerate(named) if name not in known)

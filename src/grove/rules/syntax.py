@@ -1,0 +1,111 @@
+"""How names, labels, annotations and variables are spelled in Kubernetes. Functions yield what is wrong."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+
+from grove.rules.model import FieldError, Problem, invalid
+
+_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
+_WORD = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_IS_LABEL = re.compile(_LABEL).fullmatch
+_IS_SUBDOMAIN = re.compile(_SUBDOMAIN).fullmatch
+_IS_WORD = re.compile(_WORD).fullmatch
+_IS_VARIABLE = re.compile(r"[ -<>-~]+").fullmatch
+
+LONGEST_LABEL = 63
+_LONGEST_SUBDOMAIN = 253
+_MOST_ANNOTATED = 256 * 1024
+
+_LABEL_FORM = (
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start "
+    f"and end with an alphanumeric character (e.g. 'my-name', regex used for validation is '{_LABEL}')"
+)
+_SUBDOMAIN_FORM = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must "
+    "start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
+    f"'{_SUBDOMAIN}')"
+)
+_WORD_FORM = (
+    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
+    f"character (e.g. 'my.name', regex used for validation is '{_WORD}')"
+)
+_NO_PREFIX = "prefix part must be non-empty"
+_NO_DOTS = "must not contain dots: it becomes part of the host names of pods"
+_VARIABLE_FORM = "a variable's name must consist of printable ASCII characters other than '='"
+
+
+def label(value: str) -> Iterator[str]:
+    """A DNS label: one part of a host name."""
+    if len(value) > LONGEST_LABEL:
+        yield f"must be no more than {LONGEST_LABEL} characters"
+    if not _IS_LABEL(value):
+        yield _LABEL_FORM
+
+
+def subdomain(value: str) -> Iterator[str]:
+    """A DNS subdomain: what most objects may be called."""
+    if len(value) > _LONGEST_SUBDOMAIN:
+        yield f"must be no more than {_LONGEST_SUBDOMAIN} characters"
+    if not _IS_SUBDOMAIN(value):
+        yield _SUBDOMAIN_FORM
+
+
+def part_of_host(value: str) -> Iterator[str]:
+    """What ends up in the names of Services and in the host names of pods, where no dot may be."""
+    yield from subdomain(value)
+    if "." in value:
+        yield _NO_DOTS
+
+
+def variable(value: str) -> Iterator[str]:
+    """A variable of a container, as Kubernetes takes them since 1.34."""
+    if not _IS_VARIABLE(value):
+        yield _VARIABLE_FORM
+
+
+def label_errors(path: str, carried: Mapping[str, str]) -> Iterator[FieldError]:
+    """What is wrong with the labels of an object."""
+    for key, value in carried.items():
+        yield from (invalid(path, key, wrong) for wrong in _of_key(key))
+        if not value:
+            continue
+        if len(value) > LONGEST_LABEL:
+            yield invalid(path, value, f"must be no more than {LONGEST_LABEL} characters")
+        elif not _IS_WORD(value):
+            yield invalid(path, value, f"a valid label {_WORD_FORM}")
+
+
+def annotation_errors(path: str, carried: Mapping[str, str]) -> Iterator[FieldError]:
+    """What is wrong with the annotations of an object."""
+    size = 0
+    for key, value in carried.items():
+        size += len(key.encode()) + len(value.encode())
+        yield from (invalid(path, key, wrong) for wrong in _of_key(key.lower()))
+    if size > _MOST_ANNOTATED:
+        yield FieldError(path, Problem.TOO_LONG, detail=f"may not be more than {_MOST_ANNOTATED} bytes")
+
+
+def _of_key(key: str) -> tuple[str, ...]:
+    if len(key) > _LONGEST_SUBDOMAIN + 1 + LONGEST_LABEL:
+        return (f"must be no more than {_LONGEST_SUBDOMAIN + 1 + LONGEST_LABEL} characters",)
+    return _qualified(key)
+
+
+@lru_cache(maxsize=1024)
+def _qualified(key: str) -> tuple[str, ...]:
+    """What is wrong with a key, with or without a prefix. The same few come again and again."""
+    prefix, slash, name = key.rpartition("/")
+    wrong = []
+    if slash:
+        wrong += [f"prefix part {each}" for each in subdomain(prefix)] if prefix else [_NO_PREFIX]
+    if not name:
+        wrong.append("name part must be non-empty")
+    elif len(name) > LONGEST_LABEL:
+        wrong.append(f"name part must be no more than {LONGEST_LABEL} characters")
+    elif not _IS_WORD(name):
+        wrong.append(f"name part {_WORD_FORM}")
+    return tuple(wrong)

@@ -1,0 +1,63 @@
+"""What is refused of a ClusterTopology or ClusterTopologyBinding, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from grove.rules import shape
+from grove.rules.guard import judged
+from grove.rules.model import TOPOLOGY_AWARE, Facts, FieldError, Verdict, duplicate, invalid
+
+Body = dict[str, Any]
+
+_BINDINGS = "spec.schedulerTopologyReferences"
+"""What upstream calls `schedulerTopologyBindings` in its errors: clients look for it."""
+_REFERENCES = "spec.schedulerReferences"
+
+
+@judged
+def on_create(new: Body, facts: Facts) -> Verdict:
+    """Judges a topology of either kind that is to be made: the raw JSON object. Never raises."""
+    topology = shape.topology(new)
+    return Verdict((*_levels(topology), *_schedulers(topology, facts)))
+
+
+@judged
+def on_update(old: Body, new: Body, facts: Facts) -> Verdict:
+    """Judges a change: both raw JSON objects. Levels may be edited in place; a backend that has been switched
+    off since is only refused where it is new. Never raises."""
+    verdict = on_create(new, facts)
+    if verdict.allowed:
+        return verdict
+    known = set(map(str, on_create(old, facts).errors))
+    return Verdict(tuple(error for error in verdict.errors if str(error) not in known))
+
+
+def _levels(topology: shape.Topology) -> Iterator[FieldError]:
+    domains: set[str] = set()
+    labels: set[str] = set()
+    for index, level in enumerate(topology.spec.levels):
+        if level.domain in domains:
+            yield duplicate(f"spec.levels[{index}].domain", level.domain)
+        if level.key in labels:
+            yield duplicate(f"spec.levels[{index}].key", level.key)
+        domains.add(level.domain)
+        labels.add(level.key)
+
+
+def _schedulers(topology: shape.Topology, facts: Facts) -> Iterator[FieldError]:
+    seen: set[str] = set()
+    for path, listed in (
+        (_REFERENCES, [each.scheduler_name for each in topology.spec.scheduler_references]),
+        (_BINDINGS, [each.scheduler_name for each in topology.spec.scheduler_topology_bindings]),
+    ):
+        for index, name in enumerate(listed):
+            place = f"{path}[{index}].schedulerName"
+            if name in seen:
+                yield duplicate(place, name)
+            elif name not in facts.schedulers:
+                yield invalid(place, name, "scheduler backend is not enabled in Grove")
+            elif name not in TOPOLOGY_AWARE:
+                yield invalid(place, name, "scheduler backend does not implement topology-aware scheduling")
+            seen.add(name)

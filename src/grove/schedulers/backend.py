@@ -1,0 +1,160 @@
+"""What a scheduler backend is: one small Protocol, and another for those that know topologies.
+
+Backends return objects as they should be. Who writes, watches, compares and repairs them is the core: a
+backend never sees a client, and one that raises costs only its own users.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol, runtime_checkable
+
+from msgspec import Struct
+
+from grove.api.intents import Intent
+from grove.api.meta import ObjectMeta
+from grove.api.sets import PodCliqueSetTemplate
+from grove.api.topology import ClusterTopology, ClusterTopologyBinding
+
+Body = dict[str, Any]
+
+
+class Unmappable(ValueError):
+    """A gang cannot be told to the scheduler; the message says why, and what would help."""
+
+
+class ForeignKind(Struct, frozen=True):
+    """A kind that another project defines: enough to watch and to write it."""
+
+    group: str
+    version: str
+    plural: str
+    name: str
+    namespaced: bool = True
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}"
+
+
+class Foreign(Struct, frozen=True):
+    """An object of such a kind, as the cluster has it."""
+
+    metadata: ObjectMeta
+    spec: dict[str, Any] = {}
+
+
+class Wish(Struct, frozen=True):
+    """What is asked of a scheduler by a set: the metadata that may name a queue, and the template."""
+
+    metadata: ObjectMeta
+    template: PodCliqueSetTemplate
+
+
+class Request(Struct, frozen=True):
+    """A gang that a scheduler is to be told of."""
+
+    gang: Body
+    """The PodGang as it should be."""
+    uid: str
+    """Its UID, which may be known only on the way."""
+    wish: Wish
+    topology: str = ""
+    """What the scheduler calls the topology that the gang's constraints mean."""
+    found: Foreign | None = None
+    """What the scheduler was told before."""
+
+
+class Marks(Struct, frozen=True):
+    """What pods carry for their scheduler."""
+
+    labels: Mapping[str, str] = {}
+    annotations: Mapping[str, str] = {}
+    spec: Mapping[str, Any] = {}
+    near: tuple[Body, ...] = ()
+    """Weighted terms of pod affinity, on top of the user's own."""
+
+
+class Backend(Protocol):
+    """A scheduler."""
+
+    @property
+    def name(self) -> str:
+        """The name of its profile, and the pods' `schedulerName`."""
+        ...
+
+    @property
+    def keeps(self) -> ForeignKind | None:
+        """The kind of the object that it wants for each gang; None: it wants none."""
+        ...
+
+    def told(self, request: Request) -> Body | None:
+        """That object as it should be; None: as it is. Raises Unmappable."""
+        ...
+
+    def marks(self, gang: Body, clique: str) -> Marks:
+        """What the pods of a clique carry for it."""
+        ...
+
+    def cannot(self, wish: Wish) -> Iterator[str]:
+        """What of a set it cannot honour, and what would help."""
+        ...
+
+
+AnyTopology = ClusterTopology | ClusterTopologyBinding
+
+
+class Sync(Struct, frozen=True):
+    """How a scheduler's topology object stands to ours, and what brings it in step."""
+
+    in_sync: bool
+    message: str = ""
+    observed: int = 0
+    """The generation of the scheduler's object that was compared; 0: there is none."""
+    intents: tuple[Intent, ...] = ()
+
+
+@runtime_checkable
+class TopologyAware(Protocol):
+    """A scheduler that keeps a topology object of its own."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def topology_kind(self) -> ForeignKind:
+        """The kind of that object: it drives the watch."""
+        ...
+
+    def topology_name(self, topology: AnyTopology) -> str:
+        """What the object that we manage is called."""
+        ...
+
+    def sync_topology(self, topology: AnyTopology, found: Foreign | None) -> Sync:
+        """Bring the object that we manage in step."""
+        ...
+
+    def on_topology_delete(self, name: str, found: Foreign) -> tuple[Intent, ...]:
+        """An object that we managed for a topology that is gone."""
+        ...
+
+    def check_topology_drift(self, topology: AnyTopology, reference: str, found: Foreign | None) -> Sync:
+        """Compare an object that somebody else manages; it is never written."""
+        ...
+
+
+def marked(pod: Body, marks: Marks) -> Body:
+    """A pod with what it carries for its scheduler."""
+    metadata, spec = dict(pod["metadata"]), {**pod["spec"], **marks.spec}
+    for field, values in (("labels", marks.labels), ("annotations", marks.annotations)):
+        if values:
+            metadata[field] = {**(metadata.get(field) or {}), **values}
+    if marks.near:
+        spec["affinity"] = _nearer(spec.get("affinity") or {}, marks.near)
+    return {**pod, "metadata": metadata, "spec": spec}
+
+
+def _nearer(affinity: Body, terms: tuple[Body, ...]) -> Body:
+    field = "preferredDuringSchedulingIgnoredDuringExecution"
+    near = affinity.get("podAffinity") or {}
+    return {**affinity, "podAffinity": {**near, field: [*(near.get(field) or []), *terms]}}

@@ -1,0 +1,43 @@
+"""Reading a PodGang that is yet to be written, as all backends do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from grove.api.gangs import PodGang
+from grove.api.sets import PodCliqueSetTemplate
+from grove.api.topology import TopologyConstraint
+
+Body = dict[str, Any]
+
+
+def minimum(gang: Body) -> int:
+    """How many pods must be placed together."""
+    return sum(group["minReplicas"] for group in gang["spec"]["podgroups"])
+
+
+def owned_by(gang: Body, uid: str) -> list[Body]:
+    """The gang as the one owner of what a scheduler is told about it."""
+    kind = PodGang.KIND
+    owner = {"apiVersion": kind.api_version, "kind": kind.name, "name": gang["metadata"]["name"], "uid": uid}
+    return [{**owner, "controller": True, "blockOwnerDeletion": True}]
+
+
+def pack(part: Body, how: str) -> str:
+    """The label key that a gang, or a part of it, must or should share; empty if it asks for none."""
+    constraint = part.get("topologyConstraint") or {}
+    key: str = (constraint.get("packConstraint") or {}).get(how, "")
+    return key
+
+
+def constraints(template: PodCliqueSetTemplate) -> Iterator[tuple[str, TopologyConstraint]]:
+    """All constraints of a set, with whose they are."""
+    if template.topology_constraint is not None:
+        yield "the PodCliqueSet", template.topology_constraint
+    for group in template.pod_clique_scaling_groups:
+        if group.topology_constraint is not None:
+            yield f"scaling group {group.name}", group.topology_constraint
+    for clique in template.cliques:
+        if clique.topology_constraint is not None:
+            yield f"clique {clique.name}", clique.topology_constraint

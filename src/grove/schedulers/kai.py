@@ -1,0 +1,161 @@
+"""The KAI scheduler: one PodGroup per gang, and a Topology per topology.
+
+PodGroup             the gang: how many pods at least, in which queue, how close together
+  subgroup           a replica of a scaling group that has a constraint
+    subgroup         a clique
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from grove.api import foreign
+from grove.api.intents import Intent
+from grove.schedulers import gangs, kai_topology
+from grove.schedulers.backend import (
+    AnyTopology,
+    Body,
+    Foreign,
+    ForeignKind,
+    Marks,
+    Request,
+    Sync,
+    Unmappable,
+    Wish,
+)
+from grove.schedulers.queues import label_or_annotation, queue
+
+NAME = "kai-scheduler"
+POD_GROUP = ForeignKind("scheduling.run.ai", "v2alpha2", "podgroups", "PodGroup")
+_TOPOLOGY = "kai.scheduler/topology"
+_ITS_SPEC = ("queue", "markUnschedulable", "schedulingBackoff")
+"""What KAI, or whoever moves a gang to another queue, writes into the spec while it runs."""
+_ITS_LABELS = ("kai.scheduler/node-pool", foreign.KAI_QUEUE)
+
+
+class Kai:
+    """The backend; its profile needs no configuration."""
+
+    name = NAME
+    keeps: ForeignKind | None = POD_GROUP
+    topology_kind = kai_topology.TOPOLOGY
+
+    def told(self, request: Request) -> Body | None:
+        """The PodGroup of a gang."""
+        gang, found = request.gang, request.found
+        metadata: Body = {
+            "name": gang["metadata"]["name"],
+            "namespace": gang["metadata"]["namespace"],
+            "labels": _over(found.metadata.labels if found else {}, gang["metadata"].get("labels")),
+            "ownerReferences": gangs.owned_by(gang, request.uid),
+        }
+        notes = _over(found.metadata.annotations if found else {}, gang["metadata"].get("annotations"))
+        if notes:
+            metadata["annotations"] = notes
+        if found:
+            kept = {key: found.metadata.labels[key] for key in _ITS_LABELS if key in found.metadata.labels}
+            metadata["labels"] |= kept
+        return {
+            "apiVersion": POD_GROUP.api_version,
+            "kind": POD_GROUP.name,
+            "metadata": metadata,
+            "spec": _spec(request, _topology(request)),
+        }
+
+    def marks(self, gang: Body, clique: str) -> Marks:
+        """Which PodGroup and subgroup a pod is in, so that KAI does not make one by itself."""
+        return Marks(
+            labels={foreign.KAI_SUBGROUP: clique},
+            annotations={
+                foreign.KAI_SKIP_PODGROUPER: "true",
+                foreign.KAI_POD_GROUP: gang["metadata"]["name"],
+            },
+        )
+
+    def cannot(self, wish: Wish) -> Iterator[str]:
+        """KAI schedules nothing without a queue."""
+        if wrong := _queue(wish)[1]:
+            yield wrong
+
+    def topology_name(self, topology: AnyTopology) -> str:
+        return topology.metadata.name
+
+    def sync_topology(self, topology: AnyTopology, found: Foreign | None) -> Sync:
+        return kai_topology.sync(topology, found)
+
+    def on_topology_delete(self, name: str, found: Foreign) -> tuple[Intent, ...]:
+        return kai_topology.deleted(name, found)
+
+    def check_topology_drift(self, topology: AnyTopology, reference: str, found: Foreign | None) -> Sync:
+        return kai_topology.drift(topology, reference, found)
+
+
+def _over(found: dict[str, str], wanted: dict[str, str] | None) -> dict[str, str]:
+    """What others put there stays."""
+    return {**found, **(wanted or {})}
+
+
+def _queue(wish: Wish) -> tuple[str, str]:
+    asked, wrong = queue(wish, foreign.KAI_QUEUE, label_or_annotation)
+    if not asked and not wrong:
+        key = foreign.KAI_QUEUE
+        wrong = f"the KAI scheduler needs a queue: label the PodCliqueSet, or its cliques, with {key}"
+    return asked, wrong
+
+
+def _topology(request: Request) -> str:
+    notes: dict[str, str] = request.gang["metadata"].get("annotations") or {}
+    return request.topology or notes.get(_TOPOLOGY, "")
+
+
+def _spec(request: Request, topology: str) -> Body:
+    gang = request.gang["spec"]
+    live = request.found.spec if request.found else {}
+    spec: Body = {field: live[field] for field in _ITS_SPEC if field in live}
+    spec["minMember"] = gangs.minimum(request.gang)
+    if not spec.get("queue"):
+        spec["queue"], wrong = _queue(request.wish)
+        if wrong:
+            raise Unmappable(wrong)
+    if priority := gang.get("priorityClassName"):
+        spec["priorityClassName"] = priority
+    spec["topologyConstraint"] = _constraint(gang, topology) or {}
+    spec["subGroups"] = [*_parents(gang, topology), *_leaves(gang, topology)]
+    return spec
+
+
+def _parents(gang: Body, topology: str) -> Iterator[Body]:
+    for config in gang.get("topologyConstraintGroupConfigs", ()):
+        if members := config["podGroupNames"]:
+            parent: Body = {"name": config["name"], "minSubGroup": len(members)}
+            yield _constrained(parent, config, topology)
+
+
+def _leaves(gang: Body, topology: str) -> Iterator[Body]:
+    parents = {
+        member: config["name"]
+        for config in gang.get("topologyConstraintGroupConfigs", ())
+        for member in config["podGroupNames"]
+    }
+    for group in gang["podgroups"]:
+        leaf: Body = {"name": group["name"], "minMember": group["minReplicas"]}
+        if parent := parents.get(group["name"]):
+            leaf["parent"] = parent
+        yield _constrained(leaf, group, topology)
+
+
+def _constrained(subgroup: Body, part: Body, topology: str) -> Body:
+    constraint = _constraint(part, topology)
+    return {**subgroup, "topologyConstraint": constraint} if constraint else subgroup
+
+
+def _constraint(part: Body, topology: str) -> dict[str, Any] | None:
+    levels = {
+        f"{how}TopologyLevel": key for how in ("required", "preferred") if (key := gangs.pack(part, how))
+    }
+    if not levels:
+        return None
+    if not topology:
+        raise Unmappable("the gang has a topology constraint but names no topology: set topologyName")
+    return {"topology": topology, **levels}

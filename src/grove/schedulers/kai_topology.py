@@ -1,0 +1,106 @@
+"""KAI's Topology: the levels of ours as node labels, managed by us or compared with somebody else's.
+
+KAI's levels cannot be changed, so a Topology whose levels differ is made anew. Before the old one goes the
+new one is tried out: what KAI would refuse must not cost the cluster its topology.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from grove.api.intents import Create, Delete, Intent, Target
+from grove.api.meta import ObjectMeta
+from grove.api.topology import MAX_LEVELS
+from grove.schedulers.backend import AnyTopology, Body, Foreign, ForeignKind, Sync
+
+TOPOLOGY = ForeignKind("kai.scheduler", "v1alpha1", "topologies", "Topology", namespaced=False)
+_HOST = "kubernetes.io/hostname"
+_TRIAL = "-trial"
+_LONGEST_NAME = 253
+
+
+def desired(topology: AnyTopology) -> Body:
+    """The Topology that we manage."""
+    kind, meta = type(topology).KIND, topology.metadata
+    owner = {"apiVersion": kind.api_version, "kind": kind.name, "name": meta.name, "uid": meta.uid}
+    return {
+        "apiVersion": TOPOLOGY.api_version,
+        "kind": TOPOLOGY.name,
+        "metadata": {
+            "name": meta.name,
+            "ownerReferences": [{**owner, "controller": True, "blockOwnerDeletion": True}],
+        },
+        "spec": {"levels": [{"nodeLabel": level.key} for level in topology.spec.levels]},
+    }
+
+
+def sync(topology: AnyTopology, found: Foreign | None) -> Sync:
+    """Make it, make it anew, or leave it as it is."""
+    wanted = desired(topology)
+    if found is None:
+        return Sync(in_sync=False, message="not there yet", intents=(Create(_target(topology), wanted),))
+    name, observed = found.metadata.name, found.metadata.generation
+    if not _controlled(found.metadata, topology):
+        kind = type(topology).KIND.name
+        why = f'KAI Topology "{name}" is not owned by this {kind}: delete it, or refer to it in the spec'
+        return Sync(in_sync=False, message=why, observed=observed)
+    if _levels(found) == _keys(topology):
+        return Sync(in_sync=True, observed=observed)
+    why = f'KAI Topology "{name}" has other levels and is made anew'
+    return Sync(in_sync=False, message=why, observed=observed, intents=_anew(topology, wanted, found))
+
+
+def drift(topology: AnyTopology, reference: str, found: Foreign | None) -> Sync:
+    """Whether somebody else's Topology says the same: the same labels in the same order."""
+    if found is None:
+        return Sync(in_sync=False, message=f'KAI Topology "{reference}" not found')
+    if _levels(found) == _keys(topology):
+        return Sync(in_sync=True, observed=found.metadata.generation)
+    why = f"KAI Topology levels differ from {type(topology).KIND.name} levels"
+    return Sync(in_sync=False, message=why, observed=found.metadata.generation)
+
+
+def deleted(name: str, found: Foreign) -> tuple[Intent, ...]:
+    """The garbage collector would do it too, if it were told of the owner's end by somebody."""
+    return (Delete(Target(TOPOLOGY.api_version, TOPOLOGY.name, name), uid=found.metadata.uid),)
+
+
+def refused(keys: tuple[str, ...]) -> Iterator[str]:
+    """What KAI's own rules say against levels, told before they are written."""
+    if not 1 <= len(keys) <= MAX_LEVELS:
+        yield f"KAI wants 1 to {MAX_LEVELS} levels, not {len(keys)}"
+    if _HOST in keys[:-1]:
+        yield f"KAI wants {_HOST} to be the last level"
+    yield from (
+        f"KAI wants the prefix of {key} in lower case"
+        for key in keys
+        if "/" in key and (prefix := key.partition("/")[0]) != prefix.lower()
+    )
+
+
+def _anew(topology: AnyTopology, wanted: Body, found: Foreign) -> tuple[Intent, ...]:
+    trial_name = topology.metadata.name[: _LONGEST_NAME - len(_TRIAL)] + _TRIAL
+    trial = Create(
+        Target(TOPOLOGY.api_version, TOPOLOGY.name, trial_name),
+        {**wanted, "metadata": {**wanted["metadata"], "name": trial_name}},
+        dry_run=True,
+    )
+    gone = Delete(_target(topology), uid=found.metadata.uid, after=(trial.id,))
+    return trial, gone, Create(_target(topology), wanted, after=(gone.id,))
+
+
+def _target(topology: AnyTopology) -> Target:
+    return Target(TOPOLOGY.api_version, TOPOLOGY.name, topology.metadata.name)
+
+
+def _controlled(metadata: ObjectMeta, topology: AnyTopology) -> bool:
+    uid = topology.metadata.uid
+    return any(owner.controller and owner.uid == uid for owner in metadata.owner_references)
+
+
+def _keys(topology: AnyTopology) -> list[str]:
+    return [level.key for level in topology.spec.levels]
+
+
+def _levels(found: Foreign) -> list[str]:
+    return [level.get("nodeLabel", "") for level in found.spec.get("levels") or ()]

@@ -1,0 +1,33 @@
+"""Which queue a set asks for: it may say so itself, or its cliques may, and they must agree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from grove.schedulers.backend import Wish
+
+Read = Callable[[Mapping[str, str], Mapping[str, str], str], str]
+
+
+def label_or_annotation(labels: Mapping[str, str], annotations: Mapping[str, str], key: str) -> str:
+    return labels.get(key) or annotations.get(key, "")
+
+
+def annotation(_: Mapping[str, str], annotations: Mapping[str, str], key: str) -> str:
+    return annotations.get(key, "").strip()
+
+
+def queue(wish: Wish, key: str, read: Read) -> tuple[str, str]:
+    """The queue, or why there is none to be agreed on; both empty if nobody names one."""
+    own = read(wish.metadata.labels, wish.metadata.annotations, key)
+    asked = {
+        named: None
+        for clique in wish.template.cliques
+        if (named := read(clique.labels, clique.annotations, key))
+    }
+    if own and (others := [named for named in asked if named != own]):
+        told = ", ".join(others)
+        return "", f"{key} is {own} on the PodCliqueSet but {told} on its cliques: they must be the same"
+    if len(asked) > 1:
+        return "", f"the cliques name different queues in {key}: {', '.join(asked)}"
+    return own or next(iter(asked), ""), ""

@@ -1,0 +1,77 @@
+"""Which scheduler backends are in use: those that the configuration lists, ours and those of others.
+
+Somebody else's is a factory under the entry point group `grove.schedulers`, named like its profile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from grove.api.config import Scheduler
+from grove.api.configfile import ConfigurationError
+from grove.schedulers import kai, kube, lpx, volcano
+from grove.schedulers.backend import Backend, TopologyAware
+
+ENTRY_POINTS = "grove.schedulers"
+Factory = Callable[[Mapping[str, Any]], Backend]
+"""Makes a backend from the `config` of its profile; raises ValueError about what is wrong in there."""
+
+
+class Backends(Struct, frozen=True):
+    """The backends in use, by name."""
+
+    by_name: Mapping[str, Backend]
+    default_name: str
+    broken: Mapping[str, str] = {}
+    """Backends of others that could not be made, and why: their sets are held, nobody else's."""
+
+    def of(self, scheduler: str) -> Backend | None:
+        """The backend of pods that ask for a scheduler; those that name none get the default one."""
+        return self.by_name.get(scheduler or self.default_name)
+
+    @property
+    def topology_aware(self) -> tuple[TopologyAware, ...]:
+        """Those that keep topologies, by name."""
+        aware = (backend for _, backend in sorted(self.by_name.items()))
+        return tuple(backend for backend in aware if isinstance(backend, TopologyAware))
+
+
+def backends(scheduler: Scheduler, others: Mapping[str, Factory] | None = None) -> Backends:
+    """The backends that a configuration lists. Raises ConfigurationError, about all that is wrong at once."""
+    factories = {**(others or {}), **_OURS}
+    made: dict[str, Backend] = {}
+    broken: dict[str, str] = {}
+    problems: list[str] = []
+    for index, profile in enumerate(scheduler.in_use):
+        place, factory = f"scheduler.profiles[{index}]", factories.get(profile.name)
+        if factory is None:
+            problems.append(f"{place}.name: no scheduler backend {profile.name}: {', '.join(factories)}")
+            continue
+        try:
+            made[profile.name] = factory(profile.config)
+        except Exception as error:
+            if profile.name in _OURS:
+                problems.append(f"{place}.config: {error}")
+            else:
+                broken[profile.name] = f"{type(error).__name__}: {error}"
+    if problems:
+        raise ConfigurationError(tuple(problems))
+    return Backends(made, scheduler.default_profile_name, broken)
+
+
+def _kube(config: Mapping[str, Any]) -> Backend:
+    chosen = config.get("gangScheduling", False)
+    if not isinstance(chosen, bool):
+        raise ValueError(f"gangScheduling must be true or false, not {chosen!r}")  # noqa: TRY004 - of a file
+    return kube.Kube(gang_scheduling=chosen)
+
+
+_OURS: Mapping[str, Factory] = {
+    kube.NAME: _kube,
+    kai.NAME: lambda _: kai.Kai(),
+    volcano.NAME: lambda _: volcano.Volcano(),
+    lpx.NAME: lambda _: lpx.Lpx(),
+}

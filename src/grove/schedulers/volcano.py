@@ -1,0 +1,93 @@
+"""Volcano: one PodGroup per gang, with a subgroup for each clique. It is told nothing of topologies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from grove.api import foreign, labels
+from grove.schedulers import gangs
+from grove.schedulers.backend import Body, ForeignKind, Marks, Request, Wish
+from grove.schedulers.queues import annotation, queue
+
+NAME = "volcano"
+POD_GROUP = ForeignKind("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup")
+DEFAULT_QUEUE = "default"
+
+
+class Volcano:
+    """The backend; its profile needs no configuration."""
+
+    name = NAME
+    keeps: ForeignKind | None = POD_GROUP
+
+    def told(self, request: Request) -> Body | None:
+        """The PodGroup of a gang."""
+        gang = request.gang
+        metadata = gang["metadata"]
+        return {
+            "apiVersion": POD_GROUP.api_version,
+            "kind": POD_GROUP.name,
+            "metadata": {
+                "name": metadata["name"],
+                "namespace": metadata["namespace"],
+                "labels": dict(metadata.get("labels") or {}),
+                "ownerReferences": gangs.owned_by(gang, request.uid),
+            },
+            "spec": _spec(request),
+        }
+
+    def marks(self, gang: Body, clique: str) -> Marks:  # noqa: ARG002 - subgroups are found by label
+        """Which PodGroup a pod is in, for Volcano of today and of yesterday."""
+        name = gang["metadata"]["name"]
+        keys = (foreign.VOLCANO_POD_GROUP, foreign.VOLCANO_POD_GROUP_LEGACY)
+        return Marks(annotations=dict.fromkeys(keys, name))
+
+    def cannot(self, wish: Wish) -> Iterator[str]:
+        """Constraints, and queues that are not agreed on."""
+        for whose, _ in gangs.constraints(wish.template):
+            yield f"volcano scheduler backend does not support topologyConstraint on {whose}: remove it"
+        if wrong := queue(wish, foreign.VOLCANO_QUEUE, annotation)[1]:
+            yield wrong
+
+
+def _spec(request: Request) -> Body:
+    gang, found = request.gang, request.found
+    spec: Body = {
+        "minMember": gangs.minimum(gang) or 1,
+        "queue": queue(request.wish, foreign.VOLCANO_QUEUE, annotation)[0] or DEFAULT_QUEUE,
+        "subGroupPolicy": [_policy(group) for group in gang["spec"]["podgroups"]],
+    }
+    if found is not None and not gangs.minimum(gang):
+        # A gang that needs nobody for a moment: what held for it before holds on.
+        kept = ("minMember", "subGroupPolicy")
+        spec |= {field: found.spec[field] for field in kept if field in found.spec}
+    if priority := gang["spec"].get("priorityClassName"):
+        spec["priorityClassName"] = priority
+    return spec
+
+
+def _policy(group: Body) -> Body:
+    return {
+        "name": group["name"],
+        "labelSelector": {"matchLabels": {labels.CLIQUE: group["name"]}},
+        "matchLabelKeys": [labels.CLIQUE],
+        "subGroupSize": group["minReplicas"] or 1,
+        "minSubGroups": 1,
+    }
+
+
+def incapable(definition: dict[str, Any] | None) -> str:
+    """Why the installed CRD of PodGroups will not do; empty if it will."""
+    wanted = f"{POD_GROUP.plural}.{POD_GROUP.group} {POD_GROUP.version} with spec.subGroupPolicy"
+    advice = "install Volcano 1.14 or later"
+    if definition is None:
+        return f"there is no {wanted}: {advice}"
+    for version in definition["spec"]["versions"]:
+        schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
+        spec = (schema.get("properties") or {}).get("spec") or {}
+        if version["name"] == POD_GROUP.version and version.get("served"):
+            return (
+                "" if "subGroupPolicy" in (spec.get("properties") or {}) else f"it lacks {wanted}: {advice}"
+            )
+    return f"it does not serve {wanted}: {advice}"

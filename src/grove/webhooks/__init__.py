@@ -1,0 +1,1 @@
+"""Admission: reviews in, the rules' verdicts out, over TLS that renews itself."""

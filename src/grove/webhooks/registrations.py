@@ -1,0 +1,203 @@
+"""How the API server learns of our webhooks: names, paths, and as few requests as possible.
+
+The chart's templates say the same in another language; a test compares the two. Conditions keep requests away
+that must not depend on us: objects that are on their way out, and what the operator itself does to recover.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Any
+
+from msgspec import Struct
+
+from grove.api import labels
+from grove.api.cliques import PodClique
+from grove.api.gangs import PodGang
+from grove.api.groups import PodCliqueScalingGroup
+from grove.api.kind import Kind
+from grove.api.sets import PodCliqueSet
+from grove.api.topology import ClusterTopology, ClusterTopologyBinding
+from grove.kube.resource import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, Resource
+
+Body = dict[str, Any]
+
+SERVICE = "grove-operator"
+"""The Service before the operator, and the ServiceAccount that it runs as."""
+TIMEOUT_SECONDS = 5
+"""An answer takes a millisecond. Who waits for more waits for a server that is gone."""
+
+
+class Path(StrEnum):
+    """Where a webhook is answered."""
+
+    DEFAULT_SET = "/webhooks/default-podcliqueset"
+    VALIDATE_SET = "/webhooks/validate-podcliqueset"
+    VALIDATE_TOPOLOGY = "/webhooks/validate-clustertopology"
+    AUTHORIZE = "/webhooks/authorizer-webhook"
+
+
+class Registration(Struct, frozen=True):
+    """One configuration object with its one webhook."""
+
+    resource: Resource
+    name: str
+    webhook: str
+    path: Path
+
+
+DEFAULT_SET = Registration(
+    MUTATING_WEBHOOKS, "podcliqueset-defaulting-webhook", "pcs.defaulting.webhooks.grove.io", Path.DEFAULT_SET
+)
+VALIDATE_SET = Registration(
+    VALIDATING_WEBHOOKS,
+    "podcliqueset-validating-webhook",
+    "pcs.validating.webhooks.grove.io",
+    Path.VALIDATE_SET,
+)
+VALIDATE_TOPOLOGY = Registration(
+    VALIDATING_WEBHOOKS,
+    "clustertopology-validating-webhook",
+    "clustertopology.validating.webhooks.grove.io",
+    Path.VALIDATE_TOPOLOGY,
+)
+AUTHORIZE = Registration(
+    VALIDATING_WEBHOOKS, "authorizer-webhook", "authorizer.webhooks.grove.io", Path.AUTHORIZE
+)
+
+
+class Service(Struct, frozen=True):
+    """Where the operator answers inside a cluster."""
+
+    namespace: str
+    name: str = SERVICE
+    port: int = 9443
+
+    def client_config(self, path: str) -> Body:
+        """As a webhook's `clientConfig`."""
+        where = {"namespace": self.namespace, "name": self.name, "path": path, "port": self.port}
+        return {"service": where}
+
+
+class Url(Struct, frozen=True):
+    """Where it answers on the machine of the API server, `https://127.0.0.1:9443` for example."""
+
+    base: str
+
+    def client_config(self, path: str) -> Body:
+        """As a webhook's `clientConfig`."""
+        return {"url": f"{self.base}{path}"}
+
+
+def account(namespace: str, name: str = SERVICE) -> str:
+    """The user that a ServiceAccount is to the API server."""
+    return f"system:serviceaccount:{namespace}:{name}"
+
+
+def served(*, authorizer: bool) -> tuple[Registration, ...]:
+    """The webhooks that an operator answers."""
+    always = (DEFAULT_SET, VALIDATE_SET, VALIDATE_TOPOLOGY)
+    return (*always, AUTHORIZE) if authorizer else always
+
+
+def configurations(
+    address: Service | Url,
+    *,
+    operator: str = "",
+    authorizer: bool = False,
+    exempt: Iterable[str] = (),
+    trust: bytes = b"",
+) -> list[Body]:
+    """The configuration objects. `operator` and `exempt` are users whose requests need no answer of ours;
+    without `trust`, the caBundle is left to whoever injects it."""
+    return [
+        _configuration(each, address, operator, tuple(exempt), trust)
+        for each in served(authorizer=authorizer)
+    ]
+
+
+def _configuration(
+    wanted: Registration, address: Service | Url, operator: str, exempt: tuple[str, ...], trust: bytes
+) -> Body:
+    bundle = {"caBundle": base64.b64encode(trust).decode()} if trust else {}
+    webhook = {
+        "name": wanted.webhook,
+        "admissionReviewVersions": ["v1"],
+        "clientConfig": {**address.client_config(wanted.path), **bundle},
+        "failurePolicy": "Fail",
+        "matchPolicy": "Exact",
+        "sideEffects": "None",
+        "timeoutSeconds": TIMEOUT_SECONDS,
+        "matchConditions": _conditions(operator, exempt if wanted is AUTHORIZE else ()),
+        "rules": _RULES[wanted.path],
+    }
+    if wanted is AUTHORIZE:
+        webhook["objectSelector"] = {"matchLabels": {labels.MANAGED_BY: labels.OPERATOR}}
+    if wanted.resource is MUTATING_WEBHOOKS:
+        webhook["reinvocationPolicy"] = "IfNeeded"
+    return {
+        "apiVersion": wanted.resource.api_version,
+        "kind": wanted.resource.kind,
+        "metadata": {"name": wanted.name},
+        "webhooks": [webhook],
+    }
+
+
+def _conditions(operator: str, exempt: tuple[str, ...]) -> list[Body]:
+    # The stored object is asked: what a request says of itself could be said to slip past.
+    conditions = [
+        ("not-being-deleted", "oldObject == null || !has(oldObject.metadata.deletionTimestamp)"),
+    ]
+    if operator:
+        conditions.append(("not-by-the-operator", f"request.userInfo.username != {json.dumps(operator)}"))
+    if exempt:
+        names = json.dumps(list(exempt), separators=(",", ":"))
+        conditions.append(("not-by-exempt-users", f"!(request.userInfo.username in {names})"))
+    return [{"name": name, "expression": expression} for name, expression in conditions]
+
+
+_WRITES = ("CREATE", "UPDATE")
+_CHANGES = ("UPDATE", "DELETE")
+_ALL = ("CREATE", "UPDATE", "DELETE")
+
+
+def _rule(
+    group: str, versions: Iterable[str], resources: Iterable[str], operations: Iterable[str], scope: str
+) -> Body:
+    return {
+        "apiGroups": [group],
+        "apiVersions": list(versions),
+        "operations": list(operations),
+        "resources": list(resources),
+        "scope": scope,
+    }
+
+
+def _ours(operations: Iterable[str], *kinds: Kind) -> Body:
+    (group,) = {kind.group for kind in kinds}
+    (namespaced,) = {kind.namespaced for kind in kinds}
+    versions = dict.fromkeys(kind.version for kind in kinds)
+    plurals = [kind.plural for kind in kinds]
+    return _rule(group, versions, plurals, operations, "Namespaced" if namespaced else "Cluster")
+
+
+def _managed(group: str, versions: Iterable[str], resources: Iterable[str], *operations: str) -> Body:
+    return _rule(group, versions, resources, operations, "Namespaced")
+
+
+_RULES: dict[Path, list[Body]] = {
+    Path.DEFAULT_SET: [_ours(_WRITES, PodCliqueSet.KIND)],
+    Path.VALIDATE_SET: [_ours(_WRITES, PodCliqueSet.KIND)],
+    Path.VALIDATE_TOPOLOGY: [_ours(_WRITES, ClusterTopology.KIND, ClusterTopologyBinding.KIND)],
+    Path.AUTHORIZE: [
+        _managed("", ["v1"], ["secrets", "serviceaccounts", "services"], *_CHANGES),
+        _managed("", ["v1"], ["pods"], "UPDATE"),
+        _managed("rbac.authorization.k8s.io", ["v1"], ["roles", "rolebindings"], *_CHANGES),
+        _managed("autoscaling", ["v1", "v2"], ["horizontalpodautoscalers"], *_CHANGES),
+        _ours(_ALL, PodClique.KIND, PodCliqueScalingGroup.KIND),
+        _ours(_ALL, PodGang.KIND),
+    ],
+}

@@ -1,0 +1,115 @@
+"""AdmissionReview, admission.k8s.io/v1: what an API server asks, and the forms of our answers."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct
+
+API_VERSION = "admission.k8s.io/v1"
+KIND = "AdmissionReview"
+_NOTHING = Raw(b"null")
+
+
+class NotAReview(ValueError):
+    """What was sent cannot be answered; one line says why."""
+
+
+class Resource(Struct, frozen=True):
+    """What the request is about, as the API server's URLs call it."""
+
+    group: str = ""
+    version: str = ""
+    resource: str = ""
+
+
+class User(Struct, frozen=True):
+    """Who asks."""
+
+    username: str = ""
+
+
+class Asked(Struct, frozen=True, rename="camel"):
+    """One request that an API server asks about."""
+
+    uid: str
+    operation: str
+    resource: Resource = Resource()
+    name: str = ""
+    namespace: str = ""
+    user_info: User = User()
+    object: Raw = _NOTHING
+    old_object: Raw = _NOTHING
+
+    def new(self) -> dict[str, Any]:
+        """The object as it is to be. Raises NotAReview if there is none."""
+        return _object(self.object, "request.object")
+
+    def old(self) -> dict[str, Any]:
+        """The object as it is stored. Raises NotAReview if there is none."""
+        return _object(self.old_object, "request.oldObject")
+
+
+class _Review(Struct, frozen=True, rename="camel"):
+    api_version: str
+    kind: str
+    request: Asked
+
+
+_decoder = msgspec.json.Decoder(_Review)
+_objects = msgspec.json.Decoder(dict[str, Any])
+
+
+def read(body: bytes) -> Asked:
+    """The request in a review. Raises NotAReview."""
+    try:
+        review = _decoder.decode(body)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as problem:
+        raise NotAReview(f"not an {KIND} of {API_VERSION}: {_why(problem)}") from None
+    if (review.api_version, review.kind) != (API_VERSION, KIND):
+        said = f"{review.kind} of {review.api_version}"[:200]
+        raise NotAReview(f"not an {KIND} of {API_VERSION} but {said}")
+    return review.request
+
+
+def _object(raw: Raw, field: str) -> dict[str, Any]:
+    try:
+        return _objects.decode(raw)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as problem:
+        raise NotAReview(f"{field}: {_why(problem)}") from None
+
+
+def _why(problem: Exception) -> str:
+    return "nested too deeply" if isinstance(problem, RecursionError) else str(problem)[:200]
+
+
+def allowed(uid: str, warnings: Sequence[str] = (), patch: Sequence[dict[str, Any]] = ()) -> bytes:
+    """Yes, with this patch if there is one."""
+    response: dict[str, Any] = {"uid": uid, "allowed": True, "status": {"code": HTTPStatus.OK}}
+    if warnings:
+        response["warnings"] = warnings
+    if patch:
+        response["patchType"] = "JSONPatch"
+        response["patch"] = base64.b64encode(msgspec.json.encode(patch)).decode()
+    return _answer(response)
+
+
+def denied(
+    uid: str, message: str, warnings: Sequence[str] = (), code: HTTPStatus = HTTPStatus.FORBIDDEN
+) -> bytes:
+    """No, and why: what whoever wrote the object gets to read."""
+    status: dict[str, Any] = {"code": code, "message": message}
+    if code is HTTPStatus.FORBIDDEN:
+        status["reason"] = "Forbidden"
+    response: dict[str, Any] = {"uid": uid, "allowed": False, "status": status}
+    if warnings:
+        response["warnings"] = warnings
+    return _answer(response)
+
+
+def _answer(response: dict[str, Any]) -> bytes:
+    return msgspec.json.encode({"apiVersion": API_VERSION, "kind": KIND, "response": response})

@@ -1,0 +1,53 @@
+"""Whether the webhooks work: called over TLS as an API server calls them, trusting whom it trusts."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from functools import lru_cache
+
+from grove.webhooks.callers import Caller
+from grove.webhooks.server import HEALTH
+
+_PATIENCE = 2.0
+_ASKED = f"GET {HEALTH} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode()
+
+
+async def trouble(address: tuple[str, int], caller: Caller | None) -> str:
+    """What this caller waits for; empty if it is answered. Without a caller, any answer will do."""
+    name = caller.host if caller else ""
+    try:
+        context = _context(caller.trust if caller else None)
+        async with asyncio.timeout(_PATIENCE):
+            reader, writer = await asyncio.open_connection(
+                *address, ssl=context, server_hostname=name or "localhost"
+            )
+            try:
+                writer.write(_ASKED)
+                status = await reader.readline()
+            finally:
+                writer.transport.abort()
+    except ssl.SSLCertVerificationError as problem:
+        return f"webhooks whose certificate the API server trusts as {name} ({problem.verify_message})"
+    except TimeoutError:
+        return f"webhooks that answer within {_PATIENCE:g} s"
+    except (OSError, ValueError) as problem:
+        return f"webhooks that answer ({_one_line(problem)})"
+    return "" if b" 200 " in status else "webhooks that answer"
+
+
+@lru_cache(maxsize=8)
+def _context(trust: bytes | None) -> ssl.SSLContext:
+    if trust is None:
+        context = ssl.create_default_context()
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        return context
+    context = ssl.create_default_context(cadata=trust.decode("ascii") if trust else None)
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT  # API servers are not that strict
+    return context
+
+
+def _one_line(problem: Exception) -> str:
+    reason = problem.reason if isinstance(problem, ssl.SSLError) else getattr(problem, "strerror", "")
+    return " ".join(str(reason or problem).split())

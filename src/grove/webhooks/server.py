@@ -1,0 +1,89 @@
+"""The webhooks over HTTP: what is no review is told so at once, in one line, whatever it is.
+
+Size and time are bounded here, before anything is decoded. Nothing is inflated: API servers do not compress,
+and whoever does may mean to fill our memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import nullcontext
+from http import HTTPStatus
+from time import perf_counter
+
+from aiohttp import web
+
+from grove.webhooks import metrics
+from grove.webhooks.reviewer import Reviewer
+from grove.webhooks.reviews import NotAReview
+
+MOST_BYTES = 7 * 1024 * 1024
+"""Two objects as large as an API server stores them, and what is around them."""
+HEALTH = "/healthz"
+_PATIENCE = 5.0  # seconds for a body to arrive
+_SMALL = 256 * 1024  # bytes; nearly all reviews have less
+_LARGE_AT_ONCE = 8  # so that memory is bounded, whoever sends
+_IDLE = 120.0  # seconds; API servers let go of idle connections after 90, so that we never hang up on one
+
+
+def application(reviewer: Reviewer) -> web.Application:
+    """What is answered where."""
+    application = web.Application(client_max_size=MOST_BYTES)
+    desk = _Desk(reviewer)
+    for path in reviewer.paths:
+        application.router.add_post(path, desk.answer)
+    application.router.add_get(HEALTH, _alive)
+    return application
+
+
+def runner(application: web.Application) -> web.AppRunner:
+    """Runs it, so that connections are kept and their contents never inflated."""
+    return web.AppRunner(
+        application,
+        access_log=None,
+        shutdown_timeout=1.0,
+        keepalive_timeout=_IDLE,
+        auto_decompress=False,
+        lingering_time=1.0,
+    )
+
+
+async def _alive(_request: web.Request) -> web.Response:
+    return web.Response(text="ok\n")
+
+
+class _Desk:
+    def __init__(self, reviewer: Reviewer) -> None:
+        self._reviewer = reviewer
+        self._room = asyncio.Semaphore(_LARGE_AT_ONCE)
+
+    async def answer(self, request: web.Request) -> web.Response:
+        """One review. A refusal of the request itself is an HTTP error, of the object an answer."""
+        started = perf_counter()
+        reply = await self._reply(request)
+        metrics.reviews.labels(request.path, str(reply.status)).observe(perf_counter() - started)
+        return reply
+
+    async def _reply(self, request: web.Request) -> web.Response:
+        if request.content_type != "application/json" or "Content-Encoding" in request.headers:
+            return _refuse(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send application/json, not compressed")
+        large = request.content_length is None or request.content_length > _SMALL
+        try:
+            async with asyncio.timeout(_PATIENCE), self._room if large else nullcontext():
+                body = await request.read()
+        except TimeoutError:
+            return _refuse(HTTPStatus.REQUEST_TIMEOUT, f"the body did not arrive within {_PATIENCE:g} s")
+        except web.HTTPRequestEntityTooLarge:
+            return _refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"more than {MOST_BYTES} bytes")
+        try:
+            answer = await self._reviewer.answer(request.path, body)
+        except NotAReview as problem:
+            return _refuse(HTTPStatus.BAD_REQUEST, str(problem))
+        return web.Response(body=answer, content_type="application/json")
+
+
+def _refuse(status: HTTPStatus, why: str) -> web.Response:
+    reply = web.Response(status=status, text=f"{why}\n")
+    if status is not HTTPStatus.BAD_REQUEST:
+        reply.force_close()  # what is left of the body is not worth reading
+    return reply

@@ -1,0 +1,97 @@
+"""What the rules are told of the cluster: from the caches, and where those know nothing, from the server.
+
+A topology and a set that names it may be applied in one breath, and a cache is a moment behind. So a name
+that the cache does not know is asked for before anything is refused or waved through because of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Protocol, TypeVar
+
+from msgspec.structs import replace
+
+from grove.api.sets import PodCliqueSet
+from grove.api.topology import ClusterTopology, ClusterTopologyBinding
+from grove.kube.cache import Cache
+from grove.kube.client import Client, Object
+from grove.kube.errors import KubeError, NotFound
+from grove.rules.model import Facts, Parent
+
+T = TypeVar("T")
+_PATIENCE = 2.0  # seconds for all live reads of a review: the API server that asks us waits for 5
+_MOST_NAMES = 4  # that are looked up; a set that names two topologies is refused anyway
+_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?").fullmatch  # others cannot exist
+
+
+class Unseen(Exception):
+    """The cluster could not be asked; the message says what about, and that it is worth another try."""
+
+
+class Known(Protocol):
+    """The caches that are looked at."""
+
+    sets: Cache[PodCliqueSet]
+    topologies: Cache[ClusterTopology]
+    topology_bindings: Cache[ClusterTopologyBinding]
+
+
+class Sight:
+    """Facts for one review at a time."""
+
+    def __init__(self, known: Known, client: Client, standing: Facts) -> None:
+        self._known, self._client, self.standing = known, client, standing
+
+    async def facts_on(self, topologies: Iterable[str]) -> Facts:
+        """The standing facts and what these topologies are like, those aside that do not exist."""
+        found: dict[str, tuple[str, ...]] = {}
+        for name in sorted(filter(_NAME, topologies))[:_MOST_NAMES]:
+            if (domains := await self._domains(name)) is not None:
+                found[name] = domains
+        return replace(self.standing, topologies=found) if found else self.standing
+
+    async def parent(self, namespace: str, name: str) -> Parent | None:
+        """The set of that name; None if there certainly is none."""
+        known: PodCliqueSet | Object | None = self._known.sets.get(namespace, name)
+        if known is None and namespace and _NAME(name):
+            known = await _ask(
+                f"PodCliqueSet {name}",
+                lambda: self._client.get(
+                    self._known.sets.resource, name, namespace=namespace, as_type=Object
+                ),
+            )
+        return Parent(name, known.metadata.annotations) if known is not None else None
+
+    async def _domains(self, name: str) -> tuple[str, ...] | None:
+        # Of two with one name, the first counts.
+        kinds = (self._known.topologies, self._known.topology_bindings)
+        for cache in kinds:
+            if (known := cache.get("", name)) is not None:
+                return _domains_of(known)
+        for cache in kinds:
+            live = await _ask(f"{cache.resource.kind} {name}", self._reader(cache, name))
+            if live is not None:
+                return _domains_of(live)
+        return None
+
+    def _reader(
+        self, cache: Cache[ClusterTopology] | Cache[ClusterTopologyBinding], name: str
+    ) -> Callable[[], Awaitable[ClusterTopology | ClusterTopologyBinding]]:
+        return lambda: self._client.get(cache.resource, name, as_type=cache.as_type)
+
+
+async def _ask(what: str, read: Callable[[], Awaitable[T]]) -> T | None:
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            return await read()
+    except NotFound:
+        return None
+    except (TimeoutError, KubeError, ValueError) as problem:
+        why = str(problem) or f"no answer within {_PATIENCE:g} s"
+        raise Unseen(f"{what} could not be looked up: {why}; try again") from problem
+
+
+def _domains_of(topology: ClusterTopology | ClusterTopologyBinding) -> tuple[str, ...]:
+    return tuple(level.domain for level in topology.spec.levels)

@@ -1,0 +1,147 @@
+"""The chart as Helm renders it, and the account that it gives to the operator, on a real cluster."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+from tools import helm
+
+from grove.kube import config
+from grove.kube.client import APPLY, Client
+from grove.kube.config import Config
+from grove.kube.resource import (
+    CLUSTER_ROLE_BINDINGS,
+    CLUSTER_ROLES,
+    NAMESPACES,
+    ROLE_BINDINGS,
+    ROLES,
+    SERVICE_ACCOUNTS,
+)
+from grove.local.cluster import Cluster
+from tests.clusters import REPORTER
+from tests.shared import ROOT
+
+Body = dict[str, Any]
+
+CHART = ROOT / "charts" / "grove"
+NAMESPACE = "grove-system"
+ACCOUNT = "grove-operator"
+_RIGHTS = {
+    resource.kind: resource
+    for resource in (SERVICE_ACCOUNTS, CLUSTER_ROLES, CLUSTER_ROLE_BINDINGS, ROLES, ROLE_BINDINGS)
+}
+_LONG = 24 * 3600
+
+
+class Refused(Exception):
+    """Helm said no; the message is what it said."""
+
+
+@cache
+def program() -> Path:
+    """Helm, found or built once a run."""
+    return helm.find(REPORTER)
+
+
+def run(*arguments: str | Path, kubeconfig: Path | None = None) -> str:
+    """What Helm prints. Raises Refused."""
+    command = [program(), *arguments, *(("--kubeconfig", kubeconfig) if kubeconfig else ())]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    if answer.returncode:
+        raise Refused(answer.stderr.strip())
+    return answer.stdout
+
+
+def render(values: Body | None = None, *, chart: Path = CHART) -> list[Body]:
+    """The objects that the chart makes, hooks among them, without CRDs."""
+    given = (f"--set-json={key}={json.dumps(value)}" for key, value in (values or {}).items())
+    text = _rendered(chart, *given)
+    return [document for document in yaml.load_all(text, yaml.CSafeLoader) if document]
+
+
+@cache
+def _rendered(chart: Path, *values: str) -> str:
+    return run("template", "grove", chart, "--namespace", NAMESPACE, *values)
+
+
+def one(objects: list[Body], kind: str, name: str = "") -> Body:
+    """The object of that kind, if there is just one."""
+    (found,) = (each for each in objects if each["kind"] == kind and name in ("", each["metadata"]["name"]))
+    return found
+
+
+def hooked(found: Body) -> str:
+    """When Helm runs a hook; empty for what is no hook."""
+    return (found["metadata"].get("annotations") or {}).get("helm.sh/hook", "")
+
+
+class Account(msgspec.Struct, frozen=True):
+    """Somebody's way to the cluster."""
+
+    config: Config
+    kubeconfig: Path
+
+
+async def operators_account(cluster: Cluster) -> Account:
+    """The operator's, with just the rights that the chart gives it."""
+    async with Client(config.load(cluster.kubeconfig)) as client:
+        await client.patch(
+            NAMESPACES,
+            NAMESPACE,
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
+            kind=APPLY,
+            field_manager="tests",
+            as_type=dict,
+        )
+        for right in render():
+            if right["kind"] in _RIGHTS and not hooked(right):
+                await apply(client, right)
+        return await account(client, cluster, NAMESPACE, ACCOUNT)
+
+
+async def may_live_in(client: Client, namespace: str) -> None:
+    """The operator's lease and certificate may be there too, as if it had been installed there."""
+    for right in render():
+        if right["metadata"].get("namespace") == NAMESPACE and right["kind"] in ("Role", "RoleBinding"):
+            await apply(client, {**right, "metadata": {**right["metadata"], "namespace": namespace}})
+
+
+async def apply(client: Client, right: Body) -> None:
+    meta = right["metadata"]
+    await client.patch(
+        _RIGHTS[right["kind"]],
+        meta["name"],
+        right,
+        namespace=meta.get("namespace"),
+        kind=APPLY,
+        field_manager="tests",
+        force=True,
+        as_type=dict,
+    )
+
+
+async def account(client: Client, cluster: Cluster, namespace: str, name: str) -> Account:
+    """A ServiceAccount, authenticated as its pods are."""
+    asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"}
+    answer = await client.create(
+        SERVICE_ACCOUNTS,
+        {**asked, "spec": {"expirationSeconds": _LONG}},
+        namespace=namespace,
+        name=name,
+        subresource="token",
+        as_type=dict,
+    )
+    written = json.loads(cluster.kubeconfig.read_text())
+    for user in written["users"]:
+        user["user"] = {"token": answer["status"]["token"]}
+    for context in written["contexts"]:
+        context["context"]["namespace"] = namespace
+    file = cluster.kubeconfig.with_name(f"{name}.kubeconfig")
+    file.write_text(json.dumps(written))
+    return Account(config.load(file), file)

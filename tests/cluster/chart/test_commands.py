@@ -1,0 +1,45 @@
+"""`grove crds --apply` and `grove detach` where things are not as they usually are."""
+
+from __future__ import annotations
+
+import pytest
+
+from grove.api import crd
+from grove.kube.client import Client
+from grove.kube.resource import CUSTOM_RESOURCE_DEFINITIONS as CRDS
+from grove.kube.wire import Object
+from grove.local.cluster import Cluster
+from tests.cluster.api.objects import pod_clique_set
+from tests.cluster.chart.hands import run
+from tests.cluster.operator.seen import SETS, Seen
+
+pytestmark = pytest.mark.cluster
+
+NAMES = [definition["metadata"]["name"] for definition in crd.all_definitions()]
+
+
+async def test_crds_are_made_then_left_alone_then_mended(site: Cluster, admin: Client) -> None:
+    for name in [each.metadata.name for each in (await admin.list(CRDS, as_type=Object)).items]:
+        await admin.delete(CRDS, name, as_type=Object)
+    assert await run(["detach"], site.kubeconfig) == (0, "")  # no kind, no sets
+    for deed in ("created", "unchanged"):
+        code, said = await run(["crds", "--apply"], site.kubeconfig)
+        assert (code, said.splitlines()) == (0, [f"{name} {deed}" for name in NAMES])
+    await admin.patch(CRDS, NAMES[0], {"spec": {"names": {"shortNames": ["odd"]}}}, as_type=Object)
+    code, said = await run(["crds", "--apply"], site.kubeconfig)
+    assert (code, said.splitlines()[0]) == (0, f"{NAMES[0]} changed")
+    mended = await admin.get(CRDS, NAMES[0], as_type=dict)
+    assert mended["spec"]["names"]["shortNames"] == crd.all_definitions()[0]["spec"]["names"]["shortNames"]
+
+
+async def test_detaching_spares_the_finalizers_of_others(site: Cluster, admin: Client) -> None:
+    assert (await run(["crds", "--apply"], site.kubeconfig))[0] == 0
+    body = pod_clique_set("shared")
+    body["metadata"]["finalizers"] = ["example.com/mine", "grove.io/podcliqueset.grove.io"]
+    await admin.create(SETS, body, namespace="default", as_type=Seen)
+    assert await run(["detach"], site.kubeconfig) == (0, "podcliqueset default/shared detached\n")
+    found = await admin.get(SETS, "shared", namespace="default", as_type=Seen)
+    assert found.metadata.finalizers == ("example.com/mine",)
+    assert await run(["detach"], site.kubeconfig) == (0, "")
+    await admin.patch(SETS, "shared", {"metadata": {"finalizers": None}}, namespace="default", as_type=Seen)
+    await admin.delete(SETS, "shared", namespace="default", as_type=Seen)

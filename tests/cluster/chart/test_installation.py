@@ -1,0 +1,228 @@
+"""The chart on a real cluster: installed, upgraded under live workloads, uninstalled, and back again.
+
+Helm, the API server and the controllers are real. Nodes run nothing, so the commands of the chart's pods are
+run by hand, with the pods' own accounts and configuration (tests/cluster/chart/hands.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from grove.api import crd
+from grove.kube.cache import Cache
+from grove.kube.client import Client
+from grove.kube.errors import AlreadyExists, ApiError, NotFound
+from grove.kube.resource import (
+    CLUSTER_ROLE_BINDINGS,
+    CLUSTER_ROLES,
+    CONFIG_MAPS,
+    DEPLOYMENTS,
+    MUTATING_WEBHOOKS,
+    NAMESPACES,
+    PODS,
+    ROLE_BINDINGS,
+    ROLES,
+    SERVICE_ACCOUNTS,
+    SERVICES,
+    VALIDATING_WEBHOOKS,
+    Resource,
+)
+from grove.kube.resource import CUSTOM_RESOURCE_DEFINITIONS as CRDS
+from grove.kube.wire import Object
+from grove.local.cluster import Cluster
+from tests.chart import CHART, NAMESPACE, Refused, run
+from tests.cluster.api.objects import pod_clique_set
+from tests.cluster.chart.hands import Ran, running_jobs
+from tests.cluster.chart.sites import local_values, operator_of
+from tests.cluster.operator.processes import seen
+from tests.cluster.operator.seen import SETS, Seen, answers
+
+pytestmark = pytest.mark.cluster
+
+JOBS = Resource("batch", "v1", "jobs", "Job")
+OF_THE_RELEASE = "app.kubernetes.io/instance=grove"
+PATIENTLY = ("--timeout", "2m")
+
+
+@pytest.fixture(scope="module")
+def values(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("chart") / "values.yaml"
+    file.write_text(yaml.safe_dump(local_values()))
+    return file
+
+
+@pytest.fixture(scope="module")
+def previous(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The chart of an earlier release: of one CRD, a field has gone since and another has come."""
+    chart = tmp_path_factory.mktemp("previous") / "grove"
+    shutil.copytree(CHART, chart)
+    about = yaml.safe_load((chart / "Chart.yaml").read_text())
+    (chart / "Chart.yaml").write_text(yaml.safe_dump({**about, "version": "0.0.9", "appVersion": "0.0.9"}))
+    file = chart / "crds" / "grove.io_podcliquesets.yaml"
+    definition = yaml.safe_load(file.read_text())
+    fields = spec_fields(definition)
+    fields["bygone"] = {"type": "string"}
+    del fields["updateStrategy"]["properties"]["paused"]
+    file.write_text(yaml.safe_dump(definition))
+    return chart
+
+
+def spec_fields(definition: dict[str, Any]) -> dict[str, Any]:
+    (version,) = definition["spec"]["versions"]
+    fields: dict[str, Any] = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    return fields
+
+
+async def helm(site: Cluster, *arguments: str | Path) -> str:
+    """Helm in the chart's namespace."""
+    return await asyncio.to_thread(run, *arguments, "--namespace", NAMESPACE, kubeconfig=site.kubeconfig)
+
+
+async def create(admin: Client, name: str, **spec: Any) -> Seen:
+    body = pod_clique_set(name)
+    body["spec"] |= spec
+    return await admin.create(SETS, body, namespace="default", as_type=Seen)
+
+
+async def until_available(admin: Client, name: str, replicas: int = 1) -> dict[str, str]:
+    """The UIDs of the set's pods, once all answer."""
+
+    def whole(pods: Cache[Seen]) -> bool:
+        return len(list(pods)) == replicas and all(map(answers, pods))
+
+    pods = Cache(PODS, Seen, namespace="default", labels={"app.kubernetes.io/part-of": name})
+    await seen(admin, pods, whole)
+    return {pod.name: pod.uid for pod in pods}
+
+
+async def trust(admin: Client) -> dict[str, str]:
+    """The caBundle of every webhook of ours."""
+    found: dict[str, str] = {}
+    for resource in (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS):
+        for each in (await admin.list(resource, as_type=dict)).items:
+            for webhook in each["webhooks"]:
+                found[webhook["name"]] = webhook["clientConfig"].get("caBundle", "")
+    return found
+
+
+async def left(admin: Client) -> list[str]:
+    """Whatever of the chart is still there, but for its CRDs."""
+    everywhere = (CLUSTER_ROLES, CLUSTER_ROLE_BINDINGS, MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS)
+    inside = (DEPLOYMENTS, SERVICES, CONFIG_MAPS, SERVICE_ACCOUNTS, ROLES, ROLE_BINDINGS, JOBS)
+    return [
+        f"{resource.kind} {each.metadata.name}"
+        for resource in (*everywhere, *inside)
+        for each in (await admin.list(resource, labels=OF_THE_RELEASE, as_type=Object)).items
+    ]
+
+
+async def gone(admin: Client, resource: Resource, namespace: str) -> None:
+    """Wait until none is left. The garbage collector takes its time to learn of new kinds."""
+    cache = Cache(resource, Seen, namespace=namespace)
+    await seen(admin, cache, lambda found: not len(found), patience=180.0)
+
+
+def deeds(ran: list[Ran]) -> dict[str, list[str]]:
+    """What each Job said, by its name; every one of them ended well."""
+    assert [(each.job, each.said) for each in ran if each.code] == []
+    return {each.job: each.said.splitlines() for each in ran}
+
+
+@pytest.fixture
+async def bench(site: Cluster, admin: Client) -> AsyncIterator[list[Ran]]:
+    """The namespace, as strict on pods as Kubernetes can be, and hands for its Jobs; nothing is left."""
+    strict = {"name": NAMESPACE, "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}
+    with suppress(AlreadyExists):
+        await admin.create(NAMESPACES, {"metadata": strict}, as_type=Object)
+    async with running_jobs(site, admin) as ran:
+        yield ran
+    with suppress(Refused):
+        await helm(site, "uninstall", "grove", "--no-hooks")
+    with suppress(NotFound):
+        await admin.patch(
+            SETS, "live", {"metadata": {"finalizers": None}}, namespace="default", as_type=Object
+        )
+        await admin.delete(SETS, "live", namespace="default", as_type=Object)
+    await admin.delete_collection(PODS, namespace="default", labels="", grace_seconds=0)
+    await gone(admin, PODS, "default")
+
+
+async def test_an_upgrade_brings_crds_along_and_disturbs_nobody(
+    site: Cluster, admin: Client, bench: list[Ran], values: Path, previous: Path, tmp_path: Path
+) -> None:
+    # The Job of an earlier release would bring that release's CRDs; ours can only bring today's.
+    as_it_was = ("--values", values, "--set", "crdInstaller.enabled=false")
+    await helm(site, "install", "grove", previous, *as_it_was, "--wait", *PATIENTLY)
+    async with operator_of(site, admin, tmp_path) as operator:
+        assert (await operator.probe("/readyz"))[0] == 200
+        await create(admin, "live")
+        pods = await until_available(admin, "live")
+        bundles = await trust(admin)
+        assert (len(bundles), all(bundles.values())) == (3, True)
+    assert "bygone" in await fields_of_sets(admin)
+
+    changed = ("--values", values, "--set", "config.logLevel=debug")
+    await helm(site, "upgrade", "grove", CHART, *changed, "--wait", *PATIENTLY)
+    said = deeds(bench)["grove-crds"]
+    assert len(said) == len(crd.all_definitions())
+    assert {"podcliquesets.grove.io changed", "podgangs.scheduler.grove.io unchanged"} <= set(said)
+    fields = await fields_of_sets(admin)
+    assert "bygone" not in fields
+    assert "paused" in fields["updateStrategy"]["properties"]
+    assert await trust(admin) == bundles
+    async with operator_of(site, admin, tmp_path):
+        await admin.patch(SETS, "live", {"spec": {"replicas": 2}}, namespace="default", as_type=Seen)
+        assert pods.items() <= (await until_available(admin, "live", replicas=2)).items()
+
+
+async def test_an_uninstall_leaves_workloads_that_run_and_can_be_deleted(
+    site: Cluster, admin: Client, bench: list[Ran], values: Path, tmp_path: Path
+) -> None:
+    await helm(site, "install", "grove", CHART, "--values", values, "--wait", *PATIENTLY)
+    assert len(deeds(bench)["grove-crds"]) == len(crd.all_definitions())
+    async with operator_of(site, admin, tmp_path):
+        made = await create(admin, "live")
+        assert made.spec["template"]["terminationDelay"]  # the API server asked us, by our Service
+        with pytest.raises(ApiError, match="denied the request"):
+            await create(admin, "broken", template={"cliques": []})
+        pods = await until_available(admin, "live")
+        bench.clear()
+        # As its pods would, the operator runs on while the release is taken away.
+        await helm(site, "uninstall", "grove", *PATIENTLY)
+    assert deeds(bench) == {"grove-detach": ["podcliqueset default/live detached"]}
+    assert await left(admin) == []
+    assert await until_available(admin, "live") == pods
+    assert (await admin.get(SETS, "live", namespace="default", as_type=Seen)).metadata.finalizers == ()
+
+    await admin.delete(SETS, "live", namespace="default", as_type=Seen)
+    await gone(admin, SETS, "default")
+    await gone(admin, PODS, "default")
+
+
+async def test_who_comes_back_takes_over_what_runs(
+    site: Cluster, admin: Client, bench: list[Ran], values: Path, tmp_path: Path
+) -> None:
+    for _ in range(2):
+        await helm(site, "install", "grove", CHART, "--values", values, *PATIENTLY)
+        async with operator_of(site, admin, tmp_path):
+            with suppress(AlreadyExists):
+                await create(admin, "live")
+            pods = await until_available(admin, "live")
+            sets = Cache(SETS, Seen, namespace="default")
+            await seen(admin, sets, lambda found: all(each.metadata.finalizers for each in found))
+        await helm(site, "uninstall", "grove", *PATIENTLY)
+        assert await until_available(admin, "live") == pods
+    assert [each.job for each in bench] == ["grove-crds", "grove-detach"] * 2
+    deeds(bench)
+
+
+async def fields_of_sets(admin: Client) -> dict[str, Any]:
+    return spec_fields(await admin.get(CRDS, "podcliquesets.grove.io", as_type=dict))

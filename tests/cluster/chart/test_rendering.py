@@ -1,0 +1,340 @@
+"""What Helm makes of the chart: by default, with every switch, as a subchart, and what it refuses."""
+
+from __future__ import annotations
+
+import base64
+import tomllib
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+
+from grove.api import configfile
+from grove.api.config import CertProvisionMode, OperatorConfiguration
+from tests.chart import CHART, NAMESPACE, Refused, hooked, one, render, run
+from tests.shared import ROOT
+
+pytestmark = pytest.mark.cluster  # Helm may have to be built
+
+Values = dict[str, Any]
+
+PERMANENT = Counter(
+    {
+        "ClusterRole": 1,
+        "ClusterRoleBinding": 1,
+        "ConfigMap": 1,
+        "Deployment": 1,
+        "MutatingWebhookConfiguration": 1,
+        "NetworkPolicy": 1,
+        "PodDisruptionBudget": 1,
+        "Role": 2,
+        "RoleBinding": 2,
+        "Service": 1,
+        "ServiceAccount": 1,
+        "ValidatingWebhookConfiguration": 2,
+    }
+)
+HOOK = {"ServiceAccount": 1, "ClusterRole": 1, "ClusterRoleBinding": 1, "Job": 1}
+GRANT = {"Role": -1, "RoleBinding": -1}
+WEBHOOKS = {"MutatingWebhookConfiguration": -1, "ValidatingWebhookConfiguration": -2}
+MANUAL = {"config.server.webhooks.certProvisionMode": "manual"}
+
+
+def kinds(objects: list[dict[str, Any]], *, hooks: bool = False) -> Counter[str]:
+    return Counter(each["kind"] for each in objects if bool(hooked(each)) == hooks)
+
+
+def test_the_defaults() -> None:
+    objects = render()
+    assert kinds(objects) == PERMANENT
+    assert kinds(objects, hooks=True) == {kind: 2 * count for kind, count in HOOK.items()}
+    assert run("lint", "--strict", CHART)
+
+
+@pytest.mark.parametrize(
+    ("values", "difference"),
+    [
+        ({"podDisruptionBudget.enabled": False}, {"PodDisruptionBudget": -1}),
+        ({"networkPolicy.enabled": False}, {"NetworkPolicy": -1}),
+        ({"metrics.serviceMonitor.enabled": True}, {"ServiceMonitor": 1}),
+        ({"priorityClass.enabled": True}, {"PriorityClass": 1}),
+        ({"webhooks.enabled": False}, {**WEBHOOKS, **GRANT}),
+        ({"config.authorizer.enabled": True}, {"ValidatingWebhookConfiguration": 1}),
+        ({"config.leaderElection.enabled": False}, GRANT),
+        (MANUAL, GRANT),
+        (
+            {"rbac.create": False},
+            {"ClusterRole": -1, "ClusterRoleBinding": -1, "Role": -2, "RoleBinding": -2},
+        ),
+    ],
+    ids=str,
+)
+def test_a_switch_adds_or_removes_objects(values: Values, difference: dict[str, int]) -> None:
+    found = kinds(render(values))
+    found.subtract(PERMANENT)
+    assert {kind: count for kind, count in found.items() if count} == difference
+
+
+@pytest.mark.parametrize("switch", ["crdInstaller.enabled", "uninstaller.enabled"])
+def test_each_hook_can_be_left_out(switch: str) -> None:
+    assert kinds(render({switch: False}), hooks=True) == HOOK
+
+
+def test_the_pods_of_jobs_have_annotations_of_their_own() -> None:
+    for job in (each for each in render({"jobs.podAnnotations.a": "b"}) if each["kind"] == "Job"):
+        assert job["spec"]["template"]["metadata"]["annotations"] == {"a": "b"}
+
+
+def at(found: Any, path: str) -> Any:
+    """`a.b.0.c` in nested mappings and lists."""
+    for step in path.split("."):
+        found = found[int(step)] if step.isdigit() else found[step]
+    return found
+
+
+POD = "spec.template.spec"
+OPERATOR = f"{POD}.containers.0"
+PEER = {"podSelector": {"matchLabels": {"app": "prometheus"}}}
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "path", "expected"),
+    [
+        ({"replicaCount": 3}, "Deployment", "spec.replicas", 3),
+        ({"image.repository": "a/b"}, "Deployment", f"{OPERATOR}.image", "a/b:0.1.0"),
+        ({"image.tag": "v2"}, "Deployment", f"{OPERATOR}.image", "grove-operator:v2"),
+        (
+            {"image.digest": "sha256:" + "0" * 64},
+            "Deployment",
+            f"{OPERATOR}.image",
+            "grove-operator@sha256:" + "0" * 64,
+        ),
+        ({"initContainer.image.tag": "v2"}, "Deployment", f"{OPERATOR}.env.1.value", "grove-initc:v2"),
+        ({"image.pullPolicy": "Always"}, "Deployment", f"{OPERATOR}.imagePullPolicy", "Always"),
+        ({"imagePullSecrets": [{"name": "s"}]}, "Deployment", f"{POD}.imagePullSecrets.0.name", "s"),
+        ({"commonLabels.a": "b"}, "Service", "metadata.labels.a", "b"),
+        ({"commonLabels.a": "b"}, "Deployment", "spec.template.metadata.labels.a", "b"),
+        ({"commonAnnotations.a": "b"}, "ConfigMap", "metadata.annotations.a", "b"),
+        ({"serviceAccount.annotations.a": "b"}, "ServiceAccount", "metadata.annotations.a", "b"),
+        ({"serviceAccount.name": "me"}, "Deployment", f"{POD}.serviceAccountName", "me"),
+        ({"serviceAccount.name": "me"}, "ClusterRoleBinding", "subjects.0.name", "me"),
+        ({"podLabels.a": "b"}, "Deployment", "spec.template.metadata.labels.a", "b"),
+        ({"podAnnotations.a": "b"}, "Deployment", "spec.template.metadata.annotations.a", "b"),
+        ({"podSecurityContext.runAsUser": 7}, "Deployment", f"{POD}.securityContext.runAsUser", 7),
+        ({"resources.limits.memory": "2Gi"}, "Deployment", f"{OPERATOR}.resources.limits.memory", "2Gi"),
+        ({"nodeSelector.a": "b"}, "Deployment", f"{POD}.nodeSelector.a", "b"),
+        ({"tolerations": [{"key": "a"}]}, "Deployment", f"{POD}.tolerations.0.key", "a"),
+        ({"affinity": {"podAffinity": {}}}, "Deployment", f"{POD}.affinity", {"podAffinity": {}}),
+        ({"topologySpreadConstraints": []}, "Deployment", f"{POD}.topologySpreadConstraints", []),
+        ({"priorityClassName": "high"}, "Deployment", f"{POD}.priorityClassName", "high"),
+        (
+            {"priorityClass.enabled": True},
+            "Deployment",
+            f"{POD}.priorityClassName",
+            "grove-operator-priority",
+        ),
+        ({"priorityClass.enabled": True}, "PriorityClass", "value", 999999550),
+        ({"podDisruptionBudget.maxUnavailable": "50%"}, "PodDisruptionBudget", "spec.maxUnavailable", "50%"),
+        ({"deployment.annotations.a": "b"}, "Deployment", "metadata.annotations.a", "b"),
+        ({"deployment.env": [{"name": "A", "value": "b"}]}, "Deployment", f"{OPERATOR}.env.2.value", "b"),
+        ({"service.clusterIP": "10.0.0.7"}, "Service", "spec.clusterIP", "10.0.0.7"),
+        ({"service.type": "NodePort"}, "Service", "spec.type", "NodePort"),
+        ({"service.annotations.a": "b"}, "Service", "metadata.annotations.a", "b"),
+        ({"networkPolicy.metricsFrom": [PEER]}, "NetworkPolicy", "spec.ingress.1.from", [PEER]),
+        ({"networkPolicy.egress": [{}]}, "NetworkPolicy", "spec.policyTypes", ["Ingress", "Egress"]),
+        ({"config.server.metrics.port": 99}, "Service", "spec.ports.0.port", 99),
+        ({"config.server.webhooks.port": 99}, "NetworkPolicy", "spec.ingress.0.ports.0.port", 99),
+        ({"config.server.healthProbes.port": 99}, "Deployment", f"{OPERATOR}.ports.1.containerPort", 99),
+        (
+            {"metrics.serviceMonitor.enabled": True, "metrics.serviceMonitor.labels.a": "b"},
+            "ServiceMonitor",
+            "metadata.labels.a",
+            "b",
+        ),
+        (
+            {**MANUAL, "webhooks.caBundle": "YQ=="},
+            "MutatingWebhookConfiguration",
+            "webhooks.0.clientConfig.caBundle",
+            "YQ==",
+        ),
+        (
+            {"webhooks.annotations.a": "b"},
+            "MutatingWebhookConfiguration",
+            "metadata.annotations.a",
+            "b",
+        ),
+        (
+            MANUAL,
+            "Deployment",
+            f"{POD}.volumes.1",
+            {"name": "certificates", "secret": {"secretName": "grove-webhook-server-cert"}},
+        ),
+    ],
+    ids=str,
+)
+def test_a_value_arrives(values: Values, kind: str, path: str, expected: object) -> None:
+    permanent = [each for each in render(values) if not hooked(each)]
+    assert at(one(permanent, kind), path) == expected
+
+
+@pytest.mark.parametrize(
+    ("values", "right"),
+    [
+        ({"config.topologyAwareScheduling.enabled": True}, "nodes"),
+        ({"config.network.autoMNNVLEnabled": True}, "computedomains"),
+        ({"config.scheduler.profiles": [{"name": "kai-scheduler"}]}, "topologies"),
+        ({"config.scheduler.profiles": [{"name": "volcano"}]}, "queues"),
+    ],
+    ids=str,
+)
+def test_rights_follow_what_is_switched_on(values: Values, right: str) -> None:
+    def resources(given: Values) -> set[str]:
+        role = one(render(given), "ClusterRole", "grove:system:grove-operator")
+        return {resource for rule in role["rules"] for resource in rule["resources"]}
+
+    assert right not in resources({})
+    assert right in resources(values)
+
+
+def configuration(values: Values | None = None) -> OperatorConfiguration:
+    """The configuration as the operator reads it out of the ConfigMap."""
+    return configfile.load(yaml.safe_load(one(render(values), "ConfigMap")["data"]["config.yaml"]))
+
+
+def test_the_configuration_is_one_that_the_operator_reads() -> None:
+    found = configuration()
+    assert (found.server.webhooks.port, found.server.health_probes.port, found.server.metrics.port) == (
+        9443,
+        9444,
+        9445,
+    )
+    assert found.leader_election.enabled
+    assert found.leader_election.resource_namespace == NAMESPACE
+    plain = OperatorConfiguration()
+    assert found.network == plain.network
+    assert found.topology_aware_scheduling == plain.topology_aware_scheduling
+    assert found.dynamo == plain.dynamo
+    assert found.fabrics == ("nvidia",)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("network.autoMNNVLEnabled", True),
+        ("network.protectComputeDomains", True),
+        ("topologyAwareScheduling.enabled", True),
+        ("dynamo.enabled", True),
+        ("dynamo.topologyAwareScheduling.allowedDomains", ["rack"]),
+        ("dynamo.topologyAwareScheduling.domainToLabelMapping", {"rack": "example.com/rack"}),
+        ("dynamo.topologyAwareScheduling.defaultTopologyName", "mine"),
+        ("fabrics", []),
+        ("logLevel", "debug"),
+        ("server.webhooks.certProvisionMode", "manual"),
+        ("leaderElection.resourceNamespace", "elsewhere"),
+        ("runtimeClientConnection.qps", 7.5),
+        ("scheduler.defaultProfileName", "default-scheduler"),
+    ],
+)
+def test_every_key_of_the_configuration_can_be_set(key: str, value: object) -> None:
+    found = msgspec.json.decode(msgspec.json.encode(configuration({f"config.{key}": value})))
+    assert at(found, key) == value
+
+
+def test_another_configuration_is_another_config_map_and_rolls_the_operator() -> None:
+    def names(values: Values) -> tuple[str, str]:
+        objects = render(values)
+        volumes = one(objects, "Deployment")["spec"]["template"]["spec"]["volumes"]
+        return one(objects, "ConfigMap")["metadata"]["name"], volumes[0]["configMap"]["name"]
+
+    first, second = names({}), names({"config.network.autoMNNVLEnabled": True})
+    assert first[0] == first[1] != second[0] == second[1]
+    assert one(render(), "ConfigMap")["immutable"]
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"config.network.autoMnnvlEnabled": True}, "'/config/network': additional properties"),
+        ({"replicas": 3}, "additional properties 'replicas'"),
+        ({"replicaCount": "two"}, "'/replicaCount': got string, want integer"),
+        ({"config.server.webhooks.port": 0}, "'/config/server/webhooks/port'"),
+        (
+            {"config.server.webhooks.certProvisionMode": "magic"},
+            "'/config/server/webhooks/certProvisionMode'",
+        ),
+        ({"config.logLevel": "loud"}, "'/config/logLevel'"),
+        ({"image.digest": "latest"}, "'/image/digest'"),
+        ({"service.name": "other"}, "'/service/name'"),
+        ({"config.scheduler.profiles": [{}]}, "'/config/scheduler/profiles/0'"),
+    ],
+    ids=str,
+)
+def test_a_slip_in_the_values_is_refused(values: Values, words: str) -> None:
+    with pytest.raises(Refused) as told:
+        render(values)
+    assert words in str(told.value)
+
+
+def test_modes_of_certificates_are_those_of_the_operator() -> None:
+    for mode in CertProvisionMode:
+        assert configuration({"config.server.webhooks.certProvisionMode": mode}).server.webhooks
+
+
+def test_as_a_subchart_with_an_alias_and_a_condition(tmp_path: Path) -> None:
+    """As the platform chart of Dynamo has it."""
+    parent = {
+        "apiVersion": "v2",
+        "name": "platform",
+        "version": "1.0.0",
+        "dependencies": [
+            {
+                "name": "grove-charts",
+                "alias": "grove",
+                "version": "0.1.0",
+                "repository": f"file://{CHART}",
+                "condition": "grove.enabled",
+            }
+        ],
+    }
+    (tmp_path / "Chart.yaml").write_text(yaml.safe_dump(parent))
+    (tmp_path / "values.yaml").write_text("global: {registry: x}\ngrove: {enabled: true, replicaCount: 3}\n")
+    run("dependency", "update", "--skip-refresh", tmp_path)
+    objects = render({"grove.config.network.autoMNNVLEnabled": True}, chart=tmp_path)
+    assert kinds(objects) == PERMANENT
+    assert one(objects, "Deployment")["spec"]["replicas"] == 3
+    assert "autoMNNVLEnabled: true" in one(objects, "ConfigMap")["data"]["config.yaml"]
+    assert render({"grove.enabled": False}, chart=tmp_path) == []
+
+
+def test_the_chart_has_the_version_of_the_project() -> None:
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert (chart["name"], chart["version"], chart["appVersion"]) == ("grove-charts", version, version)
+
+
+@pytest.mark.parametrize("authorizer", [False, True])
+@pytest.mark.parametrize("trust", [b"", b"a certificate"])
+def test_webhooks_are_registered_as_the_operator_answers_them(authorizer: bool, trust: bytes) -> None:
+    registrations = pytest.importorskip("grove.webhooks.registrations")
+    values: Values = {"config.authorizer.enabled": authorizer}
+    if trust:
+        values["webhooks.caBundle"] = base64.b64encode(trust).decode()
+    rendered = [each for each in render(values) if each["kind"].endswith("WebhookConfiguration")]
+    for each in rendered:
+        each["metadata"] = {"name": each["metadata"]["name"]}
+    exempt = configuration(values).authorizer.exempt_service_account_user_names
+    expected = registrations.configurations(
+        registrations.Service(NAMESPACE),
+        operator=registrations.account(NAMESPACE),
+        authorizer=authorizer,
+        exempt=exempt,
+        trust=trust,
+    )
+
+    def by_name(found: list[dict[str, Any]]) -> dict[str, Any]:
+        return {each["metadata"]["name"]: each for each in found}
+
+    assert by_name(rendered) == by_name(expected)

@@ -1,0 +1,185 @@
+"""The init container's program against the real API server: patient, hard to confuse, and gone when done."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from grove.kube import config
+from grove.kube.client import Client, Object
+from grove.kube.errors import AlreadyExists
+from grove.kube.resource import NAMESPACES, PODS, SERVICE_ACCOUNTS
+from grove.local import cluster as local
+from grove.local.cluster import Cluster
+from tests.cluster.initc.program import a_pod, allow, initc, mount, set_ready
+from tests.cluster.kube.live import wired
+from tests.clusters import Clusters
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.fixture
+def account(tmp_path: Path) -> Path:
+    folder = tmp_path / "account"
+    folder.mkdir()
+    return folder
+
+
+async def test_it_waits_for_enough_ready_pods_of_each_clique_at_the_same_time(
+    cluster: Cluster, client: Client, namespace: str, account: Path
+) -> None:
+    await mount(client, namespace, account)
+    for name, clique in {"a-1": "wl-0-a", "a-2": "wl-0-a", "b-1": "wl-0-b"}.items():
+        await a_pod(client, namespace, name, clique)
+    await a_pod(client, namespace, "wl-0-a-x-1", "wl-0-a-x")
+    await a_pod(client, namespace, "wl-0-a-other", "wl-0-a", gang="wl-1")
+    async with initc(account, cluster.server, namespace, "-p", "wl-0-a:2", "-p", "wl-0-b:1") as program:
+        await program.hear("waiting for wl-0-a (0 of 2 ready), wl-0-b (0 of 1 ready)")
+        await set_ready(client, namespace, "wl-0-a-x-1")
+        await set_ready(client, namespace, "wl-0-a-other")
+        await set_ready(client, namespace, "a-1")
+        await program.hear("waiting for wl-0-a (1 of 2 ready), wl-0-b (0 of 1 ready)")
+        await set_ready(client, namespace, "b-1")
+        await program.hear("waiting for wl-0-a (1 of 2 ready)")
+        await set_ready(client, namespace, "a-1", ready=False)
+        await program.hear("waiting for wl-0-a (0 of 2 ready)")
+        await set_ready(client, namespace, "a-2")
+        await client.delete(PODS, "b-1", namespace=namespace, as_type=Object, grace_seconds=0)
+        await program.hear("waiting for wl-0-a (1 of 2 ready), wl-0-b (0 of 1 ready)")
+        await a_pod(client, namespace, "b-2", "wl-0-b")
+        await set_ready(client, namespace, "b-2")
+        await program.hear("waiting for wl-0-a (1 of 2 ready)")
+        await set_ready(client, namespace, "a-1")
+        await program.hear("all are ready")
+        assert await program.ended() == 0
+
+
+async def test_what_is_ready_already_is_not_waited_for(
+    cluster: Cluster, client: Client, namespace: str, account: Path
+) -> None:
+    await mount(client, namespace, account)
+    await a_pod(client, namespace, "a-1", "wl-0-a")
+    await set_ready(client, namespace, "a-1")
+    async with initc(account, cluster.server, namespace, "--podcliques=wl-0-a:1") as program:
+        assert await program.ended() == 0
+
+
+async def test_it_waits_for_its_token(
+    cluster: Cluster, client: Client, namespace: str, account: Path, tmp_path: Path
+) -> None:
+    await mount(client, namespace, account)
+    await a_pod(client, namespace, "a-1", "wl-0-a")
+    await set_ready(client, namespace, "a-1")
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    async with initc(empty, cluster.server, namespace, "-p", "wl-0-a:1") as program:
+        await program.hear(f"waiting for {empty}/token")
+        for name in ("ca.crt", "token"):
+            (empty / name).write_bytes((account / name).read_bytes())
+        assert await program.ended() == 0
+
+
+async def test_it_waits_for_its_rights(
+    cluster: Cluster, client: Client, namespace: str, account: Path
+) -> None:
+    await mount(client, namespace, account, rights=False)
+    await a_pod(client, namespace, "a-1", "wl-0-a")
+    await set_ready(client, namespace, "a-1")
+    async with initc(account, cluster.server, namespace, "-p", "wl-0-a:1") as program:
+        line = await program.hear("the server refuses (403)")
+        assert line.endswith("check Role and RoleBinding; trying again\n")
+        await allow(client, namespace)
+        assert await program.ended() == 0
+
+
+async def test_an_account_that_was_made_anew_is_met_with_its_new_token(
+    cluster: Cluster, client: Client, namespace: str, account: Path
+) -> None:
+    await mount(client, namespace, account)
+    token = (account / "token").read_text()
+    (account / "token").write_text("stale")
+    await a_pod(client, namespace, "a-1", "wl-0-a")
+    await set_ready(client, namespace, "a-1")
+    async with initc(account, cluster.server, namespace, "-p", "wl-0-a:1") as program:
+        await program.hear("the server refuses (401)")
+        (account / "token").write_text(token)
+        assert await program.ended() == 0
+
+
+async def test_a_server_that_goes_away_is_waited_for(
+    cluster: Cluster, client: Client, namespace: str, account: Path
+) -> None:
+    """What happens while it is away is not missed."""
+    await mount(client, namespace, account)
+    await a_pod(client, namespace, "a-1", "wl-0-a")
+    await a_pod(client, namespace, "b-1", "wl-0-b")
+    await set_ready(client, namespace, "b-1")
+    async with (
+        wired(cluster) as (wire, detour),
+        initc(account, detour.server, namespace, "-p", "wl-0-a:1", "-p", "wl-0-b:1") as program,
+    ):
+        await program.hear("waiting for wl-0-a (0 of 1 ready)")
+        wire.is_down = True
+        wire.cut()
+        await program.hear("trying again")
+        await set_ready(client, namespace, "a-1")
+        await set_ready(client, namespace, "b-1", ready=False)
+        wire.is_down = False
+        await program.hear("waiting for wl-0-b (0 of 1 ready)")
+        wire.cut()
+        await set_ready(client, namespace, "b-1")
+        assert await program.ended() == 0
+
+
+async def test_a_control_plane_that_is_started_anew_is_waited_for(clusters: Clusters, account: Path) -> None:
+    made = await clusters.start("restarted")
+    namespace = "restarted"
+    async with Client(config.load(made.kubeconfig)) as client:
+        await client.create(NAMESPACES, {"metadata": {"name": namespace}}, as_type=Object)
+        await _default_account(client, namespace)
+        await mount(client, namespace, account)
+        await a_pod(client, namespace, "a-1", "wl-0-a")
+        async with initc(account, made.server, namespace, "-p", "wl-0-a:1") as program:
+            await program.hear("waiting for wl-0-a (0 of 1 ready)")
+            await asyncio.to_thread(local.down, made.state)
+            await program.hear("cannot be reached")
+            again = await clusters.start("restarted")
+            assert again.server == made.server
+            await set_ready(client, namespace, "a-1")
+            assert await program.ended() == 0
+
+
+async def _default_account(client: Client, namespace: str) -> None:
+    """Pods are refused until their namespace has its default account: made here, nobody waits for it."""
+    body = {"metadata": {"name": "default"}}
+    with suppress(AlreadyExists):
+        await client.create(SERVICE_ACCOUNTS, body, namespace=namespace, as_type=Object)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+async def test_told_to_end_it_ends(
+    cluster: Cluster,
+    client: Client,
+    namespace: str,
+    account: Path,
+    number: signal.Signals,
+    code: int,
+) -> None:
+    await mount(client, namespace, account)
+    await a_pod(client, namespace, "a-1", "wl-0-a")
+    async with initc(account, cluster.server, namespace, "-p", "wl-0-a:1") as program:
+        await program.hear("waiting for wl-0-a")
+        program.process.send_signal(number)
+        assert await program.ended() == code
+
+
+async def test_bad_arguments_are_one_line(account: Path) -> None:
+    async with initc(account, "https://127.0.0.1:1", "ns", "-p", "wl-0-a:none") as program:
+        assert await program.ended() == 1
+    assert program.lines == [
+        "grove-initc: --podcliques=wl-0-a:none: the count must be a whole number above 0, not 'none'"
+    ]

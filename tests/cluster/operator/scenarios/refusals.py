@@ -1,0 +1,106 @@
+"""What the API server refuses is told where the user looks, holds up nobody else, and heals by itself."""
+
+from __future__ import annotations
+
+from grove.kube.resource import NAMESPACES, PODS, Resource
+from grove.kube.wire import Object
+from tests.cluster.operator.harness import World
+from tests.cluster.operator.seen import CLIQUES, SETS, answers
+from tests.cluster.operator.workloads import clique, small, workload
+
+QUOTAS = Resource("", "v1", "resourcequotas", "ResourceQuota")
+
+
+def complaints(world: World, resource: Resource, name: str) -> list[str]:
+    """What is said to go wrong with an object, if there is one."""
+    found = world.find(resource, name)
+    return [error["description"] for error in found.status.get("lastErrors") or ()] if found else []
+
+
+def says(world: World, resource: Resource, name: str, word: str) -> bool:
+    return any(word in said for said in complaints(world, resource, name))
+
+
+async def a_quota_for_half_a_gang(world: World) -> None:
+    await world.watch(QUOTAS)
+    await world.create(QUOTAS, {"metadata": {"name": "few"}, "spec": {"hard": {"pods": "2"}}})
+    await world.until(lambda: world.get(QUOTAS, "few").status.get("hard"))
+    await world.create(SETS, workload("greedy", clique("worker", 4)))
+    await world.rest(
+        "told",
+        when=lambda: says(world, CLIQUES, "greedy-0-worker", "quota") and len(world.pods()) == 2,
+        pictured=False,
+    )
+    (error,) = world.get(CLIQUES, "greedy-0-worker").status["lastErrors"]
+    assert error["code"] == "ERR_CREATE_POD"
+    await world.delete(QUOTAS, "few")
+    await world.rest("healed", 4)
+
+
+async def pods_that_policy_forbids(world: World) -> None:
+    async def policy(level: str | None) -> None:
+        body = {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": level}}}
+        await world.client.patch(NAMESPACES, world.namespace, body, as_type=Object)
+
+    await policy("restricted")
+    await world.create(SETS, workload("rough", clique("worker", 2)))
+    await world.rest(
+        "told", when=lambda: says(world, CLIQUES, "rough-0-worker", "violates PodSecurity"), pictured=False
+    )
+    assert not world.all(PODS)
+    await policy(None)
+    await world.rest("healed", 2)
+
+
+async def a_template_that_no_pod_can_be_made_from(world: World) -> None:
+    """The host name of pod 10 is one letter longer than that of pod 9, and one too long."""
+    long = "w" * (61 - len("tall-0-"))
+    await world.create(SETS, workload("tall", clique(long, 11)))
+    await world.rest(
+        "told",
+        when=lambda: says(world, CLIQUES, f"tall-0-{long}", "hostname") and len(world.pods()) == 10,
+        pictured=False,
+    )
+    await world.create(SETS, small("fine"))
+    await world.rest(
+        "another is fine",
+        when=lambda: (
+            len(list(filter(answers, world.pods(part_of="fine")))) == 5 and world.get(SETS, "fine").settled
+        ),
+        pictured=False,
+    )
+    await world.parent_goes()
+    await world.delete(SETS, "tall")
+    await world.rest("without it", 5)
+
+
+async def two_sets_that_compute_one_name(world: World) -> None:
+    """Replica 1 of `x` and replica 0 of `x-1` both want a clique `x-1-0-a`: who comes second is told, keeps
+    trying at ease, and takes the name when it is free."""
+    await world.create(SETS, workload("x", clique("0-a"), replicas=2))
+    await world.rest("one", 2)
+    first = {pod.uid for pod in world.pods()}
+    await world.create(SETS, workload("x-1", clique("a")))
+    await world.create(SETS, small("other"))
+    await world.rest(
+        "told",
+        when=lambda: (
+            says(world, SETS, "x-1", "taken")
+            and world.get(SETS, "other").status.get("availableReplicas") == 1
+        ),
+        pictured=False,
+    )
+    assert first <= {pod.uid for pod in world.pods()}
+    assert not complaints(world, SETS, "x")
+    await world.parent_goes()
+    await world.scale(SETS, "x", 1)
+    await world.rest("healed", 7)
+    assert world.get(CLIQUES, "x-1-0-a").metadata.owner_references[0].name == "x-1"
+
+
+SCENARIOS = {
+    "a quota for half a gang": a_quota_for_half_a_gang,
+    "pods that policy forbids": pods_that_policy_forbids,
+    "a template that no pod can be made from": a_template_that_no_pod_can_be_made_from,
+    "two sets that compute one name": two_sets_that_compute_one_name,
+}

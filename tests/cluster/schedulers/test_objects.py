@@ -1,0 +1,133 @@
+"""What schedulers are told, on their own CRDs: accepted, and every field kept."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from grove.api.topology import ClusterTopology
+from grove.kube import config
+from grove.kube.client import Client
+from grove.kube.errors import AlreadyExists, NotFound
+from grove.kube.executor import Executor
+from grove.kube.outcome import State
+from grove.kube.resource import NAMESPACES, PODS, SERVICE_ACCOUNTS, Resource
+from grove.kube.wire import Object
+from grove.operator.caches import resource_of
+from grove.schedulers.backend import Backend, Foreign, ForeignKind, marked
+from grove.schedulers.kai import Kai
+from grove.schedulers.kube import Kube
+from grove.schedulers.volcano import Volcano
+from tests.clusters import Clusters
+from tests.schedulers.builders import a_body, requests
+
+TOPOLOGIES = resource_of(ClusterTopology.KIND)
+HOST = "kubernetes.io/hostname"
+FULL = a_body("a:2 b:3/2 c", "x:3/2=b,c", "zone/rack x:rack b:/host", priorityClassName="high")
+
+
+def served(kind: ForeignKind) -> Resource:
+    return Resource(kind.group, kind.version, kind.plural, kind.name, kind.namespaced)
+
+
+async def tried(client: Client, resource: Resource, body: dict[str, Any], namespace: str) -> dict[str, Any]:
+    """What the server would keep of an object."""
+    body = {**body, "metadata": {**body["metadata"], "namespace": namespace}}
+    kept: dict[str, Any] = await client.create(
+        resource, body, namespace=namespace, as_type=dict, dry_run=True
+    )
+    return kept
+
+
+async def _all_kept(client: Client, backend: Backend, body: dict[str, Any], namespace: str) -> None:
+    assert backend.keeps is not None
+    for request in requests(body).values():
+        told = backend.told(request)
+        assert told is not None
+        kept = await tried(client, served(backend.keeps), told, namespace)
+        assert {field: kept["spec"][field] for field in told["spec"]} == told["spec"]
+        assert told["metadata"]["labels"].items() <= kept["metadata"]["labels"].items()
+        assert kept["metadata"]["ownerReferences"] == told["metadata"]["ownerReferences"]
+
+
+@pytest.mark.parametrize(
+    ("backend", "body"), [(Kai(), FULL), (Kai(), a_body("a")), (Volcano(), a_body("a:2 b:3/1", "x:2/1=b"))]
+)
+async def test_pod_groups_are_accepted_and_kept_whole(client, namespace, scheduler_crds, backend, body):
+    await _all_kept(client, backend, body, namespace)
+
+
+async def test_kubernetes_own_groups_are_accepted_and_pods_name_them(clusters: Clusters):
+    gates = ("GenericWorkload", "GangScheduling", "TopologyAwareWorkloadScheduling")
+    cluster = await clusters.start(
+        "gangs",
+        nodes=1,
+        shape="1x1x1x1",
+        feature_gates=dict.fromkeys(gates, True),
+        runtime_config=("scheduling.k8s.io/v1alpha2=true",),
+    )
+    backend = Kube(gang_scheduling=True)
+    body = a_body("a:2 b", "", "zone/rack b:/host")
+    async with Client(config.load(cluster.kubeconfig)) as client:
+        await client.create(NAMESPACES, {"metadata": {"name": "gangs"}}, as_type=Object)
+        await _all_kept(client, backend, body, "gangs")
+        (request,) = requests(body).values()
+        pod = marked(
+            {
+                "metadata": {"name": "p"},
+                "spec": {"containers": [{"name": "main", "image": "model:1"}], "serviceAccountName": ""},
+            },
+            backend.marks(request.gang, "wl-0-b"),
+        )
+        with suppress(AlreadyExists):  # pods need one, and whoever makes it may take a while
+            account = {"metadata": {"name": "default"}}
+            await client.create(SERVICE_ACCOUNTS, account, namespace="gangs", as_type=Object)
+        kept = await tried(client, PODS, pod, "gangs")
+        assert kept["spec"]["schedulingGroup"] == pod["spec"]["schedulingGroup"]
+        assert kept["spec"]["affinity"] == pod["spec"]["affinity"]
+
+
+async def test_kais_topology_follows_ours_and_outlives_levels_that_kai_refuses(client, scheduler_crds):
+    kai, kind = Kai(), served(Kai.topology_kind)
+    executor = Executor(client.transport, [kind])
+
+    async def ours(*keys: str) -> ClusterTopology:
+        levels = [{"domain": f"level-{number}", "key": key} for number, key in enumerate(keys)]
+        body = {"metadata": {"name": "kai-life"}, "spec": {"levels": levels}}
+        try:
+            await client.get(TOPOLOGIES, "kai-life", as_type=Object)
+        except NotFound:
+            made = {"apiVersion": TOPOLOGIES.api_version, "kind": TOPOLOGIES.kind, **body}
+            return await client.create(TOPOLOGIES, made, as_type=ClusterTopology)
+        return await client.patch(TOPOLOGIES, "kai-life", body, as_type=ClusterTopology)
+
+    async def theirs() -> Foreign | None:
+        try:
+            return await client.get(kind, "kai-life", as_type=Foreign)
+        except NotFound:
+            return None
+
+    async def sync(topology: ClusterTopology) -> tuple[list[State], list[str]]:
+        outcome = await executor.execute(kai.sync_topology(topology, await theirs()).intents)
+        found = await theirs()
+        assert found is not None
+        return [result.state for result in outcome.results], [
+            level["nodeLabel"] for level in found.spec["levels"]
+        ]
+
+    try:
+        assert await sync(await ours("zone", "rack")) == ([State.DONE], ["zone", "rack"])
+        assert await sync(await ours("zone", "rack")) == ([], ["zone", "rack"])
+        assert await sync(await ours("zone", "block", HOST)) == ([State.DONE] * 3, ["zone", "block", HOST])
+        states, levels = await sync(await ours(HOST, "zone"))
+        assert states[0] is State.FAILED
+        assert State.DONE not in states
+        assert levels == ["zone", "block", HOST], "what KAI refuses must not cost the topology"
+        drift = kai.check_topology_drift(await ours("zone", "block", HOST), "kai-life", await theirs())
+        assert (drift.in_sync, drift.observed) == (True, 1)
+    finally:
+        await client.delete(TOPOLOGIES, "kai-life", as_type=Object)
+        if await theirs():
+            await client.delete(kind, "kai-life", as_type=Object)

@@ -1,0 +1,89 @@
+"""What the init container can be told, and what it says to what it cannot be told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grove.cli import initc
+from grove.initc.arguments import Misled, Order, Place, locate, parse
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ("--podcliques=wl-0-a:2", {"wl-0-a": 2}),
+        ("--podcliques=wl-0-a:2 --podcliques=wl-0-b:1", {"wl-0-a": 2, "wl-0-b": 1}),
+        ("--podcliques wl-0-a:2 -p wl-0-b:1 -p=wl-0-c:3", {"wl-0-a": 2, "wl-0-b": 1, "wl-0-c": 3}),
+        ("-p a:1,b:2", {"a": 1, "b": 2}),
+        ("-p a:3 -p a:1", {"a": 3}),
+        ("-p a.b:1", {"a.b": 1}),
+    ],
+)
+def test_cliques_and_counts(arguments, expected):
+    assert parse(arguments.split()).cliques == expected
+
+
+def test_folders_can_be_chosen():
+    order = parse(["-p", "a:1", "--service-account=/x", "--pod-info", "/y"])
+    assert order == Order({"a": 1}, Path("/x"), Path("/y"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ("", "nobody to wait for: give --podcliques=NAME:COUNT"),
+        ("-p", "-p: a value is missing"),
+        ("-p a", "--podcliques=a: write NAME:COUNT with the name of a PodClique"),
+        ("-p :1", "--podcliques=:1: write NAME:COUNT with the name of a PodClique"),
+        ("-p a/b:1", "--podcliques=a/b:1: write NAME:COUNT with the name of a PodClique"),
+        ("-p a:0", "--podcliques=a:0: the count must be a whole number above 0, not '0'"),
+        ("-p a:-1", "--podcliques=a:-1: the count must be a whole number above 0, not '-1'"),
+        ("-p a:\u0663", "--podcliques=a:\u0663: the count must be a whole number above 0, not '\u0663'"),
+        ("-p a:", "--podcliques=a:: the count must be a whole number above 0, not ''"),
+        ("a:1", "a:1: no such option; give --podcliques=NAME:COUNT"),
+        ("--podclique=a:1", "--podclique: no such option; give --podcliques=NAME:COUNT"),
+    ],
+)
+def test_what_makes_no_sense_is_one_line_and_exit_code_1(arguments, told, capsys):
+    assert initc.main(arguments.split()) == 1
+    assert capsys.readouterr().err == f"grove-initc: {told}\n"
+
+
+def test_help_names_every_option(capsys):
+    assert initc.main(["--help"]) == 0
+    told = capsys.readouterr().out
+    assert [option for option in ("-p", "--podcliques", "--service-account") if option not in told] == []
+
+
+SERVER = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "6443"}
+
+
+@pytest.fixture
+def order(tmp_path) -> Order:
+    (tmp_path / "namespace").write_text("ns\n")
+    (tmp_path / "podgangname").write_text("wl-0")
+    return Order({"a": 1}, tmp_path, tmp_path)
+
+
+def test_where_the_pod_is(order):
+    assert locate(order, SERVER) == Place("10.0.0.1", 6443, "ns", "wl-0")
+    assert locate(order, {"KUBERNETES_SERVICE_HOST": "::1"}).port == 443
+
+
+@pytest.mark.parametrize("environ", [{}, {**SERVER, "KUBERNETES_SERVICE_PORT": "tcp://10.0.0.1:1"}])
+def test_outside_of_a_pod(order, environ):
+    with pytest.raises(Misled, match="run it in a pod"):
+        locate(order, environ)
+
+
+@pytest.mark.parametrize("name", ["namespace", "podgangname"])
+def test_a_pod_that_does_not_know_who_it_is(order, name):
+    file = order.pod_info / name
+    file.write_text("\n")
+    with pytest.raises(Misled, match=rf"{name} holds '', which is no name: check the labels"):
+        locate(order, SERVER)
+    file.unlink()
+    with pytest.raises(Misled, match=rf"{name} cannot be read \(No such file or directory\): mount"):
+        locate(order, SERVER)

@@ -1,0 +1,153 @@
+"""One pass over a key, with a server that refuses: what is told then, and what is tried again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from grove.api.intents import Occurrence
+from grove.kube.executor import Executor
+from grove.kube.store import CacheStore
+from grove.kube.testing import run_in_virtual_time
+from grove.kube.transport import Request, Response
+from grove.operator.caches import Caches
+from grove.operator.controller import Controller
+from tests.plan.api_server import ApiServer, Conflict, NotFound
+from tests.plan.builders import a_set, read_set
+
+KINDS = {
+    "podcliquesets": "PodCliqueSet",
+    "podcliques": "PodClique",
+    "podgangs": "PodGang",
+    "services": "Service",
+    "pods": "Pod",
+}
+Body = dict[str, Any]
+Refusal = Callable[[Request, Body], Response | None]
+
+
+def refusal(code: int, reason: str, **details: Any) -> Response:
+    status = {"kind": "Status", "code": code, "reason": reason, "message": "no", "details": details}
+    return Response(code, {}, msgspec.json.encode(status))
+
+
+def no_quota() -> Response:
+    return refusal(403, "Forbidden")
+
+
+def ending() -> Response:
+    cause = {"reason": "NamespaceTerminating", "message": "no", "field": "metadata.namespace"}
+    return refusal(403, "Forbidden", causes=[cause])
+
+
+class Wire:
+    """Does what it is asked to, but for what it refuses."""
+
+    def __init__(self, refuse: Refusal) -> None:
+        self.refuse, self.api = refuse, ApiServer(lambda: "2026-01-01T00:00:00Z")
+        self.requests: list[tuple[Request, Body]] = []
+
+    async def send(self, request: Request) -> Response:
+        body: Body = msgspec.json.decode(request.body) if request.body else {}
+        self.requests.append((request, body))
+        if refused := self.refuse(request, body):
+            return refused
+        kind = KINDS[request.resource.partition(".")[0]]
+        try:
+            told = self._do(request, kind, body)
+        except Conflict:
+            return refusal(409, "Conflict")
+        except NotFound:
+            return refusal(404, "NotFound", name=request.name)
+        return Response(200, {}, msgspec.json.encode(told))
+
+    def _do(self, request: Request, kind: str, body: Body) -> Body:
+        if request.verb == "create":
+            return self.api.create(body)
+        if request.verb == "patch":
+            status = "/status" in request.path
+            return self.api.patch(kind, request.name, body, status=status)
+        assert request.verb == "get", request
+        return self.api.get(kind, request.name)
+
+    def sent(self, verb: str, resource: str) -> list[Body]:
+        return [
+            body for request, body in self.requests if (request.verb, request.resource) == (verb, resource)
+        ]
+
+    def stream(self, request: Request) -> Any:
+        raise AssertionError("nobody watches")
+
+    async def close(self) -> None: ...
+
+
+class Stage:
+    """A controller that works on one set of `a:2`, for as long as a test lets it."""
+
+    def __init__(self, refuse: Refusal, replicas: int = 1) -> None:
+        self.wire, self.caches = Wire(refuse), Caches()
+        self.told: list[Occurrence] = []
+        executor = Executor(self.wire, self.caches.resources, store=CacheStore(self.caches.all))
+        self.controller = Controller(self.caches, executor, self.told.append)
+        self.caches.sets.apply_event("ADDED", read_set(self.wire.api.create(a_set("a:2", replicas=replicas))))
+
+    async def work(self, seconds: float) -> None:
+        self.controller.queue.start()
+        await asyncio.sleep(seconds)
+        await self.controller.queue.stop()
+
+
+def test_what_failed_is_told_although_the_plan_was_outdated_as_well():
+    """One pod is refused, and the gang has changed since we looked: the user waits for the first of these."""
+
+    async def play() -> list[Body]:
+        pods: set[str] = set()
+
+        def refuse(request: Request, body: Body) -> Response | None:
+            if request.verb == "create" and request.resource == "pods":
+                pods.add(body["metadata"]["name"])
+                return no_quota() if body["metadata"]["name"] == min(pods) else refusal(409, "Conflict")
+            return refusal(404, "NotFound") if request.verb == "get" else None
+
+        stage = Stage(refuse)
+        await stage.work(5)
+        return stage.wire.sent("patch", "podcliques.grove.io")
+
+    said = [body["status"].get("lastErrors") for body in run_in_virtual_time(play()) if "status" in body]
+    assert [error["code"] for errors in said[:1] for error in errors] == ["ERR_CREATE_POD"]
+
+
+def test_in_a_namespace_that_ends_nothing_is_tried_twice_and_no_tales_are_told():
+    def refuse(request: Request, body: Body) -> Response | None:
+        return ending() if (request.verb, request.resource) == ("create", "pods") else None
+
+    async def play() -> Stage:
+        stage = Stage(refuse, replicas=2)
+        await stage.work(600)
+        return stage
+
+    stage = run_in_virtual_time(play())
+    names = [body["metadata"]["name"] for body in stage.wire.sent("create", "pods")]
+    assert len(names) == len(set(names)) == 4
+    assert stage.told == []
+    statuses = [body["status"] for body in stage.wire.sent("patch", "podcliques.grove.io")]
+    errors = [status["lastErrors"] for status in statuses if "lastErrors" in status]
+    told = [[error["code"] for error in said] for said in errors]
+    assert told == [["ERR_CREATE_POD"]] * 2, "told once of each clique, and never taken back"
+
+
+def test_what_was_refused_elsewhere_is_tried_again():
+    def refuse(request: Request, body: Body) -> Response | None:
+        return no_quota() if (request.verb, request.resource) == ("create", "pods") else None
+
+    async def play() -> Stage:
+        stage = Stage(refuse)
+        await stage.work(600)
+        return stage
+
+    stage = run_in_virtual_time(play())
+    assert 10 < len(stage.wire.sent("create", "pods")) < 100, "ever more seldom"
+    assert stage.told

@@ -1,0 +1,106 @@
+"""Pods that are out of sight: seen to go, or to be looked for before anybody takes their place."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from grove.api import labels
+from grove.api.gangs import PodGang
+from grove.api.pods import Pod
+from grove.kube.outcome import Outcome, Result, State
+from grove.operator.caches import Caches
+from grove.operator.keys import ReplicaKey
+from grove.operator.observe import Observer
+from grove.operator.strays import call_back
+from tests.plan.builders import a_pod, a_set, read_set
+
+KEY = ReplicaKey("ns", "wl", 0)
+CARRIED = {labels.MANAGED_BY: labels.OPERATOR, labels.PART_OF: "wl", labels.SET_REPLICA: "0"}
+
+
+def a_member(name: str = "p", version: int = 2, **words: bool) -> Pod:
+    pod = a_pod(name, **words)
+    meta = replace(pod.metadata, namespace="ns", resource_version=str(version))
+    return replace(pod, metadata=replace(meta, labels={**meta.labels, **CARRIED}))
+
+
+def a_gang(*names: str) -> PodGang:
+    references = [{"namespace": "ns", "name": name} for name in names]
+    body = {
+        "metadata": {"name": "wl-0", "namespace": "ns", "resourceVersion": "3", "labels": CARRIED},
+        "spec": {"podgroups": [{"name": "wl-0-a", "minReplicas": 1, "podReferences": references}]},
+    }
+    return msgspec.json.decode(msgspec.json.encode(body), type=PodGang)
+
+
+@pytest.fixture
+def caches() -> Caches:
+    """A set whose gang names the pod `p`, which is there."""
+    caches = Caches()
+    caches.sets.apply_event("ADDED", read_set(a_set("a:1")))
+    caches.gangs.apply_event("ADDED", a_gang("p"))
+    caches.pods.apply_event("ADDED", a_member())
+    return caches
+
+
+def departed(observer: Observer) -> frozenset[str]:
+    snapshot = observer.replica(KEY)
+    assert snapshot is not None
+    return snapshot.departed
+
+
+def test_a_pod_that_terminated_and_went_is_gone(caches):
+    observer = Observer(caches)
+    caches.pods.apply_event("MODIFIED", a_member(version=4, terminating=True))
+    caches.pods.apply_event("DELETED", a_member(version=5, terminating=True))
+    assert observer.lost(KEY) == []
+    assert departed(observer) == {"p"}
+
+
+def test_a_pod_that_went_all_at_once_is_to_be_looked_for(caches):
+    observer = Observer(caches)
+    caches.pods.apply_event("DELETED", a_member(version=4))
+    (lost,) = observer.lost(KEY)
+    assert lost.metadata.name == "p"
+    assert departed(observer) == frozenset()
+
+
+def test_it_is_called_by_its_name_and_uid_and_gets_back_what_it_is_found_by():
+    patch = call_back(a_member())
+    assert (patch.target.kind, patch.target.name) == ("Pod", "p")
+    assert patch.body == {"metadata": {"uid": "uid-p", "labels": CARRIED}}
+
+
+def test_a_pod_that_answers_is_a_member_as_before(caches):
+    observer = Observer(caches)
+    caches.pods.apply_event("DELETED", a_member(version=4))
+    caches.pods.apply_reply(a_member(version=5))
+    assert observer.lost(KEY) == []
+    assert departed(observer) == frozenset()
+
+
+def test_a_pod_that_does_not_answer_is_gone(caches):
+    observer = Observer(caches)
+    caches.pods.apply_event("DELETED", a_member(version=4))
+    observer.looked_for(KEY, Outcome((Result(call_back(a_member()), State.CONFLICT, "p"),)))
+    assert observer.lost(KEY) == []
+    assert departed(observer) == {"p"}
+
+
+def test_while_nobody_can_say_it_is_still_lost(caches):
+    observer = Observer(caches)
+    caches.pods.apply_event("DELETED", a_member(version=4))
+    observer.looked_for(KEY, Outcome((Result(call_back(a_member()), State.FAILED, "p"),)))
+    assert len(observer.lost(KEY)) == 1
+
+
+def test_a_pod_that_no_gang_names_is_not_missed(caches):
+    observer = Observer(caches)
+    caches.gangs.apply_event(
+        "MODIFIED", replace(gang := a_gang(), metadata=replace(gang.metadata, resource_version="9"))
+    )
+    caches.pods.apply_event("DELETED", a_member(version=4))
+    assert observer.lost(KEY) == []
+    assert departed(observer) == frozenset()

@@ -1,0 +1,155 @@
+"""The end of a set: what goes, in which order, and what is spared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from grove.api import labels, marks
+from grove.api.cliques import PodClique
+from grove.api.cluster import HorizontalPodAutoscaler, Service
+from grove.api.gangs import PodGang
+from grove.api.groups import PodCliqueScalingGroup
+from grove.api.intents import Delete, Patch
+from grove.api.pods import Pod
+from grove.api.sets import PodCliqueSet
+from grove.plan.end import ORPHAN, Estate, plan_end
+from tests.plan.builders import a_clique, a_set, read_set
+
+THEN = "2026-01-01T00:00:00Z"
+
+
+def ending(*finalizers: str) -> PodCliqueSet:
+    found = read_set(a_set("a:2"))
+    meta = msgspec.structs.replace(
+        found.metadata, uid="uid-set", resource_version="7", finalizers=finalizers, deletion_timestamp=THEN
+    )
+    return msgspec.structs.replace(found, metadata=meta)
+
+
+SPECS: dict[Any, dict[str, Any]] = {
+    PodClique: a_clique("a:2")["spec"],
+    PodCliqueScalingGroup: {"replicas": 1, "minAvailable": 1, "cliqueNames": ["a"]},
+    PodGang: {"podgroups": []},
+    HorizontalPodAutoscaler: {"scaleTargetRef": {"kind": "X", "name": "x"}, "maxReplicas": 2},
+}
+
+
+def part(as_type: Any, name: str, owner: str, *, leaving: bool = False) -> Any:
+    """An object with our labels that `owner` controls; nobody if that is empty."""
+    meta: dict[str, Any] = {
+        "name": name,
+        "namespace": "ns",
+        "uid": f"uid-{name}",
+        "labels": labels.managed("wl"),
+    }
+    if owner:
+        reference = {"apiVersion": "v1", "kind": "X", "name": "x", "uid": f"uid-{owner}", "controller": True}
+        meta["ownerReferences"] = [reference]
+    if leaving:
+        meta["deletionTimestamp"] = THEN
+    body = {"metadata": meta, "spec": SPECS.get(as_type, {})}
+    return msgspec.json.decode(msgspec.json.encode(body), type=as_type)
+
+
+def clique(name: str, owner: str = "set", *, leaving: bool = False) -> PodClique:
+    found: PodClique = part(PodClique, name, owner, leaving=leaving)
+    return found
+
+
+def estate(**changes: Any) -> Estate:
+    known = Estate(
+        services=(part(Service, "service", "set"),),
+        groups=(part(PodCliqueScalingGroup, "group", "set"),),
+        cliques=(clique("alone"), clique("member", "group")),
+        gangs=(part(PodGang, "gang", "set"),),
+        autoscalers=(part(HorizontalPodAutoscaler, "autoscaler", "set"),),
+        pods=(part(Pod, "one", "alone"), part(Pod, "two", "member")),
+    )
+    return msgspec.structs.replace(known, **changes)
+
+
+def deleted(found: Estate) -> set[str]:
+    """What the next step deletes, each exactly as it was seen."""
+    intents = plan_end(ending(marks.SET_FINALIZER), found).intents
+    deletions = [intent for intent in intents if isinstance(intent, Delete)]
+    assert all(deletion.uid == f"uid-{deletion.target.name}" for deletion in deletions)
+    return {deletion.target.name for deletion in deletions}
+
+
+REST = {"service", "group", "alone", "member", "gang", "autoscaler"}
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        pytest.param(estate(), {"one", "two"}, id="pods first"),
+        pytest.param(estate(pods=()), REST, id="then the rest"),
+        pytest.param(estate(pods=(part(Pod, "one", "alone", leaving=True),)), REST, id="none is asked twice"),
+        pytest.param(estate(pods=(part(Pod, "other", "stranger"),)), REST, id="pods of others stay"),
+        pytest.param(estate(pods=(part(Pod, "orphan", ""),)), {"orphan"}, id="what nobody controls is ours"),
+        pytest.param(
+            estate(pods=(), gangs=(part(PodGang, "gang", "predecessor"),)),
+            REST - {"gang"},
+            id="parts of a set of the same name stay",
+        ),
+        pytest.param(
+            estate(pods=(), autoscalers=(part(HorizontalPodAutoscaler, "mine", "user"),)),
+            REST - {"autoscaler"},
+            id="autoscalers of others stay",
+        ),
+        pytest.param(
+            estate(groups=(part(PodCliqueScalingGroup, "group", "stranger"),), pods=()),
+            REST - {"group", "member"},
+            id="a group of others keeps its cliques",
+        ),
+        pytest.param(
+            estate(cliques=(clique("alone", leaving=True),)),
+            {"one"},
+            id="pods of a clique that leaves go at once",
+        ),
+    ],
+)
+def test_what_the_next_step_deletes(found: Estate, expected: set[str]) -> None:
+    assert deleted(found) == expected
+
+
+def test_it_is_let_go_when_nothing_is_left() -> None:
+    (release,) = plan_end(ending(marks.SET_FINALIZER, "other"), Estate()).intents
+    assert isinstance(release, Patch)
+    assert release.body["metadata"] == {"resourceVersion": "7", "finalizers": ["other"]}
+
+
+def test_with_cascade_orphan_everything_stays() -> None:
+    (release,) = plan_end(ending(ORPHAN, marks.SET_FINALIZER), estate()).intents
+    assert isinstance(release, Patch)
+    assert release.body["metadata"]["finalizers"] == [ORPHAN]
+
+
+def test_a_set_that_we_have_let_go_is_left_alone() -> None:
+    assert plan_end(ending("other"), estate()).intents == ()
+
+
+def test_what_the_garbage_collector_has_orphaned_stays_although_its_finalizer_is_gone() -> None:
+    """An operator that was away, or slow, sees a set that ends like any other, and children of nobody."""
+    orphaned = estate(
+        services=(part(Service, "service", ""),),
+        groups=(part(PodCliqueScalingGroup, "group", ""),),
+        cliques=(clique("alone", ""), clique("member", "group")),
+        gangs=(part(PodGang, "gang", ""),),
+    )
+    (release,) = plan_end(ending(marks.SET_FINALIZER), orphaned).intents
+    assert isinstance(release, Patch)
+    assert release.target.kind == "PodCliqueSet"
+
+
+@pytest.mark.parametrize("found", [estate(), estate(pods=()), Estate(services=estate().services)])
+def test_nothing_is_deleted_before_something_witnesses_that_the_set_still_owns_it(found: Estate) -> None:
+    """What we know of its children may be older than what we know of the set."""
+    witness, *deletions = plan_end(ending(marks.SET_FINALIZER), found).intents
+    assert isinstance(witness, Patch)
+    assert set(witness.body["metadata"]) == {"resourceVersion"}
+    assert deletions
+    assert all(deletion.after == (witness.id,) for deletion in deletions)

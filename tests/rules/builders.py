@@ -1,0 +1,74 @@
+"""Sets that are right in every way, and ways to spoil them."""
+
+from __future__ import annotations
+
+import copy
+import re
+from typing import Any
+
+from grove.rules.defaults import default_set
+from grove.rules.model import Facts
+
+GONE = object()
+"""As a value: take the field away."""
+
+FACTS = Facts(
+    schedulers=("default-scheduler", "kai-scheduler", "volcano", "lpx-scheduler"),
+    topology_aware=True,
+    topologies={"h100": ("zone", "block", "rack", "host"), "gb200": ("block", "nvlink")},
+    operator_user="system:serviceaccount:grove-system:grove-operator",
+    exempt_users=("system:serviceaccount:kube-system:generic-garbage-collector",),
+)
+
+
+def clique(name: str, replicas: int = 2, **spec: Any) -> dict[str, Any]:
+    """A clique with one container."""
+    pod_spec = {"containers": [{"name": name, "image": "app:1"}]}
+    return {"name": name, "spec": {"roleName": name, "replicas": replicas, "podSpec": pod_spec, **spec}}
+
+
+def group(name: str, *members: str, replicas: int = 2, **more: Any) -> dict[str, Any]:
+    """A scaling group."""
+    return {"name": name, "cliqueNames": list(members), "replicas": replicas, "minAvailable": 1, **more}
+
+
+def bare(*cliques: dict[str, Any], **template: Any) -> dict[str, Any]:
+    """A set as a user writes it."""
+    return {
+        "apiVersion": "grove.io/v1alpha1",
+        "kind": "PodCliqueSet",
+        "metadata": {"name": "app", "namespace": "ns"},
+        "spec": {"replicas": 1, "template": {"cliques": list(cliques), **template}},
+    }
+
+
+def workload(**template: Any) -> dict[str, Any]:
+    """A set with a clique of its own and a group of two, as it is stored."""
+    cliques = (clique("router"), clique("prefill"), clique("decode", 3))
+    return default_set(
+        bare(*cliques, podCliqueScalingGroups=[group("engine", "prefill", "decode")], **template)
+    )
+
+
+def changed(body: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """A copy with these fields set, by paths such as `spec.template.cliques[0].name`; keys with dots come in
+    brackets and quotes, as in `metadata.labels["a.b/c"]`."""
+    body = copy.deepcopy(body)
+    for path, value in changes.items():
+        value = value if value is GONE else copy.deepcopy(value)
+        *way, last = _steps(path)
+        here: Any = body
+        for step in way:
+            here = here[step] if isinstance(step, int) else here.setdefault(step, {})
+        if value is GONE:
+            del here[last]
+        elif isinstance(last, int) and last == len(here):
+            here.append(value)
+        else:
+            here[last] = value
+    return body
+
+
+def _steps(path: str) -> list[str | int]:
+    found = re.findall(r'\["([^"]+)"\]|\[(\d+)\]|([^.\[\]]+)', path)
+    return [quoted or word or int(index) for quoted, index, word in found]

@@ -1,0 +1,64 @@
+"""What rules are told, and how their answers read."""
+
+from __future__ import annotations
+
+import pytest
+
+from grove.api.config import (
+    Authorizer,
+    Network,
+    OperatorConfiguration,
+    Scheduler,
+    SchedulerProfile,
+    TopologyAwareScheduling,
+)
+from grove.rules.model import Facts, Verdict, duplicate, forbidden, invalid, not_found, required, unsupported
+
+
+def test_facts_follow_from_the_configuration():
+    assert Facts.of(OperatorConfiguration()) == Facts()
+    config = OperatorConfiguration(
+        scheduler=Scheduler((SchedulerProfile("kai-scheduler"),), default_profile_name="kai-scheduler"),
+        topology_aware_scheduling=TopologyAwareScheduling(enabled=True),
+        network=Network(auto_mnnvl_enabled=True),
+        authorizer=Authorizer(enabled=True, exempt_service_account_user_names=("jane",)),
+    )
+    assert Facts.of(config, {"h100": ("rack",)}, "me") == Facts(
+        schedulers=("kai-scheduler", "default-scheduler"),
+        default_scheduler="kai-scheduler",
+        topology_aware=True,
+        topologies={"h100": ("rack",)},
+        network=Network(auto_mnnvl_enabled=True),
+        operator_user="me",
+        exempt_users=("jane",),
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (invalid("a.b", "x", "no"), 'a.b: Invalid value: "x": no'),
+        (invalid("a.b", ["x", 1], "no"), 'a.b: Invalid value: ["x",1]: no'),
+        (invalid("a.b", object(), "no"), "a.b: Invalid value: (object): no"),
+        (
+            invalid("a" * 300, "x" * 300, "n" * 2000),
+            f'{"a" * 200}...: Invalid value: "{"x" * 199}...: {"n" * 1000}...',
+        ),
+        (required("a.b"), "a.b: Required value"),
+        (required("a.b", "say so"), "a.b: Required value: say so"),
+        (duplicate("a.b", "x"), 'a.b: Duplicate value: "x"'),
+        (forbidden("a.b", "no"), "a.b: Forbidden: no"),
+        (not_found("a.b", "x"), 'a.b: Not found: "x"'),
+        (unsupported("a", "x", ("y", "z")), 'a: Unsupported value: "x": supported values: "y", "z"'),
+    ],
+)
+def test_an_error_reads_as_kubernetes_writes_it(error, text):
+    assert str(error) == text
+
+
+def test_a_verdict_joins_its_errors_and_says_each_once():
+    one, other = required("a"), required("b")
+    assert Verdict().message == ""
+    assert Verdict((one,)).message == "a: Required value"
+    assert Verdict((one, one)).message == "a: Required value"
+    assert Verdict((one, other, one)).message == "[a: Required value, b: Required value]"

@@ -1,0 +1,209 @@
+"""What holds for every object, however it looks."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from grove.rules import topologies, validate
+from grove.rules.defaults import default_set
+from grove.rules.model import Verdict
+from grove.rules.order import circles
+from tests.rules.builders import FACTS, bare, clique, group, workload
+from tests.rules.words import CLAIMS, CONSTRAINED, sharing
+
+quick = settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+
+FIELDS = st.sampled_from(
+    [
+        "metadata",
+        "name",
+        "labels",
+        "annotations",
+        "spec",
+        "replicas",
+        "template",
+        "cliques",
+        "podSpec",
+        "containers",
+        "env",
+        "startsAfter",
+        "minAvailable",
+        "autoScalingConfig",
+        "minReplicas",
+        "maxReplicas",
+        "podCliqueScalingGroups",
+        "cliqueNames",
+        "scaleConfig",
+        "topologyConstraint",
+        "pack",
+        "required",
+        "resourceSharing",
+        "filter",
+        "terminationDelay",
+        "levels",
+        "domain",
+        "key",
+        "roleName",
+    ]
+)
+PLAIN = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=5)
+    | st.sampled_from(["a", "decode", "h100", "rack", "\ud800", "4h", "CliqueStartupTypeExplicit", 10**400])
+)
+ANYTHING = st.recursive(
+    PLAIN,
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(FIELDS | st.text(max_size=3) | st.integers(), inner)
+    ),
+    max_leaves=20,
+)
+
+
+def everywhere(value: Any, way: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The way to every place in an object."""
+    steps = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [way, *(each for step, inner in steps for each in everywhere(inner, (*way, step)))]
+
+
+def placed(value: Any, way: tuple[Any, ...], new: Any) -> Any:
+    """A copy with something else in one place."""
+    if not way:
+        return new
+    here = value.copy()
+    here[way[0]] = placed(value[way[0]], way[1:], new)
+    return here
+
+
+RICH = workload(
+    cliqueStartupType="CliqueStartupTypeExplicit",
+    resourceClaimTemplates=CLAIMS,
+    resourceSharing=sharing(filter={"childCliqueNames": ["router"]}),
+    topologyConstraint=next(iter(CONSTRAINED.values())),
+)
+RICH["spec"]["template"]["cliques"][2]["spec"]["startsAfter"] = ["router", "prefill"]
+RICH["spec"]["template"]["cliques"][0]["spec"]["autoScalingConfig"] = {"minReplicas": 2, "maxReplicas": 3}
+PLACES = everywhere(RICH)
+SPOILT = st.builds(lambda way, value: placed(RICH, way, value), st.sampled_from(PLACES), ANYTHING)
+
+
+def judge(body: Any) -> list[Verdict]:
+    return [
+        validate.on_create(body, FACTS),
+        validate.on_update(RICH, body, FACTS),
+        validate.on_update(body, RICH, FACTS),
+        topologies.on_create(body, FACTS),
+        topologies.on_update(body, body, FACTS),
+    ]
+
+
+def test_the_object_that_is_spoilt_below_is_right():
+    assert validate.on_create(RICH, FACTS).message == ""
+    assert validate.on_update(RICH, RICH, FACTS).message == ""
+
+
+@quick
+@given(body=ANYTHING | SPOILT)
+def test_nothing_raises_and_every_error_names_a_path(body):
+    validate.topologies_named(body)
+    for verdict in judge(body):
+        assert all(error.path and str(error).startswith(error.path) for error in verdict.errors)
+        assert verdict.allowed == (verdict.message == "")
+
+
+@quick
+@given(body=ANYTHING | SPOILT, old=ANYTHING | SPOILT)
+def test_filling_in_twice_is_filling_in_once(body, old):
+    for stored in (None, old):
+        done = default_set(body, stored)
+        assert default_set(done, stored) is done
+
+
+@quick
+@given(body=SPOILT)
+def test_what_is_accepted_may_stay_as_it_is(body):
+    if validate.on_create(default_set(body), FACTS).allowed:
+        done = default_set(body)
+        assert validate.on_update(done, done, FACTS).message == ""
+
+
+def work(body: Any) -> int:
+    """How many calls it takes to fill in and judge an object: what a clock would say on a quiet machine."""
+    calls = 0
+
+    def count(*_: object) -> None:
+        nonlocal calls
+        calls += 1
+
+    sys.setprofile(count)
+    try:
+        done = default_set(body)
+        validate.on_create(done, FACTS)
+        validate.on_update(done, done, FACTS)
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+def explicit(*cliques, **template):
+    return bare(*cliques, cliqueStartupType="CliqueStartupTypeExplicit", **template)
+
+
+SHAPES = {
+    "many cliques": lambda n: bare(*(clique(f"c{i}") for i in range(n))),
+    "all of one name": lambda n: bare(*(clique("a") for _ in range(n))),
+    "a chain": lambda n: explicit(*(clique(f"c{i}", startsAfter=[f"c{i + 1}"]) for i in range(n))),
+    "a circle": lambda n: explicit(*(clique(f"c{i}", startsAfter=[f"c{(i + 1) % n}"]) for i in range(n))),
+    "many circles": lambda n: explicit(*(clique(f"c{i}", startsAfter=[f"c{i ^ 1}"]) for i in range(n))),
+    "many groups": lambda n: bare(
+        *(clique(f"c{i}") for i in range(n)),
+        podCliqueScalingGroups=[group(f"g{i}", f"c{i}") for i in range(n)],
+    ),
+    "one large group": lambda n: bare(
+        *(clique(f"c{i}") for i in range(n)),
+        podCliqueScalingGroups=[group("g", *(f"c{i}" for i in range(n)))],
+    ),
+    "many variables": lambda n: bare(
+        clique("a", podSpec={"containers": [{"env": [{"name": "A"}, {"name": "="}] * n}]})
+    ),
+    "many wrong types": lambda n: bare(*range(n)),
+    "many filters": lambda n: bare(
+        clique("a"), resourceSharing=sharing(filter={"childCliqueNames": ["x"] * n})
+    ),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+def test_work_grows_with_the_object_and_no_faster(shape):
+    small, large = work(shape(100)), work(shape(400))
+    assert large < 4.5 * small
+
+
+def test_ten_thousand_cliques_are_judged():
+    body = default_set(SHAPES["many groups"](10_000))
+    assert validate.on_create(body, FACTS).allowed
+    (error,) = validate.on_create(default_set(SHAPES["a circle"](10_000)), FACTS).errors
+    assert error.detail == "circular dependencies: c0 -> c1 -> c2 -> c3 -> c4 -> c5 -> c6 -> c7 -> ... -> c0"
+
+
+@quick
+@given(st.dictionaries(st.sampled_from("abcdefg"), st.lists(st.sampled_from("abcdefgh"), max_size=4)))
+def test_a_circle_is_found_exactly_where_nobody_can_start(after):
+    """Against the plain reading: start whoever waits for nobody, again and again."""
+    waiting = {name: {p for p in parents if p in after and p != name} for name, parents in after.items()}
+    while ready := [name for name, parents in waiting.items() if not parents]:
+        waiting = {name: parents - set(ready) for name, parents in waiting.items() if name not in ready}
+    found = circles(after)
+    assert bool(found) == bool(waiting)
+    for circle in found:
+        assert len(circle) > 1
+        for name, parent in zip(circle, [*circle[1:], circle[0]], strict=True):
+            assert parent in after[name]

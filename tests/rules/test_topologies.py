@@ -1,0 +1,81 @@
+"""Topologies of the cluster: levels that are there once, and schedulers that keep one."""
+
+from __future__ import annotations
+
+import pytest
+
+from grove.rules import topologies
+from grove.rules.model import Facts
+from tests.rules.builders import FACTS
+
+LEVELS = [{"domain": "zone", "key": "example.com/zone"}, {"domain": "rack", "key": "example.com/rack"}]
+
+
+def topology(levels=LEVELS, **spec):
+    return {"metadata": {"name": "h100"}, "spec": {"levels": levels, **spec}}
+
+
+def bound(*names):
+    return [{"schedulerName": name, "topologyReference": "tree"} for name in names]
+
+
+def referred(*names):
+    return [{"schedulerName": name, "reference": "tree"} for name in names]
+
+
+OLD_NAME = "spec.schedulerTopologyReferences"
+
+
+@pytest.mark.parametrize(
+    ("body", "errors"),
+    [
+        (topology(), []),
+        (topology(schedulerTopologyBindings=bound("kai-scheduler")), []),
+        (topology(schedulerReferences=referred("kai-scheduler")), []),
+        (
+            topology([*LEVELS, {"domain": "rack", "key": "example.com/zone"}]),
+            [
+                'spec.levels[2].domain: Duplicate value: "rack"',
+                'spec.levels[2].key: Duplicate value: "example.com/zone"',
+            ],
+        ),
+        (
+            topology(schedulerTopologyBindings=bound("kai-scheduler", "kai-scheduler")),
+            [f'{OLD_NAME}[1].schedulerName: Duplicate value: "kai-scheduler"'],
+        ),
+        (
+            topology(
+                schedulerReferences=referred("kai-scheduler"),
+                schedulerTopologyBindings=bound("kai-scheduler"),
+            ),
+            [f'{OLD_NAME}[0].schedulerName: Duplicate value: "kai-scheduler"'],
+        ),
+        (
+            topology(schedulerTopologyBindings=bound("slurm")),
+            [
+                f'{OLD_NAME}[0].schedulerName: Invalid value: "slurm": scheduler backend is not '
+                "enabled in Grove",
+            ],
+        ),
+        (
+            topology(schedulerReferences=referred("default-scheduler")),
+            [
+                'spec.schedulerReferences[0].schedulerName: Invalid value: "default-scheduler": scheduler '
+                "backend does not implement topology-aware scheduling"
+            ],
+        ),
+        ({"spec": {}}, ["spec.levels: Required value"]),
+        ({}, ["spec: Required value"]),
+        (topology([1]), ["spec.levels[0]: Invalid value: 1: must be an object"]),
+    ],
+)
+def test_what_is_refused_and_what_is_not(body, errors):
+    assert list(map(str, topologies.on_create(body, FACTS).errors)) == errors
+    assert list(map(str, topologies.on_update(topology(), body, FACTS).errors)) == errors
+
+
+def test_levels_may_be_edited_though_a_scheduler_was_switched_off():
+    old = topology(schedulerTopologyBindings=bound("kai-scheduler"))
+    new = topology(LEVELS[:1], schedulerTopologyBindings=bound("kai-scheduler"))
+    assert not topologies.on_create(new, Facts()).allowed
+    assert topologies.on_update(old, new, Facts()).allowed

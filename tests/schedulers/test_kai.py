@@ -1,0 +1,178 @@
+"""KAI's PodGroups, field by field, and what its pods carry."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from grove.schedulers.backend import Marks, Unmappable, marked
+from grove.schedulers.kai import Kai
+from tests.schedulers.builders import HOST, RACK, ZONE, a_body, a_request, as_found, requests, wish
+
+KAI = Kai()
+
+
+def required(key: str) -> dict[str, str]:
+    return {"topology": "kt", "requiredTopologyLevel": key}
+
+
+def test_the_pod_group_of_a_base_gang_field_by_field():
+    body = a_body("a:2 b:3/2 c", "x:2/2=b,c", "zone/rack x:rack b:/host", priorityClassName="high")
+    request = requests(body)["wl-0"]
+    told = KAI.told(request)
+    assert told is not None
+    carried = request.gang["metadata"]["labels"]
+    assert carried["kai.scheduler/queue"] == "team-a"
+    assert told == {
+        "apiVersion": "scheduling.run.ai/v2alpha2",
+        "kind": "PodGroup",
+        "metadata": {
+            "name": "wl-0",
+            "namespace": "ns",
+            "labels": carried,
+            "annotations": {
+                "scheduling.grove.io/volcano-queue": "team-a",
+                "note": "mine",
+                "grove.io/topology-name": "racks",
+            },
+            "ownerReferences": [
+                {
+                    "apiVersion": "scheduler.grove.io/v1alpha1",
+                    "kind": "PodGang",
+                    "name": "wl-0",
+                    "uid": "uid-wl-0",
+                    "controller": True,
+                    "blockOwnerDeletion": True,
+                }
+            ],
+        },
+        "spec": {
+            "minMember": 8,
+            "queue": "team-a",
+            "priorityClassName": "high",
+            "topologyConstraint": {**required(ZONE), "preferredTopologyLevel": RACK},
+            "subGroups": [
+                {"name": "wl-0-x-0", "minSubGroup": 2, "topologyConstraint": required(RACK)},
+                {"name": "wl-0-x-1", "minSubGroup": 2, "topologyConstraint": required(RACK)},
+                {"name": "wl-0-a", "minMember": 2},
+                _leaf("wl-0-x-0-b", 2, "wl-0-x-0", preferred=HOST),
+                _leaf("wl-0-x-0-c", 1, "wl-0-x-0"),
+                _leaf("wl-0-x-1-b", 2, "wl-0-x-1", preferred=HOST),
+                _leaf("wl-0-x-1-c", 1, "wl-0-x-1"),
+            ],
+        },
+    }
+
+
+def _leaf(name: str, minimum: int, parent: str, preferred: str = "") -> dict[str, Any]:
+    leaf: dict[str, Any] = {"name": name, "minMember": minimum, "parent": parent}
+    if preferred:
+        leaf["topologyConstraint"] = {"topology": "kt", "preferredTopologyLevel": preferred}
+    return leaf
+
+
+def test_a_scaled_gang_is_flat_and_has_its_groups_constraint():
+    told = KAI.told(requests(a_body("a b", "x:2/1=b", "zone x:rack b:host"))["wl-0-x-0"])
+    assert told["spec"] == {
+        "minMember": 1,
+        "queue": "team-a",
+        "topologyConstraint": required(RACK),
+        "subGroups": [{"name": "wl-0-x-1-b", "minMember": 1, "topologyConstraint": required(HOST)}],
+    }
+
+
+def test_without_constraints_the_zero_value_says_so_and_no_topology_is_needed():
+    request = replace(a_request(a_body("a:2 b")), topology="")
+    assert KAI.told(request)["spec"] == {
+        "minMember": 3,
+        "queue": "team-a",
+        "topologyConstraint": {},
+        "subGroups": [{"name": "wl-0-a", "minMember": 2}, {"name": "wl-0-b", "minMember": 1}],
+    }
+
+
+def test_constraints_without_a_topology_cannot_be_told_unless_the_gang_names_kais_own():
+    request = replace(a_request(a_body("a", "", "rack")), topology="")
+    with pytest.raises(Unmappable, match="names no topology"):
+        KAI.told(request)
+    request.gang["metadata"]["annotations"]["kai.scheduler/topology"] = "theirs"
+    assert KAI.told(request)["spec"]["topologyConstraint"]["topology"] == "theirs"
+
+
+def test_what_kai_and_others_wrote_stays_and_the_rest_is_ours():
+    request = a_request(a_body("a:2"))
+    live = as_found(
+        KAI.told(request),
+        queue="moved-to",
+        markUnschedulable=True,
+        schedulingBackoff=3,
+        minMember=99,
+        preemptibility="preemptible",
+    )
+    theirs = {"kai.scheduler/node-pool": "pool", "kai.scheduler/queue": "moved-to", "foreign": "kept"}
+    meta = replace(live.metadata, labels={**live.metadata.labels, **theirs}, annotations={"also": "kept"})
+    told = KAI.told(replace(request, found=replace(live, metadata=meta)))
+    assert told["metadata"]["labels"] == {**request.gang["metadata"]["labels"], **theirs}
+    assert told["metadata"]["annotations"] == {"also": "kept", **request.gang["metadata"]["annotations"]}
+    assert told["spec"] == {
+        "minMember": 2,
+        "queue": "moved-to",
+        "markUnschedulable": True,
+        "schedulingBackoff": 3,
+        "topologyConstraint": {},
+        "subGroups": [{"name": "wl-0-a", "minMember": 2}],
+    }
+
+
+def a_queue_body(own: str, *cliques: str, annotated: bool = False):
+    field = "annotations" if annotated else "labels"
+    body = a_body(" ".join("ab"[: len(cliques)]), queue="")
+    if own:
+        body["metadata"][field] = {"kai.scheduler/queue": own}
+    for template, queue in zip(body["spec"]["template"]["cliques"], cliques, strict=True):
+        if queue:
+            template[field] = {"kai.scheduler/queue": queue}
+    return body
+
+
+QUEUES = [
+    # the set's, the cliques'; the queue, or why there is none
+    ("q", ("", ""), "q", ""),
+    ("q", ("q", ""), "q", ""),
+    ("", ("q", "q"), "q", ""),
+    ("", ("q", ""), "q", ""),
+    ("q", ("q", "r"), "", "is q on the PodCliqueSet but r on its cliques"),
+    ("", ("q", "r"), "", "different queues in kai.scheduler/queue: q, r"),
+    ("", ("", ""), "", "needs a queue"),
+]
+
+
+@pytest.mark.parametrize(("own", "cliques", "queue", "wrong"), QUEUES)
+@pytest.mark.parametrize("annotated", [False, True])
+def test_the_queue_is_what_set_and_cliques_agree_on(own, cliques, queue, wrong, annotated):
+    body = a_queue_body(own, *cliques, annotated=annotated)
+    said = list(KAI.cannot(wish(body)))
+    if wrong:
+        assert len(said) == 1
+        assert wrong in said[0]
+        with pytest.raises(Unmappable, match="queue"):
+            KAI.told(a_request(body))
+    else:
+        assert said == []
+        assert KAI.told(a_request(body))["spec"]["queue"] == queue
+
+
+def test_a_pod_carries_its_group_and_subgroup():
+    marks = KAI.marks(a_request(a_body("a")).gang, "wl-0-a")
+    pod = {"metadata": {"name": "p", "labels": {"mine": "1"}}, "spec": {"containers": []}}
+    assert marked(pod, marks) == {
+        "metadata": {
+            "name": "p",
+            "labels": {"mine": "1", "kai.scheduler/subgroup-name": "wl-0-a"},
+            "annotations": {"kai.scheduler/skip-podgrouper": "true", "pod-group-name": "wl-0"},
+        },
+        "spec": {"containers": []},
+    }
+    assert marked(pod, Marks()) == pod

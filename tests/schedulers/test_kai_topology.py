@@ -1,0 +1,115 @@
+"""KAI's Topology: made, made anew, left alone, compared."""
+
+from __future__ import annotations
+
+import pytest
+
+from grove.api.intents import Create, Delete
+from grove.api.meta import ObjectMeta, OwnerReference
+from grove.schedulers.backend import Foreign, TopologyAware
+from grove.schedulers.kai import Kai
+from grove.schedulers.kai_topology import refused
+from grove.schedulers.volcano import Volcano
+from tests.schedulers.builders import cluster_topology
+
+KAI = Kai()
+OURS = cluster_topology("zone", "rack")
+
+
+def found(*labels: str, owner: str = "u-1", controller: bool = True, generation: int = 4) -> Foreign:
+    owners = ()
+    if owner:
+        owners = (OwnerReference("grove.io/v1alpha1", "ClusterTopology", "racks", owner, controller),)
+    meta = ObjectMeta(name="racks", uid="k-1", generation=generation, owner_references=owners)
+    return Foreign(meta, {"levels": [{"nodeLabel": label} for label in labels]})
+
+
+BODY = {
+    "apiVersion": "kai.scheduler/v1alpha1",
+    "kind": "Topology",
+    "metadata": {
+        "name": "racks",
+        "ownerReferences": [
+            {
+                "apiVersion": "grove.io/v1alpha1",
+                "kind": "ClusterTopology",
+                "name": "racks",
+                "uid": "u-1",
+                "controller": True,
+                "blockOwnerDeletion": True,
+            }
+        ],
+    },
+    "spec": {"levels": [{"nodeLabel": "zone"}, {"nodeLabel": "rack"}]},
+}
+
+
+def test_one_that_is_missing_is_made_as_ours():
+    sync = KAI.sync_topology(OURS, None)
+    (create,) = sync.intents
+    assert isinstance(create, Create)
+    assert create.body == BODY
+    assert (sync.in_sync, sync.observed) == (False, 0)
+
+
+def test_one_that_says_the_same_is_left_as_it_is():
+    sync = KAI.sync_topology(OURS, found("zone", "rack"))
+    assert (sync.in_sync, sync.message, sync.observed, sync.intents) == (True, "", 4, ())
+
+
+@pytest.mark.parametrize("labels", [("rack", "zone"), ("zone",), ("zone", "rack", "host"), ()])
+def test_other_levels_or_another_order_are_made_anew_after_a_trial(labels):
+    sync = KAI.sync_topology(OURS, found(*labels))
+    trial, gone, made = sync.intents
+    assert isinstance(trial, Create)
+    assert trial.dry_run
+    assert trial.body["spec"] == BODY["spec"]
+    assert trial.target.name == "racks-trial" == trial.body["metadata"]["name"]
+    assert isinstance(gone, Delete)
+    assert (gone.target.name, gone.uid, gone.after) == ("racks", "k-1", (trial.id,))
+    assert isinstance(made, Create)
+    assert (made.body, made.dry_run, made.after) == (BODY, False, (gone.id,))
+    assert not sync.in_sync
+    assert "made anew" in sync.message
+
+
+@pytest.mark.parametrize(
+    "foreign", [found("zone", owner=""), found("zone", owner="u-2"), found("zone", controller=False)]
+)
+def test_somebody_elses_is_neither_adopted_nor_touched(foreign):
+    sync = KAI.sync_topology(OURS, foreign)
+    assert (sync.in_sync, sync.intents) == (False, ())
+    assert "not owned by this ClusterTopology" in sync.message
+
+
+DRIFTS = [
+    (None, False, 'KAI Topology "theirs" not found', 0),
+    (found("zone", "rack", owner=""), True, "", 4),
+    (found("rack", "zone", owner=""), False, "KAI Topology levels differ from ClusterTopology levels", 4),
+    (found("zone", owner=""), False, "KAI Topology levels differ from ClusterTopology levels", 4),
+]
+
+
+@pytest.mark.parametrize(("foreign", "in_sync", "message", "observed"), DRIFTS)
+def test_one_that_others_manage_is_compared_and_never_written(foreign, in_sync, message, observed):
+    sync = KAI.check_topology_drift(OURS, "theirs", foreign)
+    assert (sync.in_sync, sync.message, sync.observed, sync.intents) == (in_sync, message, observed, ())
+
+
+def test_what_we_managed_for_a_topology_that_is_gone_goes():
+    (gone,) = KAI.on_topology_delete("racks", found("zone"))
+    assert isinstance(gone, Delete)
+    assert (gone.target.kind, gone.target.name, gone.uid) == ("Topology", "racks", "k-1")
+
+
+def test_what_kai_would_refuse_is_known_beforehand():
+    host = "kubernetes.io/hostname"
+    assert list(refused(("zone", "rack", host))) == []
+    assert list(refused((host, "rack"))) == [f"KAI wants {host} to be the last level"]
+    assert list(refused(("Example.com/zone",))) == ["KAI wants the prefix of Example.com/zone in lower case"]
+    assert list(refused(tuple(f"k{n}" for n in range(17)))) == ["KAI wants 1 to 16 levels, not 17"]
+
+
+def test_who_is_aware_of_topologies_is_seen_by_what_it_can_do():
+    assert isinstance(KAI, TopologyAware)
+    assert not isinstance(Volcano(), TopologyAware)

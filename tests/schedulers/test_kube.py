@@ -1,0 +1,140 @@
+"""Kubernetes' own PodGroups, and what pods carry without and with them."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from grove.schedulers.backend import marked
+from grove.schedulers.kube import Kube, group_name
+from tests.schedulers.builders import HOST, RACK, ZONE, a_body, a_request, requests, wish
+from tests.topology.builders import a_topology
+
+GANGS = Kube(gang_scheduling=True)
+PLAIN = Kube()
+
+
+def terms(minimum: int, key: str = ""):
+    spec = {"schedulingPolicy": {"gang": {"minCount": minimum}}}
+    return {**spec, "schedulingConstraints": {"topology": [{"key": key}]}} if key else spec
+
+
+def test_the_pod_group_of_a_gang_field_by_field():
+    request = a_request(a_body("a:2 b:3/1", "", "zone"))
+    name = group_name(request.gang)
+    assert name.startswith("wl-0-")
+    assert GANGS.told(request) == {
+        "apiVersion": "scheduling.k8s.io/v1alpha2",
+        "kind": "PodGroup",
+        "metadata": {
+            "name": name,
+            "namespace": "ns",
+            "labels": {**request.gang["metadata"]["labels"], "grove.io/podgang": "wl-0"},
+            "ownerReferences": [
+                {
+                    "apiVersion": "scheduler.grove.io/v1alpha1",
+                    "kind": "PodGang",
+                    "name": "wl-0",
+                    "uid": "uid-wl-0",
+                    "controller": True,
+                    "blockOwnerDeletion": True,
+                }
+            ],
+        },
+        "spec": terms(3, ZONE),
+    }
+
+
+KEYS = [
+    # cliques, groups, wishes; the key that holds for all pods of the base gang
+    ("a b", "", "", ""),
+    ("a b", "", "rack a:host", RACK),
+    ("a b", "x:1=a,b", "x:rack", RACK),
+    ("a b", "x:1=b", "x:rack", ""),
+    ("a", "", "a:host", HOST),
+    ("a b", "", "a:host b:host", ""),
+    ("a", "", "/rack", ""),
+]
+
+
+@pytest.mark.parametrize(("cliques", "groups", "wishes", "key"), KEYS)
+def test_the_one_key_is_one_that_holds_for_all_pods(cliques, groups, wishes, key):
+    request = requests(a_body(cliques, groups, wishes))["wl-0"]
+    minimum = len(cliques.split())
+    assert GANGS.told(request)["spec"] == terms(minimum, key)
+
+
+def test_what_a_group_can_never_change_is_in_its_name():
+    body = a_body("a:2", "", "rack")
+    before = a_request(body)
+    (after,) = requests(body, a_topology("zone host")).values()
+    assert group_name(before.gang) == group_name(a_request(body).gang)
+    assert group_name(before.gang) != group_name(after.gang)
+    assert len(group_name(before.gang)) == len("wl-0-") + 8
+
+
+def test_a_gang_that_needs_nobody_and_a_profile_without_gangs_have_none():
+    request = a_request(a_body("a"))
+    assert (PLAIN.keeps, PLAIN.told(request)) == (None, None)
+    assert marked({"metadata": {}, "spec": {}}, PLAIN.marks(request.gang, "wl-0-a")) == {
+        "metadata": {},
+        "spec": {},
+    }
+    empty = {**request.gang, "spec": {"podgroups": []}}
+    assert GANGS.told(replace(request, gang=empty)) is None
+    assert GANGS.marks(empty, "wl-0-a").spec == {}
+
+
+def near(key: str, **selector):
+    return {"weight": 100, "podAffinityTerm": {"topologyKey": key, "labelSelector": selector}}
+
+
+@pytest.mark.parametrize("backend", [GANGS, PLAIN])
+def test_what_should_sit_closer_together_becomes_soft_affinity_beside_the_users_own(backend):
+    request = requests(a_body("a b c", "x:1=b,c", "/zone x:/rack b:/host"))["wl-0"]
+    own = {"weight": 1, "podAffinityTerm": {"topologyKey": "mine"}}
+    field = "preferredDuringSchedulingIgnoredDuringExecution"
+    affinity = {"nodeAffinity": {"of": "user"}, "podAffinity": {field: [own]}}
+    members = ["wl-0-x-0-b", "wl-0-x-0-c"]
+    pod = marked({"metadata": {}, "spec": {"affinity": affinity}}, backend.marks(request.gang, "wl-0-x-0-b"))
+    assert pod["spec"]["affinity"] == {
+        "nodeAffinity": {"of": "user"},
+        "podAffinity": {
+            field: [
+                own,
+                near(ZONE, matchLabels={"grove.io/podgang": "wl-0"}),
+                near(
+                    RACK,
+                    matchExpressions=[{"key": "grove.io/podclique", "operator": "In", "values": members}],
+                ),
+                near(HOST, matchLabels={"grove.io/podclique": "wl-0-x-0-b"}),
+            ]
+        },
+    }
+    assert affinity["podAffinity"] == {field: [own]}, "what is shared is not changed"
+    alone = backend.marks(request.gang, "wl-0-a")
+    assert alone.near == (near(ZONE, matchLabels={"grove.io/podgang": "wl-0"}),)
+
+
+def test_a_pod_names_its_group():
+    gang = a_request(a_body("a")).gang
+    assert GANGS.marks(gang, "wl-0-a").spec == {"schedulingGroup": {"podGroupName": group_name(gang)}}
+
+
+REFUSED = [
+    # wishes; what is said without gang scheduling, and with it
+    ("", "", ""),
+    ("/rack a:/host", "", ""),
+    ("rack", "the PodCliqueSet", ""),
+    ("a:rack", "clique a", "clique a"),
+    ("zone x:rack", "scaling group x", "scaling group x"),
+]
+
+
+@pytest.mark.parametrize(("wishes", "plain", "with_gangs"), REFUSED)
+def test_required_constraints_that_it_cannot_keep_are_refused_never_ignored(wishes, plain, with_gangs):
+    asked = wish(a_body("a b", "x:1=b", wishes))
+    for backend, whose in ((PLAIN, plain), (GANGS, with_gangs)):
+        said = list(backend.cannot(asked))
+        assert bool(said) == bool(whose)
+        assert all(whose in wrong and "use pack.preferred" in wrong for wrong in said)

@@ -1,0 +1,55 @@
+"""Which backends a configuration brings, ours and others', and what is wrong with it."""
+
+from __future__ import annotations
+
+import pytest
+
+from grove.api.config import Scheduler, SchedulerProfile
+from grove.api.configfile import ConfigurationError
+from grove.schedulers.kube import POD_GROUP
+from grove.schedulers.lpx import Lpx
+from grove.schedulers.registry import backends
+
+
+def profiles(*names: str, default: str = "default-scheduler", **config: object) -> Scheduler:
+    return Scheduler(tuple(SchedulerProfile(name, dict(config)) for name in names), default)
+
+
+def test_the_default_scheduler_is_always_there_and_those_that_are_listed():
+    alone = backends(profiles())
+    assert list(alone.by_name) == ["default-scheduler"]
+    assert alone.of("").name == "default-scheduler"
+    assert alone.of("kai-scheduler") is None
+    assert alone.topology_aware == ()
+    every = backends(profiles("volcano", "lpx-scheduler", "kai-scheduler", default="kai-scheduler"))
+    assert sorted(every.by_name) == ["default-scheduler", "kai-scheduler", "lpx-scheduler", "volcano"]
+    assert all(backend.name == name for name, backend in every.by_name.items())
+    assert every.of("").name == "kai-scheduler"
+    assert [backend.name for backend in every.topology_aware] == ["kai-scheduler"]
+
+
+def test_a_profile_says_whether_the_default_scheduler_knows_gangs():
+    assert backends(profiles("default-scheduler")).of("").keeps is None
+    assert backends(profiles("default-scheduler", gangScheduling=True)).of("").keeps == POD_GROUP
+
+
+def test_all_mistakes_are_told_at_once():
+    chosen = Scheduler(
+        (SchedulerProfile("nobody"), SchedulerProfile("default-scheduler", {"gangScheduling": "yes"}))
+    )
+    with pytest.raises(ConfigurationError) as wrong:
+        backends(chosen)
+    unknown, malformed = wrong.value.problems
+    assert unknown.startswith("scheduler.profiles[0].name: no scheduler backend nobody: default-scheduler, ")
+    assert malformed == "scheduler.profiles[1].config: gangScheduling must be true or false, not 'yes'"
+
+
+def test_others_bring_their_own_and_a_broken_one_costs_only_its_users():
+    def broken(_: object) -> Lpx:
+        raise RuntimeError("no licence")
+
+    found = backends(
+        profiles("theirs", "worse"), {"theirs": lambda _: Lpx(), "worse": broken, "unused": broken}
+    )
+    assert sorted(found.by_name) == ["default-scheduler", "theirs"]
+    assert found.broken == {"worse": "RuntimeError: no licence"}

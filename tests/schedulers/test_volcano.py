@@ -1,0 +1,124 @@
+"""Volcano's PodGroups, field by field."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+from msgspec.structs import replace
+
+from grove.schedulers.backend import marked
+from grove.schedulers.lpx import Lpx
+from grove.schedulers.volcano import Volcano, incapable
+from tests.schedulers.builders import a_body, a_request, as_found, requests, wish
+from tests.shared import shared_data
+
+VOLCANO = Volcano()
+
+
+def policy(name: str, size: int):
+    return {
+        "name": name,
+        "labelSelector": {"matchLabels": {"grove.io/podclique": name}},
+        "matchLabelKeys": ["grove.io/podclique"],
+        "subGroupSize": size,
+        "minSubGroups": 1,
+    }
+
+
+def test_the_pod_group_of_a_gang_field_by_field():
+    request = a_request(a_body("a:2 b:3/1", priorityClassName="high"))
+    assert VOLCANO.told(request) == {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {
+            "name": "wl-0",
+            "namespace": "ns",
+            "labels": request.gang["metadata"]["labels"],
+            "ownerReferences": [
+                {
+                    "apiVersion": "scheduler.grove.io/v1alpha1",
+                    "kind": "PodGang",
+                    "name": "wl-0",
+                    "uid": "uid-wl-0",
+                    "controller": True,
+                    "blockOwnerDeletion": True,
+                }
+            ],
+        },
+        "spec": {
+            "minMember": 3,
+            "queue": "team-a",
+            "priorityClassName": "high",
+            "subGroupPolicy": [policy("wl-0-a", 2), policy("wl-0-b", 1)],
+        },
+    }
+
+
+def test_each_gang_has_its_own_and_a_set_that_names_no_queue_is_in_the_default_one():
+    for request in requests(a_body("a b", "x:2/1=b", queue="")).values():
+        assert VOLCANO.told(request)["spec"]["queue"] == "default"
+    body = a_body("a b", queue="")
+    body["spec"]["template"]["cliques"][0]["annotations"] = {
+        "scheduling.grove.io/volcano-queue": " of-clique "
+    }
+    assert VOLCANO.told(a_request(body))["spec"]["queue"] == "of-clique"
+
+
+def test_a_gang_that_needs_nobody_for_a_moment_keeps_what_held_before():
+    request = a_request(a_body("a:2"))
+    live = as_found(VOLCANO.told(request))
+    for group in request.gang["spec"]["podgroups"]:
+        group["minReplicas"] = 0
+    assert VOLCANO.told(replace(request, found=live))["spec"] == live.spec
+    fresh = VOLCANO.told(request)["spec"]
+    assert (fresh["minMember"], fresh["subGroupPolicy"]) == (1, [policy("wl-0-a", 1)])
+
+
+def test_a_pod_carries_its_group_in_both_spellings():
+    pod = marked({"metadata": {}, "spec": {}}, VOLCANO.marks(a_request(a_body("a")).gang, "wl-0-a"))
+    assert pod["metadata"]["annotations"] == {
+        "scheduling.volcano.sh/group-name": "wl-0",
+        "scheduling.k8s.io/group-name": "wl-0",
+    }
+
+
+@pytest.mark.parametrize("backend", [VOLCANO, Lpx()])
+@pytest.mark.parametrize(
+    ("wishes", "whose"),
+    [("rack", "the PodCliqueSet"), ("x:rack", "scaling group x"), ("a:/rack", "clique a")],
+)
+def test_constraints_are_refused_wherever_they_are(backend, wishes, whose):
+    said = list(backend.cannot(wish(a_body("a b", "x:1=b", wishes))))
+    assert any(whose in wrong for wrong in said), said
+    assert list(backend.cannot(wish(a_body("a b", "x:1=b")))) == []
+
+
+def test_queues_that_are_not_agreed_on_are_refused():
+    body = a_body("a b")
+    body["spec"]["template"]["cliques"][1]["annotations"] = {"scheduling.grove.io/volcano-queue": "other"}
+    (wrong,) = VOLCANO.cannot(wish(body))
+    assert "team-a on the PodCliqueSet but other" in wrong
+
+
+def test_a_volcano_that_knows_no_subgroups_will_not_do():
+    text = shared_data("crds/volcano/scheduling.volcano.sh_podgroups.yaml").read_text()
+    definition = yaml.load(text, Loader=yaml.CSafeLoader)
+    assert incapable(definition) == ""
+    assert "install Volcano 1.14" in incapable(None)
+    (version,) = definition["spec"]["versions"]
+    schema = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    del schema["subGroupPolicy"]
+    assert incapable(definition).startswith("it lacks")
+    version["served"] = False
+    assert incapable(definition).startswith("it does not serve")
+
+
+def test_lpx_wants_nothing_but_its_name():
+    request = a_request(a_body("a"))
+    lpx = Lpx()
+    assert lpx.keeps is None
+    assert lpx.told(request) is None
+    assert marked({"metadata": {}, "spec": {}}, lpx.marks(request.gang, "wl-0-a")) == {
+        "metadata": {},
+        "spec": {},
+    }

@@ -1,0 +1,43 @@
+"""The condition `TopologyLevelsUnavailable`, row by row."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from grove.topology.availability import levels_unavailable
+from tests.plan.builders import a_set, read_set
+from tests.topology.builders import a_topology, missing, packed
+
+FALSE, TRUE, UNKNOWN = "False", "True", "Unknown"
+ALL, SOME = "AllClusterTopologyLevelsAvailable", "ClusterTopologyLevelsUnavailable"
+LOST = "Unavailable topology domains: "
+ABSENT = 'ClusterTopology or ClusterTopologyBinding "racks" not found'
+NAMELESS = "PodCliqueSet topology constraints must include topologyName"
+OFF = "Topology constraints are defined but Topology Aware Scheduling is disabled"
+ROWS = [
+    # wishes, name in the set, topology; status, reason, message
+    ("zone/rack a:host", "racks", a_topology(), FALSE, ALL, "All topology levels are available"),
+    ("", "", a_topology(), FALSE, ALL, "No topology constraints defined"),
+    ("zone a:rack x:/host", "racks", a_topology("zone"), TRUE, SOME, f"{LOST}[host, rack]"),
+    ("/rack", "racks", a_topology("zone host"), TRUE, SOME, f"{LOST}[rack]"),
+    ("zone", "racks", missing(), TRUE, "ClusterTopologyNotFound", ABSENT),
+    ("zone", "", missing(""), UNKNOWN, "TopologyNameMissing", NAMELESS),
+    ("zone", "racks", None, UNKNOWN, "TopologyAwareSchedulingDisabled", OFF),
+]
+
+
+@pytest.mark.parametrize(("wishes", "name", "topology", "status", "reason", "message"), ROWS)
+@pytest.mark.parametrize("old_spelling", [False, True])
+def test_each_row(wishes, name, topology, status, reason, message, old_spelling):
+    workload = read_set(packed(a_set("a b", "x:1=b"), wishes, name, old_spelling=old_spelling))
+    workload = replace(workload, metadata=replace(workload.metadata, generation=7))
+    condition = levels_unavailable(workload, topology)
+    assert condition is not None
+    assert (condition.type, condition.status) == ("TopologyLevelsUnavailable", status)
+    assert (condition.reason, condition.message) == (reason, message)
+    assert condition.observed_generation == 7
+
+
+def test_there_is_nothing_to_say_about_sets_that_ask_for_nothing_where_it_is_switched_off():
+    assert levels_unavailable(read_set(a_set("a")), None) is None

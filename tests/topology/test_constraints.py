@@ -1,0 +1,82 @@
+"""What a set asks for: which topology, which domains, and what that is in node labels."""
+
+from __future__ import annotations
+
+import pytest
+
+from grove.api.topology import (
+    ClusterTopologySpec,
+    SchedulerReference,
+    SchedulerTopologyBinding,
+    TopologyLevel,
+)
+from grove.topology.constraints import Topology, domains, name_of, read, translated
+from tests.plan.builders import a_set, read_set
+from tests.topology.builders import KEYS, a_topology, missing, packed
+
+
+def template_of(body):
+    return read_set(body).spec.template
+
+
+@pytest.mark.parametrize("old_spelling", [False, True])
+def test_the_domains_of_a_set_are_those_of_all_its_parts_must_and_should_alike(old_spelling):
+    template = template_of(
+        packed(a_set("a b", "x:1=b"), "zone/rack a:/host x:rack", old_spelling=old_spelling)
+    )
+    assert domains(template) == {"zone", "rack", "host"}
+    assert domains(template_of(packed(a_set("a b"), "a:rack"))) == {"rack"}
+    assert domains(template_of(a_set("a"))) == frozenset()
+
+
+def test_the_first_name_counts_the_sets_own_before_its_groups_before_its_cliques():
+    body = packed(a_set("a b", "x:1=b"), "a:host x:rack", name="")
+    assert name_of(template_of(body)) == ""
+    body["spec"]["template"]["cliques"][0]["topologyConstraint"]["topologyName"] = "of-clique"
+    assert name_of(template_of(body)) == "of-clique"
+    body["spec"]["template"]["podCliqueScalingGroups"][0]["topologyConstraint"]["topologyName"] = "of-group"
+    assert name_of(template_of(body)) == "of-group"
+    body["spec"]["template"]["topologyConstraint"] = {"topologyName": "of-set"}
+    assert name_of(template_of(body)) == "of-set"
+
+
+WISHES = [
+    # wish, levels of the topology, what the gang says
+    ("rack", "zone rack host", {"required": KEYS["rack"]}),
+    ("zone/rack", "zone rack host", {"required": KEYS["zone"], "preferred": KEYS["rack"]}),
+    ("/host", "zone rack host", {"preferred": KEYS["host"]}),
+    ("zone/rack", "zone host", {"required": KEYS["zone"]}),
+    ("zone/rack", "rack host", {"preferred": KEYS["rack"]}),
+    ("zone/rack", "host", None),
+    ("rack", "zone rack=other.example.com/rack", {"required": "other.example.com/rack"}),
+    ("rack", "rack zone", {"required": KEYS["rack"]}),
+]
+
+
+@pytest.mark.parametrize(("wish", "levels", "expected"), WISHES)
+@pytest.mark.parametrize("old_spelling", [False, True])
+def test_domains_become_label_keys_and_those_that_are_lost_are_left_out(wish, levels, expected, old_spelling):
+    constraint = template_of(packed(a_set("a"), wish, old_spelling=old_spelling)).topology_constraint
+    assert translated(constraint, a_topology(levels)) == (expected and {"packConstraint": expected})
+
+
+def test_nothing_is_translated_where_nothing_is_asked_or_nothing_is_known():
+    named_only = template_of(packed(a_set("a b"), "a:rack")).topology_constraint
+    assert named_only.topology_name == "racks"
+    assert translated(named_only, a_topology()) is None
+    assert translated(None, a_topology()) is None
+    assert translated(template_of(packed(a_set("a"), "rack")).topology_constraint, missing()) is None
+
+
+def test_a_topology_is_read_with_references_in_either_spelling():
+    spec = ClusterTopologySpec(
+        levels=(TopologyLevel("zone", "z"), TopologyLevel("rack", "r")),
+        scheduler_references=(SchedulerReference("kai-scheduler", "theirs"),),
+        scheduler_topology_bindings=(SchedulerTopologyBinding("other", "elsewhere"),),
+    )
+    found = read("racks", spec)
+    assert found == Topology(
+        "racks", {"zone": "z", "rack": "r"}, {"kai-scheduler": "theirs", "other": "elsewhere"}, found=True
+    )
+    assert list(found.keys) == ["zone", "rack"]
+    assert read("racks", None) == missing()

@@ -1,0 +1,233 @@
+"""Reviews that nobody sane would send: all are answered, in bounded time, and none by a fault of ours."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import sys
+import tracemalloc
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from grove.api.kinds import KINDS
+from grove.api.sets import PodCliqueSet
+from grove.rules.defaults import default_set
+from grove.rules.model import Facts
+from grove.webhooks.registrations import Path
+from grove.webhooks.reviews import NotAReview
+from tests.webhooks.asking import SET, TOPOLOGY, Body, answered, patched, review, reviewer, workload
+
+quick = settings(max_examples=80, suppress_health_check=list(HealthCheck), deadline=None)
+FACTS = Facts(
+    schedulers=("default-scheduler", "kai-scheduler", "volcano"),
+    topology_aware=True,
+    operator_user="system:serviceaccount:grove-system:grove-operator",
+)
+WORDS = sorted(
+    {field for kind in KINDS for field in kind.__struct_encode_fields__}
+    | {"spec", "template", "cliques", "name", "labels", "annotations", "metadata", "podSpec", "replicas"}
+    | {"minAvailable", "podCliqueScalingGroups", "cliqueNames", "startsAfter", "env", "containers"}
+    | {"topologyConstraint", "packDomain", "pack", "levels", "domain", "key", "autoScalingConfig"}
+    | {"resourceSharing", "resourceClaimTemplates", "filter", "scaleConfig", "terminationDelay"}
+)
+scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+json_values = st.recursive(
+    scalars | st.text(max_size=8) | st.sampled_from(["", "a", "A", "-", "a" * 300, "4h", "-1s", "\0"]),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.sampled_from(WORDS) | st.text(max_size=4), inner, max_size=6)
+    ),
+    max_leaves=40,
+)
+
+
+def places(document: Any, way: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Every place in a document."""
+    inner = (
+        document.items()
+        if isinstance(document, dict)
+        else enumerate(document)
+        if isinstance(document, list)
+        else ()
+    )
+    return [way, *(place for key, value in inner for place in places(value, (*way, key)))]
+
+
+def replaced(document: Any, way: tuple[Any, ...], value: Any) -> Any:
+    if not way:
+        return value
+    copied = dict(document) if isinstance(document, dict) else list(document)
+    copied[way[0]] = replaced(document[way[0]], way[1:], value)
+    return copied
+
+
+RICH = default_set(
+    workload(
+        cliqueStartupType="CliqueStartupTypeExplicit",
+        podCliqueScalingGroups=[
+            {"name": "g", "cliqueNames": ["worker"], "replicas": 2, "scaleConfig": {"maxReplicas": 3}}
+        ],
+        topologyConstraint={"topologyName": "t", "pack": {"required": "rack", "preferred": "host"}},
+        resourceClaimTemplates=[{"name": "c", "templateSpec": {"spec": {"devices": {"requests": [{}]}}}}],
+        resourceSharing=[{"name": "c", "scope": "AllReplicas", "filter": {"childCliqueNames": ["worker"]}}],
+    )
+)
+spoiled = st.builds(replaced, st.just(RICH), st.sampled_from(places(RICH)), json_values)
+objects = spoiled | json_values
+operations = st.sampled_from(["CREATE", "UPDATE", "DELETE", "CONNECT", "", "PATCH"])
+
+
+REVIEWER = reviewer(FACTS)
+
+
+def ask(path: str, body: Any) -> Body:
+    return asyncio.run(answered(REVIEWER, path, body))
+
+
+def check(path: str, response: Body) -> None:
+    assert response["allowed"] or response["status"]["code"] in (400, 403)
+    assert len(json.dumps(response)) < 2_000_000
+    if not response["allowed"]:
+        assert "fault" not in response["status"]["message"]
+
+
+@pytest.mark.parametrize("path", Path)
+@quick
+@given(new=objects, old=objects, operation=operations, resource=st.sampled_from([SET, TOPOLOGY]))
+@example(new=RICH, old=RICH, operation="UPDATE", resource=SET)
+def test_every_object_gets_an_answer(path, new, old, operation, resource):
+    response = ask(path, review(operation, new, old, resource))
+    check(path, response)
+
+
+@quick
+@given(new=spoiled)
+def test_defaults_fit_the_object_that_was_sent(new):
+    """Whatever the object is like, the patch can be applied, and leaves nothing for a second call."""
+    if not isinstance(new, dict):
+        return
+    response = ask(Path.DEFAULT_SET, review("CREATE", new))
+    after = patched(new, response)
+    again = ask(Path.DEFAULT_SET, review("CREATE", after))
+    assert "patch" not in again
+
+
+@pytest.mark.parametrize("path", Path)
+@quick
+@given(body=st.binary(max_size=200) | json_values.map(lambda value: json.dumps(value).encode()))
+def test_every_body_gets_an_answer(path, body):
+    with suppress(NotAReview):
+        check(path, ask(path, body))
+
+
+@pytest.mark.parametrize("path", Path)
+def test_bytes_that_were_changed_on_the_way_get_an_answer(path):
+    whole = json.dumps(review("UPDATE", RICH, RICH)).encode()
+    chance = random.Random(7)
+    for _ in range(200):
+        body = bytearray(whole)
+        for _ in range(chance.randint(1, 4)):
+            body[chance.randrange(len(body))] = chance.randrange(256)
+        with suppress(NotAReview):
+            check(path, ask(path, bytes(body)))
+
+
+def many_cliques(count: int) -> Body:
+    cliques = [{"name": f"c{n}", "spec": {"podSpec": {}, "startsAfter": [f"c{n - 1}"]}} for n in range(count)]
+    return default_set(workload(cliqueStartupType="CliqueStartupTypeExplicit", cliques=cliques))
+
+
+def a_circle(count: int) -> Body:
+    body = many_cliques(count)
+    body["spec"]["template"]["cliques"][0]["spec"]["startsAfter"] = [f"c{count - 1}"]
+    return body
+
+
+def all_the_same(count: int) -> Body:
+    clique = default_set(workload())["spec"]["template"]["cliques"][0]
+    return workload(cliques=[clique] * count)
+
+
+def everybody_after_everybody(count: int) -> Body:
+    body = many_cliques(count)
+    for clique in body["spec"]["template"]["cliques"]:
+        clique["spec"]["startsAfter"] = [f"c{n}" for n in range(count)]
+    return body
+
+
+def many_variables(count: int) -> Body:
+    body = workload()
+    env = [{"name": "A"}] * count
+    body["spec"]["template"]["cliques"][0]["spec"]["podSpec"]["containers"][0]["env"] = env
+    return body
+
+
+def many_groups(count: int) -> Body:
+    groups = [{"name": f"g{n}", "cliqueNames": ["worker", f"x{n}"]} for n in range(count)]
+    return workload(podCliqueScalingGroups=groups)
+
+
+def long_words(count: int) -> Body:
+    body = workload(terminationDelay="9" * count, cliqueStartupType="x" * count)
+    body["metadata"]["labels"] = {"a-" * (count // 4): "b." * (count // 4)}
+    body["metadata"]["name"] = "a-" * (count // 4) + "!"
+    return body
+
+
+HUGE = {
+    many_cliques: 1_000,
+    a_circle: 1_000,
+    all_the_same: 1_000,
+    everybody_after_everybody: 200,
+    many_variables: 20_000,
+    many_groups: 2_000,
+    long_words: 1_000_000,
+}
+
+
+@pytest.mark.parametrize("path", [Path.DEFAULT_SET, Path.VALIDATE_SET])
+@pytest.mark.parametrize("make", HUGE, ids=lambda make: make.__name__)
+@pytest.mark.parametrize("operation", ["CREATE", "UPDATE"])
+def test_work_grows_no_faster_than_the_object(make, path, operation):
+    """Steps are counted, not seconds: four times the object may take eight times the steps, not sixteen."""
+    steps = [work(path, operation, make(count)) for count in (HUGE[make] // 4, HUGE[make])]
+    squared = make is everybody_after_everybody  # its size is the square of its count
+    assert steps[1] < steps[0] * (40 if squared else 8) + 10_000
+
+
+def work(path: str, operation: str, body: Body) -> int:
+    """Function calls that answering takes: the same on every machine."""
+    sent = json.dumps(review(operation, body, body)).encode()
+    count = 0
+
+    def counted(*_: object) -> None:
+        nonlocal count
+        count += 1
+
+    sys.setprofile(counted)
+    try:
+        response = ask(path, sent)
+    finally:
+        sys.setprofile(None)
+    check(path, response)
+    return count
+
+
+def test_memory_is_bounded_by_what_was_sent():
+    sent = json.dumps(review("CREATE", all_the_same(1_000))).encode()
+    tracemalloc.start()
+    try:
+        ask(Path.VALIDATE_SET, sent)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 40 * len(sent)
+
+
+def test_the_words_are_those_of_the_api():
+    assert {"metadata", "spec", "status"} <= set(PodCliqueSet.__struct_encode_fields__) <= set(WORDS)

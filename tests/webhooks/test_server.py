@@ -1,0 +1,142 @@
+"""The webhooks over HTTP: what is no review is refused at once, in one line, and costs no more than that."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import io
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from grove.rules.defaults import default_set
+from grove.webhooks import server
+from grove.webhooks.registrations import Path
+from tests.webhooks.asking import UID, review, reviewer, workload
+
+JSON = {"Content-Type": "application/json"}
+GOOD = json.dumps(review("CREATE", default_set(workload()))).encode()
+
+
+@pytest.fixture
+async def url() -> AsyncIterator[str]:
+    runner = server.runner(server.application(reviewer()))
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    await runner.cleanup()
+
+
+async def said(
+    url: str, path: str, body: Any = GOOD, method: str = "POST", **headers: str
+) -> tuple[int, str]:
+    named = {key.replace("_", "-"): value for key, value in headers.items()}
+    async with (
+        aiohttp.ClientSession() as session,
+        session.request(method, url + path, data=_payload(body), headers={**JSON, **named}) as reply,
+    ):
+        return reply.status, await reply.text()
+
+
+def _payload(body: Any) -> Any:
+    return io.BytesIO(body) if isinstance(body, bytes) else body
+
+
+@pytest.mark.parametrize("path", [Path.DEFAULT_SET, Path.VALIDATE_SET])
+async def test_a_review_is_answered(url, path):
+    status, text = await said(url, path)
+    assert status == 200
+    assert json.loads(text)["response"] == {"uid": UID, "allowed": True, "status": {"code": 200}}
+
+
+async def test_a_charset_changes_nothing(url):
+    assert (await said(url, Path.VALIDATE_SET, Content_Type="application/json; charset=utf-8"))[0] == 200
+
+
+async def test_a_refused_object_is_an_answer_and_not_an_error(url):
+    body = json.dumps(review("CREATE", workload(terminationDelay="0s"))).encode()
+    status, text = await said(url, Path.VALIDATE_SET, body)
+    assert (status, json.loads(text)["response"]["allowed"]) == (200, False)
+
+
+@pytest.mark.parametrize(
+    ("body", "method", "headers", "status", "words"),
+    [
+        (b"", "GET", {}, 405, ""),
+        (b"", "DELETE", {}, 405, ""),
+        (GOOD, "PUT", {}, 405, ""),
+        (GOOD, "POST", {"Content_Type": "text/plain"}, 415, "send application/json"),
+        (GOOD, "POST", {"Content_Type": "application/x-yaml"}, 415, "send application/json"),
+        (gzip.compress(GOOD), "POST", {"Content_Encoding": "gzip"}, 415, "not compressed"),
+        (b"", "POST", {}, 400, "not an AdmissionReview"),
+        (b"{", "POST", {}, 400, "not an AdmissionReview"),
+        (b"\xff\xfe\x00", "POST", {}, 400, "not an AdmissionReview"),
+        (b'{"a":' * 50_000, "POST", {}, 400, "nested too deeply"),
+        (b" " * (server.MOST_BYTES + 1), "POST", {}, 413, "more than"),
+    ],
+    ids=lambda value: repr(value)[:20],
+)
+async def test_what_cannot_be_answered_is_told_why(url, body, method, headers, status, words):
+    got, text = await said(url, Path.VALIDATE_SET, body, method, **headers)
+    assert got == status
+    assert words in text
+    assert len(text.splitlines()) == 1
+
+
+async def test_elsewhere_there_is_nothing(url):
+    assert (await said(url, "/webhooks/nothing"))[0] == 404
+    assert await said(url, server.HEALTH, None, "GET") == (200, "ok\n")
+
+
+async def test_a_body_without_end_is_cut_off(url):
+    """In pieces, so that nobody is told its length beforehand."""
+
+    async def endless() -> AsyncIterator[bytes]:
+        while True:
+            yield b" " * 2**20
+
+    try:
+        status, _ = await said(url, Path.VALIDATE_SET, endless())
+        assert status == 413
+    except aiohttp.ClientError:
+        pass  # it hung up on us, in the middle of our sentence
+
+
+async def test_a_body_that_never_arrives_is_given_up(url, monkeypatch):
+    monkeypatch.setattr(server, "_PATIENCE", 0.1)
+    never = asyncio.Event()
+
+    async def dripping() -> AsyncIterator[bytes]:
+        yield b"{"
+        await never.wait()
+
+    status, text = await said(url, Path.VALIDATE_SET, dripping())
+    assert (status, "did not arrive" in text) == (408, True)
+
+
+async def test_large_bodies_that_never_end_hold_up_nobody(url):
+    never = asyncio.Event()
+
+    async def dripping() -> AsyncIterator[bytes]:
+        yield b" " * 2**20
+        await never.wait()
+
+    slow = [asyncio.create_task(said(url, Path.VALIDATE_SET, dripping())) for _ in range(20)]
+    answers = await asyncio.gather(*(said(url, Path.VALIDATE_SET) for _ in range(20)))
+    assert {status for status, _ in answers} == {200}
+    assert {status for status, _ in await asyncio.gather(*slow)} == {408}
+
+
+async def test_a_bomb_is_not_inflated(url):
+    bomb = gzip.compress(b" " * 2**26)
+    status, _ = await said(url, Path.VALIDATE_SET, bomb, Content_Encoding="gzip")
+    assert status == 415
+
+
+async def test_many_at_once_are_all_answered(url):
+    answers = await asyncio.gather(*(said(url, Path.VALIDATE_SET) for _ in range(100)))
+    assert {status for status, _ in answers} == {200}

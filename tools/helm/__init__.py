@@ -1,0 +1,74 @@
+"""Helm, for the tests of the chart: found in the cache or on PATH, or built from its Go module."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from grove.local import gobuild
+from grove.local.binaries import exclusively
+from grove.local.parts import KUBERNETES, same_minor
+from grove.local.paths import cache_dir, target
+from grove.local.progress import Reporter
+
+SOURCES = Path(__file__).parent
+COMMAND = "helm.sh/helm/v3/cmd/helm"
+
+
+def version() -> str:
+    """The release that go.mod names."""
+    found = re.search(r"helm\.sh/helm/v3 v(\S+)", (SOURCES / "go.mod").read_text())
+    assert found is not None
+    return found[1]
+
+
+def find(reporter: Reporter, environ: Mapping[str, str] = os.environ) -> Path:
+    """The program."""
+    on_path = shutil.which("helm", path=environ.get("PATH"))
+    if on_path and same_minor(version_of(Path(on_path)), version()):
+        return Path(on_path)
+    folder = _folder(environ)
+    if not os.access(folder / "helm", os.X_OK):
+        with exclusively(folder):
+            if not os.access(folder / "helm", os.X_OK):  # another run may have built it meanwhile
+                _build(folder, reporter, environ)
+    return folder / "helm"
+
+
+def _build(folder: Path, reporter: Reporter, environ: Mapping[str, str]) -> None:
+    reporter.say("building helm from source, once; this takes two minutes")
+    module = gobuild.Module(SOURCES, COMMAND, _stamps())
+    gobuild.compile_program("Helm", module, folder / "helm", cache_dir(environ), reporter)
+
+
+def _stamps() -> dict[str, str]:
+    """Without a cluster to ask, charts are rendered for the Kubernetes that we stand on."""
+    stamps = {"helm.sh/helm/v3/internal/version.version": f"v{version()}"}
+    major, minor, _ = KUBERNETES.split(".")
+    for package in ("chartutil", "lint/rules"):
+        stamps[f"helm.sh/helm/v3/pkg/{package}.k8sVersionMajor"] = major
+        stamps[f"helm.sh/helm/v3/pkg/{package}.k8sVersionMinor"] = minor
+    return stamps
+
+
+def version_of(program: Path) -> str:
+    """What a helm says its version is; empty if it says nothing of the kind."""
+    try:
+        answer = subprocess.run(
+            [program, "version", "--template", "{{.Version}}"], capture_output=True, text=True, check=False
+        )
+    except OSError:
+        return ""
+    return answer.stdout.strip().lstrip("v")
+
+
+def _folder(environ: Mapping[str, str]) -> Path:
+    recipe = hashlib.sha256(repr(_stamps()).encode())
+    for name in ("go.mod", "go.sum"):
+        recipe.update((SOURCES / name).read_bytes())
+    return cache_dir(environ) / "bin" / f"helm-{version()}-{'-'.join(target())}-{recipe.hexdigest()[:8]}"

@@ -1,0 +1,141 @@
+"""The schema of the chart's values: `config` from the operator's own types, the rest as it is written here.
+
+Strict, so that a key with a slip in it is refused instead of ignored. Beyond values.yaml it lets in what a
+parent chart passes on (`global`, the condition `enabled`) and what values for upstream's chart may hold.
+"""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from typing import Any, get_args, get_origin
+
+from grove.api import model
+from grove.api.config import OperatorConfiguration
+from grove.api.wire import Wire
+
+Schema = dict[str, Any]
+
+_PLAIN: dict[Any, Schema] = {
+    str: {"type": "string"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    bool: {"type": "boolean"},
+    object: {},
+}
+_CHART_DECIDES = ("apiVersion", "kind")
+_PORT = {"type": "integer", "minimum": 1, "maximum": 65535}
+
+
+def page() -> str:
+    """The file."""
+    return json.dumps(values(), indent=2) + "\n"
+
+
+def values() -> Schema:
+    """The schema of all values."""
+    schema = _closed(
+        replicaCount={"type": "integer", "minimum": 0},
+        image=_closed(**_IMAGE, pullPolicy={"enum": ["Always", "IfNotPresent", "Never"]}),
+        initContainer=_closed(image=_closed(**_IMAGE)),
+        imagePullSecrets=_OBJECTS,
+        commonLabels=_TEXTS,
+        commonAnnotations=_TEXTS,
+        serviceAccount=_closed(name={"type": "string", "minLength": 1}, annotations=_TEXTS),
+        rbac=_closed(create=_YES_NO),
+        podLabels=_TEXTS,
+        podAnnotations=_TEXTS,
+        podSecurityContext=_OBJECT,
+        securityContext=_OBJECT,
+        resources=_OBJECT,
+        nodeSelector=_TEXTS,
+        tolerations=_OBJECTS,
+        affinity=_OBJECT,
+        topologySpreadConstraints={**_OBJECTS, "type": ["array", "null"]},
+        terminationGracePeriodSeconds={"type": "integer", "minimum": 5},
+        priorityClassName=_TEXT,
+        priorityClass=_closed(enabled=_YES_NO, name=_TEXT, value={"type": "integer", "maximum": 1000000000}),
+        podDisruptionBudget=_closed(enabled=_YES_NO, maxUnavailable={"type": ["integer", "string"]}),
+        deployment=_closed(annotations=_TEXTS, env=_OBJECTS),
+        service=_closed(
+            name={"const": "grove-operator"},
+            type={"enum": ["ClusterIP", "NodePort", "LoadBalancer"]},
+            clusterIP=_TEXT,
+            annotations=_TEXTS,
+        ),
+        networkPolicy=_closed(enabled=_YES_NO, metricsFrom=_OBJECTS, egress=_OBJECTS),
+        metrics=_closed(
+            serviceMonitor=_closed(
+                enabled=_YES_NO, name=_TEXT, labels=_TEXTS, interval=_TEXT, scrapeTimeout=_TEXT
+            )
+        ),
+        webhooks=_closed(
+            enabled=_YES_NO,
+            caBundle={"type": "string", "pattern": "^[A-Za-z0-9+/=]*$"},
+            labels=_TEXTS,
+            annotations=_TEXTS,
+        ),
+        jobs=_closed(podAnnotations=_TEXTS),
+        crdInstaller=_closed(enabled=_YES_NO),
+        uninstaller=_closed(enabled=_YES_NO),
+        config=_configuration(),
+        **{"global": _OBJECT, "enabled": _YES_NO},
+    )
+    return {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "Values of Grove's chart",
+        **schema,
+    }
+
+
+def _configuration() -> Schema:
+    """The configuration's keys. Ports that the chart also writes elsewhere cannot be left to chance."""
+    schema = _struct(OperatorConfiguration)
+    for key in _CHART_DECIDES:
+        del schema["properties"][key]
+    servers = schema["properties"]["server"]["properties"]
+    for server in servers.values():
+        server["properties"]["port"] |= _PORT
+    servers["healthProbes"]["properties"]["enable"] = _YES_NO
+    return schema
+
+
+def _struct(kind: type[Wire]) -> Schema:
+    schema = _closed(
+        **{field.name: _field(field.shape.type, field.words) for field in model.properties(kind)}
+    )
+    required = [field.name for field in model.properties(kind) if field.required and field.name == "name"]
+    return schema | {"required": required} if required else schema
+
+
+def _field(kind: Any, words: str) -> Schema:
+    return {**_type(kind), "description": words} if words else _type(kind)
+
+
+def _type(kind: Any) -> Schema:
+    if kind in _PLAIN:
+        return dict(_PLAIN[kind])
+    if isinstance(kind, type) and issubclass(kind, Wire):
+        return _struct(kind)
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        return {"enum": list(kind)}
+    inner = [model.shape(each).type for each in get_args(kind) if each is not ...]
+    if get_origin(kind) is tuple:
+        return {"type": "array", "items": _type(inner[0])}
+    return {"type": "object", "additionalProperties": _type(inner[1])}
+
+
+def _closed(**properties: Schema) -> Schema:
+    return {"type": "object", "additionalProperties": False, "properties": properties}
+
+
+_TEXT: Schema = {"type": "string"}
+_IMAGE: dict[str, Schema] = {
+    "repository": {"type": "string", "minLength": 1},
+    "tag": _TEXT,
+    "digest": {"type": "string", "pattern": "^(sha256:[0-9a-f]{64})?$"},
+}
+_YES_NO: Schema = {"type": "boolean"}
+_OBJECT: Schema = {"type": "object"}
+_OBJECTS: Schema = {"type": "array", "items": {"type": "object"}}
+_TEXTS: Schema = {"type": "object", "additionalProperties": {"type": "string"}}
