@@ -9,7 +9,7 @@ from grove.plan import pods as state
 from tests.plan import hands
 from tests.plan.builders import a_set
 from tests.plan.invariants import alive, check_history, check_settled, clique_of
-from tests.plan.test_rollout import change, names, quiet, status, tend
+from tests.plan.updating import change, names, quiet, status, tend
 from tests.plan.world import Run, World
 
 DELAY = 10.0

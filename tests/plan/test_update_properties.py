@@ -14,7 +14,7 @@ from tests.plan.disturbance import check_disturbances
 from tests.plan.invariants import check_history, check_settled
 from tests.plan.meddling import GENTLE, SCALING, Meddler, workloads
 from tests.plan.test_properties import chances, quick
-from tests.plan.test_rollout import change, outdated, progress, quiet, status
+from tests.plan.updating import change, outdated, progress, quiet, status
 from tests.plan.world import Run, World
 
 lives = settings(quick, max_examples=25)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from grove.plan.expand import Group, Shape
 from grove.plan.heal import Healing
@@ -19,43 +19,65 @@ def drafts(
     snapshot: Snapshot, shape: Shape, views: Views, renewal: Renewal, healing: Healing, now: float
 ) -> tuple[Draft, ...]:
     """How the statuses should read."""
-    set_name, hash_ = snapshot.workload.metadata.name, shape.generation_hash
-    found: list[Draft] = []
-    for clique in shape.cliques:
-        if known := snapshot.cliques.get(clique.name):
-            step = renewal.of_cliques.get(clique.name)
-            progress = step.progress if step else known.status.update_progress
-            overdue = step is not None and step.overdue
-            status = clique_status(
-                known, views[clique.name], progress, overdue, set_name, hash_, healing.born(clique), now
-            )
-            found.append(_draft(known, known.status, status))
-    for group in shape.groups:
-        if known_group := snapshot.groups.get(group.name):
-            replicas = _by_replica(views, group.name)
-            step_of_group = renewal.of_groups[group.name]
-            of_group = group_status(
-                known_group,
-                group,
-                replicas,
-                step_of_group.progress,
-                step_of_group.overdue,
-                set_name,
-                hash_,
-                healing.terminated,
-                now,
-            )
-            found.append(_draft(known_group, known_group.status, of_group))
-    found += [
+    told = _Told(snapshot, shape, views, renewal, healing, now)
+    of_gangs = [
         _draft(
-            known_gang,
-            known_gang.status,
-            gang_status(known_gang, gang, views, healing.exhausted.get(gang.name, ""), now),
+            found, found.status, gang_status(found, gang, views, healing.exhausted.get(gang.name, ""), now)
         )
         for gang in shape.gangs
-        if (known_gang := snapshot.gangs.get(gang.name))
+        if (found := snapshot.gangs.get(gang.name))
     ]
-    return tuple(found)
+    return (*told.by_cliques(), *told.by_groups(), *of_gangs)
+
+
+class _Told:
+    """What cliques and groups tell."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        shape: Shape,
+        views: Views,
+        renewal: Renewal,
+        healing: Healing,
+        now: float,
+    ) -> None:
+        self._snapshot, self._shape, self._views, self._now = snapshot, shape, views, now
+        self._renewal, self._healing = renewal, healing
+        self._set_name, self._hash = snapshot.workload.metadata.name, shape.generation_hash
+
+    def by_cliques(self) -> Iterator[Draft]:
+        for clique in self._shape.cliques:
+            if (found := self._snapshot.cliques.get(clique.name)) is not None:
+                step = self._renewal.of_cliques.get(clique.name)
+                status = clique_status(
+                    found,
+                    self._views[clique.name],
+                    step.progress if step else found.status.update_progress,
+                    step is not None and step.overdue,
+                    self._set_name,
+                    self._hash,
+                    self._healing.born(clique),
+                    self._now,
+                )
+                yield _draft(found, found.status, status)
+
+    def by_groups(self) -> Iterator[Draft]:
+        for group in self._shape.groups:
+            if (found := self._snapshot.groups.get(group.name)) is not None:
+                step = self._renewal.of_groups[group.name]
+                status = group_status(
+                    found,
+                    group,
+                    _by_replica(self._views, group.name),
+                    step.progress,
+                    step.overdue,
+                    self._set_name,
+                    self._hash,
+                    self._healing.terminated,
+                    self._now,
+                )
+                yield _draft(found, found.status, status)
 
 
 def standing(shape: Shape, views: Views, renewal: Renewal) -> Standing:

@@ -80,8 +80,8 @@ def roll_clique(target: Target, found: PodClique, clique: Enrolled) -> Step[Cliq
         and known.pod_template_hash == wanted.template_hash
     )
     progress = _current(target, known, opened, same)
-    if progress is None:
-        return Step()
+    if progress is None or (target.turn is Turn.NONE and progress.update_ended_at is not None):
+        return Step(progress)
     selected = progress.ready_pods_selected_to_update
     taken = _taken(selected)
     units = _pods_as_units(clique, taken, selected.current if selected else "", target.now)
@@ -104,8 +104,8 @@ def roll_group(
     )
     same = known is not None and known.pod_clique_set_generation_hash == target.generation_hash
     progress = _current(target, known, opened, same)
-    if progress is None:
-        return Step()
+    if progress is None or (target.turn is Turn.NONE and progress.update_ended_at is not None):
+        return Step(progress)
     selected = progress.ready_replica_indices_selected_to_update
     taken = _taken(selected)
     units = [_replica_as_unit(index, cliques, taken, target.now) for index, cliques in replicas.items()]
