@@ -8,7 +8,7 @@ gang has changed since we looked (see `ledger`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from msgspec.structs import replace
 
@@ -41,7 +41,9 @@ class GangWork:
         mender: Mender,
         waits: Waits,
         writes: Writes,
+        notes: Callable[[Gang], Mapping[str, str]],
     ) -> None:
+        self._notes = notes
         self._snapshot, self._cliques, self._mender, self._writes = snapshot, cliques, mender, writes
         self._waits = waits
         self._scheduler = compose.scheduler_of(snapshot.workload)
@@ -62,7 +64,7 @@ class GangWork:
         references = {
             clique.name: self._cliques[clique.name].membership.references for clique in gang.cliques
         }
-        write = self._mender.gang(gang, self._scheduler, references)
+        write = self._mender.gang(gang, self._scheduler, references, self._notes(gang))
         fences = self._fences(gang)
         after: tuple[str, ...] = ()
         if write is not None:
@@ -96,6 +98,8 @@ class GangWork:
             if clique.found is not None and (clique.membership.gives_up or clique.membership.bereft)
         ]
         fences = [self._writes.confirm(clique) for clique in cliques]
+        for enrolled in self._by_gang.get(gang.name, ()):
+            fences += enrolled.fences
         if (found := self._snapshot.gangs.get(gang.name)) is not None:
             strange = [group.name for group in found.spec.pod_groups if group.name not in self._cliques]
             fences += [

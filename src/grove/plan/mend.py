@@ -11,6 +11,7 @@ What is made for the first time needs no such question.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -61,9 +62,14 @@ class Mender:
             self._writes.add(intent)
 
     def gang(
-        self, wanted: Gang, scheduler: str, references: Mapping[str, tuple[str, ...]]
+        self,
+        wanted: Gang,
+        scheduler: str,
+        references: Mapping[str, tuple[str, ...]],
+        notes: Mapping[str, str] = MappingProxyType({}),
     ) -> Create | Patch | None:
-        """The gang with its pods. It comes after the cliques that are made in this plan."""
+        """The gang with its pods and what it is to remember. It comes after the cliques that are made in
+        this plan."""
         packing = pack(self._workload, wanted, self._snapshot.topology)
         spec = compose.gang_spec(self._workload, wanted, references, packing)
         found = self._snapshot.gangs.get(wanted.name)
@@ -73,6 +79,8 @@ class Mender:
         metadata = compose.gang_metadata(
             self._workload, self._index, wanted, scheduler, known, packing.topology
         )
+        if notes:
+            metadata["annotations"] = {**metadata.get("annotations", {}), **notes}
         if found is None:
             fences = self.fences(next((clique.group for clique in wanted.cliques if wanted.base_gang), None))
             return create(compose.thing(PodGang.KIND, metadata, spec), (*after, *fences))
