@@ -85,7 +85,7 @@ class Mender:
             fences = self.fences(next((clique.group for clique in wanted.cliques if wanted.base_gang), None))
             return create(compose.thing(PodGang.KIND, metadata, spec), (*after, *fences))
         patch = _changes(found, metadata, merge_patch(msgspec.to_builtins(found.spec), spec))
-        return self._witnessed(replace(patch, after=after)) if patch is not None else None
+        return self.witnessed(replace(patch, after=after)) if patch is not None else None
 
     def _service(self) -> Create | Patch | None:
         metadata = compose.service_metadata(self._workload, self._index)
@@ -96,7 +96,7 @@ class Mender:
             body = {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
             return create(body, self.fences())
         patch = differences(found.metadata, metadata, merge_patch(_service_terms(found), terms))
-        return self._witnessed(Patch(foreign_target("v1", "Service", found), patch)) if patch else None
+        return self.witnessed(Patch(foreign_target("v1", "Service", found), patch)) if patch else None
 
     def _group(self, wanted: Group) -> Create | Patch | None:
         metadata = compose.group_metadata(self._workload, self._index, wanted)
@@ -104,7 +104,7 @@ class Mender:
         found = self._snapshot.groups.get(wanted.name)
         if found is not None:
             patch = _changes(found, metadata, merge_patch(_group_terms(found), terms))
-            return self._witnessed(patch) if patch is not None else None
+            return self.witnessed(patch) if patch is not None else None
         body = compose.thing(PodCliqueScalingGroup.KIND, metadata, {"replicas": wanted.replicas, **terms})
         self.creates[wanted.name] = create(body, self.fences())
         return self.creates[wanted.name]
@@ -134,9 +134,9 @@ class Mender:
             return []
         pods = self._households.of(wanted.name, found.metadata.uid) if same_pods else ()
         first = relabelled(found, pods, wanted)
-        return [*first, self._witnessed(replace(patch, after=tuple(intent.id for intent in first)))]
+        return [*first, self.witnessed(replace(patch, after=tuple(intent.id for intent in first)))]
 
-    def _witnessed(self, patch: Patch) -> Patch:
+    def witnessed(self, patch: Patch) -> Patch:
         """What nobody owns may have been orphaned by the end of this set, which we have not seen: to be taken
         back by a set that is gone is to be collected as garbage. So the set is confirmed first."""
         if "ownerReferences" not in patch.body.get("metadata", {}):
