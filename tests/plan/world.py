@@ -34,6 +34,7 @@ from grove.plan.model import Plan
 from grove.plan.moments import rfc3339
 from grove.plan.replica import plan_replica
 from grove.plan.snapshot import Snapshot
+from grove.schedulers.backend import Backend, Foreign
 from grove.topology.constraints import Topology
 from tests.plan.api_server import ApiServer, Body, NotFound, Refused
 
@@ -45,6 +46,7 @@ KINDS: Mapping[str, Any] = {
     "PodGang": PodGang,
     "Service": Service,
     "Pod": Pod,
+    "PodGroup": Foreign,
 }
 Lag = Mapping[str, int]
 """How many changes ago a kind was last seen; 0 is now."""
@@ -68,6 +70,7 @@ class World:
         self.init_image = "example.com/initc:1"
         self.topology: Topology | None = None
         """The topology that the set means; None while constraints are switched off."""
+        self.scheduler: Backend | None = None
         self.awake_since = 0
         """How many changes of pods the operator has not seen: those before it started."""
 
@@ -101,6 +104,8 @@ class World:
             binding=self.binding,
             init_image=self.init_image,
             topology=self.topology,
+            scheduler=self.scheduler,
+            told=seen["PodGroup"],
         )
 
     def _past(self, kind: str, lag: int) -> dict[str, bytes]:

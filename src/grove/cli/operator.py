@@ -23,6 +23,7 @@ from grove.kube.yamltext import NotYaml
 from grove.operator import logs
 from grove.operator.admission import ACCOUNT
 from grove.operator.process import LeadershipEnded, Settings, operate
+from grove.operator.schedulers import registered
 from grove.operator.servers import CannotListen
 
 
@@ -68,7 +69,12 @@ def operator(
         image = init_image(os.environ.get(OperatorEnv.INIT_IMAGE, ""), metadata.version("grove"))
         account = os.environ.get(ACCOUNT, "")
         settings = Settings(
-            configuration, connection.load(kubeconfig, context), namespace or "", image, account
+            configuration,
+            connection.load(kubeconfig, context),
+            namespace or "",
+            image,
+            account,
+            registered(configuration.scheduler),
         )
     except ConfigurationError as error:
         return _refuse(Exit.CONFIGURATION, *(f"{config}: {problem}" for problem in error.problems))

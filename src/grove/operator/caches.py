@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, TypeVar
 
 from grove.api import labels, names
@@ -26,6 +26,7 @@ from grove.kube.resource import (
 )
 from grove.operator.keys import SetKey, replica_of, set_of
 from grove.plan.access import Access
+from grove.schedulers.backend import Foreign, ForeignKind
 from grove.topology.constraints import name_of
 
 T = TypeVar("T", bound=HasMetadata)
@@ -41,10 +42,15 @@ def resource_of(kind: Kind) -> Resource:
     return Resource(kind.group, kind.version, kind.plural, kind.name, kind.namespaced)
 
 
+def served(kind: ForeignKind) -> Resource:
+    """The same for a kind of somebody else."""
+    return Resource(kind.group, kind.version, kind.plural, kind.name, kind.namespaced)
+
+
 class Caches:
     """Everything that plans are made from."""
 
-    def __init__(self) -> None:
+    def __init__(self, kept: Iterable[ForeignKind] = ()) -> None:
         self.sets: Cache[PodCliqueSet] = Cache(
             resource_of(PodCliqueSet.KIND), PodCliqueSet, indexes={BY_TOPOLOGY: _topology}
         )
@@ -60,6 +66,8 @@ class Caches:
         self.topology_bindings: Cache[ClusterTopologyBinding] = Cache(
             resource_of(ClusterTopologyBinding.KIND), ClusterTopologyBinding
         )
+        self.told = {kind: _part(served(kind), Foreign) for kind in kept}
+        """What schedulers were told about gangs. Their CRDs may be missing: nobody but their users waits."""
 
     @property
     def parts(self) -> tuple[Cache[Any], ...]:
@@ -73,6 +81,11 @@ class Caches:
 
     @property
     def all(self) -> tuple[Cache[Any], ...]:
+        return (*self.needed, *self.told.values())
+
+    @property
+    def needed(self) -> tuple[Cache[Any], ...]:
+        """The caches without which nothing can be planned."""
         return (self.sets, *self.parts, *self.grants, self.topologies, self.topology_bindings)
 
     @property
@@ -92,7 +105,7 @@ class Caches:
     @property
     def unsynced(self) -> list[str]:
         """What is not known yet, or not served any more."""
-        return [cache.resource.label for cache in self.all if not cache.synced.is_set()]
+        return [cache.resource.label for cache in self.needed if not cache.synced.is_set()]
 
     def replicas_of(self, key: SetKey) -> set[int]:
         """The indices of the replicas of which anything is there."""

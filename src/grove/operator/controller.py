@@ -21,6 +21,7 @@ from grove.operator.keys import Key, PlacementKey, ReplicaKey, SetKey, WorkloadK
 from grove.operator.observe import Observer
 from grove.operator.placement import Placement
 from grove.operator.publish import Publisher, intents
+from grove.operator.schedulers import Schedulers
 from grove.operator.strays import call_back, put_back
 from grove.operator.telemetry import plan_seconds, plan_writes
 from grove.operator.tell import occurrences
@@ -32,6 +33,7 @@ from grove.plan.placement import Assigner, Unassigned
 from grove.plan.replica import plan_in_vain, plan_replica
 from grove.plan.whole import Report, plan_set
 from grove.plan.writes import joined
+from grove.schedulers.registry import Backends
 
 log = structlog.get_logger("grove.operator")
 
@@ -50,6 +52,7 @@ class Controller:
         *,
         assigner: Assigner | None = None,
         topology_aware: bool = False,
+        backends: Backends | None = None,
         workers: int = 64,
         init_image: str = "",
         clock: Callable[[], float] = time.time,
@@ -57,7 +60,8 @@ class Controller:
         self._caches, self._executor, self._tell, self._clock = caches, executor, tell, clock
         self._placement = Placement(assigner or Unassigned())
         self._topologies = Topologies(caches, enabled=topology_aware)
-        self._observer = Observer(caches, self._placement, init_image, self._topologies)
+        schedulers = Schedulers(caches, backends)
+        self._observer = Observer(caches, self._placement, init_image, self._topologies, schedulers)
         self._publisher: Publisher[Key] = Publisher()
         executor.limiter.on_room = self._use_room
         self._reports: dict[SetKey, dict[int, Report]] = {}

@@ -25,6 +25,9 @@ def wire(caches: Caches, wake: Wake) -> None:
         _follow(uncounted, waker.on_any)
     for topologies in (caches.topologies, caches.topology_bindings):
         _follow(topologies, waker.on_topology)
+    for told in caches.told.values():
+        _follow(told, waker.on_part)
+        told.on_settled(waker.on_sight)
 
 
 def _follow(cache: Cache[Any], tell: Handler[Any]) -> None:
@@ -57,6 +60,11 @@ class _Waker:
             key = SetKey(workload.metadata.namespace, workload.metadata.name)
             self._wake(key)
             self._wake_replicas(key, workload)
+
+    def on_sight(self) -> None:
+        """Everybody: a scheduler's kind has come, or gone, and its users wait."""
+        for workload in self._caches.sets:
+            self._wake_replicas(SetKey(workload.metadata.namespace, workload.metadata.name), workload)
 
     def on_grant(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
         """The set, which mends it; what its replicas wait for is that it comes."""

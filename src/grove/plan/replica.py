@@ -60,13 +60,14 @@ def _plan_present(snapshot: Snapshot, households: Households, writes: Writes, no
         gang_work.plan(gang)
     retire_surplus(snapshot, shape, households, writes)
     views = {name: clique.view for name, clique in cliques.items()}
+    members = {gang.name: [clique.name for clique in gang.cliques] for gang in shape.gangs}
     return Plan(
         writes.intents(),
         report.drafts(snapshot, shape, views, now),
         _wake_at(cliques),
         report.standing(shape, views),
         tuple(gang_work.unplaced),
-        waits.complaints(shape.cliques),
+        (*waits.complaints(shape.cliques), *gang_work.teller.complaints(members)),
     )
 
 

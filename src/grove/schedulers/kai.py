@@ -41,6 +41,9 @@ class Kai:
     keeps: ForeignKind | None = POD_GROUP
     topology_kind = kai_topology.TOPOLOGY
 
+    def told_name(self, gang: Body) -> str:
+        return str(gang["metadata"]["name"])
+
     def told(self, request: Request) -> Body | None:
         """The PodGroup of a gang."""
         gang, found = request.gang, request.found
