@@ -50,7 +50,7 @@ def served(kind: ForeignKind) -> Resource:
 class Caches:
     """Everything that plans are made from."""
 
-    def __init__(self, kept: Iterable[ForeignKind] = ()) -> None:
+    def __init__(self, kept: Iterable[ForeignKind] = (), mirrored: Iterable[ForeignKind] = ()) -> None:
         self.sets: Cache[PodCliqueSet] = Cache(
             resource_of(PodCliqueSet.KIND), PodCliqueSet, indexes={BY_TOPOLOGY: _topology}
         )
@@ -68,6 +68,10 @@ class Caches:
         )
         self.told = {kind: _part(served(kind), Foreign) for kind in kept}
         """What schedulers were told about gangs. Their CRDs may be missing: nobody but their users waits."""
+        self.mirrored: dict[ForeignKind, Cache[Foreign]] = {
+            kind: Cache(served(kind), Foreign) for kind in mirrored
+        }
+        """The schedulers' own topologies, whoever manages them."""
 
     @property
     def parts(self) -> tuple[Cache[Any], ...]:
@@ -81,7 +85,7 @@ class Caches:
 
     @property
     def all(self) -> tuple[Cache[Any], ...]:
-        return (*self.needed, *self.told.values())
+        return (*self.needed, *self.told.values(), *self.mirrored.values())
 
     @property
     def needed(self) -> tuple[Cache[Any], ...]:
@@ -115,6 +119,15 @@ class Caches:
                 if place := replica_of(part.metadata):
                     found.add(place.replica)
         return found
+
+
+def owned_topology(found: Foreign) -> str:
+    """The topology that we manage a scheduler's one for; empty if we do not."""
+    kinds = {ClusterTopology.KIND.name, ClusterTopologyBinding.KIND.name}
+    if found.metadata.labels.get(labels.MANAGED_BY) != labels.OPERATOR:
+        return ""
+    owners = (owner for owner in found.metadata.owner_references if owner.controller and owner.kind in kinds)
+    return next((owner.name for owner in owners), "")
 
 
 def _part(resource: Resource, as_type: type[T]) -> Cache[T]:

@@ -50,7 +50,10 @@ class Manager:
         self._backends = backends
         self._workers = workers
         self._grace = grace
-        self.caches = Caches(backends.kept if backends else ())
+        aware = backends.topology_aware if backends and topology_aware else ()
+        self.caches = Caches(
+            backends.kept if backends else (), tuple(backend.topology_kind for backend in aware)
+        )
         self.synced = asyncio.Event()
 
     async def run(self, writes: Transport | None = None) -> None:
@@ -104,7 +107,7 @@ class Manager:
         """Give what schedulers were told a moment to be seen. Longer waits only who uses them."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_MOMENT):
-                for cache in self.caches.told.values():
+                for cache in (*self.caches.told.values(), *self.caches.mirrored.values()):
                     await cache.settled.wait()
 
     async def _tell_what_is_missing(self) -> None:
