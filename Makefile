@@ -24,7 +24,7 @@ $(BENCH): $(ENV) requirements-bench.lock
 	@touch $@
 
 .PHONY: demo
-demo: $(ENV) ## a real control plane with GPU nodes on this machine, shown
+demo: $(ENV) ## a real control plane, an operator and a workload on this machine, shown
 	@$(BIN)/grove demo
 
 .PHONY: up

@@ -18,6 +18,8 @@ from tests.clusters import REPORTER, Clusters, stop_leftovers
 
 _numbers = itertools.count(1)
 _LONGEST_TEST = 300.0
+_GATES = {"HPAScaleToZero": True}
+"""An autoscaler's minimum may be 0."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -55,7 +57,8 @@ def cluster(control_plane: binaries.Binaries) -> Iterator[Cluster]:
     stop_leftovers()
     shared = Clusters(lambda: control_plane)
     try:
-        yield shared.start_now("shared", nodes=16, shape="1x2x2x4", audit=True, init_containers=True)
+        settings = {"nodes": 16, "shape": "1x2x2x4", "audit": True, "init_containers": True}
+        yield shared.start_now("shared", feature_gates=_GATES, **settings)
     finally:
         shared.stop_all()
 

@@ -36,12 +36,8 @@ def values() -> Schema:
     """The schema of all values."""
     schema = _closed(
         replicaCount={"type": "integer", "minimum": 0},
-        image=_closed(
-            repository={"type": "string", "minLength": 1},
-            tag=_TEXT,
-            digest={"type": "string", "pattern": "^(sha256:[0-9a-f]{64})?$"},
-            pullPolicy={"enum": ["Always", "IfNotPresent", "Never"]},
-        ),
+        image=_closed(**_IMAGE, pullPolicy={"enum": ["Always", "IfNotPresent", "Never"]}),
+        initContainer=_closed(image=_closed(**_IMAGE)),
         imagePullSecrets=_OBJECTS,
         commonLabels=_TEXTS,
         commonAnnotations=_TEXTS,
@@ -134,6 +130,11 @@ def _closed(**properties: Schema) -> Schema:
 
 
 _TEXT: Schema = {"type": "string"}
+_IMAGE: dict[str, Schema] = {
+    "repository": {"type": "string", "minLength": 1},
+    "tag": _TEXT,
+    "digest": {"type": "string", "pattern": "^(sha256:[0-9a-f]{64})?$"},
+}
 _YES_NO: Schema = {"type": "boolean"}
 _OBJECT: Schema = {"type": "object"}
 _OBJECTS: Schema = {"type": "array", "items": {"type": "object"}}

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import msgspec
+
 from grove.api import labels
+from grove.api.cluster import HorizontalPodAutoscaler
 from grove.api.meta import ObjectMeta
 from grove.api.pods import Pod
 from grove.api.topology import (
@@ -56,6 +61,30 @@ def test_what_comes_later_wakes_as_well():
     assert keys == set()
     caches.sets.apply_event("ADDED", read_set(a_set("a:1")))
     assert keys == {WHOLE, replica(0)}
+
+
+def an_autoscaler(version: int, **change: object) -> HorizontalPodAutoscaler:
+    carried = {labels.MANAGED_BY: labels.OPERATOR, labels.PART_OF: "wl", labels.SET_REPLICA: "4"}
+    body: Any = {
+        "metadata": {
+            "name": "wl-4-a", "namespace": "ns", "resourceVersion": str(version), "labels": carried
+        },
+        "spec": {"scaleTargetRef": {"kind": "PodClique", "name": "a"}, "maxReplicas": 3, "metrics": [{}]},
+    }  # fmt: skip
+    body["spec"] |= change
+    return msgspec.json.decode(msgspec.json.encode(body), type=HorizontalPodAutoscaler)
+
+
+def test_what_an_autoscaler_measures_wakes_nobody_but_a_change_of_its_spec_does():
+    caches = Caches()
+    caches.autoscalers.apply_event("ADDED", an_autoscaler(2))
+    keys = woken(caches)
+    assert keys == {replica(4)}
+    keys.clear()
+    caches.autoscalers.apply_event("MODIFIED", an_autoscaler(3))
+    assert keys == set()
+    caches.autoscalers.apply_event("MODIFIED", an_autoscaler(4, metrics=[{"type": "Pods"}]))
+    assert keys == {replica(4)}
 
 
 def a_topology(name: str = "racks", generation: int = 1, version: str = "3") -> ClusterTopology:

@@ -16,6 +16,13 @@ Key = tuple[str, str]
 """Kind and name: there is one namespace."""
 
 NO_STATUS_BY_PATCH = frozenset({"PodCliqueSet", "PodClique", "PodCliqueScalingGroup", "PodGang", "Pod"})
+METRICS_BY_DEFAULT = (
+    {
+        "type": "Resource",
+        "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}},
+    },
+)
+"""What an autoscaler without metrics gets."""
 decode, encode = msgspec.json.decode, msgspec.json.encode
 
 
@@ -151,6 +158,8 @@ class ApiServer:
         kind, name = key
         states = self.past.setdefault(kind, [{}])
         now = {**states[-1]}
+        if after is not None and kind == "HorizontalPodAutoscaler":
+            after["spec"].setdefault("metrics", METRICS_BY_DEFAULT)
         written = encode(after) if after is not None else None
         if written is None:
             del now[name]

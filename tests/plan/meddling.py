@@ -14,7 +14,20 @@ from tests.plan.world import World
 
 GENTLE = ("run", "run all", "fail", "delete", "force delete", "finish", "wait")
 SCALING = ("scale clique", "scale group", "scale set")
-ROUGH = ("lose gang", "lose clique", "orphan clique", "edit clique", "new template", "collect")
+METRIC: Body = {
+    "type": "External",
+    "external": {"metric": {"name": "queue"}, "target": {"type": "AverageValue", "averageValue": "1500m"}},
+}
+ROUGH = (
+    "lose gang",
+    "lose clique",
+    "orphan clique",
+    "edit clique",
+    "new template",
+    "collect",
+    "edit autoscaler",
+    "switch autoscaling",
+)
 
 
 @st.composite
@@ -29,7 +42,25 @@ def workloads(draw: st.DrawFn) -> Body:
     if members and max(members) <= "abc"[len(words) - 1]:
         replicas = draw(st.integers(1, 3))
         groups = f"x:{replicas}/{draw(st.integers(1, replicas))}={members}"
-    return a_set(" ".join(words), groups)
+    body = a_set(" ".join(words), groups)
+    for part in scalable(body):
+        if draw(st.booleans()):
+            switch_autoscaling(part)
+    return body
+
+
+def scalable(body: Body) -> list[Body]:
+    """What of a set may be autoscaled: specs of cliques outside of groups, and groups."""
+    template = body["spec"]["template"]
+    groups = template.get("podCliqueScalingGroups", [])
+    grouped = {name for group in groups for name in group["cliqueNames"]}
+    return [clique["spec"] for clique in template["cliques"] if clique["name"] not in grouped] + groups
+
+
+def switch_autoscaling(part: Body) -> None:
+    key = "scaleConfig" if "cliqueNames" in part else "autoScalingConfig"
+    if part.pop(key, None) is None:
+        part[key] = {"minReplicas": part["minAvailable"], "maxReplicas": 9, "metrics": [METRIC]}
 
 
 class Meddler:
@@ -116,6 +147,26 @@ class Meddler:
                 {"spec": {"roleName": "other", "minAvailable": 1}},
             )
             self.world.api.patch("PodClique", name, self.chance.choice(edits))
+
+    def _edit_autoscaler(self) -> None:
+        if name := self._any("HorizontalPodAutoscaler"):
+            edits: tuple[Body | None, ...] = (
+                {"spec": {"maxReplicas": 99, "metrics": None}},
+                {"spec": {"scaleTargetRef": {"name": "other"}}},
+                {"metadata": {"labels": {labels.SET_REPLICA: None}}},
+                None,
+            )
+            edit = self.chance.choice(edits)
+            if edit is None:
+                self.world.api.delete("HorizontalPodAutoscaler", name)
+            else:
+                self.world.api.patch("HorizontalPodAutoscaler", name, edit)
+
+    def _switch_autoscaling(self) -> None:
+        body = self.world.api.get("PodCliqueSet", self.world.set_name)
+        switch_autoscaling(self.chance.choice(scalable(body)))
+        # A merge patch cannot take a key away from inside a list: the list is written whole.
+        self.world.api.patch("PodCliqueSet", self.world.set_name, {"spec": body["spec"]})
 
     def _new_template(self) -> None:
         spec = self.world.api.get("PodCliqueSet", self.world.set_name)["spec"]

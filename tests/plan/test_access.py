@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from grove.api.cluster import Bare
+from grove.api.cluster import Bare, Service
 from grove.api.intents import Create, Intent, Patch
 from grove.api.meta import ObjectMeta
 from grove.kube.binding import Binding
@@ -17,6 +17,7 @@ from grove.plan.end import Estate, plan_end
 from grove.plan.moments import rfc3339
 from grove.plan.whole import plan_set
 from tests.plan.builders import a_set, read_set
+from tests.plan.test_end import part
 
 NOW = 1_800_000_000.0
 LONG_AGO = NOW - 3600
@@ -155,8 +156,14 @@ def test_it_goes_with_the_set_and_what_is_anothers_stays():
     metadata = replace(
         ending.metadata, finalizers=("grove.io/podcliqueset.grove.io",), deletion_timestamp="x"
     )
-    plan = plan_end(replace(ending, metadata=metadata), Estate(access=mixed))
-    assert words(plan.intents) == ["delete ServiceAccount", "delete RoleBinding"]
+    estate = Estate(services=(part(Service, "service", "set"),), access=mixed)
+    plan = plan_end(replace(ending, metadata=metadata), estate)
+    assert words(plan.intents) == [
+        "patch Service",
+        "delete Service",
+        "delete ServiceAccount",
+        "delete RoleBinding",
+    ]
     (release,) = plan_end(replace(ending, metadata=metadata), Estate()).intents
     assert release.body["metadata"]["finalizers"] == []
 

@@ -9,7 +9,7 @@ import pytest
 
 from grove.api import labels, marks
 from grove.api.cliques import PodClique
-from grove.api.cluster import Service
+from grove.api.cluster import HorizontalPodAutoscaler, Service
 from grove.api.gangs import PodGang
 from grove.api.groups import PodCliqueScalingGroup
 from grove.api.intents import Delete, Patch
@@ -33,6 +33,7 @@ SPECS: dict[Any, dict[str, Any]] = {
     PodClique: a_clique("a:2")["spec"],
     PodCliqueScalingGroup: {"replicas": 1, "minAvailable": 1, "cliqueNames": ["a"]},
     PodGang: {"podgroups": []},
+    HorizontalPodAutoscaler: {"scaleTargetRef": {"kind": "X", "name": "x"}, "maxReplicas": 2},
 }
 
 
@@ -64,6 +65,7 @@ def estate(**changes: Any) -> Estate:
         groups=(part(PodCliqueScalingGroup, "group", "set"),),
         cliques=(clique("alone"), clique("member", "group")),
         gangs=(part(PodGang, "gang", "set"),),
+        autoscalers=(part(HorizontalPodAutoscaler, "autoscaler", "set"),),
         pods=(part(Pod, "one", "alone"), part(Pod, "two", "member")),
     )
     return msgspec.structs.replace(known, **changes)
@@ -77,7 +79,7 @@ def deleted(found: Estate) -> set[str]:
     return {deletion.target.name for deletion in deletions}
 
 
-REST = {"service", "group", "alone", "member", "gang"}
+REST = {"service", "group", "alone", "member", "gang", "autoscaler"}
 
 
 @pytest.mark.parametrize(
@@ -92,6 +94,11 @@ REST = {"service", "group", "alone", "member", "gang"}
             estate(pods=(), gangs=(part(PodGang, "gang", "predecessor"),)),
             REST - {"gang"},
             id="parts of a set of the same name stay",
+        ),
+        pytest.param(
+            estate(pods=(), autoscalers=(part(HorizontalPodAutoscaler, "mine", "user"),)),
+            REST - {"autoscaler"},
+            id="autoscalers of others stay",
         ),
         pytest.param(
             estate(groups=(part(PodCliqueScalingGroup, "group", "stranger"),), pods=()),
@@ -123,3 +130,26 @@ def test_with_cascade_orphan_everything_stays() -> None:
 
 def test_a_set_that_we_have_let_go_is_left_alone() -> None:
     assert plan_end(ending("other"), estate()).intents == ()
+
+
+def test_what_the_garbage_collector_has_orphaned_stays_although_its_finalizer_is_gone() -> None:
+    """An operator that was away, or slow, sees a set that ends like any other, and children of nobody."""
+    orphaned = estate(
+        services=(part(Service, "service", ""),),
+        groups=(part(PodCliqueScalingGroup, "group", ""),),
+        cliques=(clique("alone", ""), clique("member", "group")),
+        gangs=(part(PodGang, "gang", ""),),
+    )
+    (release,) = plan_end(ending(marks.SET_FINALIZER), orphaned).intents
+    assert isinstance(release, Patch)
+    assert release.target.kind == "PodCliqueSet"
+
+
+@pytest.mark.parametrize("found", [estate(), estate(pods=()), Estate(services=estate().services)])
+def test_nothing_is_deleted_before_something_witnesses_that_the_set_still_owns_it(found: Estate) -> None:
+    """What we know of its children may be older than what we know of the set."""
+    witness, *deletions = plan_end(ending(marks.SET_FINALIZER), found).intents
+    assert isinstance(witness, Patch)
+    assert set(witness.body["metadata"]) == {"resourceVersion"}
+    assert deletions
+    assert all(deletion.after == (witness.id,) for deletion in deletions)

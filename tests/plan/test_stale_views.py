@@ -199,3 +199,15 @@ def test_pods_that_go_with_their_clique_get_no_successors_either():
     leaving = set(world.pods())
     assert not world.carry_out(world.plan(lag={"PodClique": 1}))
     assert set(world.pods()) == leaving
+
+
+@pytest.mark.parametrize("kind", ["Service", "PodGang", "PodClique", "PodCliqueScalingGroup"])
+def test_what_was_orphaned_is_not_taken_back_by_whoever_has_not_seen_its_set_end(kind):
+    world = running("a:1 b:1", "x:1/1=b")
+    name = sorted(world.api.all(kind))[0]
+    world.api.patch(kind, name, {"metadata": {"ownerReferences": None}})
+    world.api.patch("PodCliqueSet", "wl", {"metadata": {"labels": {"it": "ends"}}})
+    world.carry_out(world.plan(lag={"PodCliqueSet": 1}))
+    assert "ownerReferences" not in world.api.get(kind, name)["metadata"]
+    world.settle()
+    assert len(world.api.get(kind, name)["metadata"]["ownerReferences"]) == 1

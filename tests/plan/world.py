@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from grove.api import labels, names
 from grove.api.cliques import PodClique
-from grove.api.cluster import Bare, Service
+from grove.api.cluster import Bare, HorizontalPodAutoscaler, Service
 from grove.api.gangs import PodGang
 from grove.api.groups import PodCliqueScalingGroup
 from grove.api.intents import Create, Delete, DeleteCollection, Intent, Status
@@ -45,6 +45,7 @@ KINDS: Mapping[str, Any] = {
     "PodClique": PodClique,
     "PodGang": PodGang,
     "Service": Service,
+    "HorizontalPodAutoscaler": HorizontalPodAutoscaler,
     "Pod": Pod,
     "PodGroup": Foreign,
 }
@@ -99,6 +100,7 @@ class World:
             groups=seen["PodCliqueScalingGroup"],
             cliques=seen["PodClique"],
             gangs=seen["PodGang"],
+            autoscalers=seen["HorizontalPodAutoscaler"] | self._named_like_parts(workload, index, lag),
             pods=tuple(seen["Pod"].values()),
             departed=self._departed((lag or {}).get("Pod", 0), seen["PodGang"]),
             binding=self.binding,
@@ -107,6 +109,14 @@ class World:
             scheduler=self.scheduler,
             told=seen["PodGroup"],
         )
+
+    def _named_like_parts(self, workload: PodCliqueSet, index: int, lag: Lag | None) -> dict[str, Any]:
+        """Autoscalers that upstream made: they do not say their replica, but have their names."""
+        kind, template = "HorizontalPodAutoscaler", workload.spec.template
+        parts = (*template.cliques, *template.pod_clique_scaling_groups)
+        expected = {names.autoscaler(self.set_name, index, part.name) for part in parts}
+        past = self._past(kind, (lag or {}).get(kind, 0))
+        return {name: read(kind, stored) for name, stored in past.items() if name in expected}
 
     def _past(self, kind: str, lag: int) -> dict[str, bytes]:
         states = self.api.past.get(kind, [{}])

@@ -118,6 +118,19 @@ async def test_a_body_that_never_arrives_is_given_up(url, monkeypatch):
     assert (status, "did not arrive" in text) == (408, True)
 
 
+async def test_large_bodies_that_never_end_hold_up_nobody(url):
+    never = asyncio.Event()
+
+    async def dripping() -> AsyncIterator[bytes]:
+        yield b" " * 2**20
+        await never.wait()
+
+    slow = [asyncio.create_task(said(url, Path.VALIDATE_SET, dripping())) for _ in range(20)]
+    answers = await asyncio.gather(*(said(url, Path.VALIDATE_SET) for _ in range(20)))
+    assert {status for status, _ in answers} == {200}
+    assert {status for status, _ in await asyncio.gather(*slow)} == {408}
+
+
 async def test_a_bomb_is_not_inflated(url):
     bomb = gzip.compress(b" " * 2**26)
     status, _ = await said(url, Path.VALIDATE_SET, bomb, Content_Encoding="gzip")

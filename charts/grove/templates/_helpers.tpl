@@ -39,10 +39,11 @@ annotations:
 {{- end }}
 {{- end }}
 
+{{/* Call with (list $ .Values.image). */}}
 {{- define "grove.image" -}}
-{{- with .Values.image -}}
+{{- with index . 1 -}}
 {{ .repository }}
-{{- if .digest }}@{{ .digest }}{{ else }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}
+{{- if .digest }}@{{ .digest }}{{ else }}:{{ .tag | default (index $ 0).Chart.AppVersion }}{{ end }}
 {{- end -}}
 {{- end }}
 

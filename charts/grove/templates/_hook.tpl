@@ -58,7 +58,7 @@ spec:
       {{- include "grove.placement" $top | nindent 6 }}
       containers:
         - name: {{ .name }}
-          image: {{ include "grove.image" $top }}
+          image: {{ include "grove.image" (list $top $top.Values.image) }}
           imagePullPolicy: {{ $top.Values.image.pullPolicy }}
           command: [grove]
           args: {{ .args | toJson }}

@@ -62,16 +62,17 @@ the API server answers. Verbs are those that the operator uses; it never replace
 - apiGroups: [apiextensions.k8s.io]
   resources: [customresourcedefinitions]
   verbs: [get, list, watch]
-{{- if and .Values.webhooks.enabled (not (include "grove.certificatesByHand" .)) }}
-# To tell the API server whom to trust.
+{{- if .Values.webhooks.enabled }}
+{{- $verbs := eq (include "grove.certificatesByHand" .) "yes" | ternary "[get, list, watch]" "[get, list, watch, patch]" }}
+# To see whom the API server trusts, and to tell it.
 - apiGroups: [admissionregistration.k8s.io]
   resources: [mutatingwebhookconfigurations]
   resourceNames: [podcliqueset-defaulting-webhook]
-  verbs: [get, list, watch, patch]
+  verbs: {{ $verbs }}
 - apiGroups: [admissionregistration.k8s.io]
   resources: [validatingwebhookconfigurations]
   resourceNames: [podcliqueset-validating-webhook, clustertopology-validating-webhook, authorizer-webhook]
-  verbs: [get, list, watch, patch]
+  verbs: {{ $verbs }}
 {{- end }}
 {{- if or .Values.config.topologyAwareScheduling.enabled .Values.config.network.autoMNNVLEnabled }}
 - apiGroups: [""]

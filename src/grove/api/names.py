@@ -26,6 +26,11 @@ def group(set_name: str, replica: int, template: str) -> str:
     return f"{set_name}-{replica}-{template}"
 
 
+def autoscaler(set_name: str, replica: int, template: str) -> str:
+    """The HorizontalPodAutoscaler of a clique or group: named like what it scales."""
+    return f"{set_name}-{replica}-{template}"
+
+
 def group_replica(group_name: str, replica: int) -> str:
     """One replica of a scaling group, as gangs call it: there is no object of this name."""
     return f"{group_name}-{replica}"

@@ -1,57 +1,185 @@
-"""`grove demo`: what this is, shown rather than told."""
+"""`grove demo`: what this is, shown rather than told.
+
+A cluster comes up, an operator starts beside it, a workload is deployed and watched until it is ready, scaled
+out and watched again. Cluster, operator and workload stay, to be tried out; `grove down --delete` takes them
+away. Interrupted, it takes back what it has begun.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
 
+import structlog
 from rich.console import Console
-from rich.tree import Tree
 
-from grove.api.cluster import Node
-from grove.api.foreign import NVIDIA_GPU_CLIQUE
+from grove.api import names
+from grove.api.groups import PodCliqueScalingGroup
+from grove.api.sets import PodCliqueSet
 from grove.cli.cluster import StateOption, program, start, state_of
-from grove.local.nodes import gpus_of, is_ready, read_nodes
-from grove.local.shape import BLOCK, RACK, ZONE
+from grove.cli.definitions import install
+from grove.cli.live import Watching, screen
+from grove.cli.looking import room, show
+from grove.cli.racks import topology
+from grove.cli.rows import lines, tree
+from grove.kube import config, yamltext
+from grove.kube.client import Client
+from grove.kube.errors import NotFound
+from grove.kube.wire import Object
+from grove.local import cluster as local
+from grove.local.companion import ensure_operator, operator_of, stop_operator, until_it_ends
+from grove.local.errors import LocalError
+from grove.local.nodes import read_nodes
+from grove.local.paths import default_state_dir
+from grove.local.processes import Process
+from grove.local.state import StateDir
+from grove.operator.caches import resource_of
 
-_DEMO_SHAPE = "1x2x2x4"
+WORKLOAD = Path(__file__).with_name("demo.yaml")
+SETS, GROUPS = resource_of(PodCliqueSet.KIND), resource_of(PodCliqueScalingGroup.KIND)
+NAMESPACE, NAME, GROUP = "default", "demo", names.group("demo", 0, "decode")
+OUT = 3
+
+_SHAPE = "1x2x2x4"
+_PATIENCE = 180.0  # seconds for a step that takes ten on an idle machine
+_FAREWELL = 20.0
 
 
 def demo(*, state_dir: StateOption = None) -> int:
-    """Bring up a cluster of GPU nodes and show its topology."""
-    state = state_of(state_dir)
-    cluster = start(state, {} if state.read() else {"shape": _DEMO_SHAPE})
-    console = Console()
-    nodes = asyncio.run(read_nodes(cluster.kubeconfig))
-    console.print()
-    console.print(topology(nodes))
-    grove = program()
-    console.print("\nwhat to try next:", highlight=False)
-    for command in (f"{grove} cluster status", f"{grove} kubectl get nodes -L {RACK}", "make down"):
+    """Bring up a cluster of GPU nodes, run a prefill/decode workload on it, and scale it out."""
+    state, console = state_of(state_dir), Console()
+    # A watch that waits for a kind to be served warns of it: here that is no news, and spoils the picture.
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+    before = _Before(state)
+    try:
+        cluster = start(state, {} if before.existed else {"shape": _SHAPE})
+        console.print()
+        console.print(topology(asyncio.run(read_nodes(cluster.kubeconfig))))
+        asyncio.run(_Story(state, console, before).play())
+    except KeyboardInterrupt:
+        before.restore(state)
+        raise
+    console.print("\n[bold]what to try next[/]", highlight=False)
+    for command in next_commands(program(), state):
         console.print(f"  {command}", highlight=False, soft_wrap=True)
     return 0
 
 
-def topology(nodes: list[Node]) -> Tree:
-    """Zones, blocks and racks as a tree, with the GPUs and NVLink cliques of each rack."""
-    gpus = sum(map(gpus_of, nodes))
-    root = Tree(f"[bold]{len(nodes)} nodes, {gpus} GPUs")
-    branches: dict[tuple[str, ...], Tree] = {(): root}
-    racks: dict[tuple[str, ...], list[Node]] = {}
-    for node in nodes:
-        labels = node.metadata.labels
-        racks.setdefault((labels.get(ZONE, ""), labels.get(BLOCK, ""), labels.get(RACK, "")), []).append(node)
-    for place, members in sorted(racks.items()):
-        for depth, level in enumerate(("zone", "block")):
-            path = place[: depth + 1]
-            if path not in branches:
-                branches[path] = branches[path[:-1]].add(f"{level} [bold]{path[-1] or '?'}")
-        branches[place[:2]].add(_rack(place[2], members))
-    return root
+class _Before:
+    """How things stood before the demo."""
+
+    def __init__(self, state: StateDir) -> None:
+        self.existed = state.read() is not None
+        self.ran = self.existed and bool(local.running(state))
+        self.operated = self.existed and operator_of(state) is not None
+
+    def restore(self, state: StateDir) -> None:
+        """A cluster that ran goes on; one that did not is stopped, and if it is new removed."""
+        if not self.ran:
+            local.down(state, delete=not self.existed)
+        elif not self.operated:
+            stop_operator(state)
 
 
-def _rack(name: str, nodes: list[Node]) -> str:
-    cliques = {clique for node in nodes if (clique := node.metadata.labels.get(NVIDIA_GPU_CLIQUE))}
-    ready = sum(map(is_ready, nodes))
-    fabric = f", {len(cliques)} NVLink clique{'s' if len(cliques) > 1 else ''}" if cliques else ""
-    gpus = sum(map(gpus_of, nodes))
-    return f"rack [bold]{name or '?'}[/]  {ready}/{len(nodes)} ready, {gpus} GPUs{fabric}"
+class _Story:
+    """The steps of the demo, each shown until it is done."""
+
+    def __init__(self, state: StateDir, console: Console, before: _Before) -> None:
+        self._state, self._console, self._before = state, console, before
+        self._watching = Watching(NAMESPACE, NAME)
+
+    async def play(self) -> None:
+        """All of it. Interrupted on a cluster that stays, the workload goes."""
+        async with Client(config.load(self._state.kubeconfig)) as client:
+            await install(client)
+            self._say("the operator runs beside it", f"log: {self._state.log('operator')}")
+            operator = ensure_operator(self._state)
+            async with self._watching.on(client):
+                try:
+                    await self._steps(client, operator)
+                except asyncio.CancelledError:
+                    if self._before.ran:
+                        with suppress(LocalError):
+                            await self._remove(client, operator, _FAREWELL)
+                    raise
+
+    async def _steps(self, client: Client, operator: Process) -> None:
+        if self._watching.view is not None:
+            self._say("taking away what the last demo left")
+            await self._remove(client, operator, _PATIENCE)
+        self._say("deploying a router and two scaling groups, started in order", str(WORKLOAD))
+        await client.create(SETS, workload(), namespace=NAMESPACE, as_type=Object)
+        await self._until(operator, self._ready)
+        self._tree(pods=False)
+        self._say(f"scaling {GROUP} out to {OUT} replicas: each new one is a gang of its own")
+        await client.set_scale(GROUPS, GROUP, OUT, namespace=NAMESPACE)
+        await self._until(operator, lambda: self._ready() and self._scaled())
+        self._say(f"what was made ({program()} tree)")
+        self._tree(pods=True)
+
+    async def _remove(self, client: Client, operator: Process, seconds: float) -> None:
+        with suppress(NotFound):
+            await client.delete(SETS, NAME, namespace=NAMESPACE, as_type=Object)
+        await self._until(operator, lambda: self._watching.empty, seconds)
+
+    async def _until(self, operator: Process, done: Callable[[], bool], seconds: float = _PATIENCE) -> None:
+        """Show the set until it is as wanted; an operator that ends ends the wait too."""
+        death = asyncio.create_task(until_it_ends(self._state, operator))
+        with screen(self._console, self._watching.view) as shown:
+            life = asyncio.create_task(self._watching.until(done, shown))
+            try:
+                ended, _ = await asyncio.wait(
+                    (life, death), timeout=seconds, return_when=asyncio.FIRST_COMPLETED
+                )
+            finally:
+                for task in (life, death):
+                    task.cancel()
+                await asyncio.wait((life, death))
+        if not ended:
+            raise LocalError(
+                f"not done within {seconds:.0f} s: {program()} tree shows how it stands, "
+                f"{self._state.log('operator')} what the operator says"
+            )
+        ended.pop().result()
+
+    def _ready(self) -> bool:
+        return (view := self._watching.view) is not None and view.ready
+
+    def _scaled(self) -> bool:
+        view = self._watching.view
+        return view is not None and any(g.name == GROUP and len(g.members) == OUT for g in view.groups)
+
+    def _tree(self, *, pods: bool) -> None:
+        if (view := self._watching.view) is not None:
+            show(lines(tree(view, pods=pods), room(self._console)), self._console)
+
+    def _say(self, title: str, detail: str = "") -> None:
+        self._console.print(f"\n[bold]{title}[/]", highlight=False, soft_wrap=True)
+        if detail:
+            self._console.print(f"  {detail}", style="dim", highlight=False, soft_wrap=True)
+
+
+def workload() -> dict[str, Any]:
+    """The PodCliqueSet that is deployed."""
+    body = yamltext.parse(WORKLOAD.read_text(encoding="utf-8"))
+    assert isinstance(body, dict)
+    return body
+
+
+def next_commands(grove: str, state: StateDir) -> tuple[str, ...]:
+    """What to try next, in a shell."""
+    here = "" if state.root == default_state_dir() else f" --state-dir {state.root}"
+    return (
+        f"export KUBECONFIG={state.kubeconfig}",
+        f"{grove} get",
+        f"{grove} tree --no-pods",
+        f"{grove} kubectl{here} get grove",
+        f"{grove} kubectl{here} scale pcsg {GROUP} --replicas 1",
+        f"{grove} kubectl{here} scale pclq demo-0-router --replicas 0",
+        f"{grove} kubectl{here} scale pcs demo --replicas 2",
+        f"{grove} down --delete{here}" if here else "make down",
+    )

@@ -11,7 +11,7 @@ import structlog
 from cyclopts import App, CycloptsError, Parameter
 from rich.console import Console
 
-from grove.cli import cluster, crds, demo, detach, initc, operator
+from grove.cli import cluster, crds, demo, detach, get, initc, operator, tree
 from grove.kube.errors import KubeError
 from grove.local.errors import LocalError
 
@@ -32,6 +32,8 @@ app.command(demo.demo)
 app.command(crds.crds)
 app.command(detach.detach)
 app.command(operator.operator)
+app.command(get.get)
+app.command(tree.tree)
 
 
 @app.command(name="initc", help_flags=[], version_flags=[])

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from grove.local import components, ports
 from grove.local.binaries import Binaries
+from grove.local.companion import OPERATOR, stop_operator
 from grove.local.errors import LocalError
 from grove.local.health import Probe, wait_until_healthy
 from grove.local.nodes import ensure_nodes
@@ -78,7 +79,8 @@ def down(state: StateDir, *, delete: bool = False) -> list[str]:
     if not (state.root / "run").is_dir():
         raise LocalError(f"{state.root} holds no cluster of ours: nothing done")
     with state.lock():
-        stopped = stop_parts(state)
+        beside = [OPERATOR] if stop_operator(state) else []
+        stopped = beside + stop_parts(state)
         if delete:
             state.remove()
     return stopped

@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,12 +51,19 @@ def _birth_by_ps(pid: int) -> str:
     return answer.stdout.strip()
 
 
-def spawn(command: list[str], log: Path, pid_file: Path) -> Process:
+def spawn(
+    command: list[str], log: Path, pid_file: Path, environment: Mapping[str, str] | None = None
+) -> Process:
     """Start a part in a session of its own, so that Ctrl-C in the terminal does not reach it."""
     with log.open("ab") as output:
         try:
             child = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+                env={**os.environ, **(environment or {})},
             )
         except OSError as error:
             raise LocalError(f"cannot run {command[0]}: {error.strerror}") from error

@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 from grove.api.config import CertProvisionMode, OperatorConfiguration, WebhookServer
+from grove.api.marks import OperatorEnv
 from grove.kube.client import Client
 from grove.kube.errors import ConfigError
 from grove.kube.serving import FileServingContext, ServingContext
@@ -18,7 +19,7 @@ from grove.webhooks.keeper import Keeper
 from grove.webhooks.reviewer import Reviewer
 from grove.webhooks.sight import Sight
 
-ACCOUNT = "GROVE_OPERATOR_SERVICE_ACCOUNT_NAME"
+ACCOUNT = OperatorEnv.SERVICE_ACCOUNT
 """The environment variable that says as whom we run."""
 
 

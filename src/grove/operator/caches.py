@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from grove.api import labels, names
 from grove.api.cliques import PodClique
-from grove.api.cluster import Bare, Service
+from grove.api.cluster import Bare, HorizontalPodAutoscaler, Service
 from grove.api.gangs import PodGang
 from grove.api.groups import PodCliqueScalingGroup
 from grove.api.kind import Kind
@@ -16,6 +16,7 @@ from grove.api.sets import PodCliqueSet
 from grove.api.topology import ClusterTopology, ClusterTopologyBinding
 from grove.kube.cache import Cache, HasMetadata
 from grove.kube.resource import (
+    HORIZONTAL_POD_AUTOSCALERS,
     PODS,
     ROLE_BINDINGS,
     ROLES,
@@ -59,6 +60,7 @@ class Caches:
         self.gangs = _part(resource_of(PodGang.KIND), PodGang)
         self.pods = _part(PODS, Pod)
         self.services = _part(SERVICES, Service)
+        self.autoscalers = _part(HORIZONTAL_POD_AUTOSCALERS, HorizontalPodAutoscaler)
         self.accounts = _of_set(SERVICE_ACCOUNTS)
         self.roles = _of_set(ROLES)
         self.bindings = _of_set(ROLE_BINDINGS)
@@ -76,7 +78,7 @@ class Caches:
     @property
     def parts(self) -> tuple[Cache[Any], ...]:
         """The caches of what belongs to replicas."""
-        return (self.groups, self.cliques, self.gangs, self.pods, self.services)
+        return (self.groups, self.cliques, self.gangs, self.pods, self.services, self.autoscalers)
 
     @property
     def grants(self) -> tuple[Cache[Bare], ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from grove.api import names
+from grove.api.cluster import HorizontalPodAutoscaler
 from grove.api.gangs import PodGang
 from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
@@ -53,6 +54,7 @@ class Observer:
             groups={group.metadata.name: group for group in caches.groups.by_index(BY_REPLICA, key)},
             cliques={clique.metadata.name: clique for clique in caches.cliques.by_index(BY_REPLICA, key)},
             gangs=gangs,
+            autoscalers=self._autoscalers(key, workload),
             pods=tuple(caches.pods.by_index(BY_REPLICA, key)),
             departed=self._still_named(key, gangs),
             binding=caches.bindings.get(key.namespace, names.role(key.set_name)),
@@ -71,6 +73,7 @@ class Observer:
             groups=tuple(caches.groups.by_index(BY_SET, key)),
             cliques=tuple(caches.cliques.by_index(BY_SET, key)),
             gangs=tuple(caches.gangs.by_index(BY_SET, key)),
+            autoscalers=tuple(caches.autoscalers.by_index(BY_SET, key)),
             pods=tuple(caches.pods.by_index(BY_SET, key)),
             access=caches.access(key),
         )
@@ -101,6 +104,21 @@ class Observer:
             if name not in gangs and (found := self._caches.gangs.get(key.namespace, name)):
                 gangs[name] = found
         return gangs
+
+    def _autoscalers(self, key: ReplicaKey, workload: PodCliqueSet) -> dict[str, HorizontalPodAutoscaler]:
+        """By label, and by name as with gangs."""
+        cache = self._caches.autoscalers
+        if not len(cache):
+            return {}
+        found = {known.metadata.name: known for known in cache.by_index(BY_REPLICA, key)}
+        template = workload.spec.template
+        parts = [clique.name for clique in template.cliques]
+        parts += [group.name for group in template.pod_clique_scaling_groups]
+        for part in parts:
+            name = names.autoscaler(key.set_name, key.replica, part)
+            if name not in found and (known := cache.get(key.namespace, name)):
+                found[name] = known
+        return found
 
     def _expected_gangs(self, key: ReplicaKey, workload: PodCliqueSet) -> list[str]:
         expected = [names.base_gang(key.set_name, key.replica)]

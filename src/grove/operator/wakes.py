@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from grove.api.cluster import HorizontalPodAutoscaler
 from grove.api.sets import PodCliqueSet
 from grove.kube.cache import Cache, Handler, HasMetadata
 from grove.operator.caches import BY_TOPOLOGY, Caches, owned_topology
@@ -24,6 +25,7 @@ def wire(caches: Caches, wake: Wake, *, topologies: bool = False) -> None:
         _follow(grant, waker.on_grant)
     for uncounted in (caches.pods, caches.services):  # their generation does not count changes of the spec
         _follow(uncounted, waker.on_any)
+    _follow(caches.autoscalers, waker.on_autoscaler)
     for named in (caches.topologies, caches.topology_bindings):
         _follow(named, waker.on_topology)
         if topologies:
@@ -110,6 +112,11 @@ class _Waker:
 
     def on_part(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
         if old is None or new is None or _changed(old, new):
+            self.on_any(old, new)
+
+    def on_autoscaler(self, old: HorizontalPodAutoscaler | None, new: HorizontalPodAutoscaler | None) -> None:
+        """Its status tells what it measures, every few seconds; nobody counts the changes of its spec."""
+        if old is None or new is None or _changed(old, new) or old.spec != new.spec:
             self.on_any(old, new)
 
     def on_any(self, old: HasMetadata | None, new: HasMetadata | None) -> None:

@@ -6,6 +6,10 @@ Everything is deleted one by one, as the object that was seen: whoever learns la
 not take down its successor of the same name, and what only looks like ours is spared. One by one is also
 faster: the server works through a collection one object after another, but through many requests at once.
 What is on its way out already is not asked again, so each pass is about what is left.
+
+With `--cascade=orphan` the garbage collector takes the set off everything it owns and then its own finalizer
+off the set: who comes later sees a set like any other that ends. So something that it owns must witness that
+it still does, or nothing is deleted.
 """
 
 from __future__ import annotations
@@ -15,19 +19,22 @@ from itertools import chain
 from typing import TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from grove.api import marks
 from grove.api.cliques import PodClique
-from grove.api.cluster import Service
+from grove.api.cluster import HorizontalPodAutoscaler, Service
 from grove.api.gangs import PodGang
 from grove.api.groups import PodCliqueScalingGroup
-from grove.api.intents import Delete
+from grove.api.intents import Delete, Patch
 from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
 from grove.plan.access import Access, withdraw
+from grove.plan.autoscalers import delete_autoscaler
 from grove.plan.model import Plan
 from grove.plan.ours import is_ours
-from grove.plan.targets import Kinded, Known, change, delete, delete_pod, foreign_target
+from grove.plan.pods import controller_uid
+from grove.plan.targets import Kinded, Known, change, confirm, delete, delete_pod, foreign_target
 
 T = TypeVar("T", bound=Known)
 
@@ -41,19 +48,34 @@ class Estate(Struct, frozen=True):
     groups: tuple[PodCliqueScalingGroup, ...] = ()
     cliques: tuple[PodClique, ...] = ()
     gangs: tuple[PodGang, ...] = ()
+    autoscalers: tuple[HorizontalPodAutoscaler, ...] = ()
     pods: tuple[Pod, ...] = ()
     access: Access = Access()
 
 
 def plan_end(workload: PodCliqueSet, estate: Estate) -> Plan:
     """The next step of a set that is being deleted. With `--cascade=orphan` everything stays."""
-    finalizers = workload.metadata.finalizers
+    finalizers, uid = workload.metadata.finalizers, workload.metadata.uid
     if marks.SET_FINALIZER not in finalizers:
         return Plan()
-    if ORPHAN not in finalizers and (deletions := _next_deletions(workload.metadata.uid, estate)):
-        return Plan(tuple(deletions))
+    witness = _witness(uid, estate)
+    if ORPHAN not in finalizers and witness and (deletions := _next_deletions(uid, estate)):
+        return Plan((witness, *(replace(deletion, after=(witness.id,)) for deletion in deletions)))
     rest = [name for name in finalizers if name != marks.SET_FINALIZER]
     return Plan((change(workload, {"metadata": {"finalizers": rest}}),))
+
+
+def _witness(uid: str, estate: Estate) -> Patch | None:
+    """Confirms that something is still owned by the set: it fails if that has changed since we looked."""
+    parts: Iterable[Kinded] = chain[Kinded](estate.gangs, estate.groups, estate.cliques)
+    owned = sorted((part for part in parts if controller_uid(part.metadata) == uid), key=_leaving)
+    if owned:
+        return confirm(owned[0])
+    for service in estate.services:
+        if controller_uid(service.metadata) == uid:
+            version = {"resourceVersion": service.metadata.resource_version}
+            return Patch(foreign_target("v1", "Service", service), {"metadata": version})
+    return None
 
 
 def _next_deletions(uid: str, estate: Estate) -> list[Delete]:
@@ -67,9 +89,11 @@ def _next_deletions(uid: str, estate: Estate) -> list[Delete]:
         return deletions
     parts: Iterable[Kinded] = chain[Kinded](cliques, groups, _of({uid}, estate.gangs))
     services = (service for service in _of({uid}, estate.services) if not _leaving(service))
+    autoscalers = (found for found in _of({uid}, estate.autoscalers) if not _leaving(found))
     return [
         *(delete(part) for part in parts if not _leaving(part)),
         *(Delete(foreign_target("v1", "Service", found), uid=found.metadata.uid) for found in services),
+        *map(delete_autoscaler, autoscalers),
         *withdraw(uid, estate.access),
     ]
 

@@ -77,11 +77,11 @@ class Mender:
         made = [self.creates.get(clique.name) for clique in wanted.cliques]
         after = tuple(create.id for create in made if create is not None)
         if found is None:
-            fences = self._fences(next((clique.group for clique in wanted.cliques if wanted.base_gang), None))
+            fences = self.fences(next((clique.group for clique in wanted.cliques if wanted.base_gang), None))
             return create(body, (*after, *fences))
         spec = merge_patch(msgspec.to_builtins(found.spec), body["spec"])
         patch = _changes(found, body["metadata"], spec)
-        return replace(patch, after=after) if patch is not None else None
+        return self._witnessed(replace(patch, after=after)) if patch is not None else None
 
     def _service(self) -> Create | Patch | None:
         metadata = compose.service_metadata(self._workload, self._index)
@@ -90,18 +90,19 @@ class Mender:
         if found is None:
             spec = {"clusterIP": "None", **terms}
             body = {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
-            return create(body, self._fences())
-        patch = _differences(found.metadata, metadata, merge_patch(_service_terms(found), terms))
-        return Patch(foreign_target("v1", "Service", found), patch) if patch else None
+            return create(body, self.fences())
+        patch = differences(found.metadata, metadata, merge_patch(_service_terms(found), terms))
+        return self._witnessed(Patch(foreign_target("v1", "Service", found), patch)) if patch else None
 
     def _group(self, wanted: Group) -> Create | Patch | None:
         metadata = compose.group_metadata(self._workload, self._index, wanted)
         terms = compose.group_terms(wanted)
         found = self._snapshot.groups.get(wanted.name)
         if found is not None:
-            return _changes(found, metadata, merge_patch(_group_terms(found), terms))
+            patch = _changes(found, metadata, merge_patch(_group_terms(found), terms))
+            return self._witnessed(patch) if patch is not None else None
         body = compose.thing(PodCliqueScalingGroup.KIND, metadata, {"replicas": wanted.replicas, **terms})
-        self.creates[wanted.name] = create(body, self._fences())
+        self.creates[wanted.name] = create(body, self.fences())
         return self.creates[wanted.name]
 
     def _clique(self, wanted: Clique) -> list[Intent]:
@@ -114,7 +115,7 @@ class Mender:
         if found is not None:
             return self._mended(found, wanted, metadata, terms)
         pods = {"podSpec": clique_pod_spec(self._workload, wanted), "replicas": wanted.replicas}
-        after = (*after, *self._fences(wanted.group))
+        after = (*after, *self.fences(wanted.group))
         self.creates[wanted.name] = create(compose.thing(PodClique.KIND, metadata, pods | terms), after)
         return [self.creates[wanted.name]]
 
@@ -129,9 +130,16 @@ class Mender:
             return []
         pods = self._households.of(wanted.name, found.metadata.uid) if same_pods else ()
         first = relabelled(found, pods, wanted)
-        return [*first, replace(patch, after=tuple(intent.id for intent in first))]
+        return [*first, self._witnessed(replace(patch, after=tuple(intent.id for intent in first)))]
 
-    def _fences(self, group: Group | None = None) -> tuple[str, ...]:
+    def _witnessed(self, patch: Patch) -> Patch:
+        """What nobody owns may have been orphaned by the end of this set, which we have not seen: to be taken
+        back by a set that is gone is to be collected as garbage. So the set is confirmed first."""
+        if "ownerReferences" not in patch.body.get("metadata", {}):
+            return patch
+        return replace(patch, after=(*patch.after, self._writes.confirm(self._workload)))
+
+    def fences(self, group: Group | None = None) -> tuple[str, ...]:
         """Confirms the counts that ask for a part, of a group or of none, which is missing; nothing if it has
         not been made before."""
         found = self._snapshot.groups.get(group.name) if group is not None else None
@@ -161,11 +169,11 @@ def _made_before(snapshot: Snapshot) -> bool:
 
 
 def _changes(found: PodClique | PodCliqueScalingGroup | PodGang, metadata: Body, spec: Body) -> Patch | None:
-    patch = _differences(found.metadata, metadata, spec)
+    patch = differences(found.metadata, metadata, spec)
     return change(found, patch) if patch else None
 
 
-def _differences(found: ObjectMeta, wanted: Body, spec: Body) -> Body:
+def differences(found: ObjectMeta, wanted: Body, spec: Body) -> Body:
     """Labels and annotations as they should be, an owner on what has none, no finalizers of upstream's."""
     metadata: Body = {}
     if changed := merge_patch(found.labels, wanted["labels"]):

@@ -58,6 +58,11 @@ def keep_ours(snapshot: Snapshot) -> Snapshot:
         gangs={
             name: gang for name, gang in snapshot.gangs.items() if _ours(gang, uid) and _named(name, base)
         },
+        autoscalers={
+            name: found
+            for name, found in snapshot.autoscalers.items()
+            if _ours(found, uid) and _named(name, base)
+        },
     )
 
 

@@ -1,6 +1,7 @@
 """The plan for one replica of a set: what is missing is made, what is wrong is mended, what is too much goes.
 
     service, groups -> cliques -> gangs -> pods
+                       `-> autoscalers
 
 Each arrow is a dependency: the right side is written after the left, and gone after it has let go. A gang
 names its pods before they are made and forgets them before they are deleted (see `ledger` and `gangs`).
@@ -12,6 +13,7 @@ from msgspec.structs import replace
 
 from grove.api.intents import uid_of
 from grove.plan import report
+from grove.plan.autoscalers import plan_autoscalers
 from grove.plan.enrolment import Enrolled, Enrolment
 from grove.plan.expand import Shape, expand
 from grove.plan.gangs import GangWork
@@ -59,6 +61,7 @@ def _plan_present(snapshot: Snapshot, households: Households, writes: Writes, no
     for gang in shape.gangs:
         gang_work.plan(gang)
     retire_surplus(snapshot, shape, households, writes)
+    plan_autoscalers(snapshot, shape, mender, writes)
     views = {name: clique.view for name, clique in cliques.items()}
     members = {gang.name: [clique.name for clique in gang.cliques] for gang in shape.gangs}
     return Plan(

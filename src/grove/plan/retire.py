@@ -17,6 +17,7 @@ from grove.api.cliques import PodClique
 from grove.api.intents import Delete
 from grove.api.pods import Pod
 from grove.plan import pods as state
+from grove.plan.autoscalers import delete_autoscaler
 from grove.plan.expand import Shape
 from grove.plan.ours import Households
 from grove.plan.snapshot import Snapshot
@@ -31,14 +32,15 @@ def retire_replica(snapshot: Snapshot, households: Households, writes: Writes) -
     parts: list[Kinded] = [*snapshot.cliques.values(), *snapshot.groups.values()]
     pods = _pods_of(snapshot.cliques.values(), households)
     pods |= _leavable(chain.from_iterable(households.orphans.values()))
-    gangs, service = snapshot.gangs.values(), snapshot.service
-    if not (parts or pods or gangs or service):
+    gangs, service, autoscalers = snapshot.gangs.values(), snapshot.service, snapshot.autoscalers.values()
+    if not (parts or pods or gangs or service or autoscalers):
         return
     fence = (writes.confirm(snapshot.workload),)
     after = tuple(writes.add(delete(gang, fence)) for gang in gangs) or fence
     # Pods hold GPUs, the rest holds nothing: what is scaled in should be free for others first.
     then = tuple(writes.add(delete_pod(pod, after)) for pod in pods.values()) or after
     writes.add_all(delete(part, then) for part in parts)
+    writes.add_all(delete_autoscaler(found, then) for found in autoscalers)
     if service is not None:
         writes.add(Delete(foreign_target("v1", "Service", service), uid=service.metadata.uid, after=then))
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from grove.api.cliques import PodClique
-from grove.api.cluster import Bare, Service
+from grove.api.cluster import Bare, HorizontalPodAutoscaler, Service
 from grove.api.gangs import PodGang
 from grove.api.groups import PodCliqueScalingGroup
 from grove.api.pods import Pod
@@ -29,6 +29,7 @@ class Snapshot(Struct, frozen=True):
     groups: Mapping[str, PodCliqueScalingGroup] = {}
     cliques: Mapping[str, PodClique] = {}
     gangs: Mapping[str, PodGang] = {}
+    autoscalers: Mapping[str, HorizontalPodAutoscaler] = {}
     pods: tuple[Pod, ...] = ()
     departed: frozenset[str] = frozenset()
     """Names of pods that were seen to go. A name that is referenced, has no pod and is not here is a pod

@@ -114,7 +114,10 @@ class Callers:
 def _host(client: _ClientConfig) -> str:
     if client.service is not None:
         return f"{client.service.name}.{client.service.namespace}.svc"
-    return urlsplit(client.url).hostname or ""
+    try:
+        return urlsplit(client.url).hostname or ""
+    except ValueError:
+        return ""
 
 
 def _trust(client: _ClientConfig) -> bytes:

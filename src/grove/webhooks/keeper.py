@@ -59,7 +59,7 @@ class Keeper:
                 due = await self.refresh()
                 rest = min(_LONGEST_REST, max(_SHORTEST_REST, (due - self.wall()).total_seconds()))
                 self.trouble, failures = "", 0
-            except KubeError as problem:
+            except (KubeError, ValueError) as problem:
                 self.trouble = str(problem)
                 rest, failures = backoff.pause(failures, rng), failures + 1
                 log.warning("certificate not renewed", key=self._key, action="retry", reason=self.trouble)
@@ -94,7 +94,7 @@ def hosts(namespace: str, callers: Callers) -> tuple[str, ...]:
     """The names that the certificate must be good for: those of the Service, and those that we are called."""
     service = (f"{SERVICE}.{namespace}.svc", SERVICE, f"{SERVICE}.{namespace}")
     full = (f"{SERVICE}.{namespace}.svc.cluster.local",)
-    called = sorted(caller.host for caller in callers if caller.host)
+    called = sorted(caller.host for caller in callers if caller.host and caller.host.isascii())
     return tuple(dict.fromkeys((*service, *full, *called)))
 
 

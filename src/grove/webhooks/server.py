@@ -7,6 +7,7 @@ and whoever does may mean to fill our memory.
 from __future__ import annotations
 
 import asyncio
+from contextlib import nullcontext
 from http import HTTPStatus
 from time import perf_counter
 
@@ -20,6 +21,8 @@ MOST_BYTES = 7 * 1024 * 1024
 """Two objects as large as an API server stores them, and what is around them."""
 HEALTH = "/healthz"
 _PATIENCE = 5.0  # seconds for a body to arrive
+_SMALL = 256 * 1024  # bytes; nearly all reviews have less
+_LARGE_AT_ONCE = 8  # so that memory is bounded, whoever sends
 _IDLE = 120.0  # seconds; API servers let go of idle connections after 90, so that we never hang up on one
 
 
@@ -52,6 +55,7 @@ async def _alive(_request: web.Request) -> web.Response:
 class _Desk:
     def __init__(self, reviewer: Reviewer) -> None:
         self._reviewer = reviewer
+        self._room = asyncio.Semaphore(_LARGE_AT_ONCE)
 
     async def answer(self, request: web.Request) -> web.Response:
         """One review. A refusal of the request itself is an HTTP error, of the object an answer."""
@@ -63,8 +67,9 @@ class _Desk:
     async def _reply(self, request: web.Request) -> web.Response:
         if request.content_type != "application/json" or "Content-Encoding" in request.headers:
             return _refuse(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send application/json, not compressed")
+        large = request.content_length is None or request.content_length > _SMALL
         try:
-            async with asyncio.timeout(_PATIENCE):
+            async with asyncio.timeout(_PATIENCE), self._room if large else nullcontext():
                 body = await request.read()
         except TimeoutError:
             return _refuse(HTTPStatus.REQUEST_TIMEOUT, f"the body did not arrive within {_PATIENCE:g} s")

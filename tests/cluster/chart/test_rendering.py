@@ -112,6 +112,7 @@ PEER = {"podSelector": {"matchLabels": {"app": "prometheus"}}}
             f"{OPERATOR}.image",
             "grove-operator@sha256:" + "0" * 64,
         ),
+        ({"initContainer.image.tag": "v2"}, "Deployment", f"{OPERATOR}.env.1.value", "grove-initc:v2"),
         ({"image.pullPolicy": "Always"}, "Deployment", f"{OPERATOR}.imagePullPolicy", "Always"),
         ({"imagePullSecrets": [{"name": "s"}]}, "Deployment", f"{POD}.imagePullSecrets.0.name", "s"),
         ({"commonLabels.a": "b"}, "Service", "metadata.labels.a", "b"),

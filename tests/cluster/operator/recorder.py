@@ -59,6 +59,11 @@ class Recorder:
         self._tick.set()
         return response
 
+    async def next_call(self) -> None:
+        """Wait until something is asked or answered."""
+        self._tick.clear()
+        await self._tick.wait()
+
     async def silence(self, seconds: float = LONGEST_SILENCE) -> None:
         """Wait until nothing has been asked for that long."""
         while True:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import NamedTuple
 
 from grove.kube.client import Client
 from grove.kube.config import Config
+from grove.kube.errors import Conflict, NotFound
 from grove.kube.resource import NAMESPACES
 from grove.kube.wire import Object
 from tests.cluster.operator.harness import Operator, World, operating, watching
@@ -135,18 +138,20 @@ def compare(recorder: Recorder, expected: Counter[str], counted: str = "") -> No
 
 
 _told: dict[str, Telling] = {}
+_numbers = itertools.count(1)
 
 
 async def measure(client: Client, config: Config, name: str, scenario: Scenario) -> Telling:
     """The scenario in fair weather: told once in a run, in a namespace of its own."""
     if name not in _told:
-        namespace = f"measure-{len(_told)}"
+        namespace = f"measure-{next(_numbers)}"
         await client.create(NAMESPACES, {"metadata": {"name": namespace}}, as_type=Object)
         async with watching(client, config, namespace) as world, operating(world) as operator:
             teller = world.teller = Measuring(world, operator.recorder)
             await scenario(world)
             _told[name] = teller.told()
-        await client.delete(NAMESPACES, namespace, as_type=Object)
+        with suppress(NotFound, Conflict):  # it may be part of the scenario that it goes
+            await client.delete(NAMESPACES, namespace, as_type=Object)
     return _told[name]
 
 

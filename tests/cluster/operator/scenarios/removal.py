@@ -25,6 +25,11 @@ def empty(world: World) -> bool:
     return not world.all(SETS) and not any(world.all(part) for part in PARTS)
 
 
+def uids(world: World) -> dict[str, str]:
+    """Every part there is, by kind and name."""
+    return {f"{kind.kind} {found.name}": found.uid for kind in PARTS for found in world.all(kind)}
+
+
 async def one_of_two_sets(world: World) -> None:
     await world.create(SETS, upstream("workload1"))
     await world.create(SETS, small("other"))
@@ -60,17 +65,17 @@ async def orphaned_and_taken_back(world: World) -> None:
     body = upstream("workload2")
     await world.create(SETS, body)
     await world.rest("made", 10)
-    before = {found.uid for part in PARTS for found in world.all(part)}
+    before = uids(world)
     await world.parent_goes()
     await world.delete(SETS, "workload2", propagation="Orphan")
     await world.until(lambda: not world.all(SETS), "the set gone")
-    assert {found.uid for part in PARTS for found in world.all(part)} == before
+    assert uids(world) == before, world.dump()
     made = await world.create(SETS, body)
     await world.until(
         lambda: all(gang.owners == (made.uid,) for gang in world.all(GANGS)), "the gangs taken back"
     )
     await world.rest("taken back", 10)
-    assert {found.uid for part in PARTS for found in world.all(part)} == before
+    assert uids(world) == before, world.dump()
     assert all(map(answers, world.pods()))
 
 

@@ -1,0 +1,120 @@
+"""From objects to views: who belongs where, and how it is counted."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+import pytest
+
+from grove.api import marks
+from grove.api.pods import Pod
+from grove.cli.overview import (
+    CliqueView,
+    GangView,
+    GroupReplicaView,
+    GroupView,
+    PodView,
+    ReplicaView,
+    SetView,
+    overview,
+    pod_state,
+)
+from tests.cli.views import a_world, found, tell, view
+from tests.plan import hands
+from tests.plan.builders import Body
+from tests.shared import ROOT
+
+
+def test_a_set_that_is_whole():
+    seen = view(a_world())
+    assert (seen.available, seen.replicas, seen.ready) == (1, 1, True)
+    (replica,) = seen.members
+    assert [(gang.name, gang.phase, gang.pods) for gang in replica.gangs] == [
+        ("demo-0", "Running", 4),
+        ("demo-0-model-0", "Running", 1),
+    ]
+    (router,) = replica.cliques
+    assert (router.name, router.ready, router.replicas, router.needed) == ("demo-0-router", 3, 3, 2)
+    assert [pod.state for pod in router.pods] == ["ready"] * 3
+    (model,) = replica.groups
+    assert (model.available, model.replicas, model.needed) == (2, 2, 1)
+    assert [(member.index, member.gang) for member in model.members] == [(0, "demo-0"), (1, "demo-0-model-0")]
+    assert [clique.name for member in model.members for clique in member.cliques] == [
+        "demo-0-model-0-leader",
+        "demo-0-model-1-leader",
+    ]
+
+
+def test_a_pod_that_goes_is_shown_and_not_counted():
+    world = a_world()
+    hands.delete(world, next(iter(world.pods("demo-0-router"))))
+    seen = view(world)
+    assert seen.cliques[0].ready == 2
+    assert sorted(pod.state for pod in seen.cliques[0].pods) == ["ready", "ready", "terminating"]
+    assert not seen.ready
+
+
+@pytest.mark.parametrize("missing", ["PodGang", "PodClique", "PodCliqueScalingGroup"])
+def test_not_ready_while_parts_are_on_their_way(missing):
+    world = a_world()
+    name = sorted(world.api.all(missing))[-1]
+    if missing == "PodClique":
+        world.scale(missing, name, 2)
+    elif missing == "PodGang":
+        world.api.patch(missing, name, {"status": {"phase": "Starting"}}, status=True)
+    else:
+        world.api.patch(missing, name, {"status": {"availableReplicas": 1}}, status=True)
+    assert not view(world).ready
+
+
+def test_what_the_set_complains_of():
+    world = a_world()
+    error = {"code": "ERR", "description": "no quota", "observedAt": "2026-01-01T00:00:00Z"}
+    tell(world, {"lastErrors": [error]})
+    assert view(world).errors == ("no quota",)
+
+
+def test_nothing_made_yet_is_no_trouble():
+    world = a_world(running=False)
+    only = msgspec.structs.replace(found(world), groups=(), cliques=(), gangs=(), pods=())
+    (seen,) = overview(only)
+    assert (seen.members, seen.available, seen.replicas) == ((), 0, 1)
+
+
+READY = [{"type": "Ready", "status": "True"}]
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "word"),
+    [
+        ({"schedulingGates": [{"name": marks.GANG_GATE}]}, {"phase": "Pending"}, "gated"),
+        ({}, {"phase": "Pending"}, "unscheduled"),
+        ({"nodeName": "n"}, {"phase": "Pending"}, "starting"),
+        ({"nodeName": "n"}, {"phase": "Running", "conditions": READY}, "ready"),
+        ({"nodeName": "n"}, {"phase": "Failed"}, "failed"),
+        ({"nodeName": "n"}, {"phase": "Succeeded"}, "succeeded"),
+        (
+            {"nodeName": "n"},
+            {"phase": "Running", "containerStatuses": [{"lastState": {"terminated": {"exitCode": 1}}}]},
+            "failing",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_the_state_of_a_pod(spec: Body, status: Body, word: str):
+    body = {"metadata": {"name": "p"}, "spec": spec, "status": status}
+    assert pod_state(msgspec.json.decode(msgspec.json.encode(body), type=Pod)) == word
+
+
+def test_the_page_names_every_field_and_state():
+    page = (ROOT / "docs/looking.md").read_text()
+    rows = re.findall(r"^\| (?:a|its) \w+ \| (.+) \|$", page, re.MULTILINE)
+    views = (SetView, ReplicaView, GangView, GroupView, GroupReplicaView, CliqueView, PodView)
+    assert [re.findall(r"`(\w+)`", row) for row in rows] == [
+        [field.encode_name for field in msgspec.structs.fields(view)] for view in views
+    ]
+    states = re.findall(r"`(\w+)`", page.partition("## What a pod does")[2].partition("## ")[0])
+    source = (ROOT / "src/grove/cli/overview.py").read_text().partition("def pod_state")[2]
+    named = set(re.findall(r'"([a-z]+)"', source.partition("\ndef ")[0]))
+    assert set(states) == named | {"failed", "succeeded"}

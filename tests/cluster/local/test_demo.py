@@ -1,0 +1,120 @@
+"""`grove demo` from end to end: what is shown, that it can be run again and interrupted, and what is left."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.terminal import GROVE, on_terminal
+
+from grove.cli.demo import next_commands
+from grove.local.cluster import down, running
+from grove.local.companion import operator_of
+from grove.local.state import StateDir
+
+ORDER = (
+    "prefill-0-prefill-leader",
+    "prefill-0-prefill-worker",
+    "decode-0-decode-leader",
+    "decode-0-decode-worker",
+    "router",
+)
+
+
+@pytest.fixture
+def state(tmp_path: Path, control_plane: object):
+    found = StateDir(tmp_path / "cluster")
+    yield found
+    down(found, delete=True)
+
+
+def run(*arguments: str, **environment: str) -> str:
+    answer = subprocess.run(
+        [GROVE, *arguments], capture_output=True, text=True, check=False, env={**os.environ, **environment}
+    )
+    assert answer.returncode == 0, answer.stderr
+    return answer.stdout
+
+
+def test_shown_twice_tried_out_and_taken_away(state: StateDir) -> None:
+    first = run("demo", "--state-dir", str(state.root))
+    assert "\x1b" not in first
+    assert "gang demo-0: Running" in first
+    assert "gang demo-0-decode-1: Running" in first
+    assert re.search(r"demo-0-decode +3/3 available", first)
+    ready = [re.search(rf"^clique demo-0-{one}: [1-9]", first, re.MULTILINE) for one in ORDER]
+    assert all(ready), first
+    places = [found.start() for found in ready if found]
+    assert places == sorted(places), "each began when the one before it was ready"
+
+    code, again = on_terminal("demo", "--state-dir", str(state.root), columns=40)
+    assert code == 0, again
+    assert "taking away what the last demo left" in again
+    assert "demo  1/1 available" in re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", again)
+    assert "make down" not in again, "which would take away another cluster"
+
+    said = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", again).partition("what to try next")[2]
+    commands = next_commands(GROVE, state)
+    assert [line.strip() for line in said.strip().splitlines()] == [
+        command.replace(GROVE, _called(said)) for command in commands
+    ]
+    script = "set -eux\n" + "\n".join(commands)
+    tried = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+    assert tried.returncode == 0, tried.stderr
+    assert "podcliqueset.grove.io/demo scaled" in tried.stdout
+    assert not state.root.exists()
+
+
+def _called(said: str) -> str:
+    """How the demo calls this program."""
+    return shlex.split(said.strip().splitlines()[1])[0]
+
+
+def interrupted(state: StateDir, after: str) -> str:
+    """Ctrl-C once it has said this; what it said then."""
+    command = [GROVE, "demo", "--state-dir", str(state.root)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert any(line.startswith(after) for line in process.stdout)
+        process.send_signal(signal.SIGINT)
+        process.stdout.read()
+        rest = process.stderr.read()
+    assert process.returncode == 130, rest
+    return rest
+
+
+@pytest.mark.parametrize("after", ["starting", "gang demo-0: Pending"])
+def test_interrupted_on_a_cluster_of_its_own_it_leaves_nothing(state: StateDir, after: str) -> None:
+    assert interrupted(state, after).strip() == "grove: interrupted"
+    assert not state.root.exists()
+
+
+def test_interrupted_on_a_cluster_that_was_there_it_leaves_the_cluster(state: StateDir) -> None:
+    run("up", "--state-dir", str(state.root), "--nodes", "16")
+    assert interrupted(state, "gang demo-0: Pending").strip() == "grove: interrupted"
+    assert len(running(state)) >= 5
+    assert operator_of(state) is None
+    left = run("kubectl", "--state-dir", str(state.root), "get", "pcs,pclq,pcsg,pg,pods", "-A", "-o", "name")
+    assert left == ""
+
+
+def test_an_operator_that_cannot_live_is_told_of(state: StateDir) -> None:
+    command = [GROVE, "demo", "--state-dir", str(state.root)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert any(line.startswith("gang demo-0: Pending") for line in process.stdout)
+        operator = operator_of(state)
+        assert operator is not None
+        os.kill(operator.pid, signal.SIGKILL)
+        process.stdout.read()
+        said = process.stderr.read()
+    assert process.returncode == 1
+    assert said.startswith("grove: the operator has ended; the end of ")
+    assert "Traceback" not in said

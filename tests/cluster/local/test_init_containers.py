@@ -1,0 +1,105 @@
+"""The stand-in for kubelets on the local cluster: which init containers run, and what is reported of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.cluster.initc.program import bodies
+from tests.cluster.operator.processes import seen
+from tests.cluster.operator.seen import Seen, answers
+
+from grove.api import labels, marks
+from grove.kube.cache import Cache
+from grove.kube.client import Client
+from grove.kube.resource import PODS, ROLE_BINDINGS, ROLES, SECRETS, SERVICE_ACCOUNTS
+from grove.kube.wire import Object
+from grove.local.cluster import Cluster
+
+pytestmark = pytest.mark.cluster
+
+
+def a_pod(name: str, *arguments: str) -> dict[str, Any]:
+    """A pod as the operator would make it, for a clique that waits."""
+    carried = {labels.MANAGED_BY: labels.OPERATOR, labels.GANG: "wl-0", labels.CLIQUE: "wl-0-b"}
+    ours = {"name": marks.INIT_CONTAINER, "image": "i", "args": list(arguments)}
+    spec = {
+        "containers": [{"name": "main", "image": "i"}],
+        "initContainers": [{"name": "mine", "image": "i"}, ours],
+        "volumes": [{"name": marks.TOKEN_VOLUME, "secret": {"secretName": "wl-ic-sat"}}],
+    }
+    return {"metadata": {"name": name, "labels": carried}, "spec": spec}
+
+
+def first() -> dict[str, Any]:
+    """The pod that is waited for, which KWOK makes ready at once."""
+    carried = {labels.MANAGED_BY: labels.OPERATOR, labels.GANG: "wl-0", labels.CLIQUE: "wl-0-a"}
+    containers = [{"name": "main", "image": "i"}]
+    return {"metadata": {"name": "first", "labels": carried}, "spec": {"containers": containers}}
+
+
+def state_of(pod: Seen | None) -> dict[str, Any]:
+    """What is said of our init container."""
+    said = (pod.status.get("initContainerStatuses") or ()) if pod else ()
+    return next((one for one in said if one["name"] == marks.INIT_CONTAINER), {})
+
+
+def is_running(pod: Seen | None) -> bool:
+    return "running" in state_of(pod).get("state", {})
+
+
+@pytest.fixture
+async def pods(client: Client, namespace: str) -> Cache[Seen]:
+    return Cache(PODS, Seen, namespace=namespace)
+
+
+async def make(client: Client, namespace: str, *made: dict[str, Any]) -> None:
+    for body in made:
+        await client.create(PODS, body, namespace=namespace, as_type=Object)
+
+
+async def grant(client: Client, namespace: str) -> None:
+    made = bodies(namespace)
+    for resource in (SERVICE_ACCOUNTS, ROLES, SECRETS, ROLE_BINDINGS):
+        await client.create(resource, made[resource.kind], namespace=namespace, as_type=Object)
+
+
+async def test_a_pod_waits_for_its_secret_then_for_others_then_it_is_ready(
+    cluster: Cluster, client: Client, namespace: str, pods: Cache[Seen]
+) -> None:
+    await make(client, namespace, a_pod("second", "--podcliques=wl-0-a:1"))
+    await grant(client, namespace)
+    await seen(client, pods, lambda found: is_running(found.get(namespace, "second")))
+    waiting = pods.get(namespace, "second")
+    assert waiting is not None
+    assert (waiting.status["phase"], waiting.condition("Initialized")) == ("Pending", "False")
+    mine = waiting.status["initContainerStatuses"][0]
+    assert (mine["name"], mine["state"]["terminated"]["exitCode"]) == ("mine", 0)
+    await make(client, namespace, first())
+    pods = Cache(PODS, Seen, namespace=namespace)
+    await seen(client, pods, lambda found: (pod := found.get(namespace, "second")) and answers(pod))
+    assert state_of(pods.get(namespace, "second"))["state"]["terminated"]["exitCode"] == 0
+
+
+async def test_bad_arguments_are_reported_as_a_kubelet_would(
+    cluster: Cluster, client: Client, namespace: str, pods: Cache[Seen]
+) -> None:
+    await make(client, namespace, a_pod("second", "--podcliques=wl-0-a:none"))
+    await seen(client, pods, lambda found: state_of(found.get(namespace, "second")).get("lastState"))
+    status = state_of(pods.get(namespace, "second"))
+    assert status["lastState"]["terminated"]["exitCode"] == 1
+    assert status["state"]["waiting"]["reason"] == "CrashLoopBackOff"
+    assert "the count must be a whole number above 0" in status["state"]["waiting"]["message"]
+
+
+async def test_a_pod_that_is_deleted_while_it_waits_is_left_alone(
+    cluster: Cluster, client: Client, namespace: str, pods: Cache[Seen]
+) -> None:
+    await grant(client, namespace)
+    await make(client, namespace, a_pod("second", "--podcliques=wl-0-a:1"))
+    await seen(client, pods, lambda found: state_of(found.get(namespace, "second")))
+    await client.delete(PODS, "second", namespace=namespace, as_type=Object)
+    await seen(client, Cache(PODS, Seen, namespace=namespace), lambda found: not len(found))
+    await make(client, namespace, first(), a_pod("second", "--podcliques=wl-0-a:1"))
+    pods = Cache(PODS, Seen, namespace=namespace)
+    await seen(client, pods, lambda found: (pod := found.get(namespace, "second")) and answers(pod))

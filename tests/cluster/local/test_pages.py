@@ -1,0 +1,67 @@
+"""What README.md and docs/autoscaling.md tell people to type, typed."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from tests.pages import block, mentioned, section, type_in
+from tests.shared import ROOT
+
+from grove.local.cluster import down
+from grove.local.state import StateDir
+
+README = (ROOT / "README.md").read_text()
+TWO = ["make demo", "make test"]
+ASIDE = ["make help", "make down"]
+CLUSTER = ["grove up", "grove cluster status", "grove kubectl", "grove down"]
+
+
+@pytest.fixture
+def home(tmp_path: Path, control_plane: object):
+    """A home without a cluster; whatever is left running there ends with the test."""
+    state = StateDir(tmp_path / ".local/state/grove/default")
+    yield tmp_path
+    down(state, delete=True)
+
+
+def left(home: Path) -> list[Path]:
+    return list((home / ".local/state/grove").glob("*"))
+
+
+def test_every_command_of_the_readme_is_typed_below() -> None:
+    typed = {*TWO, *ASIDE, *CLUSTER, *block(section("README.md", "Try the operator"))}
+    assert set(block(README)) | {*mentioned(README)} - {"grove", "grove operator"} == typed
+    assert "grove operator 2> operator.log &" in typed
+
+
+@pytest.mark.skipif(Path(sys.prefix) != ROOT / ".venv", reason="make has an environment of its own")
+def test_the_two_commands(home: Path) -> None:
+    narrowed = "make test ARGS='-q tests/api/test_names.py'"  # all of it would include this test
+    said = type_in([*TWO[:1], narrowed, *ASIDE], home).stdout
+    assert "gang demo-0-decode-1: Running" in said
+    assert re.search(r"^\d+ passed", said, re.MULTILINE)
+    assert "stopped operator, " in said
+    assert left(home) == []
+
+
+def test_the_local_control_plane(home: Path) -> None:
+    said = type_in(CLUSTER, home).stdout
+    assert "16 of 16 nodes ready" in said
+    assert "kubectl controls the Kubernetes cluster manager" in said
+
+
+def test_try_the_operator(home: Path) -> None:
+    said = type_in(block(section("README.md", "Try the operator")), home).stdout
+    assert "demo  1/1 available" in said
+    assert left(home) == []
+
+
+def test_autoscaling(home: Path) -> None:
+    said = type_in(block(section("docs/autoscaling.md", "Try it")), home).stdout
+    assert re.search(r"^chat-0-router +PodClique/chat-0-router .* 2 +6 ", said, re.MULTILINE)
+    assert re.search(r"^chat-0-decode +PodCliqueScalingGroup/chat-0-decode .* 1 +4 ", said, re.MULTILINE)
+    assert re.search(r"chat-0-decode +3/3 available", said)
+    assert left(home) == []

@@ -1,0 +1,54 @@
+"""Pages for users, and the commands that stand on them."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from grove.local.paths import cache_dir
+from tests.shared import ROOT
+
+_OURS = ("KUBECONFIG", "XDG_STATE_HOME", "COLUMNS", "MAKEFLAGS", "MAKELEVEL")
+
+
+def section(page: str, title: str) -> str:
+    text = (ROOT / page).read_text()
+    return text.partition(f"## {title}\n")[2].partition("\n## ")[0]
+
+
+def block(text: str) -> list[str]:
+    """The lines that are to be typed, without what they are explained with."""
+    return [line.partition(" # ")[0].strip() for line in re.findall(r"^    (\S.*)$", text, re.MULTILINE)]
+
+
+def mentioned(text: str) -> list[str]:
+    """Commands inside of sentences."""
+    words = (" ".join(word.split()) for word in re.findall(r"`([^`]+)`", text))
+    return [word for word in words if re.match(r"(grove|make)( |$)", word)]
+
+
+def type_in(commands: Iterable[str], home: Path) -> subprocess.CompletedProcess[str]:
+    """Type them into a shell of somebody who has nothing but a checkout. What it leaves running ends."""
+    environment = {name: value for name, value in os.environ.items() if name not in _OURS}
+    environment |= {
+        "HOME": str(home),
+        "GROVE_CACHE": str(cache_dir()),
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+    }
+    log = home / "operator.log"
+    script = "\n".join(["set -em -o pipefail", 'trap "kill %1 2>/dev/null || true" EXIT', *commands])
+    done = subprocess.run(
+        ["bash", "-c", script.replace("operator.log", str(log))],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said = log.read_text() if log.exists() else ""
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}\n{said}"
+    return done
