@@ -13,7 +13,7 @@ from grove.schedulers.kai import Kai
 from grove.schedulers.kube import Kube
 from grove.schedulers.volcano import Volcano
 from grove.topology.constraints import Topology
-from tests.plan.hands import run_all
+from tests.plan.hands import run_all, schedule
 from tests.plan.world import World
 from tests.schedulers.builders import RACK, ZONE, a_body
 from tests.topology.builders import a_topology, missing
@@ -164,3 +164,40 @@ def test_one_of_somebody_else_is_not_touched_and_holds_the_pods():
     assert world.api.get("PodGroup", "wl-0")["spec"] == {}
     gangs = {pod["metadata"]["labels"]["grove.io/podgang"] for pod in world.api.objects("Pod")}
     assert gangs == {"wl-0-x-0"}
+
+
+def gated(world: World) -> set[tuple[str, str]]:
+    """Pods that wait, by clique and index."""
+    return {
+        (
+            pod["metadata"]["labels"]["grove.io/podclique"],
+            pod["metadata"]["labels"]["grove.io/podclique-pod-index"],
+        )
+        for pod in world.api.objects("Pod")
+        if pod["spec"].get("schedulingGates")
+    }
+
+
+def test_where_only_pods_are_counted_the_minimum_of_every_clique_goes_first():
+    world = World(a_body("a:3/1 b:2"))
+    world.scheduler = Kube(gang_scheduling=True)
+    world.settle()
+    assert gated(world) == {("wl-0-a", "1"), ("wl-0-a", "2")}
+    schedule(world, *world.pods("wl-0-a"))
+    world.settle()
+    assert len(gated(world)) == 2, "the other clique has not got its minimum"
+    schedule(world, *world.pods("wl-0-b"))
+    world.settle()
+    assert gated(world) == set()
+    run_all(world)
+    world.scale("PodClique", "wl-0-a", 4)
+    world.settle()
+    assert gated(world) == set(), "beyond a gang that is placed nobody waits"
+
+
+def test_where_schedulers_know_cliques_nobody_is_held_back():
+    for scheduler in (Kai(), Volcano(), Kube()):
+        world = World(a_body("a:3/1 b:2"))
+        world.scheduler = scheduler
+        world.settle()
+        assert gated(world) == set()

@@ -22,6 +22,7 @@ from grove.plan.enrolment import Enrolled
 from grove.plan.expand import Clique, Gang
 from grove.plan.gates import released
 from grove.plan.initcontainer import with_init_container
+from grove.plan.ledger import Member
 from grove.plan.mend import Mender
 from grove.plan.podspec import pod, pod_spec
 from grove.plan.retire import counts_behind
@@ -139,19 +140,35 @@ class GangWork:
         if not missing or self._waits.held(clique.wanted) or self.teller.holds(clique.wanted.gang):
             return []
         workload, index, wanted = self._snapshot.workload, self._snapshot.index, clique.wanted
+        carried = compose.clique_labels(workload, index, wanted)
+        owners, after = self._owners(clique)
+        marks = self.teller.marks(gang, wanted.name)
+        waiting = {member.name: gated or self._is_surplus(wanted, member) for member in missing}
+        specs = {held: self._pod_spec(wanted, held) for held in set(waiting.values())}
+        return [
+            create(
+                marked(pod(workload, wanted, member, specs[waiting[member.name]], carried, owners), marks),
+                after,
+            )
+            for member in missing
+        ]
+
+    def _pod_spec(self, wanted: Clique, gated: bool) -> compose.Body:
+        workload, index = self._snapshot.workload, self._snapshot.index
         awaited, place = self._waits.of(wanted), self._place(wanted)
         if awaited and wanted.gang in self._snapshot.gangs:
             self._writes.add(token_secret(workload))
         spec = pod_spec(workload, index, wanted, self._scheduler, gated, place)
         if awaited:
             spec = with_init_container(spec, workload.metadata.name, self._snapshot.init_image, awaited)
-        carried = compose.clique_labels(workload, index, wanted)
-        owners, after = self._owners(clique)
-        marks = self.teller.marks(gang, wanted.name)
-        return [
-            create(marked(pod(workload, wanted, member, spec, carried, owners), marks), after)
-            for member in missing
-        ]
+        return spec
+
+    def _is_surplus(self, clique: Clique, member: Member) -> bool:
+        """Whether a pod waits until every clique of its gang has its minimum: a scheduler that only counts
+        the pods of a gang could otherwise take those of one clique for all."""
+        if not self.teller.minimum_first or member.index < clique.min_available:
+            return False
+        return not self._scheduled(clique.gang)
 
     def _homecomings(self, clique: Enrolled) -> list[Patch]:
         """Pods that nobody owns any more get their clique as owner again."""
@@ -181,7 +198,11 @@ class GangWork:
         openings: list[Patch] = []
         for clique in gang.cliques:
             members = self._cliques[clique.name].membership.members
-            pods = (member.pod for member in members if member.pod is not None)
+            pods = (
+                member.pod
+                for member in members
+                if member.pod is not None and not self._is_surplus(clique, member)
+            )
             openings += released(pods, self._place(clique))
         return openings
 

@@ -28,6 +28,8 @@ class Teller:
         self._wish = Wish(snapshot.workload.metadata, snapshot.workload.spec.template)
         self._topology = snapshot.topology
         self._troubles: dict[str, str] = {}
+        self.minimum_first = self._backend is not None and self._backend.minimum_first
+        """Whether pods beyond a gang's minimum wait until that is placed."""
         self.scheduler = self._backend.name if self._backend else compose.scheduler_of(snapshot.workload)
 
     def tell(self, gang: Body, uid: str) -> Create | Patch | None:

@@ -91,6 +91,12 @@ class Backend(Protocol):
         """The kind of the object that it wants for each gang; None: it wants none."""
         ...
 
+    @property
+    def minimum_first(self) -> bool:
+        """Whether it only counts the pods of a gang, whatever their cliques: then those beyond each clique's
+        minimum are held back until the minimum is placed."""
+        ...
+
     def told_name(self, gang: Body) -> str:
         """What that object is called."""
         ...

@@ -11,6 +11,7 @@ class Broken:
     """Stands in for a backend that raised when it was made."""
 
     keeps: ForeignKind | None = None
+    minimum_first = False
 
     def __init__(self, name: str, why: str) -> None:
         self.name, self._why = name, f"scheduler backend {name} cannot be used: {why}"

@@ -39,6 +39,7 @@ class Kai:
 
     name = NAME
     keeps: ForeignKind | None = POD_GROUP
+    minimum_first = False
     topology_kind = kai_topology.TOPOLOGY
 
     def told_name(self, gang: Body) -> str:

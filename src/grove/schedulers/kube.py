@@ -30,7 +30,7 @@ class Kube:
     name = NAME
 
     def __init__(self, *, gang_scheduling: bool = False) -> None:
-        self._gangs = gang_scheduling
+        self._gangs = self.minimum_first = gang_scheduling
         self.keeps: ForeignKind | None = POD_GROUP if gang_scheduling else None
 
     def told_name(self, gang: Body) -> str:

@@ -15,6 +15,7 @@ class Lpx:
 
     name = NAME
     keeps: ForeignKind | None = None
+    minimum_first = False
 
     def told_name(self, gang: Body) -> str:
         return str(gang["metadata"]["name"])

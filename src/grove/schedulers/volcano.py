@@ -22,6 +22,7 @@ class Volcano:
 
     name = NAME
     keeps: ForeignKind | None = POD_GROUP
+    minimum_first = False
 
     def told_name(self, gang: Body) -> str:
         return str(gang["metadata"]["name"])
