@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from grove.api.pods import Pod
+from grove.plan import pods as state
 from grove.plan.moments import rfc3339
 from tests.plan.api_server import Body
 from tests.plan.world import World
@@ -35,6 +37,32 @@ def run(world: World, *names: str) -> None:
         schedule(world, name)
         if world.api.get("Pod", name)["spec"].get("nodeName"):
             _report(world, name, "Running", PodScheduled="True", Ready="True")
+
+
+def ail(world: World, name: str) -> None:
+    """The pod runs and does not answer any more."""
+    _report(world, name, "Running", PodScheduled="True", Ready="False")
+
+
+def crash(world: World, *names: str) -> None:
+    """Containers of these pods have ended badly and are tried again."""
+    for name in names:
+        _report(world, name, "Running", PodScheduled="True", Ready="False")
+        status = {"name": "main", "ready": False, "lastState": {"terminated": {"exitCode": 1}}}
+        world.api.patch("Pod", name, {"status": {"containerStatuses": [status]}}, status=True, by="kubelet")
+
+
+def refuse(world: World) -> None:
+    """The scheduler finds no room for any pod that still waits."""
+    for name in living(world):
+        if not world.api.get("Pod", name)["spec"].get("nodeName"):
+            fact = {**_condition(world, "PodScheduled", "False"), "reason": "Unschedulable"}
+            status = {"phase": "Pending", "conditions": [fact]}
+            world.api.patch("Pod", name, {"status": status}, status=True, by="scheduler")
+
+
+def answers(pod: Pod) -> bool:
+    return state.alive(pod) and state.ready(pod)
 
 
 def run_all(world: World) -> None:

@@ -139,13 +139,17 @@ def test_what_the_garbage_collector_has_orphaned_stays_although_its_finalizer_is
         groups=(part(PodCliqueScalingGroup, "group", ""),),
         cliques=(clique("alone", ""), clique("member", "group")),
         gangs=(part(PodGang, "gang", ""),),
+        autoscalers=(part(HorizontalPodAutoscaler, "autoscaler", ""),),
     )
     (release,) = plan_end(ending(marks.SET_FINALIZER), orphaned).intents
     assert isinstance(release, Patch)
     assert release.target.kind == "PodCliqueSet"
 
 
-@pytest.mark.parametrize("found", [estate(), estate(pods=()), Estate(services=estate().services)])
+@pytest.mark.parametrize(
+    "found",
+    [estate(), estate(pods=()), Estate(services=estate().services), Estate(autoscalers=estate().autoscalers)],
+)
 def test_nothing_is_deleted_before_something_witnesses_that_the_set_still_owns_it(found: Estate) -> None:
     """What we know of its children may be older than what we know of the set."""
     witness, *deletions = plan_end(ending(marks.SET_FINALIZER), found).intents

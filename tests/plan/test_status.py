@@ -38,6 +38,7 @@ def test_a_clique_counts_its_pods_on_their_way():
         "updatedReplicas": 2,
     }
     assert conditions(world, "PodClique", name) == {
+        "WasScheduled": ("True", "PodsHadNodes"),
         "PodCliqueScheduled": ("True", "SufficientScheduledPods"),
         "MinAvailableBreached": ("False", "SufficientReadyPods"),
     }

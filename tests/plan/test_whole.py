@@ -75,15 +75,6 @@ def test_errors_of_replicas_are_told_once_and_cleared_with_success() -> None:
     assert status_of(plan_set(after, {0: Report(3, GOOD)}, NOW)).last_errors == ()
 
 
-def test_a_changed_template_opens_an_update_that_ends_at_once() -> None:
-    before = the_set(1)
-    before = replace(before, status=replace(before.status, current_generation_hash="older"))
-    progress = status_of(plan_set(before, {0: Report(3, GOOD)}, NOW)).update_progress
-    assert progress is not None
-    assert progress.update_started_at == progress.update_ended_at == "2027-01-15T08:00:00Z"
-    assert (progress.updated_pod_cliques_count, progress.total_pod_cliques_count) == (1, 1)
-
-
 def conditions_of(workload, topology=None):
     status = status_of(plan_set(workload, {0: Report(3, GOOD)}, NOW, topology=topology))
     return {condition.type: condition for condition in status.conditions}

@@ -34,6 +34,7 @@ from grove.plan.model import Plan
 from grove.plan.moments import rfc3339
 from grove.plan.replica import plan_replica
 from grove.plan.snapshot import Snapshot
+from grove.plan.whole import Report, plan_set
 from grove.schedulers.backend import Backend, Foreign
 from grove.topology.constraints import Topology
 from tests.plan.api_server import ApiServer, Body, NotFound, Refused
@@ -71,6 +72,8 @@ class World:
         self.init_image = "example.com/initc:1"
         self.topology: Topology | None = None
         """The topology that the set means; None while constraints are switched off."""
+        self.reports: dict[int, Report] = {}
+        """What the operator remembers of its latest pass over each replica."""
         self.scheduler: Backend | None = None
         self.awake_since = 0
         """How many changes of pods the operator has not seen: those before it started."""
@@ -79,6 +82,7 @@ class World:
         """The same world once more: what happens in one is not seen in the other."""
         twin = copy(self)
         twin.api = self.api.copy(lambda: rfc3339(twin.now))
+        twin.reports = dict(self.reports)
         return twin
 
     # What the operator sees.
@@ -143,6 +147,7 @@ class World:
     def restart_operator(self) -> None:
         """It forgets what it has seen, and reads everything anew."""
         self.awake_since = len(self.api.past.get("Pod", [{}])) - 1
+        self.reports = {}
 
     # What the operator does.
 
@@ -187,6 +192,25 @@ class World:
             if not plan.intents and done and not self.publish(self.plan(index)):
                 return number
         raise AssertionError(f"still not settled after {passes} passes: {[i.id for i in plan.intents]}")
+
+    def plan_set(self) -> Plan:
+        """The plan for the set as a whole, from the latest pass over each replica."""
+        return plan_set(
+            read("PodCliqueSet", self.api.all("PodCliqueSet")[self.set_name]), self.reports, self.now
+        )
+
+    def tend(self) -> int:
+        """One pass over every replica and over the set. Says how many writes there were."""
+        workload = self.api.get("PodCliqueSet", self.set_name)
+        written = 0
+        for index in range(workload["spec"]["replicas"]):
+            plan = self.step(index)
+            written += len(plan.intents)
+            if plan.standing is not None:
+                self.reports[index] = Report(workload["metadata"]["generation"], plan.standing)
+        plan = self.plan_set()
+        self.carry_out(plan)
+        return written + len(plan.intents)
 
     # What tests ask.
 

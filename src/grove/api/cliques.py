@@ -85,7 +85,7 @@ class PodCliqueStatus(Wire, frozen=True):
     hpa_pod_selector: str = ""
     """Selects the pods, for autoscalers. Only on cliques that are scaled by themselves."""
     conditions: tuple[Condition, ...] = ()
-    """`PodCliqueScheduled`, `MinAvailableBreached`, `UpdateInProgress`."""
+    """`PodCliqueScheduled`, `WasScheduled`, `MinAvailableBreached`, `UpdateInProgress`."""
     current_pod_clique_set_generation_hash: str = ""
     """The set's hash that all pods have reached."""
     current_pod_template_hash: str = ""

@@ -9,6 +9,7 @@ class ConditionType(StrEnum):
     """What a condition is about. On most, True is bad news; the kinds' status says which they carry."""
 
     CLIQUE_SCHEDULED = "PodCliqueScheduled"
+    WAS_SCHEDULED = "WasScheduled"
     MIN_AVAILABLE_BREACHED = "MinAvailableBreached"
     GANG_TERMINATION_IN_PROGRESS = "GangTerminationInProgress"
     UPDATE_IN_PROGRESS = "UpdateInProgress"
@@ -28,6 +29,7 @@ class CliqueReason(StrEnum):
 
     SUFFICIENT_SCHEDULED_PODS = "SufficientScheduledPods"
     INSUFFICIENT_SCHEDULED_PODS = "InsufficientScheduledPods"
+    HAD_NODES = "PodsHadNodes"
     SCHEDULED_REPLICAS_BELOW_MIN_AVAILABLE = "ScheduledReplicasBelowMinAvailable"
     INSUFFICIENT_READY_PODS = "InsufficientReadyPods"
     SUFFICIENT_READY_PODS = "SufficientReadyPods"
@@ -72,6 +74,7 @@ class GangReason(StrEnum):
     NOT_SCHEDULED = "PodGroupsNotScheduled"
     READY = "AllPodGroupsReady"
     NOT_READY = "PodGroupsNotReady"
+    BUDGET_SPENT = "TerminationBudgetSpent"
 
 
 class ComputeDomainsReason(StrEnum):

@@ -19,6 +19,7 @@ _CONFIGURATION = """\
 logFormat: text
 leaderElection: {enabled: true}
 server:
+  webhooks: {port: 0, bindAddress: 127.0.0.1}
   healthProbes: {port: 0, bindAddress: 127.0.0.1}
   metrics: {port: 0, bindAddress: 127.0.0.1}
 """

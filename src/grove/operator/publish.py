@@ -3,7 +3,7 @@
 A difference between how a status reads and how it should read is published a quarter of a second after it
 last changed, and at the latest one second after it first arose. While all slots are taken by deeds,
 observations wait for room, at most for as long as a storm may last, and come with what is true then. Bad news
-does not wait.
+does not wait, nor does the news that an update has begun or ended.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Publisher(Generic[K]):
             self._pending.pop(key, None)
             return [], None
         pending = self._note(key, tuple(map(_essence, news)), now)
-        if not any(map(_bad_news, news)):
+        if not any(_bad_news(draft) or _moves_on(draft) for draft in news):
             if now < pending.due:
                 return [], pending.due
             if busy and now < pending.since + _STORM:
@@ -108,3 +108,13 @@ def _bad_news(draft: Draft) -> bool:
     return (known and is_true(after, breach) and not is_true(before, breach)) or (
         is_true(before, scheduled) and not is_true(after, scheduled)
     )
+
+
+def _moves_on(draft: Draft) -> bool:
+    """An update has begun or ended."""
+    return _update(draft.current) != _update(draft.desired)
+
+
+def _update(status: object) -> object:
+    progress = getattr(status, "update_progress", None)
+    return progress and (progress.update_started_at, progress.update_ended_at)

@@ -18,6 +18,7 @@ from grove.api.sets import PodCliqueSet
 from grove.kube.cache import HasMetadata
 from grove.kube.outcome import Outcome, Result, State
 from grove.operator.caches import Caches
+from grove.plan.model import Plan
 
 _CREATE_FAILED = {
     "Pod": EventReason.POD_CREATE_FAILED,
@@ -58,6 +59,22 @@ def occurrences(caches: Caches, workload: PodCliqueSet, outcome: Outcome) -> Ite
             warning=result.state is State.FAILED,
             reporter=(Reporter.SET if about is None else Reporter.CLIQUE).value,
         )
+
+
+def stories(workload: PodCliqueSet, plan: Plan, outcome: Outcome) -> Iterator[Occurrence]:
+    """What the plan itself has to tell, of the writes that were done: only one leader's writes are."""
+    done = {result.intent.id for result in outcome.results if result.state is State.DONE}
+    regarding = _reference(PodCliqueSet.KIND.api_version, PodCliqueSet.KIND.name, workload)
+    for news in plan.news:
+        if news.intent in done:
+            yield Occurrence(
+                regarding,
+                news.reason.value,
+                news.note,
+                action="Sync",
+                warning=news.warning,
+                reporter=Reporter.SET.value,
+            )
 
 
 def _news(result: Result) -> tuple[EventReason, str] | None:

@@ -49,8 +49,11 @@ class _Waker:
         self._caches, self._wake = caches, wake
 
     def on_set(self, old: PodCliqueSet | None, new: PodCliqueSet | None) -> None:
-        """All of its replicas, those that are too many included, if more than its status has changed."""
+        """All of its replicas, those that are too many included, if more than its status has changed; of the
+        status it is the replica whose turn it is to be updated that counts."""
         if old is not None and new is not None and not _changed(old, new):
+            for index in {index for index, _ in _turns(old) ^ _turns(new)}:
+                self._wake(ReplicaKey(new.metadata.namespace, new.metadata.name, index))
             return
         found = new or old
         assert found is not None
@@ -123,6 +126,13 @@ class _Waker:
         for found in (old, new):
             if found is not None and (key := replica_of(found.metadata)):
                 self._wake(key)
+
+
+def _turns(found: PodCliqueSet) -> set[tuple[int, str]]:
+    """Whose turn it is, and for which template."""
+    progress = found.status.update_progress
+    entries = progress.currently_updating if progress else ()
+    return {(entry.replica_index, found.status.current_generation_hash) for entry in entries}
 
 
 def _edition(found: HasMetadata) -> tuple[str, int]:

@@ -58,7 +58,7 @@ def plan_autoscalers(snapshot: Snapshot, shape: Shape, mender: Mender, writes: W
             after = (scaled.id,) if scaled else mender.fences()
             writes.add(_made(snapshot, autoscaler, after))
         elif patch := _mended(snapshot, autoscaler, found):
-            writes.add(patch)
+            writes.add(mender.witnessed(patch))
     surplus = [found for name, found in snapshot.autoscalers.items() if name not in wanted]
     if surplus:
         fence = (writes.confirm(snapshot.workload),)

@@ -26,11 +26,11 @@ from grove.api.cliques import PodClique
 from grove.api.cluster import HorizontalPodAutoscaler, Service
 from grove.api.gangs import PodGang
 from grove.api.groups import PodCliqueScalingGroup
-from grove.api.intents import Delete, Patch
+from grove.api.intents import Delete, Patch, Target
 from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
 from grove.plan.access import Access, withdraw
-from grove.plan.autoscalers import delete_autoscaler
+from grove.plan.autoscalers import API_VERSION, KIND, delete_autoscaler
 from grove.plan.model import Plan
 from grove.plan.ours import is_ours
 from grove.plan.pods import controller_uid
@@ -71,11 +71,18 @@ def _witness(uid: str, estate: Estate) -> Patch | None:
     owned = sorted((part for part in parts if controller_uid(part.metadata) == uid), key=_leaving)
     if owned:
         return confirm(owned[0])
-    for service in estate.services:
-        if controller_uid(service.metadata) == uid:
-            version = {"resourceVersion": service.metadata.resource_version}
-            return Patch(foreign_target("v1", "Service", service), {"metadata": version})
+    others: tuple[Service | HorizontalPodAutoscaler, ...] = (*estate.services, *estate.autoscalers)
+    for found in others:
+        if controller_uid(found.metadata) == uid:
+            version = {"resourceVersion": found.metadata.resource_version}
+            return Patch(_target(found), {"metadata": version})
     return None
+
+
+def _target(found: Service | HorizontalPodAutoscaler) -> Target:
+    if isinstance(found, Service):
+        return foreign_target("v1", "Service", found)
+    return foreign_target(API_VERSION, KIND, found)
 
 
 def _next_deletions(uid: str, estate: Estate) -> list[Delete]:

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from grove.api.cliques import PodClique
 from grove.api.gangs import PodGang
+from grove.api.pods import Pod
 from grove.plan import ledger
 from grove.plan.expand import Clique
 from grove.plan.ours import Households
@@ -23,6 +24,14 @@ class Enrolled(Struct, frozen=True):
     """Of the PodClique; a late one if it is made in the same plan."""
     membership: ledger.Membership
     view: CliqueView
+    pods: tuple[Pod, ...] = ()
+    """All its pods, those on their way out too."""
+    fences: tuple[str, ...] = ()
+    """Writes that must have been done before its gang forgets a member."""
+
+    @property
+    def members(self) -> tuple[ledger.Member, ...]:
+        return self.membership.members
 
 
 class Enrolment:
@@ -37,8 +46,9 @@ class Enrolment:
             for group in gang.spec.pod_groups
         }
 
-    def enrol(self, clique: Clique, uid: str) -> Enrolled:
-        """Decide who belongs to a clique, and count how its pods fare."""
+    def enrol(self, clique: Clique, uid: str, outgoing: frozenset[str] = frozenset()) -> Enrolled:
+        """Decide who belongs to a clique, and count how its pods fare. Those that are `outgoing` are
+        replaced."""
         found = self._snapshot.cliques.get(clique.name)
         pods = self._households.of(clique.name, uid)
         roll = ledger.Roll(
@@ -50,9 +60,13 @@ class Enrolment:
             names=self._names,
             departed=self._snapshot.departed,
             template_hash=clique.template_hash,
+            outgoing=outgoing,
         )
         membership = ledger.enrol(roll, clique.replicas, self._now)
-        return Enrolled(clique, found, uid, membership, CliqueView(clique, tally(pods, clique.template_hash)))
+        leaving = {pod.metadata.uid for pod in membership.leaving}
+        staying = [pod for pod in pods if pod.metadata.uid not in leaving] if leaving else pods
+        view = CliqueView(clique, tally(staying, clique.template_hash))
+        return Enrolled(clique, found, uid, membership, view, pods)
 
 
 def _epoch(gang: PodGang | None, clique: PodClique | None) -> str:

@@ -8,7 +8,7 @@ gang has changed since we looked (see `ledger`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from msgspec.structs import replace
 
@@ -44,7 +44,9 @@ class GangWork:
         mender: Mender,
         waits: Waits,
         writes: Writes,
+        notes: Callable[[Gang], Mapping[str, str]],
     ) -> None:
+        self._notes = notes
         self._snapshot, self._cliques, self._mender, self._writes = snapshot, cliques, mender, writes
         self._waits = waits
         self.teller = Teller(snapshot)
@@ -64,7 +66,7 @@ class GangWork:
         references = {
             clique.name: self._cliques[clique.name].membership.references for clique in gang.cliques
         }
-        body = self._mender.gang_body(gang, self._scheduler, references)
+        body = self._mender.gang_body(gang, self._scheduler, references, self._notes(gang))
         write = self._mender.gang(gang, body)
         telling = self.teller.tell(body, self._uid(gang, write))
         deeds = self._deeds(gang, body, waits)
@@ -109,6 +111,8 @@ class GangWork:
             if clique.found is not None and (clique.membership.gives_up or clique.membership.bereft)
         ]
         fences = [self._writes.confirm(clique) for clique in cliques]
+        for enrolled in self._by_gang.get(gang.name, ()):
+            fences += enrolled.fences
         if (found := self._snapshot.gangs.get(gang.name)) is not None:
             strange = [group.name for group in found.spec.pod_groups if group.name not in self._cliques]
             fences += [

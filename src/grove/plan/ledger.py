@@ -77,6 +77,8 @@ class Roll(Struct, frozen=True, gc=False):
     """Names that are taken, by its pods or by others: a pod of an earlier clique of this name, for one."""
     departed: frozenset[str]
     template_hash: str
+    outgoing: frozenset[str] = frozenset()
+    """Members that an update or a termination replaces: that has been written down elsewhere."""
 
 
 class _Seat(NamedTuple):
@@ -94,7 +96,7 @@ def enrol(roll: Roll, count: int, now: float) -> Membership:
 
 def _undisturbed(roll: Roll, by_name: dict[str, Pod], count: int) -> Membership | None:
     """Nearly always nobody comes or goes: every name has its living pod, in the order of the indices."""
-    if not len(roll.references) == len(by_name) == count:
+    if roll.outgoing or not len(roll.references) == len(by_name) == count:
         return None
     members: list[Member] = []
     least = 0
@@ -117,7 +119,8 @@ def _reseated(roll: Roll, by_name: dict[str, Pod], count: int, now: float) -> Me
     leaving = tuple(
         pod for pod in roll.pods if pod.metadata.uid not in staying and not state.terminating(pod)
     )
-    gives_up = len(seats) > count or any(map(state.alive, leaving))
+    unforeseen = (pod for pod in leaving if pod.metadata.name not in roll.outgoing)
+    gives_up = len(seats) > count or any(map(state.alive, unforeseen))
     bereft = any(_was_taken(roll, by_name, name) for name in roll.references)
     return Membership(members, leaving, gives_up, bereft, wake_at)
 
@@ -136,7 +139,7 @@ def _seats(roll: Roll, by_name: dict[str, Pod], now: float) -> tuple[list[_Seat]
         if pod is None:
             lost = name in roll.departed or name in roll.names
             seats.append(_Seat(name, None, name if lost else ""))
-        elif state.terminating(pod):
+        elif state.terminating(pod) or name in roll.outgoing:
             seats.append(_Seat(name, None, name))
         elif state.ended(pod):
             due, failures = replacement_due(pod)
@@ -154,7 +157,7 @@ def _one_pod_an_index(seats: list[_Seat]) -> list[_Seat]:
     """Two pods of one index answer to one host name: the younger one goes."""
     held: set[int] = set()
     doubles: set[str] = set()
-    for seat in sorted((seat for seat in seats if seat.pod), key=lambda seat: _age(seat.pod)):
+    for seat in sorted((seat for seat in seats if seat.pod), key=lambda seat: age(seat.pod)):
         assert seat.pod is not None
         index = state.index_of(seat.pod)
         if index is None or index in held:
@@ -168,7 +171,7 @@ def _dismiss(seats: list[_Seat], excess: int, template_hash: str) -> list[_Seat]
     """Give up the seats that are missed least; the rest stay in their order."""
     if excess <= 0:
         return seats
-    youngest_first = sorted(seats, key=lambda seat: _age(seat.pod), reverse=True)
+    youngest_first = sorted(seats, key=lambda seat: age(seat.pod), reverse=True)
     least_missed_first = sorted(youngest_first, key=lambda seat: _worth(seat.pod, template_hash))
     dismissed = {seat.name for seat in least_missed_first[:excess]}
     return [seat for seat in seats if seat.name not in dismissed]
@@ -181,7 +184,7 @@ def _adopt(roll: Roll, seats: list[_Seat], room: int) -> list[_Seat]:
     taken = {state.index_of(seat.pod) for seat in seats if seat.pod} | {None}
     named = {seat.name for seat in seats}
     adopted: list[_Seat] = []
-    oldest_first = sorted(roll.pods, key=_age)
+    oldest_first = sorted(roll.pods, key=age)
     for pod in sorted(oldest_first, key=lambda pod: _worth(pod, roll.template_hash), reverse=True):
         index = state.index_of(pod)
         if len(adopted) < room and state.alive(pod) and pod.metadata.name not in named and index not in taken:
@@ -217,6 +220,11 @@ def _failures(roll: Roll) -> dict[int | None, int]:
     return {state.index_of(pod): replacement_due(pod)[1] for pod in ended}
 
 
+def succeeds(uid: str, clique: str, member: Member, predecessor: str) -> bool:
+    """Whether a member has its name from another, which it replaced."""
+    return member.name == derived(_pod_name, uid, clique, member.index, predecessor)
+
+
 def _new_name(roll: Roll, index: int, predecessor: str) -> str:
     name = derived(_pod_name, roll.uid, roll.clique, index, predecessor)
     while name in roll.names or name in roll.departed:
@@ -228,7 +236,7 @@ def _pod_name(uid: str, clique: str, index: int, predecessor: str) -> str:
     return names.pod(clique, uid, index, predecessor)
 
 
-def _age(pod: Pod | None) -> tuple[str, str]:
+def age(pod: Pod | None) -> tuple[str, str]:
     """Sorts the oldest first; what has no pod is youngest of all."""
     if pod is None:
         return ("~", "")

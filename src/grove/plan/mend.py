@@ -11,6 +11,7 @@ What is made for the first time needs no such question.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -60,8 +61,14 @@ class Mender:
         if intent is not None:
             self._writes.add(intent)
 
-    def gang_body(self, wanted: Gang, scheduler: str, references: Mapping[str, tuple[str, ...]]) -> Body:
-        """The gang with its pods, as it should be."""
+    def gang_body(
+        self,
+        wanted: Gang,
+        scheduler: str,
+        references: Mapping[str, tuple[str, ...]],
+        notes: Mapping[str, str] = MappingProxyType({}),
+    ) -> Body:
+        """The gang with its pods and what it is to remember, as it should be."""
         packing = pack(self._workload, wanted, self._snapshot.topology)
         spec = compose.gang_spec(self._workload, wanted, references, packing)
         found = self._snapshot.gangs.get(wanted.name)
@@ -69,6 +76,8 @@ class Mender:
         metadata = compose.gang_metadata(
             self._workload, self._index, wanted, scheduler, known, packing.topology
         )
+        if notes:
+            metadata["annotations"] = {**metadata.get("annotations", {}), **notes}
         return compose.thing(PodGang.KIND, metadata, spec)
 
     def gang(self, wanted: Gang, body: Body) -> Create | Patch | None:
@@ -81,7 +90,7 @@ class Mender:
             return create(body, (*after, *fences))
         spec = merge_patch(msgspec.to_builtins(found.spec), body["spec"])
         patch = _changes(found, body["metadata"], spec)
-        return self._witnessed(replace(patch, after=after)) if patch is not None else None
+        return self.witnessed(replace(patch, after=after)) if patch is not None else None
 
     def _service(self) -> Create | Patch | None:
         metadata = compose.service_metadata(self._workload, self._index)
@@ -92,7 +101,7 @@ class Mender:
             body = {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
             return create(body, self.fences())
         patch = differences(found.metadata, metadata, merge_patch(_service_terms(found), terms))
-        return self._witnessed(Patch(foreign_target("v1", "Service", found), patch)) if patch else None
+        return self.witnessed(Patch(foreign_target("v1", "Service", found), patch)) if patch else None
 
     def _group(self, wanted: Group) -> Create | Patch | None:
         metadata = compose.group_metadata(self._workload, self._index, wanted)
@@ -100,7 +109,7 @@ class Mender:
         found = self._snapshot.groups.get(wanted.name)
         if found is not None:
             patch = _changes(found, metadata, merge_patch(_group_terms(found), terms))
-            return self._witnessed(patch) if patch is not None else None
+            return self.witnessed(patch) if patch is not None else None
         body = compose.thing(PodCliqueScalingGroup.KIND, metadata, {"replicas": wanted.replicas, **terms})
         self.creates[wanted.name] = create(body, self.fences())
         return self.creates[wanted.name]
@@ -130,9 +139,9 @@ class Mender:
             return []
         pods = self._households.of(wanted.name, found.metadata.uid) if same_pods else ()
         first = relabelled(found, pods, wanted)
-        return [*first, self._witnessed(replace(patch, after=tuple(intent.id for intent in first)))]
+        return [*first, self.witnessed(replace(patch, after=tuple(intent.id for intent in first)))]
 
-    def _witnessed(self, patch: Patch) -> Patch:
+    def witnessed(self, patch: Patch) -> Patch:
         """What nobody owns may have been orphaned by the end of this set, which we have not seen: to be taken
         back by a set that is gone is to be collected as garbage. So the set is confirmed first."""
         if "ownerReferences" not in patch.body.get("metadata", {}):

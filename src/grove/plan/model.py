@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from grove.api.events import EventReason
 from grove.api.intents import Intent, Target
 
 
@@ -40,6 +41,21 @@ class Standing(Struct, frozen=True, gc=False):
     updated_cliques: int = 0
     groups: int = 0
     updated_groups: int = 0
+    generation_hash: str = ""
+    """The template that this is about."""
+    rolled: bool = False
+    """No update has anything left to do here: all is new, and answers."""
+    scheduled_pods: int = 0
+    breached: bool = False
+
+
+class News(Struct, frozen=True, gc=False):
+    """Something worth telling the users of a set, once the write that makes it true has been done."""
+
+    intent: str
+    reason: EventReason
+    note: str
+    warning: bool = False
 
 
 class Plan(Struct, frozen=True):
@@ -52,3 +68,4 @@ class Plan(Struct, frozen=True):
     unplaced: tuple[str, ...] = ()
     """Gangs that ask for a place."""
     complaints: tuple[Complaint, ...] = ()
+    news: tuple[News, ...] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from functools import lru_cache
 
-from grove.api import times
+from grove.api import durations, times
 
 
 def rfc3339(now: float) -> str:
@@ -17,6 +17,12 @@ def rfc3339(now: float) -> str:
 def _rendered(second: int) -> str:
     """The same for hundreds of plans in a row, and dear: kept."""
     return times.render(datetime.fromtimestamp(second, UTC))
+
+
+@lru_cache(maxsize=256)
+def seconds(duration: str) -> float:
+    """A duration of the API in seconds."""
+    return durations.parse(duration).total_seconds()
 
 
 def moment(text: str | None) -> float:

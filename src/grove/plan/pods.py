@@ -5,6 +5,7 @@ from __future__ import annotations
 from grove.api import labels, marks
 from grove.api.meta import ObjectMeta
 from grove.api.pods import Pod, PodPhase
+from grove.plan.moments import moment
 
 _ENDED = (PodPhase.FAILED.value, PodPhase.SUCCEEDED.value)
 
@@ -40,8 +41,24 @@ def ready(pod: Pod) -> bool:
     return _says(pod, "Ready", "True")
 
 
+def ready_since(pod: Pod) -> float:
+    """When it became ready; 0 if it is not."""
+    for fact in pod.status.conditions:
+        if fact.type == "Ready" and fact.status == "True":
+            return moment(fact.last_transition_time)
+    return 0.0
+
+
 def scheduled(pod: Pod) -> bool:
     return pod.spec.node_name != "" or _says(pod, "PodScheduled", "True")
+
+
+def unschedulable(pod: Pod) -> bool:
+    """The scheduler has looked, and no node has room for it."""
+    return pod.spec.node_name == "" and any(
+        fact.type == "PodScheduled" and fact.status == "False" and fact.reason == "Unschedulable"
+        for fact in pod.status.conditions
+    )
 
 
 def gated(pod: Pod) -> bool:

@@ -15,11 +15,14 @@ from grove.api.intents import uid_of
 from grove.plan import report
 from grove.plan.autoscalers import plan_autoscalers
 from grove.plan.enrolment import Enrolled, Enrolment
-from grove.plan.expand import Shape, expand
+from grove.plan.expand import Clique, Shape, expand
 from grove.plan.gangs import GangWork
+from grove.plan.ghosts import forgotten
+from grove.plan.heal import Healing
 from grove.plan.mend import Mender
 from grove.plan.model import Plan
 from grove.plan.ours import Households, keep_ours
+from grove.plan.renew import Renewal
 from grove.plan.retire import retire_replica, retire_surplus
 from grove.plan.snapshot import Snapshot
 from grove.plan.takeover import unburdened
@@ -53,24 +56,32 @@ def _plan_present(snapshot: Snapshot, households: Households, writes: Writes, no
     mender = Mender(snapshot, shape, households, writes)
     mender.parents()
     enrolment = Enrolment(snapshot, households, now)
-    cliques = {
-        clique.name: enrolment.enrol(clique, _uid(snapshot, mender, clique.name)) for clique in shape.cliques
-    }
+
+    def enrol(clique: Clique, outgoing: frozenset[str] = frozenset()) -> Enrolled:
+        return enrolment.enrol(clique, _uid(snapshot, mender, clique.name), outgoing)
+
+    renewal, healing = Renewal(snapshot, writes, enrol), Healing(snapshot, shape, writes, enrol, now)
+    cliques = renewal.plan(shape, {clique.name: enrol(clique) for clique in shape.cliques}, now)
+    cliques = healing.plan(cliques, renewal)
     waits = Waits(snapshot, shape)
-    gang_work = GangWork(snapshot, cliques, mender, waits, writes)
+    gang_work = GangWork(snapshot, cliques, mender, waits, writes, healing.notes)
     for gang in shape.gangs:
         gang_work.plan(gang)
     retire_surplus(snapshot, shape, households, writes)
     plan_autoscalers(snapshot, shape, mender, writes)
+    everybody = [pod for clique in cliques.values() for pod in clique.pods]
+    ghosts, look_again = forgotten(snapshot.workload, everybody, now)
+    writes.add_all(ghosts)
     views = {name: clique.view for name, clique in cliques.items()}
     members = {gang.name: [clique.name for clique in gang.cliques] for gang in shape.gangs}
     return Plan(
         writes.intents(),
-        report.drafts(snapshot, shape, views, now),
-        _wake_at(cliques),
-        report.standing(shape, views),
+        report.drafts(snapshot, shape, views, renewal, healing, now),
+        _earliest(renewal.wake_at, healing.wake_at, look_again, _wake_at(cliques)),
+        report.standing(shape, views, renewal),
         tuple(gang_work.unplaced),
         (*waits.complaints(shape.cliques), *gang_work.teller.complaints(members)),
+        tuple(healing.news),
     )
 
 
@@ -87,4 +98,8 @@ def _uid(snapshot: Snapshot, mender: Mender, clique: str) -> str:
 
 def _wake_at(cliques: dict[str, Enrolled]) -> float | None:
     moments = [clique.membership.wake_at for clique in cliques.values()]
+    return min((moment for moment in moments if moment is not None), default=None)
+
+
+def _earliest(*moments: float | None) -> float | None:
     return min((moment for moment in moments if moment is not None), default=None)

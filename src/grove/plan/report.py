@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
-from grove.plan.expand import Shape
+from grove.plan.expand import Group, Shape
+from grove.plan.heal import Healing
 from grove.plan.model import Draft, Standing
+from grove.plan.renew import Renewal
 from grove.plan.snapshot import Snapshot
 from grove.plan.status import CliqueView, clique_status, gang_status, group_status
 from grove.plan.targets import Kinded, target
@@ -13,28 +15,72 @@ from grove.plan.targets import Kinded, target
 Views = Mapping[str, CliqueView]
 
 
-def drafts(snapshot: Snapshot, shape: Shape, views: Views, now: float) -> tuple[Draft, ...]:
+def drafts(
+    snapshot: Snapshot, shape: Shape, views: Views, renewal: Renewal, healing: Healing, now: float
+) -> tuple[Draft, ...]:
     """How the statuses should read."""
-    set_name, hash_ = snapshot.workload.metadata.name, shape.generation_hash
-    found: list[Draft] = []
-    for clique in shape.cliques:
-        if known := snapshot.cliques.get(clique.name):
-            status = clique_status(known, views[clique.name], set_name, hash_, now)
-            found.append(_draft(known, known.status, status))
-    for group in shape.groups:
-        if known_group := snapshot.groups.get(group.name):
-            replicas = _by_replica(views, group.name)
-            of_group = group_status(known_group, group, replicas, set_name, hash_, now)
-            found.append(_draft(known_group, known_group.status, of_group))
-    found += [
-        _draft(known_gang, known_gang.status, gang_status(known_gang, gang, views, now))
+    told = _Told(snapshot, shape, views, renewal, healing, now)
+    of_gangs = [
+        _draft(
+            found, found.status, gang_status(found, gang, views, healing.exhausted.get(gang.name, ""), now)
+        )
         for gang in shape.gangs
-        if (known_gang := snapshot.gangs.get(gang.name))
+        if (found := snapshot.gangs.get(gang.name))
     ]
-    return tuple(found)
+    return (*told.by_cliques(), *told.by_groups(), *of_gangs)
 
 
-def standing(shape: Shape, views: Views) -> Standing:
+class _Told:
+    """What cliques and groups tell."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        shape: Shape,
+        views: Views,
+        renewal: Renewal,
+        healing: Healing,
+        now: float,
+    ) -> None:
+        self._snapshot, self._shape, self._views, self._now = snapshot, shape, views, now
+        self._renewal, self._healing = renewal, healing
+        self._set_name, self._hash = snapshot.workload.metadata.name, shape.generation_hash
+
+    def by_cliques(self) -> Iterator[Draft]:
+        for clique in self._shape.cliques:
+            if (found := self._snapshot.cliques.get(clique.name)) is not None:
+                step = self._renewal.of_cliques.get(clique.name)
+                status = clique_status(
+                    found,
+                    self._views[clique.name],
+                    step.progress if step else found.status.update_progress,
+                    step is not None and step.overdue,
+                    self._set_name,
+                    self._hash,
+                    self._healing.born(clique),
+                    self._now,
+                )
+                yield _draft(found, found.status, status)
+
+    def by_groups(self) -> Iterator[Draft]:
+        for group in self._shape.groups:
+            if (found := self._snapshot.groups.get(group.name)) is not None:
+                step = self._renewal.of_groups[group.name]
+                status = group_status(
+                    found,
+                    group,
+                    _by_replica(self._views, group.name),
+                    step.progress,
+                    step.overdue,
+                    self._set_name,
+                    self._hash,
+                    self._healing.terminated,
+                    self._now,
+                )
+                yield _draft(found, found.status, status)
+
+
+def standing(shape: Shape, views: Views, renewal: Renewal) -> Standing:
     """What the replica contributes to the status of its set."""
     alone = [view for view in views.values() if view.wanted.group is None]
     groups = [(group, _by_replica(views, group.name)) for group in shape.groups]
@@ -46,14 +92,25 @@ def standing(shape: Shape, views: Views) -> Standing:
     )
     updated_groups = sum(all(view.updated for views in replicas for view in views) for _, replicas in groups)
     updated_cliques = sum(view.updated for view in alone)
+    updated = available and updated_groups == len(groups) and updated_cliques == len(alone)
     return Standing(
         available=available,
-        updated=available and updated_groups == len(groups) and updated_cliques == len(alone),
+        updated=updated,
         cliques=len(alone),
         updated_cliques=updated_cliques,
         groups=len(groups),
         updated_groups=updated_groups,
+        generation_hash=shape.generation_hash,
+        rolled=updated and not renewal.running,
+        scheduled_pods=sum(view.count.scheduled for view in views.values()),
+        breached=any(view.breached for view in alone)
+        or any(_short(group, replicas) for group, replicas in groups),
     )
+
+
+def _short(group: Group, replicas: list[list[CliqueView]]) -> bool:
+    sound = sum(not any(view.breached for view in views) for views in replicas)
+    return group.replicas > 0 and sound < group.min_available
 
 
 def _by_replica(views: Views, group: str) -> list[list[CliqueView]]:

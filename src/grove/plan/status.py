@@ -8,13 +8,18 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from grove.api import labels
-from grove.api.cliques import PodClique, PodCliqueStatus
+from grove.api.cliques import PodClique, PodCliqueStatus, PodCliqueUpdateProgress
 from grove.api.conditions import CliqueReason, ConditionType, GangReason, GroupReason
 from grove.api.gangs import GangPhase, PodGang, PodGangStatus
-from grove.api.groups import PodCliqueScalingGroup, PodCliqueScalingGroupStatus
+from grove.api.groups import (
+    PodCliqueScalingGroup,
+    PodCliqueScalingGroupStatus,
+    PodCliqueScalingGroupUpdateProgress,
+)
 from grove.api.meta import Condition
 from grove.plan.expand import Clique, Gang, Group
-from grove.plan.facts import fact, is_true, settle
+from grove.plan.facts import Facts, fact, find, is_true, settle
+from grove.plan.moments import moment
 from grove.plan.tally import Tally
 
 
@@ -49,10 +54,38 @@ class CliqueView:
         return self.count.scheduled - self.count.impaired < self.wanted.min_available
 
 
+def has_had_nodes(before: PodCliqueStatus, view: CliqueView, born: float) -> bool:
+    """Whether enough pods have had their nodes since the clique was last started anew. That is remembered:
+    it cannot be seen from the pods of today."""
+    known = find(before.conditions, ConditionType.WAS_SCHEDULED)
+    if view.wanted.replicas and view.scheduled:
+        return True
+    return known is not None and known.status == "True" and moment(known.last_transition_time) >= born
+
+
+def _of_this_life(before: PodCliqueStatus, born: float) -> tuple[Condition, ...]:
+    """The conditions without what was so before the clique was started anew."""
+    return tuple(
+        fact
+        for fact in before.conditions
+        if fact.type != ConditionType.WAS_SCHEDULED or moment(fact.last_transition_time) >= born
+    )
+
+
 def clique_status(
-    clique: PodClique, view: CliqueView, set_name: str, generation_hash: str, now: float
+    clique: PodClique,
+    view: CliqueView,
+    progress: PodCliqueUpdateProgress | None,
+    overdue: bool,
+    set_name: str,
+    generation_hash: str,
+    born: float,
+    now: float,
 ) -> PodCliqueStatus:
     """A PodClique's status."""
+    updating = progress is not None and progress.update_ended_at is None
+    reached = view.updated and not updating
+    facts = (*_clique_facts(view, updating), *_had_nodes(has_had_nodes(clique.status, view, born)))
     count, before, hash_ = view.count, clique.status, view.wanted.template_hash
     selector = "" if view.wanted.group else labels.selector(labels.pods_of_clique(set_name, view.wanted.name))
     return replace(
@@ -63,15 +96,23 @@ def clique_status(
         schedule_gated_replicas=count.gated,
         updated_replicas=count.updated,
         hpa_pod_selector=selector,
-        conditions=settle(before.conditions, _clique_facts(view), now),
-        current_pod_template_hash=hash_ if view.updated else before.current_pod_template_hash,
+        conditions=_with_update(settle(_of_this_life(before, born), facts, now), updating, overdue, now),
+        current_pod_template_hash=hash_ if reached else before.current_pod_template_hash,
         current_pod_clique_set_generation_hash=(
-            generation_hash if view.updated else before.current_pod_clique_set_generation_hash
+            generation_hash if reached else before.current_pod_clique_set_generation_hash
         ),
+        update_progress=progress,
     )
 
 
-def _clique_facts(view: CliqueView) -> tuple[Condition, Condition]:
+def _had_nodes(so: bool) -> tuple[Condition, ...]:
+    """Said once it is so: what has never been needs no condition."""
+    if not so:
+        return ()
+    return (fact(ConditionType.WAS_SCHEDULED, True, CliqueReason.HAD_NODES, "Enough pods have had a node"),)
+
+
+def _clique_facts(view: CliqueView, updating: bool) -> tuple[Condition, Condition]:
     need, count = view.wanted.min_available, view.count
     placed = f"{count.scheduled} of {view.wanted.replicas} pods are scheduled, {need} are needed"
     answering = f"{count.ready} of {view.wanted.replicas} pods are ready, {need} are needed"
@@ -83,6 +124,10 @@ def _clique_facts(view: CliqueView) -> tuple[Condition, Condition]:
         else CliqueReason.INSUFFICIENT_SCHEDULED_PODS,
         placed,
     )
+    if updating:
+        return scheduled, fact(
+            ConditionType.MIN_AVAILABLE_BREACHED, None, CliqueReason.UPDATE_IN_PROGRESS, answering
+        )
     reason = CliqueReason.SUFFICIENT_READY_PODS
     if view.breached:
         short_of_nodes = count.scheduled < need
@@ -104,11 +149,16 @@ def group_status(
     group: PodCliqueScalingGroup,
     wanted: Group,
     replicas: Sequence[Sequence[CliqueView]],
+    progress: PodCliqueScalingGroupUpdateProgress | None,
+    overdue: bool,
     set_name: str,
     generation_hash: str,
+    terminated: float,
     now: float,
 ) -> PodCliqueScalingGroupStatus:
-    """A PodCliqueScalingGroup's status, from the member cliques of each of its replicas."""
+    """A PodCliqueScalingGroup's status, from the member cliques of each of its replicas. `terminated` is when
+    the whole replica of the set was last started anew."""
+    updating = progress is not None and progress.update_ended_at is None
     before = group.status
     available = [views for views in replicas if all(view.scheduled and view.available for view in views)]
     updated = sum(all(view.updated for view in views) for views in available)
@@ -120,15 +170,49 @@ def group_status(
         available_replicas=len(available),
         updated_replicas=updated,
         selector=labels.selector(labels.pods_of_group(set_name, wanted.name)),
-        conditions=settle(before.conditions, (_group_breach(wanted, replicas),), now),
-        current_pod_clique_set_generation_hash=(
-            generation_hash if everything_updated else before.current_pod_clique_set_generation_hash
+        conditions=_with_update(
+            _group_facts(before.conditions, _group_breach(wanted, replicas, updating), terminated, now),
+            updating,
+            overdue,
+            now,
         ),
+        current_pod_clique_set_generation_hash=(
+            generation_hash
+            if everything_updated and not updating
+            else before.current_pod_clique_set_generation_hash
+        ),
+        update_progress=progress,
     )
 
 
-def _group_breach(wanted: Group, replicas: Sequence[Sequence[CliqueView]]) -> Condition:
+def _with_update(known: Facts, updating: bool, overdue: bool, now: float) -> Facts:
+    """While an update goes on it is said that it does, and whether it still comes further."""
+    if not updating:
+        return tuple(fact for fact in known if fact.type != ConditionType.UPDATE_IN_PROGRESS)
+    reason = CliqueReason.PROGRESS_DEADLINE_EXCEEDED if overdue else CliqueReason.UPDATE_IN_PROGRESS
+    said = "It has come no further for longer than progressDeadline" if overdue else "Pods are being replaced"
+    return settle(known, (fact(ConditionType.UPDATE_IN_PROGRESS, True, reason, said),), now)
+
+
+def _group_facts(known: Facts, breach: Condition, terminated: float, now: float) -> Facts:
+    """With the breach for which the replica was started anew comes the note that it was, until it is over."""
+    facts = settle(known, (breach,), now)
+    since = find(facts, ConditionType.MIN_AVAILABLE_BREACHED)
+    assert since is not None
+    if breach.status == "True" and moment(since.last_transition_time) <= terminated:
+        said = "The replica was started anew and is not whole yet"
+        active = fact(
+            ConditionType.GANG_TERMINATION_IN_PROGRESS, True, GroupReason.GANG_TERMINATION_ACTIVE, said
+        )
+        return settle(facts, (active,), now)
+    return tuple(fact for fact in facts if fact.type != ConditionType.GANG_TERMINATION_IN_PROGRESS)
+
+
+def _group_breach(wanted: Group, replicas: Sequence[Sequence[CliqueView]], updating: bool) -> Condition:
     sound = sum(not any(view.breached for view in views) for views in replicas)
+    said = f"{sound} of {wanted.replicas} replicas are sound, {wanted.min_available} are needed"
+    if updating:
+        return fact(ConditionType.MIN_AVAILABLE_BREACHED, None, GroupReason.UPDATE_IN_PROGRESS, said)
     breached = wanted.replicas > 0 and sound < wanted.min_available
     return fact(
         ConditionType.MIN_AVAILABLE_BREACHED,
@@ -136,19 +220,22 @@ def _group_breach(wanted: Group, replicas: Sequence[Sequence[CliqueView]]) -> Co
         GroupReason.INSUFFICIENT_AVAILABLE_REPLICAS
         if breached
         else GroupReason.SUFFICIENT_AVAILABLE_REPLICAS,
-        f"{sound} of {wanted.replicas} replicas are sound, {wanted.min_available} are needed",
+        said,
     )
 
 
-def gang_status(gang: PodGang, wanted: Gang, views: Mapping[str, CliqueView], now: float) -> PodGangStatus:
-    """A PodGang's status: made, placed, ready, and where that puts it in its life."""
+def gang_status(
+    gang: PodGang, wanted: Gang, views: Mapping[str, CliqueView], given_up: str, now: float
+) -> PodGangStatus:
+    """A PodGang's status: made, placed, ready, and where that puts it in its life. `given_up` says why it is
+    not started anew any more."""
     members = [views[clique.name] for clique in wanted.cliques]
     made = all(view.complete for view in members) or is_true(
         gang.status.conditions, ConditionType.INITIALIZED
     )
     waiting_for_nodes = [view.wanted.name for view in members if not view.scheduled]
     waiting_for_pods = [view.wanted.name for view in members if not view.available]
-    news = (
+    news: tuple[Condition, ...] = (
         fact(
             ConditionType.INITIALIZED,
             made,
@@ -171,7 +258,11 @@ def gang_status(gang: PodGang, wanted: Gang, views: Mapping[str, CliqueView], no
     phase = GangPhase.RUNNING
     if waiting_for_pods:
         phase = GangPhase.PENDING if waiting_for_nodes else GangPhase.STARTING
-    return replace(gang.status, phase=phase.value, conditions=settle(gang.status.conditions, news, now))
+    known = tuple(fact for fact in gang.status.conditions if fact.reason != GangReason.BUDGET_SPENT)
+    if given_up:
+        known = gang.status.conditions
+        news = (*news, fact(ConditionType.UNHEALTHY, True, GangReason.BUDGET_SPENT, given_up))
+    return replace(gang.status, phase=phase.value, conditions=settle(known, news, now))
 
 
 def _short_of(what: str, names: list[str]) -> str:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from grove.api.intents import Create, Delete, Patch, Target
+from msgspec import Struct
+
+from grove.api.intents import Create, Delete, Patch, Status, Target
 from grove.api.meta import ObjectMeta
+from grove.plan.diff import status_patch
 
 
 class Known(Protocol):
@@ -22,6 +25,13 @@ class Kinded(Known, Protocol):
     def api_version(self) -> str: ...
     @property
     def kind(self) -> str: ...
+
+
+class Reporting(Kinded, Protocol):
+    """One of our own kinds, with what it says about itself."""
+
+    @property
+    def status(self) -> Struct: ...
 
 
 def target(found: Kinded) -> Target:
@@ -48,6 +58,18 @@ def change(found: Kinded, body: dict[str, Any]) -> Patch:
 def confirm(found: Kinded) -> Patch:
     """Changes nothing, and fails if the object has changed since we looked."""
     return change(found, {})
+
+
+def record(found: Reporting, status: Struct) -> Status:
+    """A decision, written down before it is acted on; fails if the object has changed since we looked."""
+    metadata = {"resourceVersion": found.metadata.resource_version}
+    return Status(target(found), {"metadata": metadata, "status": status_patch(found.status, status)})
+
+
+def confirm_pod(found: Known) -> Patch:
+    """Changes nothing, and fails if anything about the pod has changed since we looked."""
+    metadata = {"uid": found.metadata.uid, "resourceVersion": found.metadata.resource_version}
+    return Patch(foreign_target("v1", "Pod", found), {"metadata": metadata})
 
 
 def delete(found: Kinded, after: tuple[str, ...] = ()) -> Delete:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import chain
 
 from msgspec import Struct
@@ -10,16 +10,24 @@ from msgspec.structs import replace
 
 from grove.api import labels, marks
 from grove.api.conditions import ConditionType
+from grove.api.events import EventReason
 from grove.api.parts import LastError
-from grove.api.sets import PodCliqueSet, PodCliqueSetStatus, PodCliqueSetUpdateProgress
+from grove.api.sets import (
+    PodCliqueSet,
+    PodCliqueSetStatus,
+    PodCliqueSetUpdateProgress,
+    UpdateStrategyType,
+)
 from grove.plan import facts
 from grove.plan.access import Access, grant, settles_at
 from grove.plan.hashes import generation_hash
-from grove.plan.model import Draft, Plan, Standing
-from grove.plan.moments import rfc3339
-from grove.plan.targets import change, target
+from grove.plan.model import Draft, News, Plan, Standing
+from grove.plan.targets import change, record, target
+from grove.plan.turns import advance
 from grove.topology.availability import levels_unavailable
 from grove.topology.constraints import Topology
+
+ON_DELETE = UpdateStrategyType.ON_DELETE
 
 
 class Report(Struct, frozen=True, gc=False):
@@ -50,16 +58,56 @@ def plan_set(
     wanted = range(workload.spec.replicas)
     if not all(index in reports for index in wanted):
         return Plan(intents, wake_at=wake_at)
-    status = _status(workload, [reports[index] for index in wanted], errors, now)
+    news: tuple[News, ...] = ()
+    standings = [reports[index].standing for index in wanted]
+    hash_ = generation_hash(workload)
+    progress = advance(workload, hash_, standings, now)
+    if marks.SET_FINALIZER in workload.metadata.finalizers and _decides(workload.status, progress):
+        # Replicas act on it: it is written at once, and by whoever knows the latest.
+        decided = replace(workload.status, current_generation_hash=hash_, update_progress=progress)
+        decision = record(workload, decided)
+        intents, news = (*intents, decision), tuple(_story(workload, progress, standings, decision.id))
+    status = _status(workload, [reports[index] for index in wanted], errors, hash_, progress)
     status = replace(status, conditions=_conditions(workload, topology, now))
     draft = Draft(target(workload), workload.status, status)
-    return Plan(intents, (draft,), wake_at)
+    return Plan(intents, (draft,), wake_at, news=news)
+
+
+def _story(
+    workload: PodCliqueSet,
+    progress: PodCliqueSetUpdateProgress | None,
+    standings: list[Standing],
+    intent: str,
+) -> Iterator[News]:
+    """What there is to tell of an update that moves on."""
+    before = workload.status.update_progress
+    if progress is None:
+        return
+    if before is None or before.update_started_at != progress.update_started_at:
+        yield News(intent, EventReason.UPDATE_STARTED, "The template has changed: its update has begun")
+    else:
+        for entry in before.currently_updating:
+            index = entry.replica_index
+            done = index < len(standings) and standings[index].rolled
+            if done and entry not in progress.currently_updating:
+                yield News(intent, EventReason.REPLICA_UPDATED, f"Replica {index} is updated")
+    if progress.update_ended_at is not None and workload.spec.update_strategy.type is not ON_DELETE:
+        yield News(intent, EventReason.UPDATE_FINISHED, f"All {len(standings)} replicas are updated")
+
+
+def _decides(before: PodCliqueSetStatus, progress: PodCliqueSetUpdateProgress | None) -> bool:
+    """Whether an update begins, moves on or ends: all that its progress says, but for the counts."""
+    return before.current_generation_hash != "" and before.update_progress != progress
 
 
 def _status(
-    workload: PodCliqueSet, reports: list[Report], own: tuple[LastError, ...], now: float
+    workload: PodCliqueSet,
+    reports: list[Report],
+    own: tuple[LastError, ...],
+    hash_: str,
+    progress: PodCliqueSetUpdateProgress | None,
 ) -> PodCliqueSetStatus:
-    before, hash_ = workload.status, generation_hash(workload)
+    before = workload.status
     current = not own and all(
         report.generation >= workload.metadata.generation and not report.errors for report in reports
     )
@@ -75,7 +123,7 @@ def _status(
         updated_replicas=sum(standing.updated for standing in standings),
         hpa_pod_selector=labels.selector(labels.pods_of_set(workload.metadata.name)),
         current_generation_hash=hash_,
-        update_progress=_progress(before, hash_, standings, now),
+        update_progress=progress and _counted(progress, standings),
     )
 
 
@@ -86,15 +134,7 @@ def _conditions(workload: PodCliqueSet, topology: Topology | None, now: float) -
     return facts.settle(known, (levels,), now)
 
 
-def _progress(
-    before: PodCliqueSetStatus, hash_: str, standings: list[Standing], now: float
-) -> PodCliqueSetUpdateProgress | None:
-    """A changed template opens an update. Nobody is rolled yet, so it ends at once, as with OnDelete."""
-    progress = before.update_progress
-    if before.current_generation_hash and before.current_generation_hash != hash_:
-        progress = PodCliqueSetUpdateProgress(update_started_at=rfc3339(now), update_ended_at=rfc3339(now))
-    if progress is None:
-        return None
+def _counted(progress: PodCliqueSetUpdateProgress, standings: list[Standing]) -> PodCliqueSetUpdateProgress:
     return replace(
         progress,
         updated_pod_cliques_count=sum(standing.updated_cliques for standing in standings),

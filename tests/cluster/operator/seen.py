@@ -66,6 +66,12 @@ def answers(pod: Seen) -> bool:
     return not pod.terminating and pod.status.get("phase") == "Running" and pod.condition("Ready") == "True"
 
 
+def updating(found: Seen) -> bool:
+    """An update of it has begun and not ended."""
+    progress = found.status.get("updateProgress")
+    return progress is not None and not progress.get("updateEndedAt")
+
+
 def gated(pod: Seen) -> bool:
     """It waits for the operator."""
     return any(gate["name"] == marks.GANG_GATE for gate in pod.spec.get("schedulingGates") or ())

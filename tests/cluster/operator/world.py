@@ -21,7 +21,7 @@ from grove.kube.errors import NotFound
 from grove.kube.reflector import Reflector
 from grove.kube.resource import PODS, SERVICES, Resource
 from tests.cluster.operator.picture import Picture, differences, picture
-from tests.cluster.operator.seen import CLIQUES, GANGS, GROUPS, PARTS, SETS, Seen, answers
+from tests.cluster.operator.seen import CLIQUES, GANGS, GROUPS, PARTS, SETS, Seen, answers, updating
 
 PATIENCE = 120.0
 
@@ -113,6 +113,7 @@ class World:
             and sum(found.spec["replicas"] for found in sets) == len(self.all(SERVICES))
             and self._cliques_whole()
             and all(gang.status.get("phase") == "Running" for gang in self.all(GANGS))
+            and not any(map(updating, (*sets, *self.all(GROUPS), *self.all(CLIQUES))))
         )
 
     def _cliques_whole(self) -> bool:

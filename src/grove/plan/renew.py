@@ -1,0 +1,106 @@
+"""An update as part of a replica's plan: what is decided is written down, then members are replaced.
+
+the set confirmed -> status of clique or group written, pods that are not ready confirmed
+  -> gang names the successors -> pods made and deleted
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from msgspec.structs import replace
+
+from grove.api.cliques import PodClique
+from grove.api.groups import PodCliqueScalingGroup
+from grove.plan.enrolment import Enrolled
+from grove.plan.expand import Clique, Shape
+from grove.plan.rollout import (
+    CliqueProgress,
+    GroupProgress,
+    Step,
+    Target,
+    by_replica,
+    roll_clique,
+    roll_group,
+)
+from grove.plan.snapshot import Snapshot
+from grove.plan.targets import confirm_pod, record
+from grove.plan.turns import Turn, turn_of
+from grove.plan.writes import Writes
+
+AnyStep = Step[CliqueProgress] | Step[GroupProgress]
+Enrol = Callable[[Clique, frozenset[str]], Enrolled]
+
+
+class Renewal:
+    """The update of one replica: its steps, and the cliques as they are after them. Whatever else is to be
+    done about a clique comes first, for an object is written once in a plan."""
+
+    def __init__(self, snapshot: Snapshot, writes: Writes, enrol: Enrol) -> None:
+        self._snapshot, self._writes, self._enrol = snapshot, writes, enrol
+        self.of_cliques: dict[str, Step[CliqueProgress]] = {}
+        self.of_groups: dict[str, Step[GroupProgress]] = {}
+
+    def plan(self, shape: Shape, cliques: dict[str, Enrolled], now: float) -> dict[str, Enrolled]:
+        """Plan the next steps, if it is this replica's turn; the cliques with their members of then."""
+        turn = turn_of(self._snapshot.workload, self._snapshot.index, shape.generation_hash)
+        target = Target(turn, shape.generation_hash, now)
+        renewed = dict(cliques)
+        for name, clique in cliques.items():
+            alone = clique.wanted.group is None or turn is Turn.ON_DELETE
+            if alone and clique.found is not None:
+                self.of_cliques[name] = step = roll_clique(target, clique.found, clique)
+                renewed |= self._replaced(clique.found, step, [clique])
+        for group in shape.groups:
+            if (known := self._snapshot.groups.get(group.name)) is not None:
+                replicas = by_replica(cliques.values(), group.name)
+                self.of_groups[group.name] = step_of_group = roll_group(target, known, group, replicas)
+                inside = [clique for members in replicas.values() for clique in members]
+                renewed |= self._replaced(known, step_of_group, inside)
+        return renewed
+
+    @property
+    def running(self) -> bool:
+        """Whether an update of a clique or group is under way."""
+        return any(step.running for step in self._steps)
+
+    @property
+    def wake_at(self) -> float | None:
+        return min((step.wake_at for step in self._steps if step.wake_at is not None), default=None)
+
+    @property
+    def _steps(self) -> list[AnyStep]:
+        return [*self.of_cliques.values(), *self.of_groups.values()]
+
+    def _replaced(
+        self,
+        found: PodClique | PodCliqueScalingGroup,
+        step: AnyStep,
+        cliques: Iterable[Enrolled],
+    ) -> dict[str, Enrolled]:
+        """The cliques of which members are replaced, to be so after the writes that say it."""
+        touched = [clique for clique in cliques if step.going & {*clique.membership.references}]
+        if not touched or self._writes.about(found) or any(map(self._busy, touched)):
+            return {}
+        fences = (
+            self._writes.confirm(self._snapshot.workload),
+            *(self._writes.add(confirm_pod(pod)) for pod in step.unready),
+            self._record(found, step),
+        )
+        again = [
+            self._enrol(clique.wanted, step.going & {*clique.membership.references}) for clique in touched
+        ]
+        return {clique.wanted.name: replace(clique, fences=fences) for clique in again}
+
+    def _record(self, found: PodClique | PodCliqueScalingGroup, step: AnyStep) -> str:
+        """That it is written down which members go, and that it still stands there if it does already."""
+        if step.progress == found.status.update_progress:
+            return self._writes.confirm(found)
+        return self._writes.add(record(found, replace(found.status, update_progress=step.progress)))
+
+    def _busy(self, clique: Enrolled) -> bool:
+        """Members come or go already, or the clique itself is to be mended."""
+        membership = clique.membership
+        if membership.gives_up or membership.leaving or clique.found is None:
+            return True
+        return bool(self._writes.about(clique.found))
