@@ -68,13 +68,14 @@ def operator(
         logs.configure(configuration.log_level, configuration.log_format)
         image = init_image(os.environ.get(OperatorEnv.INIT_IMAGE, ""), metadata.version("grove"))
         account = os.environ.get(ACCOUNT, "")
+        schedulers = registered(configuration.scheduler)
         settings = Settings(
             configuration,
             connection.load(kubeconfig, context),
             namespace or "",
             image,
             account,
-            registered(configuration.scheduler),
+            schedulers,
         )
     except ConfigurationError as error:
         return _refuse(Exit.CONFIGURATION, *(f"{config}: {problem}" for problem in error.problems))
