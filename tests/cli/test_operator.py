@@ -44,8 +44,8 @@ def test_what_is_no_configuration_is_said_in_one_line(tmp_path, capsys, text, wo
 
 
 def test_schedulers_that_nobody_knows_are_wrong_keys_too(tmp_path, capsys):
-    text = "scheduler: {profiles: [{name: kay-scheduler}, {name: default-scheduler, config: {gangScheduling: 1}}]}"
-    path = write(tmp_path, text)
+    default = "{name: default-scheduler, config: {gangScheduling: 1}}"
+    path = write(tmp_path, f"scheduler: {{profiles: [{{name: nobody}}, {default}]}}")
     assert operator(config=path) == 2
     unknown, malformed = capsys.readouterr().err.splitlines()
     assert unknown.startswith(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from grove.plan.replica import plan_replica
@@ -14,7 +17,7 @@ from grove.schedulers.kube import Kube
 from grove.schedulers.volcano import Volcano
 from grove.topology.constraints import Topology
 from tests.plan.hands import run_all, schedule
-from tests.plan.world import World
+from tests.plan.world import Run, World
 from tests.schedulers.builders import RACK, ZONE, a_body
 from tests.topology.builders import a_topology, missing
 
@@ -201,3 +204,18 @@ def test_where_schedulers_know_cliques_nobody_is_held_back():
         world.scheduler = scheduler
         world.settle()
         assert gated(world) == set()
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(st.integers(0, 12), max_size=3), st.integers())
+def test_wherever_it_is_cut_short_no_pod_is_ahead_of_its_scheduler_and_the_rest_follows(cuts, seed):
+    world, pick = a_world(Kai(), "zone x:rack", a_topology()), Random(seed)
+    for writes in cuts:
+        run = Run(world, world.plan(), pick)
+        for _ in range(writes):
+            run.go_on()
+        told = world.api.all("PodGroup").keys()
+        assert {pod.metadata.labels["grove.io/podgang"] for pod in world.pods().values()} <= told
+    world.settle()
+    assert world.api.all("PodGroup").keys() == set(GANGS)
+    assert len(world.pods()) == 4
