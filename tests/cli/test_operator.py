@@ -48,9 +48,7 @@ def test_schedulers_that_nobody_knows_are_wrong_keys_too(tmp_path, capsys):
     path = write(tmp_path, f"scheduler: {{profiles: [{{name: nobody}}, {default}]}}")
     assert operator(config=path) == 2
     unknown, malformed = capsys.readouterr().err.splitlines()
-    assert unknown.startswith(
-        f"grove: {path}: scheduler.profiles[0].name: no scheduler backend kay-scheduler: "
-    )
+    assert unknown.startswith(f"grove: {path}: scheduler.profiles[0].name: no scheduler backend nobody: ")
     assert malformed.endswith("scheduler.profiles[1].config: gangScheduling must be true or false, not 1")
 
 
