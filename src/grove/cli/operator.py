@@ -65,10 +65,10 @@ def operator(
     """
     try:
         configuration = read(config) if config else OperatorConfiguration()
+        schedulers = registered(configuration.scheduler)
         logs.configure(configuration.log_level, configuration.log_format)
         image = init_image(os.environ.get(OperatorEnv.INIT_IMAGE, ""), metadata.version("grove"))
         account = os.environ.get(ACCOUNT, "")
-        schedulers = registered(configuration.scheduler)
         settings = Settings(
             configuration,
             connection.load(kubeconfig, context),
