@@ -43,6 +43,15 @@ def test_what_is_no_configuration_is_said_in_one_line(tmp_path, capsys, text, wo
     assert words in line
 
 
+def test_schedulers_that_nobody_knows_are_wrong_keys_too(tmp_path, capsys):
+    default = "{name: default-scheduler, config: {gangScheduling: 1}}"
+    path = write(tmp_path, f"scheduler: {{profiles: [{{name: nobody}}, {default}]}}")
+    assert operator(config=path) == 2
+    unknown, malformed = capsys.readouterr().err.splitlines()
+    assert unknown.startswith(f"grove: {path}: scheduler.profiles[0].name: no scheduler backend nobody: ")
+    assert malformed.endswith("scheduler.profiles[1].config: gangScheduling must be true or false, not 1")
+
+
 def test_a_file_that_is_not_there(tmp_path, capsys):
     path = tmp_path / "nowhere"
     assert operator(config=path) == 2

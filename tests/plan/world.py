@@ -35,6 +35,7 @@ from grove.plan.moments import rfc3339
 from grove.plan.replica import plan_replica
 from grove.plan.snapshot import Snapshot
 from grove.plan.whole import Report, plan_set
+from grove.schedulers.backend import Backend, Foreign
 from grove.topology.constraints import Topology
 from tests.plan.api_server import ApiServer, Body, NotFound, Refused
 
@@ -47,6 +48,7 @@ KINDS: Mapping[str, Any] = {
     "Service": Service,
     "HorizontalPodAutoscaler": HorizontalPodAutoscaler,
     "Pod": Pod,
+    "PodGroup": Foreign,
 }
 Lag = Mapping[str, int]
 """How many changes ago a kind was last seen; 0 is now."""
@@ -72,6 +74,7 @@ class World:
         """The topology that the set means; None while constraints are switched off."""
         self.reports: dict[int, Report] = {}
         """What the operator remembers of its latest pass over each replica."""
+        self.scheduler: Backend | None = None
         self.awake_since = 0
         """How many changes of pods the operator has not seen: those before it started."""
 
@@ -107,6 +110,8 @@ class World:
             binding=self.binding,
             init_image=self.init_image,
             topology=self.topology,
+            scheduler=self.scheduler,
+            told=seen["PodGroup"],
         )
 
     def _named_like_parts(self, workload: PodCliqueSet, index: int, lag: Lag | None) -> dict[str, Any]:

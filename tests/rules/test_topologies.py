@@ -79,3 +79,17 @@ def test_levels_may_be_edited_though_a_scheduler_was_switched_off():
     new = topology(LEVELS[:1], schedulerTopologyBindings=bound("kai-scheduler"))
     assert not topologies.on_create(new, Facts()).allowed
     assert topologies.on_update(old, new, Facts()).allowed
+
+
+def test_levels_that_kai_would_refuse_are_told_where_kai_is_used_and_its_topology_ours():
+    host = {"domain": "host", "key": "kubernetes.io/hostname"}
+    body = topology([host, *LEVELS])
+    with_kai, without = Facts(schedulers=("kai-scheduler",)), Facts()
+    why = "KAI wants kubernetes.io/hostname to be the last level"
+    told = topologies.on_create(body, with_kai)
+    assert told.allowed
+    assert told.warnings == (f"spec.levels: no topology will be made for kai-scheduler: {why}",)
+    assert topologies.on_update(topology(), body, with_kai).warnings == told.warnings
+    elsewhere = topology([host, *LEVELS], schedulerReferences=referred("kai-scheduler"))
+    for fine, facts in ((topology([*LEVELS, host]), with_kai), (body, without), (elsewhere, with_kai)):
+        assert topologies.on_create(fine, facts).warnings == ()

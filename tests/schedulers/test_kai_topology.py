@@ -29,6 +29,7 @@ BODY = {
     "kind": "Topology",
     "metadata": {
         "name": "racks",
+        "labels": {"app.kubernetes.io/managed-by": "grove-operator"},
         "ownerReferences": [
             {
                 "apiVersion": "grove.io/v1alpha1",

@@ -6,9 +6,11 @@ import pytest
 
 from grove.api.config import Scheduler, SchedulerProfile
 from grove.api.configfile import ConfigurationError
+from grove.schedulers.backend import Unmappable
 from grove.schedulers.kube import POD_GROUP
 from grove.schedulers.lpx import Lpx
 from grove.schedulers.registry import backends
+from tests.schedulers.builders import a_body, a_request
 
 
 def profiles(*names: str, default: str = "default-scheduler", **config: object) -> Scheduler:
@@ -51,5 +53,15 @@ def test_others_bring_their_own_and_a_broken_one_costs_only_its_users():
     found = backends(
         profiles("theirs", "worse"), {"theirs": lambda _: Lpx(), "worse": broken, "unused": broken}
     )
-    assert sorted(found.by_name) == ["default-scheduler", "theirs"]
-    assert found.broken == {"worse": "RuntimeError: no licence"}
+    assert sorted(found.by_name) == ["default-scheduler", "theirs", "worse"]
+    request = a_request(a_body("a"))
+    why = "scheduler backend worse cannot be used: RuntimeError: no licence"
+    with pytest.raises(Unmappable, match=why):
+        found.of("worse").told(request)
+    assert list(found.of("worse").cannot(request.wish)) == [why]
+
+
+def test_the_kinds_to_watch_are_those_of_the_backends_in_use():
+    assert backends(profiles()).kept == ()
+    both = backends(profiles("kai-scheduler", "volcano"))
+    assert [kind.group for kind in both.kept] == ["scheduling.run.ai", "scheduling.volcano.sh"]

@@ -94,6 +94,17 @@ the API server answers. Verbs are those that the operator uses; it never replace
 - apiGroups: [kai.scheduler]
   resources: [topologies]
   verbs: [get, list, watch, create, patch, delete]
+# To name the owner of a scheduler's topology, as above.
+- apiGroups: [grove.io]
+  resources: [clustertopologies/finalizers, clustertopologybindings/finalizers]
+  verbs: [update]
+{{- end }}
+{{- range .Values.config.scheduler.profiles }}
+{{- if and (eq .name "default-scheduler") (dig "config" "gangScheduling" false .) }}
+- apiGroups: [scheduling.k8s.io]
+  resources: [podgroups]
+  verbs: [get, list, watch, create]
+{{- end }}
 {{- end }}
 {{- if include "grove.usesScheduler" (list . "volcano") }}
 - apiGroups: [scheduling.volcano.sh]

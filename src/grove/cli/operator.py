@@ -23,6 +23,7 @@ from grove.kube.yamltext import NotYaml
 from grove.operator import logs
 from grove.operator.admission import ACCOUNT
 from grove.operator.process import LeadershipEnded, Settings, operate
+from grove.operator.schedulers import registered
 from grove.operator.servers import CannotListen
 
 
@@ -64,11 +65,17 @@ def operator(
     """
     try:
         configuration = read(config) if config else OperatorConfiguration()
+        schedulers = registered(configuration.scheduler)
         logs.configure(configuration.log_level, configuration.log_format)
         image = init_image(os.environ.get(OperatorEnv.INIT_IMAGE, ""), metadata.version("grove"))
         account = os.environ.get(ACCOUNT, "")
         settings = Settings(
-            configuration, connection.load(kubeconfig, context), namespace or "", image, account
+            configuration,
+            connection.load(kubeconfig, context),
+            namespace or "",
+            image,
+            account,
+            schedulers,
         )
     except ConfigurationError as error:
         return _refuse(Exit.CONFIGURATION, *(f"{config}: {problem}" for problem in error.problems))

@@ -71,6 +71,7 @@ class Cache(Generic[T]):
         self._indexers = dict(indexes or {})
         self._indexed: dict[str, dict[Hashable, dict[Key, None]]] = {name: {} for name in self._indexers}
         self._handlers: list[Handler[T]] = []
+        self._settlers: list[Callable[[], None]] = []
         self._told = 0
         weak = weakref.ref(self)  # the registry lives as long as the process, a cache need not
         gauge = metrics.cache_objects.labels(resource.label)
@@ -98,6 +99,10 @@ class Cache(Generic[T]):
         """Call `handler(old, new)` on each change (None: was not there, is gone). Returns how to stop it."""
         self._handlers.append(handler)
         return lambda: self._handlers.remove(handler)
+
+    def on_settled(self, handler: Callable[[], None]) -> None:
+        """Call `handler` whenever it becomes known what there is: all of it, or that it is not served."""
+        self._settlers.append(handler)
 
     # What our own writes tell.
 
@@ -171,8 +176,9 @@ class Cache(Generic[T]):
             uid: seen for uid, seen in self._tombstones.items() if uid in uids or seen > version
         }
         self._told = version
+        news = not self.synced.is_set()
         self.synced.set()
-        self.settled.set()
+        self._settle(news)
 
     def clear(self) -> None:
         """The cluster does not serve this resource (any more): there can be no such objects."""
@@ -180,8 +186,14 @@ class Cache(Generic[T]):
             self._forget(key)
         self._tombstones.clear()
         self._told = 0
+        news = self.synced.is_set() or not self.settled.is_set()
         self.synced.clear()
+        self._settle(news)
+
+    def _settle(self, news: bool) -> None:
         self.settled.set()
+        for handler in self._settlers if news else ():
+            handler()
 
     def _covers(self, new: T) -> bool:
         return self.namespace is None or new.metadata.namespace == self.namespace

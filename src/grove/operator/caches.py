@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, TypeVar
 
 from grove.api import labels, names
@@ -27,6 +27,7 @@ from grove.kube.resource import (
 )
 from grove.operator.keys import SetKey, replica_of, set_of
 from grove.plan.access import Access
+from grove.schedulers.backend import Foreign, ForeignKind
 from grove.topology.constraints import name_of
 
 T = TypeVar("T", bound=HasMetadata)
@@ -42,10 +43,15 @@ def resource_of(kind: Kind) -> Resource:
     return Resource(kind.group, kind.version, kind.plural, kind.name, kind.namespaced)
 
 
+def served(kind: ForeignKind) -> Resource:
+    """The same for a kind of somebody else."""
+    return Resource(kind.group, kind.version, kind.plural, kind.name, kind.namespaced)
+
+
 class Caches:
     """Everything that plans are made from."""
 
-    def __init__(self) -> None:
+    def __init__(self, kept: Iterable[ForeignKind] = (), mirrored: Iterable[ForeignKind] = ()) -> None:
         self.sets: Cache[PodCliqueSet] = Cache(
             resource_of(PodCliqueSet.KIND), PodCliqueSet, indexes={BY_TOPOLOGY: _topology}
         )
@@ -62,6 +68,12 @@ class Caches:
         self.topology_bindings: Cache[ClusterTopologyBinding] = Cache(
             resource_of(ClusterTopologyBinding.KIND), ClusterTopologyBinding
         )
+        self.told = {kind: _part(served(kind), Foreign) for kind in kept}
+        """What schedulers were told about gangs. Their CRDs may be missing: nobody but their users waits."""
+        self.mirrored: dict[ForeignKind, Cache[Foreign]] = {
+            kind: Cache(served(kind), Foreign) for kind in mirrored
+        }
+        """The schedulers' own topologies, whoever manages them."""
 
     @property
     def parts(self) -> tuple[Cache[Any], ...]:
@@ -75,6 +87,11 @@ class Caches:
 
     @property
     def all(self) -> tuple[Cache[Any], ...]:
+        return (*self.needed, *self.told.values(), *self.mirrored.values())
+
+    @property
+    def needed(self) -> tuple[Cache[Any], ...]:
+        """The caches without which nothing can be planned."""
         return (self.sets, *self.parts, *self.grants, self.topologies, self.topology_bindings)
 
     @property
@@ -94,7 +111,7 @@ class Caches:
     @property
     def unsynced(self) -> list[str]:
         """What is not known yet, or not served any more."""
-        return [cache.resource.label for cache in self.all if not cache.synced.is_set()]
+        return [cache.resource.label for cache in self.needed if not cache.synced.is_set()]
 
     def replicas_of(self, key: SetKey) -> set[int]:
         """The indices of the replicas of which anything is there."""
@@ -104,6 +121,15 @@ class Caches:
                 if place := replica_of(part.metadata):
                     found.add(place.replica)
         return found
+
+
+def owned_topology(found: Foreign) -> str:
+    """The topology that we manage a scheduler's one for; empty if we do not."""
+    kinds = {ClusterTopology.KIND.name, ClusterTopologyBinding.KIND.name}
+    if found.metadata.labels.get(labels.MANAGED_BY) != labels.OPERATOR:
+        return ""
+    owners = (owner for owner in found.metadata.owner_references if owner.controller and owner.kind in kinds)
+    return next((owner.name for owner in owners), "")
 
 
 def _part(resource: Resource, as_type: type[T]) -> Cache[T]:

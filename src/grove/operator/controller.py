@@ -17,10 +17,12 @@ from grove.kube.outcome import Outcome
 from grove.kube.queue import Queue
 from grove.operator.blame import Blame, blame
 from grove.operator.caches import Caches
-from grove.operator.keys import Key, PlacementKey, ReplicaKey, SetKey, WorkloadKey
+from grove.operator.counterparts import Counterparts
+from grove.operator.keys import Key, PlacementKey, ReplicaKey, SetKey, TopologyKey, WorkloadKey
 from grove.operator.observe import Observer
 from grove.operator.placement import Placement
 from grove.operator.publish import Publisher, intents
+from grove.operator.schedulers import Schedulers
 from grove.operator.strays import call_back, put_back
 from grove.operator.telemetry import plan_seconds, plan_writes
 from grove.operator.tell import occurrences, stories
@@ -32,6 +34,7 @@ from grove.plan.placement import Assigner, Unassigned
 from grove.plan.replica import plan_in_vain, plan_replica
 from grove.plan.whole import Report, plan_set
 from grove.plan.writes import joined
+from grove.schedulers.registry import Backends
 
 log = structlog.get_logger("grove.operator")
 
@@ -50,6 +53,7 @@ class Controller:
         *,
         assigner: Assigner | None = None,
         topology_aware: bool = False,
+        backends: Backends | None = None,
         workers: int = 64,
         init_image: str = "",
         clock: Callable[[], float] = time.time,
@@ -57,7 +61,8 @@ class Controller:
         self._caches, self._executor, self._tell, self._clock = caches, executor, tell, clock
         self._placement = Placement(assigner or Unassigned())
         self._topologies = Topologies(caches, enabled=topology_aware)
-        self._observer = Observer(caches, self._placement, init_image, self._topologies)
+        schedulers = Schedulers(caches, backends)
+        self._observer = Observer(caches, self._placement, init_image, self._topologies, schedulers)
         self._publisher: Publisher[Key] = Publisher()
         executor.limiter.on_room = self._use_room
         self._reports: dict[SetKey, dict[int, Report]] = {}
@@ -68,13 +73,16 @@ class Controller:
         """Sets, by UID, in namespaces that are on their way out."""
         self._last_errors: dict[WorkloadKey, Blame] = {}
         """What could not be done there."""
+        self._counterparts = Counterparts(caches, executor, backends, tell) if topology_aware else None
         self.queue: Queue[Key] = Queue("workloads", self._work, workers=workers)
-        wire(caches, self.queue.wake)
+        wire(caches, self.queue.wake, topologies=topology_aware)
 
     async def _work(self, key: Key) -> None:
         """One pass over one key."""
         if isinstance(key, PlacementKey):
             self._place()
+        elif isinstance(key, TopologyKey):
+            await self._bring_in_step(key)
         else:
             await self._bring_in_order(key)
 
@@ -105,6 +113,11 @@ class Controller:
         told, later = await self._publish(key, plan.drafts, errors, complete=complete)
         moments = [moment for moment in (wake_at, later) if moment is not None]
         self.queue.wake(key, min(moments, default=None), failed=retry or not told)
+
+    async def _bring_in_step(self, key: TopologyKey) -> None:
+        assert self._counterparts is not None
+        well, again = await self._counterparts.bring_in_order(key, self._clock())
+        self.queue.wake(key, self._loop_time() if well and again else None, failed=not well)
 
     def _use_room(self, slots: int) -> None:
         for key in self._publisher.take_held(slots):

@@ -36,8 +36,17 @@ class PlacementKey(NamedTuple):
         return "placement"
 
 
+class TopologyKey(NamedTuple):
+    """A topology, and what schedulers have of it: of either kind, as both share their names."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f"topology {self.name}"
+
+
 WorkloadKey = SetKey | ReplicaKey
-Key = WorkloadKey | PlacementKey
+Key = WorkloadKey | PlacementKey | TopologyKey
 
 
 def replica_of(metadata: ObjectMeta) -> ReplicaKey | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from contextlib import suppress
 
 import structlog
 
@@ -20,9 +21,11 @@ from grove.operator.caches import Caches
 from grove.operator.controller import Controller
 from grove.operator.telemetry import Census
 from grove.plan.placement import Assigner
+from grove.schedulers.registry import Backends
 
 log = structlog.get_logger("grove.operator")
 
+_MOMENT = 5.0
 _LAST_WORDS = 0.5  # seconds for events that are yet to be told when we stop
 
 
@@ -38,14 +41,19 @@ class Manager:
         assigner: Assigner | None = None,
         init_image: str = "",
         topology_aware: bool = False,
+        backends: Backends | None = None,
     ) -> None:
         self._transport = transport
         self._assigner = assigner
         self._init_image = init_image
         self._topology_aware = topology_aware
+        self._backends = backends
         self._workers = workers
         self._grace = grace
-        self.caches = Caches()
+        aware = backends.topology_aware if backends and topology_aware else ()
+        self.caches = Caches(
+            backends.kept if backends else (), tuple(backend.topology_kind for backend in aware)
+        )
         self.synced = asyncio.Event()
 
     async def run(self, writes: Transport | None = None) -> None:
@@ -63,8 +71,9 @@ class Manager:
             for cache in self.caches.all:
                 tasks.create_task(Reflector(client, cache, arrivals=arrivals).run())
             tasks.create_task(self._tell_what_is_missing())
-            for cache in self.caches.all:
+            for cache in self.caches.needed:
                 await cache.synced.wait()
+            await self._look_for_schedulers()
             log.info("synced", key="operator", action="watch", reason="everything that exists is known")
             self.synced.set()
 
@@ -82,6 +91,7 @@ class Manager:
             assigner=self._assigner,
             init_image=self._init_image,
             topology_aware=self._topology_aware,
+            backends=self._backends,
         )
         with Census(self.caches):
             recorder.start()
@@ -93,9 +103,16 @@ class Manager:
                 await controller.queue.stop(self._grace)
                 await recorder.close(_LAST_WORDS)
 
+    async def _look_for_schedulers(self) -> None:
+        """Give what schedulers were told a moment to be seen. Longer waits only who uses them."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_MOMENT):
+                for cache in (*self.caches.told.values(), *self.caches.mirrored.values()):
+                    await cache.settled.wait()
+
     async def _tell_what_is_missing(self) -> None:
         """Without our CRDs there is nothing to do but wait for them: say so once, and what would help."""
-        for cache in self.caches.all:
+        for cache in self.caches.needed:
             await cache.settled.wait()
         if missing := self.caches.unsynced:
             reason = f"{', '.join(missing)} not served: grove crds | kubectl apply --server-side -f -"

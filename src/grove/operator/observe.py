@@ -11,6 +11,7 @@ from grove.kube.outcome import Outcome, State
 from grove.operator.caches import BY_REPLICA, BY_SET, Caches
 from grove.operator.keys import ReplicaKey, SetKey, replica_of
 from grove.operator.placement import Placement
+from grove.operator.schedulers import Schedulers
 from grove.operator.topologies import Topologies
 from grove.plan.end import Estate
 from grove.plan.placement import Unassigned
@@ -27,10 +28,12 @@ class Observer:
         placement: Placement | None = None,
         init_image: str = "",
         topologies: Topologies | None = None,
+        schedulers: Schedulers | None = None,
     ) -> None:
         self._caches, self._placement = caches, placement or Placement(Unassigned())
         self._init_image = init_image
         self._topologies = topologies or Topologies(caches, enabled=False)
+        self._schedulers = schedulers or Schedulers(caches, None)
         self._departed: dict[ReplicaKey, set[str]] = {}
         self._lost: dict[ReplicaKey, dict[str, Pod]] = {}
         caches.pods.subscribe(self._remember)
@@ -43,7 +46,7 @@ class Observer:
             self._departed.pop(key, None)
             self._lost.pop(key, None)
             return None
-        gangs = self._gangs(key, workload)
+        gangs, scheduler = self._gangs(key, workload), self._schedulers.of(workload)
         return Snapshot(
             workload=workload,
             index=key.replica,
@@ -58,6 +61,8 @@ class Observer:
             init_image=self._init_image,
             placements=self._placement.of(key, workload),
             topology=self._topologies.of(workload),
+            scheduler=scheduler,
+            told=self._schedulers.told(key, scheduler),
         )
 
     def estate(self, key: SetKey) -> Estate:

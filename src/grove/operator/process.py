@@ -30,6 +30,7 @@ from grove.operator import garbage
 from grove.operator.admission import Admission
 from grove.operator.manager import Manager
 from grove.operator.servers import endpoints, serving
+from grove.schedulers.registry import Backends
 
 log = structlog.get_logger("grove.operator")
 
@@ -51,6 +52,8 @@ class Settings(Struct, frozen=True):
     """The image of the init container that start order needs."""
     account: str = ""
     """The ServiceAccount that we run as, if we were told."""
+    backends: Backends | None = None
+    """The schedulers that workloads may use; None: they are told nothing."""
 
     @property
     def lease_namespace(self) -> str:
@@ -76,7 +79,13 @@ async def operate(settings: Settings) -> None:
     told_to_stop = _signals()
     transport = HttpTransport(settings.connection)
     topology_aware = settings.configuration.topology_aware_scheduling.enabled
-    manager = Manager(transport, grace=_GRACE, init_image=settings.init_image, topology_aware=topology_aware)
+    manager = Manager(
+        transport,
+        grace=_GRACE,
+        init_image=settings.init_image,
+        topology_aware=topology_aware,
+        backends=settings.backends,
+    )
     try:
         admission = Admission(
             settings.configuration, manager.caches, Client(transport), settings.home, settings.account

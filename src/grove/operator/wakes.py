@@ -8,13 +8,14 @@ from typing import Any
 from grove.api.cluster import HorizontalPodAutoscaler
 from grove.api.sets import PodCliqueSet
 from grove.kube.cache import Cache, Handler, HasMetadata
-from grove.operator.caches import BY_TOPOLOGY, Caches
-from grove.operator.keys import Key, ReplicaKey, SetKey, replica_of, set_of
+from grove.operator.caches import BY_TOPOLOGY, Caches, owned_topology
+from grove.operator.keys import Key, ReplicaKey, SetKey, TopologyKey, replica_of, set_of
+from grove.schedulers.backend import Foreign
 
 Wake = Callable[[Key], None]
 
 
-def wire(caches: Caches, wake: Wake) -> None:
+def wire(caches: Caches, wake: Wake, *, topologies: bool = False) -> None:
     """From now on, changes wake keys; what is there already is news to whoever begins now."""
     waker = _Waker(caches, wake)
     _follow(caches.sets, waker.on_set)
@@ -25,8 +26,16 @@ def wire(caches: Caches, wake: Wake) -> None:
     for uncounted in (caches.pods, caches.services):  # their generation does not count changes of the spec
         _follow(uncounted, waker.on_any)
     _follow(caches.autoscalers, waker.on_autoscaler)
-    for topologies in (caches.topologies, caches.topology_bindings):
-        _follow(topologies, waker.on_topology)
+    for named in (caches.topologies, caches.topology_bindings):
+        _follow(named, waker.on_topology)
+        if topologies:
+            _follow(named, waker.on_counterpart_of)
+    for mirrored in caches.mirrored.values():
+        _follow(mirrored, waker.on_counterpart)
+        mirrored.on_settled(waker.on_counterparts)
+    for told in caches.told.values():
+        _follow(told, waker.on_part)
+        told.on_settled(waker.on_sight)
 
 
 def _follow(cache: Cache[Any], tell: Handler[Any]) -> None:
@@ -62,6 +71,34 @@ class _Waker:
             key = SetKey(workload.metadata.namespace, workload.metadata.name)
             self._wake(key)
             self._wake_replicas(key, workload)
+
+    def on_counterpart_of(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
+        """The topology itself, and what schedulers have of it."""
+        found = new or old
+        assert found is not None
+        if old is None or new is None or _edition(old) != _edition(new):
+            self._wake(TopologyKey(found.metadata.name))
+
+    def on_counterpart(self, old: Foreign | None, new: Foreign | None) -> None:
+        """A scheduler's topology: of ours that it is made for, and those that refer to it."""
+        found = new or old
+        assert found is not None
+        if owner := owned_topology(found):
+            self._wake(TopologyKey(owner))
+        for topology in (*self._caches.topologies, *self._caches.topology_bindings):
+            named = {topology.metadata.name, *(name for _, name in topology.spec.references)}
+            if found.metadata.name in named:
+                self._wake(TopologyKey(topology.metadata.name))
+
+    def on_counterparts(self) -> None:
+        """All topologies: a scheduler's kind has come, or gone."""
+        for topology in (*self._caches.topologies, *self._caches.topology_bindings):
+            self._wake(TopologyKey(topology.metadata.name))
+
+    def on_sight(self) -> None:
+        """Everybody: a scheduler's kind has come, or gone, and its users wait."""
+        for workload in self._caches.sets:
+            self._wake_replicas(SetKey(workload.metadata.namespace, workload.metadata.name), workload)
 
     def on_grant(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
         """The set, which mends it; what its replicas wait for is that it comes."""

@@ -33,10 +33,13 @@ def plain(value: object) -> Any:
 
 def scheduler_of(workload: PodCliqueSet) -> str:
     """The scheduler that the pods of a set ask for; they all ask for the same one."""
-    for clique in workload.spec.template.cliques:
-        if chosen := _scheduler_named_in(bytes(clique.spec.pod_spec)):
-            return chosen
-    return DEFAULT_SCHEDULER
+    return named_scheduler(workload) or DEFAULT_SCHEDULER
+
+
+def named_scheduler(workload: PodCliqueSet) -> str:
+    """The scheduler that a set names; empty if it does not care."""
+    named = (_scheduler_named_in(bytes(clique.spec.pod_spec)) for clique in workload.spec.template.cliques)
+    return next(filter(None, named), "")
 
 
 @lru_cache(maxsize=1024)

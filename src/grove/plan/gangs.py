@@ -1,6 +1,6 @@
 """One gang: who is in it is written down, then pods are made and deleted accordingly, then gates open.
 
-    counts confirmed -> gang written -> pods made, deleted, taken back
+    counts confirmed -> gang written -> scheduler told -> pods made, deleted, taken back
 
 Where the gang is right as it is, its write is a confirmation: a patch that changes nothing and fails if the
 gang has changed since we looked (see `ledger`).
@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from grove.api import labels
 from grove.api.cliques import PodClique
-from grove.api.intents import Create, Delete, Intent, Patch
+from grove.api.intents import Create, Delete, Intent, Patch, uid_of
 from grove.plan import compose
 from grove.plan import pods as state
 from grove.plan.access import token_secret
@@ -22,13 +22,16 @@ from grove.plan.enrolment import Enrolled
 from grove.plan.expand import Clique, Gang
 from grove.plan.gates import released
 from grove.plan.initcontainer import with_init_container
+from grove.plan.ledger import Member
 from grove.plan.mend import Mender
 from grove.plan.podspec import pod, pod_spec
 from grove.plan.retire import counts_behind
 from grove.plan.snapshot import Snapshot
 from grove.plan.targets import create, delete_pod, pod_patch
+from grove.plan.telling import Teller
 from grove.plan.waits import Waits
 from grove.plan.writes import Writes
+from grove.schedulers.backend import marked
 
 
 class GangWork:
@@ -46,7 +49,8 @@ class GangWork:
         self._notes = notes
         self._snapshot, self._cliques, self._mender, self._writes = snapshot, cliques, mender, writes
         self._waits = waits
-        self._scheduler = compose.scheduler_of(snapshot.workload)
+        self.teller = Teller(snapshot)
+        self._scheduler = self.teller.scheduler
         self.unplaced: list[str] = []
         """Gangs that wait for a place."""
         self._by_gang: dict[str, list[Enrolled]] = {}
@@ -59,21 +63,30 @@ class GangWork:
         if gang.name not in self._snapshot.gangs and any(map(self._waits.held, gang.cliques)):
             return
         waits = self._unplaced(gang) or (bool(gang.base_gang) and not self._scheduled(gang.base_gang))
-        deeds = self._deeds(gang, waits)
-        openings = [] if waits else self._openings(gang)
         references = {
             clique.name: self._cliques[clique.name].membership.references for clique in gang.cliques
         }
-        write = self._mender.gang(gang, self._scheduler, references, self._notes(gang))
+        body = self._mender.gang_body(gang, self._scheduler, references, self._notes(gang))
+        write = self._mender.gang(gang, body)
+        telling = self.teller.tell(body, self._uid(gang, write))
+        deeds = self._deeds(gang, body, waits)
+        openings = [] if waits else self._openings(gang)
         fences = self._fences(gang)
         after: tuple[str, ...] = ()
         if write is not None:
             after = (self._writes.add(replace(write, after=(*write.after, *fences))),)
         elif deeds:
             after = (*fences, self._writes.confirm(self._snapshot.gangs[gang.name]))
+        if telling is not None:
+            after = (*after, self._writes.add(replace(telling, after=after)))
         self._writes.add_all(replace(deed, after=(*deed.after, *after)) for deed in deeds + openings)
         for enrolled in self._by_gang.get(gang.name, ()):
             self._writes.add_all(_relabelled(enrolled))
+
+    def _uid(self, gang: Gang, write: Create | Patch | None) -> str:
+        if isinstance(write, Create):
+            return uid_of(write)
+        return self._snapshot.gangs[gang.name].metadata.uid
 
     def _unplaced(self, gang: Gang) -> bool:
         placements = self._snapshot.placements
@@ -109,9 +122,11 @@ class GangWork:
             ]
         return tuple(dict.fromkeys(fences))
 
-    def _deeds(self, gang: Gang, gated: bool) -> list[Intent]:
+    def _deeds(self, gang: Gang, body: compose.Body, gated: bool) -> list[Intent]:
         deeds: list[Intent] = []
-        births = {clique.name: self._births(self._cliques[clique.name], gated) for clique in gang.cliques}
+        births = {
+            clique.name: self._births(self._cliques[clique.name], body, gated) for clique in gang.cliques
+        }
         for made in births.values():
             deeds += made
         for enrolled in self._by_gang.get(gang.name, ()):
@@ -124,20 +139,40 @@ class GangWork:
         after = tuple(birth.id for birth in births)
         return [delete_pod(pod, after if state.ended(pod) else ()) for pod in clique.membership.leaving]
 
-    def _births(self, clique: Enrolled, gated: bool) -> list[Create]:
+    def _births(self, clique: Enrolled, gang: compose.Body, gated: bool) -> list[Create]:
         missing = clique.membership.missing
-        if not missing or self._waits.held(clique.wanted):
+        if not missing or self._waits.held(clique.wanted) or self.teller.holds(clique.wanted.gang):
             return []
         workload, index, wanted = self._snapshot.workload, self._snapshot.index, clique.wanted
+        carried = compose.clique_labels(workload, index, wanted)
+        owners, after = self._owners(clique)
+        marks = self.teller.marks(gang, wanted.name)
+        waiting = {member.name: gated or self._is_surplus(wanted, member) for member in missing}
+        specs = {held: self._pod_spec(wanted, held) for held in set(waiting.values())}
+        return [
+            create(
+                marked(pod(workload, wanted, member, specs[waiting[member.name]], carried, owners), marks),
+                after,
+            )
+            for member in missing
+        ]
+
+    def _pod_spec(self, wanted: Clique, gated: bool) -> compose.Body:
+        workload, index = self._snapshot.workload, self._snapshot.index
         awaited, place = self._waits.of(wanted), self._place(wanted)
         if awaited and wanted.gang in self._snapshot.gangs:
             self._writes.add(token_secret(workload))
         spec = pod_spec(workload, index, wanted, self._scheduler, gated, place)
         if awaited:
             spec = with_init_container(spec, workload.metadata.name, self._snapshot.init_image, awaited)
-        carried = compose.clique_labels(workload, index, wanted)
-        owners, after = self._owners(clique)
-        return [create(pod(workload, wanted, member, spec, carried, owners), after) for member in missing]
+        return spec
+
+    def _is_surplus(self, clique: Clique, member: Member) -> bool:
+        """Whether a pod waits until every clique of its gang has its minimum: a scheduler that only counts
+        the pods of a gang could otherwise take those of one clique for all."""
+        if not self.teller.minimum_first or member.index < clique.min_available:
+            return False
+        return not self._scheduled(clique.gang)
 
     def _homecomings(self, clique: Enrolled) -> list[Patch]:
         """Pods that nobody owns any more get their clique as owner again."""
@@ -167,7 +202,11 @@ class GangWork:
         openings: list[Patch] = []
         for clique in gang.cliques:
             members = self._cliques[clique.name].membership.members
-            pods = (member.pod for member in members if member.pod is not None)
+            pods = (
+                member.pod
+                for member in members
+                if member.pod is not None and not self._is_surplus(clique, member)
+            )
             openings += released(pods, self._place(clique))
         return openings
 

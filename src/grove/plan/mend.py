@@ -61,30 +61,35 @@ class Mender:
         if intent is not None:
             self._writes.add(intent)
 
-    def gang(
+    def gang_body(
         self,
         wanted: Gang,
         scheduler: str,
         references: Mapping[str, tuple[str, ...]],
         notes: Mapping[str, str] = MappingProxyType({}),
-    ) -> Create | Patch | None:
-        """The gang with its pods and what it is to remember. It comes after the cliques that are made in
-        this plan."""
+    ) -> Body:
+        """The gang with its pods and what it is to remember, as it should be."""
         packing = pack(self._workload, wanted, self._snapshot.topology)
         spec = compose.gang_spec(self._workload, wanted, references, packing)
         found = self._snapshot.gangs.get(wanted.name)
-        made = [self.creates.get(clique.name) for clique in wanted.cliques]
-        after = tuple(create.id for create in made if create is not None)
         known = found.metadata if found is not None else ObjectMeta()
         metadata = compose.gang_metadata(
             self._workload, self._index, wanted, scheduler, known, packing.topology
         )
         if notes:
             metadata["annotations"] = {**metadata.get("annotations", {}), **notes}
+        return compose.thing(PodGang.KIND, metadata, spec)
+
+    def gang(self, wanted: Gang, body: Body) -> Create | Patch | None:
+        """What makes it so. It comes after the cliques that are made in this plan."""
+        found = self._snapshot.gangs.get(wanted.name)
+        made = [self.creates.get(clique.name) for clique in wanted.cliques]
+        after = tuple(create.id for create in made if create is not None)
         if found is None:
             fences = self.fences(next((clique.group for clique in wanted.cliques if wanted.base_gang), None))
-            return create(compose.thing(PodGang.KIND, metadata, spec), (*after, *fences))
-        patch = _changes(found, metadata, merge_patch(msgspec.to_builtins(found.spec), spec))
+            return create(body, (*after, *fences))
+        spec = merge_patch(msgspec.to_builtins(found.spec), body["spec"])
+        patch = _changes(found, body["metadata"], spec)
         return self.witnessed(replace(patch, after=after)) if patch is not None else None
 
     def _service(self) -> Create | Patch | None:

@@ -73,13 +73,14 @@ def _plan_present(snapshot: Snapshot, households: Households, writes: Writes, no
     ghosts, look_again = forgotten(snapshot.workload, everybody, now)
     writes.add_all(ghosts)
     views = {name: clique.view for name, clique in cliques.items()}
+    members = {gang.name: [clique.name for clique in gang.cliques] for gang in shape.gangs}
     return Plan(
         writes.intents(),
         report.drafts(snapshot, shape, views, renewal, healing, now),
         _earliest(renewal.wake_at, healing.wake_at, look_again, _wake_at(cliques)),
         report.standing(shape, views, renewal, any(map(healing.had_nodes, cliques.values()))),
         tuple(gang_work.unplaced),
-        waits.complaints(shape.cliques),
+        (*waits.complaints(shape.cliques), *gang_work.teller.complaints(members)),
         tuple(healing.news),
     )
 

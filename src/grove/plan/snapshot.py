@@ -13,6 +13,7 @@ from grove.api.groups import PodCliqueScalingGroup
 from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
 from grove.plan.placement import Assignment
+from grove.schedulers.backend import Backend, Foreign
 from grove.topology.constraints import Topology
 
 
@@ -41,3 +42,7 @@ class Snapshot(Struct, frozen=True):
     """The image of the init container; empty if the operator was told none."""
     topology: Topology | None = None
     """The topology that the set means; None if constraints are switched off."""
+    scheduler: Backend | None = None
+    """The backend of the scheduler that the pods ask for; None: it is told nothing."""
+    told: Mapping[str, Foreign] | None = {}
+    """What the scheduler was told about the replica's gangs; None if that cannot be seen."""

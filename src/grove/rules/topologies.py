@@ -8,6 +8,7 @@ from typing import Any
 from grove.rules import shape
 from grove.rules.guard import judged
 from grove.rules.model import TOPOLOGY_AWARE, Facts, FieldError, Verdict, duplicate, invalid
+from grove.schedulers import kai, kai_topology
 
 Body = dict[str, Any]
 
@@ -20,7 +21,8 @@ _REFERENCES = "spec.schedulerReferences"
 def on_create(new: Body, facts: Facts) -> Verdict:
     """Judges a topology of either kind that is to be made: the raw JSON object. Never raises."""
     topology = shape.topology(new)
-    return Verdict((*_levels(topology), *_schedulers(topology, facts)))
+    errors = (*_levels(topology), *_schedulers(topology, facts))
+    return Verdict(errors, tuple(_unwelcome(topology, facts)))
 
 
 @judged
@@ -32,6 +34,13 @@ def on_update(old: Body, new: Body, facts: Facts) -> Verdict:
         return verdict
     known = set(map(str, on_create(old, facts).errors))
     return Verdict(tuple(error for error in verdict.errors if str(error) not in known))
+
+
+def _unwelcome(topology: shape.Topology, facts: Facts) -> Iterator[str]:
+    """Levels of which a scheduler will not make a topology. Others may use them, so they are not wrong."""
+    if kai.NAME in facts.schedulers and kai.NAME not in dict(topology.spec.references):
+        for why in kai_topology.refused(tuple(level.key for level in topology.spec.levels)):
+            yield f"spec.levels: no topology will be made for {kai.NAME}: {why}"
 
 
 def _levels(topology: shape.Topology) -> Iterator[FieldError]:

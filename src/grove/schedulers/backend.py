@@ -75,6 +75,9 @@ class Marks(Struct, frozen=True):
     """Weighted terms of pod affinity, on top of the user's own."""
 
 
+_UNMARKED = Marks()
+
+
 class Backend(Protocol):
     """A scheduler."""
 
@@ -86,6 +89,16 @@ class Backend(Protocol):
     @property
     def keeps(self) -> ForeignKind | None:
         """The kind of the object that it wants for each gang; None: it wants none."""
+        ...
+
+    @property
+    def minimum_first(self) -> bool:
+        """Whether it only counts the pods of a gang, whatever their cliques: then those beyond each clique's
+        minimum are held back until the minimum is placed."""
+        ...
+
+    def told_name(self, gang: Body) -> str:
+        """What that object is called."""
         ...
 
     def told(self, request: Request) -> Body | None:
@@ -145,6 +158,8 @@ class TopologyAware(Protocol):
 
 def marked(pod: Body, marks: Marks) -> Body:
     """A pod with what it carries for its scheduler."""
+    if marks == _UNMARKED:
+        return pod
     metadata, spec = dict(pod["metadata"]), {**pod["spec"], **marks.spec}
     for field, values in (("labels", marks.labels), ("annotations", marks.annotations)):
         if values:

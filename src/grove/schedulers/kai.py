@@ -39,7 +39,11 @@ class Kai:
 
     name = NAME
     keeps: ForeignKind | None = POD_GROUP
+    minimum_first = False
     topology_kind = kai_topology.TOPOLOGY
+
+    def told_name(self, gang: Body) -> str:
+        return str(gang["metadata"]["name"])
 
     def told(self, request: Request) -> Body | None:
         """The PodGroup of a gang."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from grove.api import labels
 from grove.api.intents import Create, Delete, Intent, Target
 from grove.api.meta import ObjectMeta
 from grove.api.topology import MAX_LEVELS
@@ -28,6 +29,7 @@ def desired(topology: AnyTopology) -> Body:
         "kind": TOPOLOGY.name,
         "metadata": {
             "name": meta.name,
+            "labels": {labels.MANAGED_BY: labels.OPERATOR},
             "ownerReferences": [{**owner, "controller": True, "blockOwnerDeletion": True}],
         },
         "spec": {"levels": [{"nodeLabel": level.key} for level in topology.spec.levels]},

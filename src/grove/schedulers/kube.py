@@ -30,13 +30,16 @@ class Kube:
     name = NAME
 
     def __init__(self, *, gang_scheduling: bool = False) -> None:
-        self._gangs = gang_scheduling
+        self._gangs = self.minimum_first = gang_scheduling
         self.keeps: ForeignKind | None = POD_GROUP if gang_scheduling else None
 
+    def told_name(self, gang: Body) -> str:
+        return group_name(gang)
+
     def told(self, request: Request) -> Body | None:
-        """The PodGroup of a gang; none for a gang that needs nobody."""
+        """The PodGroup of a gang; none for a gang that needs nobody, and never a change of one."""
         gang = request.gang
-        if not self._gangs or not gangs.minimum(gang):
+        if not self._gangs or not gangs.minimum(gang) or request.found is not None:
             return None
         carried = dict(gang["metadata"].get("labels") or {}) | {labels.GANG: gang["metadata"]["name"]}
         return {

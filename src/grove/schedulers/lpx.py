@@ -15,6 +15,10 @@ class Lpx:
 
     name = NAME
     keeps: ForeignKind | None = None
+    minimum_first = False
+
+    def told_name(self, gang: Body) -> str:
+        return str(gang["metadata"]["name"])
 
     def told(self, request: Request) -> Body | None:  # noqa: ARG002 - it is told nothing
         return None

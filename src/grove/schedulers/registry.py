@@ -13,7 +13,8 @@ from msgspec import Struct
 from grove.api.config import Scheduler
 from grove.api.configfile import ConfigurationError
 from grove.schedulers import kai, kube, lpx, volcano
-from grove.schedulers.backend import Backend, TopologyAware
+from grove.schedulers.backend import Backend, ForeignKind, TopologyAware
+from grove.schedulers.broken import Broken
 
 ENTRY_POINTS = "grove.schedulers"
 Factory = Callable[[Mapping[str, Any]], Backend]
@@ -25,12 +26,16 @@ class Backends(Struct, frozen=True):
 
     by_name: Mapping[str, Backend]
     default_name: str
-    broken: Mapping[str, str] = {}
-    """Backends of others that could not be made, and why: their sets are held, nobody else's."""
 
     def of(self, scheduler: str) -> Backend | None:
         """The backend of pods that ask for a scheduler; those that name none get the default one."""
         return self.by_name.get(scheduler or self.default_name)
+
+    @property
+    def kept(self) -> tuple[ForeignKind, ...]:
+        """The kinds of what they are told about gangs."""
+        kinds = (backend.keeps for backend in self.by_name.values())
+        return tuple(dict.fromkeys(kind for kind in kinds if kind is not None))
 
     @property
     def topology_aware(self) -> tuple[TopologyAware, ...]:
@@ -43,7 +48,6 @@ def backends(scheduler: Scheduler, others: Mapping[str, Factory] | None = None) 
     """The backends that a configuration lists. Raises ConfigurationError, about all that is wrong at once."""
     factories = {**(others or {}), **_OURS}
     made: dict[str, Backend] = {}
-    broken: dict[str, str] = {}
     problems: list[str] = []
     for index, profile in enumerate(scheduler.in_use):
         place, factory = f"scheduler.profiles[{index}]", factories.get(profile.name)
@@ -56,10 +60,10 @@ def backends(scheduler: Scheduler, others: Mapping[str, Factory] | None = None) 
             if profile.name in _OURS:
                 problems.append(f"{place}.config: {error}")
             else:
-                broken[profile.name] = f"{type(error).__name__}: {error}"
+                made[profile.name] = Broken(profile.name, f"{type(error).__name__}: {error}")
     if problems:
         raise ConfigurationError(tuple(problems))
-    return Backends(made, scheduler.default_profile_name, broken)
+    return Backends(made, scheduler.default_profile_name)
 
 
 def _kube(config: Mapping[str, Any]) -> Backend:

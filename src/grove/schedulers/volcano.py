@@ -13,6 +13,8 @@ from grove.schedulers.queues import annotation, queue
 NAME = "volcano"
 POD_GROUP = ForeignKind("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup")
 DEFAULT_QUEUE = "default"
+_ITS_SPEC = ("minResources", "minTaskMember")
+"""What Volcano's own controllers write into the spec."""
 
 
 class Volcano:
@@ -20,6 +22,10 @@ class Volcano:
 
     name = NAME
     keeps: ForeignKind | None = POD_GROUP
+    minimum_first = False
+
+    def told_name(self, gang: Body) -> str:
+        return str(gang["metadata"]["name"])
 
     def told(self, request: Request) -> Body | None:
         """The PodGroup of a gang."""
@@ -58,6 +64,8 @@ def _spec(request: Request) -> Body:
         "queue": queue(request.wish, foreign.VOLCANO_QUEUE, annotation)[0] or DEFAULT_QUEUE,
         "subGroupPolicy": [_policy(group) for group in gang["spec"]["podgroups"]],
     }
+    if found is not None:
+        spec |= {field: found.spec[field] for field in _ITS_SPEC if field in found.spec}
     if found is not None and not gangs.minimum(gang):
         # A gang that needs nobody for a moment: what held for it before holds on.
         kept = ("minMember", "subGroupPolicy")

@@ -186,7 +186,16 @@ def test_a_value_arrives(values: Values, kind: str, path: str, expected: object)
         ({"config.topologyAwareScheduling.enabled": True}, "nodes"),
         ({"config.network.autoMNNVLEnabled": True}, "computedomains"),
         ({"config.scheduler.profiles": [{"name": "kai-scheduler"}]}, "topologies"),
+        ({"config.scheduler.profiles": [{"name": "kai-scheduler"}]}, "clustertopologies/finalizers"),
         ({"config.scheduler.profiles": [{"name": "volcano"}]}, "queues"),
+        (
+            {
+                "config.scheduler.profiles": [
+                    {"name": "default-scheduler", "config": {"gangScheduling": True}}
+                ]
+            },
+            "podgroups",
+        ),
     ],
     ids=str,
 )

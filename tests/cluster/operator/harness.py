@@ -13,6 +13,7 @@ from grove.kube.faults import FaultyTransport, Rates
 from grove.kube.transport import HttpTransport
 from grove.operator.manager import Manager
 from grove.plan.placement import Assigner
+from grove.schedulers.registry import Backends
 from tests.cluster.operator.recorder import Recorder
 from tests.cluster.operator.world import PATIENCE, World, watching
 
@@ -31,12 +32,17 @@ class Operator:
         assigner: Assigner | None = None,
         init_image: str = INIT_IMAGE,
         topology_aware: bool = False,
+        backends: Backends | None = None,
         **weather: Any,
     ) -> None:
         self.recorder = recorder or Recorder()
         self.faults = FaultyTransport(self.recorder.on(HttpTransport(config)), on_stop=self._stop, **weather)
         self.manager = Manager(
-            self.faults, assigner=assigner, init_image=init_image, topology_aware=topology_aware
+            self.faults,
+            assigner=assigner,
+            init_image=init_image,
+            topology_aware=topology_aware,
+            backends=backends,
         )
         self.stopped = asyncio.Event()
         """Set when the faults have ended this process."""
@@ -73,6 +79,7 @@ async def operating(
     assigner: Assigner | None = None,
     init_image: str = INIT_IMAGE,
     topology_aware: bool = False,
+    backends: Backends | None = None,
 ) -> AsyncIterator[Operator]:
     """An operator until the block is left. `synced=False`: do not wait until it knows all that exists."""
     operator = Operator(
@@ -81,6 +88,7 @@ async def operating(
         assigner,
         init_image,
         topology_aware,
+        backends,
         seed=seed,
         rates=rates,
         stop_after_writes=stop_after,

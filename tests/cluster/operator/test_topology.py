@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
+import yaml
+
 from grove.api import annotations as keys
 from grove.api.conditions import ConditionType
 from grove.api.topology import ClusterTopology, ClusterTopologyBinding
@@ -15,6 +17,7 @@ from grove.operator.caches import resource_of
 from tests.cluster.operator.harness import World, operating
 from tests.cluster.operator.seen import GANGS, GROUPS, SETS, Seen
 from tests.cluster.operator.workloads import upstream
+from tests.shared import ROOT
 
 TOPOLOGIES = resource_of(ClusterTopology.KIND)
 BINDINGS = resource_of(ClusterTopologyBinding.KIND)
@@ -172,3 +175,31 @@ async def test_levels_and_topologies_come_and_go_while_pods_stay(world: World) -
             await world.until(lambda gang=gang: says(gang) == SCALED, f"the constraints of {gang}")
         await world.until(lambda: says(base) == EXPECTED[base], "all constraints of the base gang")
         assert pods <= {pod.uid for pod in world.all(PODS)}, "running pods are never evicted"
+
+
+async def test_the_example_of_the_documentation_does_what_it_says(world: World) -> None:
+    text = (ROOT / "docs/examples/topology.yaml").read_text()
+    levels, workload = yaml.load_all(text, Loader=yaml.CSafeLoader)
+    zone, rack, host = (level["key"] for level in levels["spec"]["levels"])
+    group = "close-0-model-0"
+    try:
+        await world.client.create(TOPOLOGIES, levels, as_type=Seen)
+        async with operating(world, topology_aware=True):
+            await world.create(SETS, workload)
+            await world.until(lambda: world.names(GANGS) == ["close-0", group], "both gangs")
+            assert {gang.name: constraints(gang) for gang in world.all(GANGS)} == {
+                "close-0": {
+                    "of": "racks",
+                    "topologyConstraint": must(zone),
+                    "topologyConstraintGroupConfigs": [part(group, must(rack), "leader", "worker")],
+                    "close-0-model-0-worker": should(host),
+                },
+                group: {
+                    "of": "racks",
+                    "topologyConstraint": must(rack),
+                    "close-0-model-1-worker": should(host),
+                },
+            }
+    finally:
+        with suppress(NotFound):
+            await world.client.delete(TOPOLOGIES, "racks", as_type=Seen)

@@ -1,0 +1,94 @@
+"""Telling the scheduler about gangs: its own object for each, written after the gang and before the pods.
+
+A gang that cannot be told gets no pods: they would be placed one by one, or never.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from grove.api.intents import Create, Patch, Target
+from grove.plan import compose
+from grove.plan.diff import merge_patch
+from grove.plan.model import Complaint
+from grove.plan.pods import controller_uid
+from grove.plan.snapshot import Snapshot
+from grove.plan.targets import create
+from grove.schedulers.backend import Body, Foreign, Marks, Request, Unmappable, Wish
+
+CANNOT_TELL = "ERR_SYNC_PODGROUP"
+_NOTHING = Marks()
+
+
+class Teller:
+    """Tells one replica's gangs to their scheduler."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._backend, self._told = snapshot.scheduler, snapshot.told
+        self._wish = Wish(snapshot.workload.metadata, snapshot.workload.spec.template)
+        self._topology = snapshot.topology
+        self._troubles: dict[str, str] = {}
+        self.minimum_first = self._backend is not None and self._backend.minimum_first
+        """Whether pods beyond a gang's minimum wait until that is placed."""
+        self.scheduler = self._backend.name if self._backend else compose.scheduler_of(snapshot.workload)
+
+    def tell(self, gang: Body, uid: str) -> Create | Patch | None:
+        """What has to be written about a gang; nothing if the scheduler knows it, or cannot be told."""
+        if self._backend is None:
+            return None
+        kind = self._backend.keeps
+        if self._told is None and kind is not None:
+            self._hold(gang, f"cannot see {kind.plural}.{kind.group}: may the operator list and watch them?")
+            return None
+        found = (self._told or {}).get(self._backend.told_name(gang))
+        if found is not None and controller_uid(found.metadata) != uid:
+            found = None  # its name is taken: whoever creates it learns by whom
+        try:
+            body = self._backend.told(Request(gang, uid, self._wish, self._topology_name(), found))
+        except Unmappable as error:
+            self._hold(gang, str(error))
+            return None
+        if body is None:
+            return None
+        return create(body) if found is None else _mended(body, found)
+
+    def holds(self, gang: str) -> bool:
+        """Whether the gang cannot be told."""
+        return gang in self._troubles
+
+    def marks(self, gang: Body, clique: str) -> Marks:
+        """What the pods of a clique carry for their scheduler."""
+        return _NOTHING if self._backend is None else self._backend.marks(gang, clique)
+
+    def complaints(self, cliques: Mapping[str, Iterable[str]]) -> tuple[Complaint, ...]:
+        """What only a person can mend, told on the cliques of the gangs that it holds up."""
+        return tuple(
+            Complaint(clique, CANNOT_TELL, why)
+            for gang, why in self._troubles.items()
+            for clique in cliques.get(gang, ())
+        )
+
+    def _hold(self, gang: Body, why: str) -> None:
+        self._troubles[gang["metadata"]["name"]] = why
+
+    def _topology_name(self) -> str:
+        """What the scheduler calls the topology: somebody else's object, or the one that we manage."""
+        if self._topology is None or self._backend is None:
+            return ""
+        return self._topology.references.get(self._backend.name, self._topology.name)
+
+
+def _mended(body: Body, found: Foreign) -> Patch | None:
+    metadata: Body = {}
+    for field, known in (("labels", found.metadata.labels), ("annotations", found.metadata.annotations)):
+        wanted = body["metadata"].get(field) or {}
+        if changed := {key: value for key, value in wanted.items() if known.get(key) != value}:
+            metadata[field] = changed
+    spec = merge_patch(found.spec, body["spec"])
+    if not metadata and not spec:
+        return None
+    patch: Body = {"metadata": {"uid": found.metadata.uid, **metadata}}
+    if spec:
+        patch["spec"] = spec
+    target = Target(body["apiVersion"], body["kind"], found.metadata.name, found.metadata.namespace)
+    return Patch(target, patch)
