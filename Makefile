@@ -38,6 +38,7 @@ down: $(ENV) ## stop the local cluster and remove its state
 .PHONY: test
 test: $(ENV) ## all tests, on a real control plane that is built and started when needed
 	@$(BIN)/grove cluster prepare
+	@$(BIN)/python -m tools.helm
 	@$(BIN)/python -m pytest $(ARGS)
 
 .PHONY: test-fast

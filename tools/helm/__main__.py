@@ -1,0 +1,11 @@
+"""python -m tools.helm: make sure that there is a Helm."""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+from grove.local.progress import Reporter
+from tools import helm
+
+if __name__ == "__main__":
+    helm.find(Reporter(Console(stderr=True)))
