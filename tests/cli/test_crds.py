@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+import structlog
 import yaml
 
 from grove.api import crd
@@ -25,8 +26,11 @@ def test_it_prints_what_the_chart_installs(capsys):
 @pytest.mark.parametrize("command", [["crds", "--apply"], ["detach"]])
 def test_without_a_cluster_it_is_one_line(command, monkeypatch, capsys):
     monkeypatch.setenv("KUBECONFIG", "/nowhere")
-    with pytest.raises(SystemExit) as ended:
-        main(command)
+    try:
+        with pytest.raises(SystemExit) as ended:
+            main(command)
+    finally:
+        structlog.reset_defaults()  # it logs to what is standard error only in this test
     assert ended.value.code == 1
     assert capsys.readouterr().err == "grove: no file of KUBECONFIG=/nowhere exists: correct or unset it\n"
 

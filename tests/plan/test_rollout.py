@@ -256,3 +256,21 @@ def test_after_any_update_all_is_as_if_it_had_been_deployed_so():
         mine, theirs = world.api.get("PodClique", name), fresh.api.get("PodClique", name)
         assert mine["spec"] == theirs["spec"]
         assert mine["metadata"]["labels"] == theirs["metadata"]["labels"]
+
+
+def test_a_replica_that_never_had_a_place_is_new_at_once_and_holds_up_nobody():
+    """There is room for one of two."""
+    world = World(a_set("a:2/2", replicas=2))
+    for _ in range(4):
+        tend(world, 2)
+        hands.run(world, *world.pods("wl-0-a"))
+        hands.refuse(world)
+    change(world)
+    for _ in range(8):
+        tend(world, 2)
+        hands.finish_terminating(world)
+        hands.run(world, *[name for name, pod in world.pods("wl-0-a").items() if pod.spec.node_name == ""])
+        hands.refuse(world)
+    assert not outdated(world)
+    assert progress(world)["updateEndedAt"]
+    assert (status(world)["updatedReplicas"], status(world)["availableReplicas"]) == (1, 1)

@@ -62,7 +62,6 @@ the API server answers. Verbs are those that the operator uses; it never replace
 - apiGroups: [apiextensions.k8s.io]
   resources: [customresourcedefinitions]
   verbs: [get, list, watch]
-{{- if .Values.webhooks.enabled }}
 {{- $verbs := eq (include "grove.certificatesByHand" .) "yes" | ternary "[get, list, watch]" "[get, list, watch, patch]" }}
 # To see whom the API server trusts, and to tell it.
 - apiGroups: [admissionregistration.k8s.io]
@@ -73,7 +72,6 @@ the API server answers. Verbs are those that the operator uses; it never replace
   resources: [validatingwebhookconfigurations]
   resourceNames: [podcliqueset-validating-webhook, clustertopology-validating-webhook, authorizer-webhook]
   verbs: {{ $verbs }}
-{{- end }}
 {{- if or .Values.config.topologyAwareScheduling.enabled .Values.config.network.autoMNNVLEnabled }}
 - apiGroups: [""]
   resources: [nodes]

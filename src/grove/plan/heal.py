@@ -105,10 +105,12 @@ class Healing:
 
     def _eligible(self, clique: Enrolled) -> bool:
         """Short of pods, and its pods had their nodes since it was last started anew."""
-        return (
-            clique.found is not None
-            and clique.view.breached
-            and has_had_nodes(clique.found.status, clique.view, self.born(clique.wanted))
+        return clique.view.breached and self.had_nodes(clique)
+
+    def had_nodes(self, clique: Enrolled) -> bool:
+        """Whether a clique has had its pods on nodes since it was last started anew."""
+        return clique.found is not None and has_had_nodes(
+            clique.found.status, clique.view, self.born(clique.wanted)
         )
 
     def _since(self, conditions: Sequence[Condition]) -> float:

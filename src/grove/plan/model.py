@@ -44,7 +44,7 @@ class Standing(Struct, frozen=True, gc=False):
     generation_hash: str = ""
     """The template that this is about."""
     rolled: bool = False
-    """No update has anything left to do here: all is new, and answers."""
+    """No update has anything left to do here: all is new, and answers or has never had a place."""
     scheduled_pods: int = 0
     breached: bool = False
 

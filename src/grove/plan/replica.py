@@ -78,7 +78,7 @@ def _plan_present(snapshot: Snapshot, households: Households, writes: Writes, no
         writes.intents(),
         report.drafts(snapshot, shape, views, renewal, healing, now),
         _earliest(renewal.wake_at, healing.wake_at, look_again, _wake_at(cliques)),
-        report.standing(shape, views, renewal),
+        report.standing(shape, views, renewal, any(map(healing.had_nodes, cliques.values()))),
         tuple(gang_work.unplaced),
         (*waits.complaints(shape.cliques), *gang_work.teller.complaints(members)),
         tuple(healing.news),

@@ -80,8 +80,9 @@ class _Told:
                 yield _draft(found, found.status, status)
 
 
-def standing(shape: Shape, views: Views, renewal: Renewal) -> Standing:
-    """What the replica contributes to the status of its set."""
+def standing(shape: Shape, views: Views, renewal: Renewal, had_nodes: bool) -> Standing:
+    """What the replica contributes to the status of its set. One that still waits for its first nodes has
+    nothing to lose, and no update waits for it."""
     alone = [view for view in views.values() if view.wanted.group is None]
     groups = [(group, _by_replica(views, group.name)) for group in shape.groups]
     available = all(view.available for view in alone) and all(
@@ -92,16 +93,16 @@ def standing(shape: Shape, views: Views, renewal: Renewal) -> Standing:
     )
     updated_groups = sum(all(view.updated for views in replicas for view in views) for _, replicas in groups)
     updated_cliques = sum(view.updated for view in alone)
-    updated = available and updated_groups == len(groups) and updated_cliques == len(alone)
+    all_new = updated_groups == len(groups) and updated_cliques == len(alone)
     return Standing(
         available=available,
-        updated=updated,
+        updated=available and all_new,
         cliques=len(alone),
         updated_cliques=updated_cliques,
         groups=len(groups),
         updated_groups=updated_groups,
         generation_hash=shape.generation_hash,
-        rolled=updated and not renewal.running,
+        rolled=all_new and (available or not had_nodes) and not renewal.running,
         scheduled_pods=sum(view.count.scheduled for view in views.values()),
         breached=any(view.breached for view in alone)
         or any(_short(group, replicas) for group, replicas in groups),

@@ -61,7 +61,7 @@ def test_the_defaults() -> None:
         ({"networkPolicy.enabled": False}, {"NetworkPolicy": -1}),
         ({"metrics.serviceMonitor.enabled": True}, {"ServiceMonitor": 1}),
         ({"priorityClass.enabled": True}, {"PriorityClass": 1}),
-        ({"webhooks.enabled": False}, {**WEBHOOKS, **GRANT}),
+        ({"webhooks.enabled": False}, WEBHOOKS),
         ({"config.authorizer.enabled": True}, {"ValidatingWebhookConfiguration": 1}),
         ({"config.leaderElection.enabled": False}, GRANT),
         (MANUAL, GRANT),

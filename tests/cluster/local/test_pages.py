@@ -1,4 +1,4 @@
-"""What README.md and docs/autoscaling.md tell people to type, typed."""
+"""What README.md and pages of docs tell people to type, typed."""
 
 from __future__ import annotations
 
@@ -64,4 +64,17 @@ def test_autoscaling(home: Path) -> None:
     assert re.search(r"^chat-0-router +PodClique/chat-0-router .* 2 +6 ", said, re.MULTILINE)
     assert re.search(r"^chat-0-decode +PodCliqueScalingGroup/chat-0-decode .* 1 +4 ", said, re.MULTILINE)
     assert re.search(r"chat-0-decode +3/3 available", said)
+    assert left(home) == []
+
+
+def test_updates_and_recovery(home: Path) -> None:
+    """The commands of the second page are typed on the cluster of the first."""
+    *commands, kill, down_ = block(section("docs/updates.md", "Try it"))
+    recovery = block((ROOT / "docs/recovery.md").read_text())
+    assert len(recovery) == 2
+    said = type_in([*commands, *recovery, kill, down_], home).stdout
+    assert re.search(r"^chat-0-\S+ +example.com/\S+:2$", said, re.MULTILINE)
+    for reason in ("UpdateStarted", "ReplicaUpdated", "UpdateFinished"):
+        assert len(re.findall(rf"\b{reason}\b", said)) == 1
+    assert "podcliqueset.grove.io/chat annotated" in said
     assert left(home) == []

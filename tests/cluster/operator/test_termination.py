@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec import Struct
 
+from grove.api import annotations as keys
 from grove.api.intents import ObjectRef
 from grove.api.meta import ObjectMeta
 from grove.kube.faults import Rates
@@ -14,7 +15,7 @@ from tests.cluster.operator.nodes import cordoned
 from tests.cluster.operator.picture import picture
 from tests.cluster.operator.seen import CLIQUES, GANGS, GROUPS, SETS
 from tests.cluster.operator.test_weather import RATES
-from tests.cluster.operator.workloads import Body, clique, group, upstream, workload
+from tests.cluster.operator.workloads import GONE_LATER, Body, clique, group, upstream, workload
 
 DELAY = "2s"
 
@@ -180,3 +181,22 @@ async def test_it_is_told_once_and_so_is_that_it_is_over(world: World, agents: l
     assert len(told) == len(stories)
     assert {event.regarding.kind for event in told} == {"PodCliqueSet"}
     assert any(event.note.startswith("w-0 is started anew: w-0-a was short of pods for ") for event in told)
+
+
+async def test_a_pod_that_does_not_go_is_forgotten_where_the_user_says_so(world: World) -> None:
+    """Its node never says that it has ended."""
+    body = workload(
+        "w", clique("a", 2, annotations={GONE_LATER: "1h"}, pod={"terminationGracePeriodSeconds": 1})
+    )
+    async with operating(world) as operator:
+        await world.create(SETS, body)
+        await world.until_whole()
+        ghost = world.pods()[0]
+        await world.delete(PODS, ghost.name)
+        await world.until(
+            lambda: world.get(CLIQUES, "w-0-a").status["readyReplicas"] == 2 and len(world.pods()) == 2
+        )
+        await operator.recorder.silence(3.0)
+        assert world.find(PODS, ghost.name), "replaced, and not forgotten"
+        await world.patch(SETS, "w", {"metadata": {"annotations": {keys.FORCE_DELETE_AFTER: "1s"}}})
+        await world.until(lambda: world.find(PODS, ghost.name) is None and world.whole())
