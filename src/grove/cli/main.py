@@ -68,7 +68,7 @@ def _speak_up_only_when_it_matters() -> None:
     """Logs are for the operator, which sets them up itself; at a terminal one sees what went wrong."""
     structlog.configure(
         wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),  # as it is when something is said
     )
 
 
