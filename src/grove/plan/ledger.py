@@ -236,11 +236,12 @@ def _pod_name(uid: str, clique: str, index: int, predecessor: str) -> str:
     return names.pod(clique, uid, index, predecessor)
 
 
-def age(pod: Pod | None) -> tuple[str, str]:
-    """Sorts the oldest first; what has no pod is youngest of all."""
+def age(pod: Pod | None) -> tuple[str, int, str]:
+    """Sorts the oldest first; what has no pod is youngest of all. The server counts in whole seconds: of pods
+    that were made together, the first index is the oldest."""
     if pod is None:
-        return ("~", "")
-    return (pod.metadata.creation_timestamp or "~", pod.metadata.name)
+        return ("~", 0, "")
+    return (pod.metadata.creation_timestamp or "~", state.index_of(pod) or 0, pod.metadata.name)
 
 
 def _worth(pod: Pod | None, template_hash: str) -> tuple[int, ...]:
