@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import os
 import signal
 from collections.abc import AsyncIterator, Iterator
 
+import hypothesis
 import pytest
 
 from grove.kube import config
@@ -15,6 +17,11 @@ from grove.kube.wire import Object
 from grove.local import binaries
 from grove.local.cluster import Cluster
 from tests.clusters import REPORTER, Clusters, stop_leftovers
+
+# An ordinary run tries the same examples each time: it tells about the change, not about luck. The campaign
+# looks for new ones.
+hypothesis.settings.register_profile("ordinary", derandomize=True)
+hypothesis.settings.load_profile("default" if os.environ.get("GROVE_CAMPAIGN") else "ordinary")
 
 _numbers = itertools.count(1)
 _LONGEST_TEST = 300.0
