@@ -41,10 +41,17 @@ _DELETE_FAILED = {
 
 
 def occurrences(caches: Caches, workload: PodCliqueSet, outcome: Outcome) -> Iterator[Occurrence]:
-    """What of an outcome is news."""
+    """What of an outcome is news. That the parts of what goes as a whole go with it is none: an event for
+    each pod would be a call for each pod, while everybody waits for their GPUs."""
+    ending = workload.metadata.deletion_timestamp is not None
+    gangs = {
+        result.intent.target.name
+        for result in outcome.results
+        if isinstance(result.intent, Delete) and result.intent.target.kind == PodGang.KIND.name
+    }
     for result in outcome.results:
         found = _news(result)
-        if found is None:
+        if found is None or (_went_along(result, gangs, ending) and result.state is State.DONE):
             continue
         reason, note = found
         about = _clique_of(caches, result.intent)
@@ -75,6 +82,14 @@ def stories(workload: PodCliqueSet, plan: Plan, outcome: Outcome) -> Iterator[Oc
                 warning=news.warning,
                 reporter=Reporter.SET.value,
             )
+
+
+def _went_along(result: Result, gangs: set[str], ending: bool) -> bool:
+    """Whether something was deleted with its set, or with the base gang that its name begins with."""
+    if not isinstance(result.intent, Delete):
+        return False
+    words = result.intent.target.name.split("-")
+    return ending or any("-".join(words[:count]) in gangs for count in range(1, len(words)))
 
 
 def _news(result: Result) -> tuple[EventReason, str] | None:
