@@ -297,3 +297,16 @@ def test_a_pod_that_does_not_go_is_replaced_and_forgotten_only_if_the_user_says_
     world.now += 300
     (forget,) = world.plan().intents
     assert (forget.target.name, forget.grace_seconds) == (ghost, 0)
+
+
+def test_a_termination_that_could_not_be_written_is_tried_again():
+    """What it would have changed is not told: that the pods had their nodes is known from nowhere else."""
+    world = deployed("a:2/2 b:1 c:3/3", "x:2/2=b,c")
+    before = names(world)
+    lose(world, "wl-0-a")
+    world.now += DELAY
+    for _ in range(3):
+        world.publish(world.plan(), all_done=False)
+    assert status(world, "PodClique", "wl-0-x-0-c")["scheduledReplicas"] == 3, "they are all still there"
+    tend(world, 3)
+    assert survivors(world, before) == set()

@@ -59,7 +59,8 @@ class Healing:
         self._enrol, self._now = enrol, now
         self._base = names.base_gang(snapshot.workload.metadata.name, snapshot.index)
         self._delay = seconds(snapshot.workload.spec.template.termination_delay or DELAY)
-        self.records: dict[str, Records] = {gang.name: self._of_gang(gang.name) for gang in shape.gangs}
+        self._written = {gang.name: records.read(snapshot.gangs.get(gang.name)) for gang in shape.gangs}
+        self.records: dict[str, Records] = dict(self._written)
         """What each gang is to remember."""
         self.exhausted: dict[str, str] = {}
         """Gangs of which a unit will not be started anew any more, and what there is to say of it."""
@@ -121,15 +122,16 @@ class Healing:
         return max(moment(known.last_transition_time), moment(had.last_transition_time) if had else 0.0)
 
     def born(self, clique: Clique) -> float:
-        """When the clique was last started anew; 0 if never."""
-        own, base = self.records.get(clique.gang, {}), self.records.get(self._base, {})
+        """When the clique was last started anew; 0 if never. What is only planned may come to nothing, and
+        must not make it forget that it had its nodes."""
+        own, base = self._written.get(clique.gang, {}), self._written.get(self._base, {})
         units = [own.get(_unit(clique)), own.get(self._base), base.get(self._base)]
         return max((record.moment for record in units if record), default=0.0)
 
     @property
     def terminated(self) -> float:
         """When the whole replica was last started anew; 0 if never."""
-        record = self.records.get(self._base, {}).get(self._base)
+        record = self._written.get(self._base, {}).get(self._base)
         return record.moment if record else 0.0
 
     # Whether its time has come.
@@ -244,10 +246,7 @@ class Healing:
         return records.written(self.records[gang.name])
 
     def _changed(self, gang: str) -> bool:
-        return self.records[gang] != self._of_gang(gang)
-
-    def _of_gang(self, name: str) -> Records:
-        return records.read(self._snapshot.gangs.get(name))
+        return self.records[gang] != self._written[gang]
 
 
 def _unit(clique: Clique) -> str:

@@ -61,8 +61,8 @@ def _plan_present(snapshot: Snapshot, households: Households, writes: Writes, no
         return enrolment.enrol(clique, _uid(snapshot, mender, clique.name), outgoing)
 
     renewal, healing = Renewal(snapshot, writes, enrol), Healing(snapshot, shape, writes, enrol, now)
-    cliques = renewal.plan(shape, {clique.name: enrol(clique) for clique in shape.cliques}, now)
-    cliques = healing.plan(cliques, renewal)
+    enrolled = {clique.name: enrol(clique) for clique in shape.cliques}
+    cliques = healing.plan(renewal.plan(shape, enrolled, now), renewal)
     waits = Waits(snapshot, shape)
     gang_work = GangWork(snapshot, cliques, mender, waits, writes, healing.notes)
     for gang in shape.gangs:
@@ -72,7 +72,8 @@ def _plan_present(snapshot: Snapshot, households: Households, writes: Writes, no
     everybody = [pod for clique in cliques.values() for pod in clique.pods]
     ghosts, look_again = forgotten(snapshot.workload, everybody, now)
     writes.add_all(ghosts)
-    views = {name: clique.view for name, clique in cliques.items()}
+    # Whom an update or a termination replaces is still there: it is told of when that is done.
+    views = {name: clique.view for name, clique in enrolled.items()}
     members = {gang.name: [clique.name for clique in gang.cliques] for gang in shape.gangs}
     return Plan(
         writes.intents(),

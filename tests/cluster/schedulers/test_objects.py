@@ -129,5 +129,5 @@ async def test_kais_topology_follows_ours_and_outlives_levels_that_kai_refuses(c
         assert (drift.in_sync, drift.observed) == (True, 1)
     finally:
         await client.delete(TOPOLOGIES, "kai-life", as_type=Object)
-        if await theirs():
+        with suppress(NotFound):  # the garbage collector may be as quick
             await client.delete(kind, "kai-life", as_type=Object)
