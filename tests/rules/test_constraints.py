@@ -8,7 +8,7 @@ import pytest
 from grove.api.config import Network
 from grove.rules import validate
 from tests.rules.builders import FACTS, GONE, changed, workload
-from tests.rules.words import C, G, T
+from tests.rules.words import ON_KAI, C, G, T
 
 S = f"{T}.topologyConstraint"
 CT = f"{C}.topologyConstraint"
@@ -38,7 +38,7 @@ def unknown(domain):
     return f"topology domain '{domain}' does not exist in cluster topology [zone, block, rack, host]"
 
 
-REFUSED = [
+REFUSALS = [
     ({CT: packs("rack")}, [f"{CT}.topologyName: Required value: {NAMELESS}"]),
     (
         {S: packs("rack", name="h100"), GT: packs("rack", name="gb200")},
@@ -95,6 +95,7 @@ REFUSED = [
         ],
     ),
 ]
+REFUSED = [({**ON_KAI, **changes}, errors) for changes, errors in REFUSALS]
 
 
 @pytest.mark.parametrize(("changes", "errors"), REFUSED)
@@ -113,7 +114,7 @@ def test_refused(changes, errors):
     ],
 )
 def test_accepted(changes):
-    verdict = validate.on_create(changed(workload(), changes), FACTS)
+    verdict = validate.on_create(changed(workload(), {**ON_KAI, **changes}), FACTS)
     assert (verdict.message, verdict.warnings) == ("", ())
 
 
@@ -129,7 +130,7 @@ def test_constraints_while_the_feature_is_off():
 
 
 def test_a_preference_that_says_nothing_is_warned_of():
-    body = changed(workload(), {S: packs("rack", "zone", name="h100")})
+    body = changed(workload(), {**ON_KAI, S: packs("rack", "zone", name="h100")})
     assert validate.on_create(body, FACTS).warnings == (
         f"{S}.pack.preferred is coarser than {S}.pack.required and is redundant",
     )

@@ -6,7 +6,7 @@ import pytest
 
 from grove.rules import topologies
 from grove.rules.model import Facts
-from tests.rules.builders import FACTS
+from tests.rules.builders import FACTS, in_use
 
 LEVELS = [{"domain": "zone", "key": "example.com/zone"}, {"domain": "rack", "key": "example.com/rack"}]
 
@@ -84,7 +84,7 @@ def test_levels_may_be_edited_though_a_scheduler_was_switched_off():
 def test_levels_that_kai_would_refuse_are_told_where_kai_is_used_and_its_topology_ours():
     host = {"domain": "host", "key": "kubernetes.io/hostname"}
     body = topology([host, *LEVELS])
-    with_kai, without = Facts(schedulers=("kai-scheduler",)), Facts()
+    with_kai, without = Facts(backends=in_use("kai-scheduler")), Facts()
     why = "KAI wants kubernetes.io/hostname to be the last level"
     told = topologies.on_create(body, with_kai)
     assert told.allowed

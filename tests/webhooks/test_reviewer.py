@@ -19,6 +19,7 @@ from grove.webhooks.reviewer import Reviewer
 from grove.webhooks.reviews import NotAReview
 from grove.webhooks.sight import Sight
 from tests.kube.replies import Replies, refused
+from tests.rules.builders import in_use
 from tests.webhooks.asking import OPERATOR, TOPOLOGY, UID, answered, patched, review, reviewer, workload
 
 
@@ -173,7 +174,7 @@ async def test_without_the_authorizer_there_is_no_such_path():
     assert Path.AUTHORIZE not in reviewer(authorizer=False).paths
 
 
-CONSTRAINED = {"topologyConstraint": {"topologyName": "h100", "packDomain": "rack"}}
+CONSTRAINED = {"topologyConstraint": {"topologyName": "h100", "pack": {"preferred": "rack"}}}
 AWARE = Facts(topology_aware=True)
 
 
@@ -200,6 +201,28 @@ async def test_a_server_that_cannot_be_asked_is_no_reason_to_refuse_for_good():
     response = await answered(by, Path.VALIDATE_SET, review("CREATE", default_set(workload(**CONSTRAINED))))
     assert response["status"]["code"] == 503
     assert response["status"]["message"].endswith("try again")
+
+
+QUEUED = {"metadata": {"name": "default"}, "status": {"state": "Open"}}
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        (lambda: replied(QUEUED), ""),
+        (lambda: refused(404, "NotFound"), 'Volcano queue "default" not found'),
+        (lambda: refused(403, "Forbidden"), "Queue default could not be looked up"),
+    ],
+)
+async def test_what_a_scheduler_wants_to_know_is_looked_up(reply, said):
+    asked = Replies(lambda _: reply(), lambda _: 0.0)
+    body = default_set(workload())
+    body["spec"]["template"]["cliques"][0]["spec"]["podSpec"]["schedulerName"] = "volcano"
+    by = reviewer(Facts(backends=in_use("volcano")), asked)
+    response = await answered(by, Path.VALIDATE_SET, review("CREATE", body))
+    assert response["allowed"] == (not said)
+    assert said in response["status"].get("message", "")
+    assert [sent.request.name for sent in asked.sent] == ["default"]
 
 
 async def test_names_that_cannot_exist_are_not_asked_for():

@@ -7,7 +7,7 @@ from typing import Any
 
 from grove.rules import shape
 from grove.rules.guard import judged
-from grove.rules.model import TOPOLOGY_AWARE, Facts, FieldError, Verdict, duplicate, invalid
+from grove.rules.model import Facts, FieldError, Verdict, duplicate, invalid
 from grove.schedulers import kai, kai_topology
 
 Body = dict[str, Any]
@@ -57,6 +57,7 @@ def _levels(topology: shape.Topology) -> Iterator[FieldError]:
 
 def _schedulers(topology: shape.Topology, facts: Facts) -> Iterator[FieldError]:
     seen: set[str] = set()
+    aware = {backend.name for backend in facts.backends.topology_aware}
     for path, listed in (
         (_REFERENCES, [each.scheduler_name for each in topology.spec.scheduler_references]),
         (_BINDINGS, [each.scheduler_name for each in topology.spec.scheduler_topology_bindings]),
@@ -67,6 +68,6 @@ def _schedulers(topology: shape.Topology, facts: Facts) -> Iterator[FieldError]:
                 yield duplicate(place, name)
             elif name not in facts.schedulers:
                 yield invalid(place, name, "scheduler backend is not enabled in Grove")
-            elif name not in TOPOLOGY_AWARE:
+            elif name not in aware:
                 yield invalid(place, name, "scheduler backend does not implement topology-aware scheduling")
             seen.add(name)

@@ -110,7 +110,33 @@ class Backend(Protocol):
         ...
 
     def cannot(self, wish: Wish) -> Iterator[str]:
-        """What of a set it cannot honour, and what would help."""
+        """Why a set could never be scheduled by it, and what would help."""
+        ...
+
+    def cannot_keep(self, wish: Wish) -> Iterator[str]:
+        """Which topology constraints of a set it cannot keep, and what would help."""
+        ...
+
+
+class Enquiry(Struct, frozen=True):
+    """An object that must be looked at before a set is accepted."""
+
+    kind: ForeignKind
+    name: str
+    where: str
+    """Where the set names it."""
+
+
+@runtime_checkable
+class Enquiring(Protocol):
+    """A scheduler whose sets name objects that must be there already."""
+
+    def enquires(self, wish: Wish) -> Iterator[Enquiry]:
+        """Those objects."""
+        ...
+
+    def unfit(self, enquiry: Enquiry, found: Body | None) -> str:
+        """Why what was found, if anything, will not do; empty if it will."""
         ...
 
 

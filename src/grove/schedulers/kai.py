@@ -82,6 +82,10 @@ class Kai:
         if wrong := _queue(wish)[1]:
             yield wrong
 
+    def cannot_keep(self, wish: Wish) -> Iterator[str]:  # noqa: ARG002 - whatever it is
+        """It keeps them all."""
+        yield from ()
+
     def topology_name(self, topology: AnyTopology) -> str:
         return topology.metadata.name
 

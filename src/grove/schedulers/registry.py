@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from grove.api.config import Scheduler
+from grove.api.config import OnUnsupported, Scheduler
 from grove.api.configfile import ConfigurationError
 from grove.schedulers import kai, kube, lpx, volcano
 from grove.schedulers.backend import Backend, ForeignKind, TopologyAware
@@ -26,6 +26,8 @@ class Backends(Struct, frozen=True):
 
     by_name: Mapping[str, Backend]
     default_name: str
+    lenient: frozenset[str] = frozenset()
+    """Those whose users are only warned of constraints that are not kept."""
 
     def of(self, scheduler: str) -> Backend | None:
         """The backend of pods that ask for a scheduler; those that name none get the default one."""
@@ -63,7 +65,8 @@ def backends(scheduler: Scheduler, others: Mapping[str, Factory] | None = None) 
                 made[profile.name] = Broken(profile.name, f"{type(error).__name__}: {error}")
     if problems:
         raise ConfigurationError(tuple(problems))
-    return Backends(made, scheduler.default_profile_name)
+    lenient = {each.name for each in scheduler.in_use if each.unsupported_constraints is OnUnsupported.WARN}
+    return Backends(made, scheduler.default_profile_name, frozenset(lenient))
 
 
 def _kube(config: Mapping[str, Any]) -> Backend:
