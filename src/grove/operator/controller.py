@@ -18,7 +18,9 @@ from grove.kube.queue import Queue
 from grove.operator.blame import Blame, blame
 from grove.operator.caches import Caches
 from grove.operator.counterparts import Counterparts
+from grove.operator.environs import Environs
 from grove.operator.keys import Key, PlacementKey, ReplicaKey, SetKey, TopologyKey, WorkloadKey
+from grove.operator.nodes import Nodes
 from grove.operator.observe import Observer
 from grove.operator.placement import Placement
 from grove.operator.publish import Publisher, intents
@@ -56,6 +58,7 @@ class Controller:
         backends: Backends | None = None,
         workers: int = 64,
         init_image: str = "",
+        nodes: Nodes | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._caches, self._executor, self._tell, self._clock = caches, executor, tell, clock
@@ -73,8 +76,11 @@ class Controller:
         """Sets, by UID, in namespaces that are on their way out."""
         self._last_errors: dict[WorkloadKey, Blame] = {}
         """What could not be done there."""
-        self._counterparts = Counterparts(caches, executor, backends, tell) if topology_aware else None
         self.queue: Queue[Key] = Queue("workloads", self._work, workers=workers)
+        self._counterparts = None
+        if topology_aware:
+            environs = Environs(caches, nodes or Nodes(), self.queue.wake)
+            self._counterparts = Counterparts(caches, executor, backends, tell, environs)
         wire(caches, self.queue.wake, topologies=topology_aware)
 
     async def _work(self, key: Key) -> None:

@@ -19,6 +19,7 @@ from grove.kube.transport import Transport
 from grove.operator import garbage
 from grove.operator.caches import Caches
 from grove.operator.controller import Controller
+from grove.operator.nodes import Nodes
 from grove.operator.telemetry import Census
 from grove.plan.placement import Assigner
 from grove.schedulers.registry import Backends
@@ -54,6 +55,7 @@ class Manager:
         self.caches = Caches(
             backends.kept if backends else (), tuple(backend.topology_kind for backend in aware)
         )
+        self._nodes = Nodes()
         self.synced = asyncio.Event()
 
     async def run(self, writes: Transport | None = None) -> None:
@@ -70,6 +72,7 @@ class Manager:
             tasks.create_task(arrivals.run(client))
             for cache in self.caches.all:
                 tasks.create_task(Reflector(client, cache, arrivals=arrivals).run())
+            tasks.create_task(self._nodes.run(client))
             tasks.create_task(self._tell_what_is_missing())
             for cache in self.caches.needed:
                 await cache.synced.wait()
@@ -92,6 +95,7 @@ class Manager:
             init_image=self._init_image,
             topology_aware=self._topology_aware,
             backends=self._backends,
+            nodes=self._nodes,
         )
         with Census(self.caches):
             recorder.start()

@@ -99,6 +99,15 @@ class Verdict(Struct, frozen=True):
         return told[0] if len(told) == 1 else f"[{', '.join(told)}]" if told else ""
 
 
+class User(Struct, frozen=True):
+    """A set that means a topology."""
+
+    name: str
+    """As `namespace/name`."""
+    domains: frozenset[str]
+    """The domains that its constraints name."""
+
+
 class Facts(Struct, frozen=True):
     """What the rules need to know of the world. `Facts.of` takes it from the operator's configuration."""
 
@@ -109,6 +118,10 @@ class Facts(Struct, frozen=True):
     topologies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Of each topology that is known, by name, the domains from broad to narrow. Of two kinds with one name,
     the ClusterTopology's."""
+    users: tuple[User, ...] = ()
+    """The sets that mean the topology that is asked about."""
+    rival: tuple[str, ...] | None = None
+    """The domains of the topology of the other kind that has the same name; None if there is none."""
     found: Mapping[Enquiry, dict[str, Any] | None] = field(default_factory=dict)
     """What backends enquired about, as far as somebody has looked; None: it is not there."""
     network: Network = Network()

@@ -74,7 +74,10 @@ class Reviewer:
 
     async def _validate_topology(self, asked: Asked) -> bytes:
         _expect(asked, _TOPOLOGIES)
-        return _judged(asked, asked.new(), self._sight.standing, topologies.on_create, topologies.on_update)
+        facts = self._sight.facts_around(asked.resource.resource, asked.name)
+        if asked.operation == "DELETE":
+            return reviews.allowed(asked.uid, topologies.on_delete(asked.old(), facts).warnings)
+        return _judged(asked, asked.new(), facts, topologies.on_create, topologies.on_update)
 
     async def _authorise(self, asked: Asked) -> bytes:
         request = Request(

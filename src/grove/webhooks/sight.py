@@ -19,8 +19,9 @@ from grove.kube.cache import Cache
 from grove.kube.client import Client, Object
 from grove.kube.errors import KubeError, NotFound
 from grove.kube.resource import Resource
-from grove.rules.model import Facts, Parent
+from grove.rules.model import Facts, Parent, User
 from grove.schedulers.backend import Enquiry
+from grove.topology.constraints import domains, name_of
 
 T = TypeVar("T")
 _PATIENCE = 2.0  # seconds for all live reads of a review: the API server that asks us waits for 5
@@ -56,6 +57,22 @@ class Sight:
         asked = [enquiry for enquiry in enquiries if _NAME(enquiry.name)][:_MOST_NAMES]
         found = {enquiry: await self._look(enquiry) for enquiry in asked}
         return replace(self.standing, topologies=known, found=found) if known or found else self.standing
+
+    def facts_around(self, kind: str, name: str) -> Facts:
+        """The standing facts, and who would notice a change of this topology. It is for a warning: what the
+        caches know will do."""
+        if not self.standing.topology_aware:
+            return self.standing
+        named = ((found, found.spec.template) for found in self._known.sets)
+        users = tuple(
+            User(f"{found.metadata.namespace}/{found.metadata.name}", domains(template))
+            for found, template in named
+            if name_of(template) == name
+        )
+        kinds = (self._known.topologies, self._known.topology_bindings)
+        others = (cache.get("", name) for cache in kinds if cache.resource.plural != kind)
+        rival = next((_domains_of(found) for found in others if found is not None), None)
+        return replace(self.standing, users=users, rival=rival)
 
     async def _look(self, enquiry: Enquiry) -> dict[str, Any] | None:
         kind = enquiry.kind

@@ -32,10 +32,10 @@ from grove.rules.model import Verdict
 from grove.schedulers.volcano import QUEUE
 from tests.cluster.conftest import PATIENCE, apply, established
 from tests.cluster.operator.seen import SETS
-from tests.cluster.webhooks.harness import TOPOLOGIES, Body, admitting, refusal, topology
+from tests.cluster.webhooks.harness import TOPOLOGIES, Body, admitting, eventually, refusal, topology
 from tests.rules import test_constraints, test_create, test_part_rules, test_set_rules, test_update
 from tests.rules.builders import FACTS, bare, changed, clique, workload
-from tests.rules.words import ON_KAI, VOLCANO
+from tests.rules.words import ON_KAI, VOLCANO, T
 from tests.shared import shared_data
 
 pytestmark = [pytest.mark.cluster, pytest.mark.asyncio(loop_scope="session")]
@@ -262,3 +262,19 @@ async def test_a_queue_of_volcano_is_looked_for(asked: Client) -> None:
     elsewhere = changed(body, {"metadata.annotations": {"scheduling.grove.io/volcano-queue": "nowhere"}})
     said = await refusal(asked, SETS, elsewhere, namespace=NAMESPACE)
     assert 'Volcano queue "nowhere" not found' in said
+
+
+async def test_who_loses_by_the_end_of_a_topology_is_told_to_whoever_ends_it(asked: Client) -> None:
+    await asked.create(TOPOLOGIES, topology("mourned", "zone", "rack"), as_type=Object)
+    constraint = {"topologyName": "mourned", "packDomain": "rack"}
+    made = await stored(asked, here(changed(workload(), {**ON_KAI, f"{T}.topologyConstraint": constraint})))
+    whose = f"PodCliqueSet {NAMESPACE}/{made['metadata']['name']} loses rack"
+    path = f"{TOPOLOGIES.path()}/mourned?dryRun=All"
+
+    async def told() -> bool:
+        reply = await asked.raw("DELETE", path)
+        return whose in reply.headers.get("Warning", "")
+
+    await eventually(told)  # as soon as the webhooks have seen the set
+    await asked.delete(TOPOLOGIES, "mourned", as_type=Object)
+    await asked.delete(SETS, made["metadata"]["name"], namespace=NAMESPACE, as_type=Object)
