@@ -75,6 +75,7 @@ class World:
         self.reports: dict[int, Report] = {}
         """What the operator remembers of its latest pass over each replica."""
         self.scheduler: Backend | None = None
+        self.lacking = ""
         self.awake_since = 0
         """How many changes of pods the operator has not seen: those before it started."""
 
@@ -112,6 +113,7 @@ class World:
             topology=self.topology,
             scheduler=self.scheduler,
             told=seen["PodGroup"],
+            lacking=self.lacking,
         )
 
     def _named_like_parts(self, workload: PodCliqueSet, index: int, lag: Lag | None) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from grove.api.sets import PodCliqueSet
 from grove.kube.executor import Executor
 from grove.kube.outcome import Outcome
 from grove.kube.queue import Queue
-from grove.operator.blame import Blame, blame
+from grove.operator.blame import Blame, blame, completed
 from grove.operator.caches import Caches
 from grove.operator.counterparts import Counterparts
 from grove.operator.environs import Environs
@@ -27,7 +27,7 @@ from grove.operator.publish import Publisher, intents
 from grove.operator.schedulers import Schedulers
 from grove.operator.strays import call_back, put_back
 from grove.operator.telemetry import plan_seconds, plan_writes
-from grove.operator.tell import occurrences, stories
+from grove.operator.tell import Grievances, occurrences, stories
 from grove.operator.topologies import Topologies
 from grove.operator.wakes import wire
 from grove.plan.end import plan_end
@@ -74,6 +74,7 @@ class Controller:
         self._repeats: dict[WorkloadKey, tuple[str, ...]] = {}
         self._ending: dict[SetKey, str] = {}
         """Sets, by UID, in namespaces that are on their way out."""
+        self._grievances = Grievances(caches)
         self._last_errors: dict[WorkloadKey, Blame] = {}
         """What could not be done there."""
         self.queue: Queue[Key] = Queue("workloads", self._work, workers=workers)
@@ -238,7 +239,7 @@ class Controller:
         self, key: WorkloadKey, drafts: Sequence[Draft], errors: Blame, *, complete: bool
     ) -> tuple[bool, float | None]:
         """Publish what is due. Returns whether that went well, and when more will be due."""
-        finished = tuple(_finish(draft, errors, complete) for draft in drafts)
+        finished = tuple(completed(draft, errors, complete) for draft in drafts)
         limiter = self._executor.limiter
         busy = limiter.in_flight >= limiter.limit
         due, later = self._publisher.consider(key, finished, self._loop_time(), busy=busy)
@@ -252,7 +253,11 @@ class Controller:
     def _tell_news(self, key: WorkloadKey, plan: Plan, outcome: Outcome) -> None:
         workload = self._workload(key)
         if workload is not None and not self._in_vain(key):
-            for news in (*occurrences(self._caches, workload, outcome), *stories(workload, plan, outcome)):
+            for news in (
+                *occurrences(self._caches, workload, outcome),
+                *stories(workload, plan, outcome),
+                *self._grievances.news(key, key.namespace, plan.complaints),
+            ):
                 self._tell(news)
 
     def _stuck(self, key: WorkloadKey, done: Sequence[Intent]) -> bool:
@@ -271,6 +276,7 @@ class Controller:
         self.queue.forget(key)
         self._publisher.forget(key)
         self._repeats.pop(key, None)
+        self._grievances.forget(key)
         self._last_errors.pop(key, None)
         if isinstance(key, ReplicaKey):
             self._placement.forget(key)
@@ -287,12 +293,3 @@ class Controller:
 
 def _parent(key: WorkloadKey) -> SetKey:
     return SetKey(key.namespace, key.set_name) if isinstance(key, ReplicaKey) else key
-
-
-def _finish(draft: Draft, errors: Blame, complete: bool) -> Draft:
-    """What only the outcome can tell: the generation that was acted on, and what went wrong."""
-    if not hasattr(draft.desired, "last_errors") or draft.observed == 0:
-        return draft
-    found = errors.settle(draft.target, draft.current.last_errors)
-    observed = draft.observed if complete else draft.current.observed_generation
-    return replace(draft, desired=replace(draft.desired, last_errors=found, observed_generation=observed))

@@ -53,7 +53,9 @@ class Manager:
         self._grace = grace
         aware = backends.topology_aware if backends and topology_aware else ()
         self.caches = Caches(
-            backends.kept if backends else (), tuple(backend.topology_kind for backend in aware)
+            backends.kept if backends else (),
+            tuple(backend.topology_kind for backend in aware),
+            backends.inspected if backends else (),
         )
         self._nodes = Nodes()
         self.synced = asyncio.Event()
@@ -70,7 +72,7 @@ class Manager:
         arrivals = Arrivals()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(arrivals.run(client))
-            for cache in self.caches.all:
+            for cache in (*self.caches.all, *self.caches.definitions.values()):
                 tasks.create_task(Reflector(client, cache, arrivals=arrivals).run())
             tasks.create_task(self._nodes.run(client))
             tasks.create_task(self._tell_what_is_missing())
@@ -111,8 +113,10 @@ class Manager:
         """Give what schedulers were told a moment to be seen. Longer waits only who uses them."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_MOMENT):
-                for cache in (*self.caches.told.values(), *self.caches.mirrored.values()):
-                    await cache.settled.wait()
+                caches = self.caches
+                for of in (caches.told, caches.mirrored, caches.definitions):
+                    for cache in of.values():
+                        await cache.settled.wait()
 
     async def _tell_what_is_missing(self) -> None:
         """Without our CRDs there is nothing to do but wait for them: say so once, and what would help."""

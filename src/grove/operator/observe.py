@@ -63,6 +63,7 @@ class Observer:
             topology=self._topologies.of(workload),
             scheduler=scheduler,
             told=self._schedulers.told(key, scheduler),
+            lacking=self._schedulers.lacking(scheduler),
         )
 
     def estate(self, key: SetKey) -> Estate:

@@ -46,3 +46,5 @@ class Snapshot(Struct, frozen=True):
     """The backend of the scheduler that the pods ask for; None: it is told nothing."""
     told: Mapping[str, Foreign] | None = {}
     """What the scheduler was told about the replica's gangs; None if that cannot be seen."""
+    lacking: str = ""
+    """Why what is installed of the scheduler will not do."""

@@ -13,7 +13,7 @@ from msgspec import Struct
 from grove.api.config import OnUnsupported, Scheduler
 from grove.api.configfile import ConfigurationError
 from grove.schedulers import kai, kube, lpx, volcano
-from grove.schedulers.backend import Backend, ForeignKind, TopologyAware
+from grove.schedulers.backend import Backend, ForeignKind, Particular, TopologyAware
 from grove.schedulers.broken import Broken
 
 ENTRY_POINTS = "grove.schedulers"
@@ -38,6 +38,12 @@ class Backends(Struct, frozen=True):
         """The kinds of what they are told about gangs."""
         kinds = (backend.keeps for backend in self.by_name.values())
         return tuple(dict.fromkeys(kind for kind in kinds if kind is not None))
+
+    @property
+    def inspected(self) -> tuple[ForeignKind, ...]:
+        """The kinds whose definitions must be looked at, as not every version will do."""
+        particular = (backend for backend in self.by_name.values() if isinstance(backend, Particular))
+        return tuple(dict.fromkeys(kind for backend in particular if (kind := backend.keeps) is not None))
 
     @property
     def topology_aware(self) -> tuple[TopologyAware, ...]:

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from grove.api import foreign, labels
+from grove.api.events import EventReason
 from grove.schedulers import gangs
-from grove.schedulers.backend import Body, Enquiry, ForeignKind, Marks, Request, Wish
+from grove.schedulers.backend import Body, Enquiry, ForeignKind, Marks, Request, Unmappable, Wish
 from grove.schedulers.queues import annotation, queue
 
 NAME = "volcano"
@@ -31,6 +32,8 @@ class Volcano:
 
     def told(self, request: Request) -> Body | None:
         """The PodGroup of a gang."""
+        if request.lacking:
+            raise Unmappable(request.lacking, EventReason.VOLCANO_UNAVAILABLE)
         gang = request.gang
         metadata = gang["metadata"]
         return {
@@ -50,6 +53,9 @@ class Volcano:
         name = gang["metadata"]["name"]
         keys = (foreign.VOLCANO_POD_GROUP, foreign.VOLCANO_POD_GROUP_LEGACY)
         return Marks(annotations=dict.fromkeys(keys, name))
+
+    def lacks(self, definition: Body | None) -> str:
+        return incapable(definition)
 
     def cannot(self, wish: Wish) -> Iterator[str]:
         """Queues that are not agreed on."""
