@@ -12,7 +12,7 @@ from grove.kube import config
 from grove.kube.client import APPLY, Client
 from grove.kube.resource import CUSTOM_RESOURCE_DEFINITIONS as CRDS
 from grove.local.cluster import Cluster
-from tests.chart import Account, operators_account
+from tests.chart import AWARE, Account, operators_account
 
 PATIENCE = 120.0
 
@@ -32,6 +32,12 @@ async def crds(cluster) -> dict[str, dict[str, Any]]:
 async def operator_account(cluster: Cluster, crds: object) -> Account:
     """Whom the operator is to the shared cluster: a right that the chart forgets is one it does not have."""
     return await operators_account(cluster)
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def aware_account(cluster: Cluster, crds: object) -> Account:
+    """The same where topologies and all schedulers are switched on."""
+    return await operators_account(cluster, AWARE, "aware")
 
 
 async def apply(client: Client, definition: dict[str, Any]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from grove.kube.wire import Object
 from grove.operator.caches import served
 from grove.schedulers.kai import POD_GROUP
 from grove.schedulers.registry import backends
+from tests.chart import AWARE, operators_account
 from tests.cluster.conftest import PATIENCE, apply, established
 from tests.cluster.operator.harness import operating
 from tests.cluster.operator.seen import CLIQUES, GANGS, SETS
@@ -76,8 +77,9 @@ async def test_kai_is_told_of_gangs_before_there_are_pods_even_if_it_comes_late(
         for definition in crd.all_definitions():
             await install(client, definition)
         await client.create(NAMESPACES, {"metadata": {"name": "kai"}}, as_type=Object)
+        account = await operators_account(cluster, AWARE)
         async with (
-            watching(client, connection, "kai") as world,
+            watching(client, account.config, "kai") as world,
             topology(world, "grove-topology"),
             operating(world, topology_aware=True, backends=KAI),
         ):
