@@ -160,8 +160,9 @@ CHANGES = [
         {GT: packs("rack", name="h100")},
         [
             f'{GT}.topologyName: Forbidden: topologyName cannot be changed from "" to "h100"',
-            f"{GT}: Forbidden: PodCliqueScalingGroup 'engine' topology constraint cannot be changed from "
-            "required=rack preferred=host to required=rack preferred=",
+            f"{GT}: Forbidden: PodCliqueScalingGroup 'engine' topology constraint migration can only move "
+            "packDomain to pack.required without changing anything else: it was required=rack preferred=host "
+            "and would be required=rack preferred=",
         ],
     ),
     (
@@ -174,6 +175,22 @@ CHANGES = [
     (
         {CT: packs("rack")},
         [f"{CT}: Forbidden: PodClique 'router' topology constraint cannot be added after creation"],
+    ),
+    (
+        {GT: packs("host", "host")},
+        [
+            f"{GT}: Forbidden: PodCliqueScalingGroup 'engine' topology constraint migration can only move "
+            "packDomain to pack.required without changing anything else: it was required=rack preferred=host "
+            "and would be required=host preferred=host"
+        ],
+    ),
+    (
+        {f"{S}.topologyName": GONE},
+        [f'{S}.topologyName: Forbidden: topologyName cannot be changed from "h100" to ""'],
+    ),
+    (
+        {S: GONE},
+        [f"{S}: Forbidden: PodCliqueSet topology constraint cannot be removed after creation"],
     ),
     ({GT: packs("rack", "host")}, []),
     ({S: packs(domain="block", name="h100")}, []),
