@@ -1,7 +1,7 @@
 """When a status is published: a moment after the news, so that what comes together is told together.
 
 A difference between how a status reads and how it should read is published a quarter of a second after it
-last changed, and at the latest one second after it first arose. While all slots are taken by deeds,
+last changed, and at the latest two seconds after it first arose. While deeds take most of the slots,
 observations wait for room, at most for as long as a storm may last, and come with what is true then. Bad news
 does not wait, nor does the news that an update has begun or ended.
 """
@@ -23,8 +23,8 @@ from grove.plan.model import Draft
 K = TypeVar("K", bound=Hashable)
 
 _QUIET = 0.25
-_LONGEST = 1.0
-_STORM = 10.0
+_LONGEST = 2.0
+_STORM = 20.0
 
 
 class _Pending(Struct):
