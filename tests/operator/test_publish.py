@@ -76,9 +76,13 @@ def test_who_waits_for_room_is_asked_in_order_of_arrival_and_once(publisher) -> 
     for key in ("a", "b", "c"):
         publisher.consider(key, (news,), 0.0, busy=True)
         publisher.consider(key, (news,), 0.3, busy=True)
-    assert publisher.take_held(2) == ["a", "b"]
+    assert publisher.call(2) == ["a", "b"]
+    assert publisher.call(2) == [], "the room is theirs until they come"
+    publisher.consider("a", (news,), 0.4, busy=False)
+    assert publisher.call(2) == ["c"]
+    publisher.forget("b")
     publisher.forget("c")
-    assert publisher.take_held(2) == []
+    assert publisher.call(2) == []
 
 
 def test_a_storm_does_not_hold_back_news_for_ever(publisher) -> None:
@@ -86,7 +90,7 @@ def test_a_storm_does_not_hold_back_news_for_ever(publisher) -> None:
     consider(publisher, news, 0.0)
     assert consider(publisher, news, 19.9, busy=True) == (False, 20.0)
     assert consider(publisher, news, 20.0, busy=True) == (True, None)
-    assert publisher.take_held(1) == []
+    assert publisher.call(1) == []
 
 
 def test_bad_news_do_not_wait_for_anything(publisher) -> None:

@@ -126,8 +126,8 @@ class Controller:
         well, again = await self._counterparts.bring_in_order(key, self._clock())
         self.queue.wake(key, self._loop_time() if well and again else None, failed=not well)
 
-    def _use_room(self, slots: int) -> None:
-        for key in self._publisher.take_held(slots):
+    def _use_room(self, room: int) -> None:
+        for key in self._publisher.call(room):
             self.queue.wake(key)
 
     def _place(self) -> None:

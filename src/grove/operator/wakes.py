@@ -136,11 +136,15 @@ class _Waker:
             self.on_any(old, new)
 
     def on_pod(self, old: Pod | None, new: Pod | None) -> None:
-        """Its spec changes only by what opens its gates and by its node, which tell of its status too."""
-        if old is None or new is None or _changed(old, new):
+        """At once if it comes or goes. Else it can wait: its node, its gates, its status, and the labels that
+        the server gives it with its node."""
+        if old is None or new is None or old.metadata.deletion_timestamp != new.metadata.deletion_timestamp:
             self.on_any(old, new)
-        elif key := replica_of(new.metadata):
-            self._wake(key, asyncio.get_running_loop().time() + _MOMENT)
+            return
+        moment = asyncio.get_running_loop().time() + _MOMENT
+        for key in {replica_of(old.metadata), replica_of(new.metadata)}:
+            if key is not None:
+                self._wake(key, moment)
 
     def on_any(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
         for found in (old, new):
