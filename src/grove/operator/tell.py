@@ -6,7 +6,7 @@ that come and go, parts that are scaled away, and whatever could not be done.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 
 from grove.api import labels
 from grove.api.cliques import PodClique
@@ -92,8 +92,10 @@ class Grievances:
         self._caches = caches
         self._told: dict[Hashable, frozenset[tuple[str, str]]] = {}
 
-    def news(self, key: Hashable, namespace: str, complaints: Iterable[Complaint]) -> Iterator[Occurrence]:
+    def news(self, key: Hashable, namespace: str, complaints: Sequence[Complaint]) -> Iterator[Occurrence]:
         """What has not been told yet about a key."""
+        if not complaints and key not in self._told:
+            return
         before, current = self._told.get(key, frozenset()), set()
         for each in complaints:
             gang = self._caches.gangs.get(namespace, each.gang) if each.gang else None
