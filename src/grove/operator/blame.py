@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from msgspec import Struct
 
 from grove.api.cliques import PodClique
+from grove.api.errors import ErrorCode
+from grove.api.groups import PodCliqueScalingGroup
 from grove.api.intents import Create, DeleteCollection, Intent, Target
 from grove.api.parts import LastError
+from grove.api.sets import PodCliqueSet
 from grove.kube.outcome import Outcome, State
 from grove.plan.model import Complaint
 from grove.plan.moments import rfc3339
+from grove.plan.sharing import KIND as CLAIM
 
 _VERBS = {
     "Create": "CREATE",
@@ -20,6 +25,12 @@ _VERBS = {
     "Delete": "DELETE",
     "DeleteCollection": "DELETE",
 }
+_CLAIMS = {
+    PodCliqueSet.KIND.name: ErrorCode.SYNC_SET_CLAIM,
+    PodCliqueScalingGroup.KIND.name: ErrorCode.SYNC_GROUP_CLAIM,
+    PodClique.KIND.name: ErrorCode.SYNC_CLIQUE_CLAIM,
+}
+"""What it is called if a claim cannot be made, by the kind of its owner."""
 
 
 class Blame(Struct, frozen=True):
@@ -46,17 +57,21 @@ def blame(outcome: Outcome, now: float, complaints: Iterable[Complaint] = ()) ->
     of_set: dict[str, LastError] = {}
     for complaint in complaints:
         said = LastError(complaint.code, _said(complaint.code, complaint.words), rfc3339(now))
-        of_cliques.setdefault(complaint.clique, {})[said.description] = said
+        place = of_cliques.setdefault(complaint.clique, {}) if complaint.clique else of_set
+        place[said.description] = said
     for result in outcome.results:
         if result.state is not State.FAILED:
             continue
         clique = _clique_of(result.intent)
         cause = str(result.error)
-        if clique and result.name:  # the server's words name the pod, and a hundred pods have one trouble
+        if _makes(result.intent, "Pod") and result.name:
+            # The server's words name the pod, and a hundred pods have one trouble.
             cause = cause.replace(result.name, f"{clique}-*")
         error = _error(result.intent, cause, now)
         place = of_cliques.setdefault(clique, {}) if clique else of_set
-        place.setdefault(error.description, error)
+        # Of many claims that have one trouble, the first is named.
+        trouble = f"{error.code} {cause.replace(result.name, '*')}" if result.name else error.description
+        place.setdefault(trouble if _makes(result.intent, CLAIM) else error.description, error)
     return Blame(
         {name: tuple(errors.values()) for name, errors in of_cliques.items()}, tuple(of_set.values())
     )
@@ -65,6 +80,8 @@ def blame(outcome: Outcome, now: float, complaints: Iterable[Complaint] = ()) ->
 def _error(intent: Intent, cause: str, now: float) -> LastError:
     kind = intent.kind if isinstance(intent, DeleteCollection) else intent.target.kind
     code = f"ERR_{_VERBS[type(intent).__name__]}_{kind.upper()}"
+    if _makes(intent, CLAIM):
+        code = _CLAIMS[_owner(intent)["kind"]]
     return LastError(code, _said(code, f"{_words(intent)}, cause: {cause}"), rfc3339(now))
 
 
@@ -74,15 +91,24 @@ def _said(code: str, words: str) -> str:
 
 def _words(intent: Intent) -> str:
     """What was tried, without the names that differ between pods of one clique: their error is one."""
-    clique = _clique_of(intent)
-    return (
-        f"could not {type(intent).__name__.lower()} pods of {clique}" if clique else f"could not {intent.id}"
-    )
+    if _makes(intent, "Pod"):
+        return f"could not create pods of {_clique_of(intent)}"
+    return f"could not {intent.id}"
 
 
 def _clique_of(intent: Intent) -> str:
-    """The clique of a pod that could not be made."""
-    if isinstance(intent, Create) and intent.target.kind == "Pod":
-        owners = intent.body["metadata"]["ownerReferences"]
-        return str(owners[0]["name"])
+    """The clique of a pod or claim that could not be made."""
+    if _makes(intent, "Pod") or (
+        _makes(intent, CLAIM) and _owner(intent)["kind"] == PodClique.KIND.name
+    ):
+        return str(_owner(intent)["name"])
     return ""
+
+
+def _makes(intent: Intent, kind: str) -> bool:
+    return isinstance(intent, Create) and intent.target.kind == kind
+
+
+def _owner(intent: Intent) -> dict[str, Any]:
+    owner: dict[str, Any] = intent.body["metadata"]["ownerReferences"][0]  # type: ignore[union-attr]
+    return owner

@@ -20,8 +20,11 @@ from grove.api.sets import (
 )
 from grove.plan import facts
 from grove.plan.access import Access, grant, settles_at
+from grove.plan.claims import plan_whole_set
 from grove.plan.hashes import generation_hash
-from grove.plan.model import Draft, News, Plan, Standing
+from grove.plan.model import Complaint, Draft, News, Plan, Standing
+from grove.plan.ours import keep_claims
+from grove.plan.sharing import Shared
 from grove.plan.targets import change, record, target
 from grove.plan.turns import advance
 from grove.topology.availability import levels_unavailable
@@ -45,19 +48,24 @@ def plan_set(
     access: Access | None = None,
     errors: tuple[LastError, ...] = (),
     topology: Topology | None = None,
+    shared: Shared | None = None,
 ) -> Plan:
     """What to do about a set. Its status waits until every replica has reported. Without `access` nothing is
-    granted; `errors` are those of the pass before."""
+    granted, without `shared` no claims are made; `errors` are those of the pass before."""
     if workload.metadata.deletion_timestamp is not None:
         return Plan()
     intents = grant(workload, access, now) if access is not None else ()
+    complaints: tuple[Complaint, ...] = ()
+    if shared is not None:
+        claims, complaints = plan_whole_set(workload, keep_claims(shared, workload.metadata.uid))
+        intents = (*intents, *claims)
     wake_at = settles_at(workload, access, now) if access is not None else None
     if marks.SET_FINALIZER not in workload.metadata.finalizers:
         finalizers = [*workload.metadata.finalizers, marks.SET_FINALIZER]
         intents = (change(workload, {"metadata": {"finalizers": finalizers}}), *intents)
     wanted = range(workload.spec.replicas)
     if not all(index in reports for index in wanted):
-        return Plan(intents, wake_at=wake_at)
+        return Plan(intents, wake_at=wake_at, complaints=complaints)
     news: tuple[News, ...] = ()
     standings = [reports[index].standing for index in wanted]
     hash_ = generation_hash(workload)
@@ -70,7 +78,7 @@ def plan_set(
     status = _status(workload, [reports[index] for index in wanted], errors, hash_, progress)
     status = replace(status, conditions=_conditions(workload, topology, now))
     draft = Draft(target(workload), workload.status, status)
-    return Plan(intents, (draft,), wake_at, news=news)
+    return Plan(intents, (draft,), wake_at, complaints=complaints, news=news)
 
 
 def _story(
