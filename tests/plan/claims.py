@@ -28,10 +28,9 @@ def claims_in_sight(
     return found
 
 
-def wanted_claims(workload: PodCliqueSet, shape: Shape) -> Iterator[str]:
-    """The names of all claims that replica 0 should have, with pods of the first indices."""
-    yield from (claim.name for claim in of_whole_set(workload))
-    yield from (claim.name for claim in of_replica(workload, 0))
+def wanted_claims(workload: PodCliqueSet, index: int, shape: Shape) -> Iterator[str]:
+    """The names of all claims that a replica should have, with pods of the first indices."""
+    yield from (claim.name for claim in of_replica(workload, index))
     for group in shape.groups:
         yield from (claim.name for claim in of_group(workload, group))
     for clique in shape.cliques:

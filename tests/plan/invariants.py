@@ -136,20 +136,19 @@ def check_settled(world: World) -> None:
 def check_claims(world: World) -> None:
     """All claims are there that should be, and beyond them only those that pods use."""
     workload = world.snapshot().workload
-    if not workload.spec.replicas:
-        expected = {claim.name for claim in of_whole_set(workload)}
-    else:
-        expected = {*wanted_claims(workload, expand_now(world))}
+    expected = {claim.name for claim in of_whole_set(workload)}
+    for index in range(workload.spec.replicas):
+        expected.update(wanted_claims(workload, index, expand_now(world, index)))
     found = world.api.all(CLAIM).keys()
     used = set().union(*map(referred_in, world.api.objects("Pod")))
     assert expected <= found, f"missing: {expected - found}"
     assert found <= expected | used, f"too many: {found - expected - used}"
 
 
-def expand_now(world: World) -> Shape:
-    """What the replica should consist of."""
+def expand_now(world: World, index: int = 0) -> Shape:
+    """What a replica should consist of."""
     counts = {body["metadata"]["name"]: body["spec"]["replicas"] for body in _scaled(world)}
-    return expand(world.snapshot().workload, 0, counts, counts)
+    return expand(world.snapshot().workload, index, counts, counts)
 
 
 def _scaled(world: World) -> Iterator[Body]:

@@ -49,8 +49,14 @@ def workloads(draw: st.DrawFn) -> Body:
     for part in scalable(body):
         if draw(st.booleans()):
             switch_autoscaling(part)
-    if draw(st.booleans()):
-        share_claims(body, draw(st.sets(st.sampled_from(SHARED))))
+    return body
+
+
+@st.composite
+def sharing_workloads(draw: st.DrawFn) -> Body:
+    """The same, with claims that parts of them share."""
+    body = draw(workloads())
+    share_claims(body, draw(st.sets(st.sampled_from(SHARED))))
     return body
 
 

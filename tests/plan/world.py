@@ -202,8 +202,13 @@ class World:
 
     def share(self) -> None:
         """What the set's own plan makes for all of its replicas."""
-        workload, shared = self.snapshot().workload, self.snapshot().shared
-        self.carry_out(Plan(plan_whole_set(workload, keep_claims(shared, workload.metadata.uid))[0]))
+        workload, shared = self._whole_set()
+        if shared is not None:
+            self.carry_out(Plan(plan_whole_set(workload, keep_claims(shared, workload.metadata.uid))[0]))
+
+    def _whole_set(self) -> tuple[PodCliqueSet, Shared | None]:
+        workload = read("PodCliqueSet", self.api.all("PodCliqueSet")[self.set_name])
+        return workload, self.snapshot().shared if workload.spec.template.resource_sharing else None
 
     def settle(self, index: int = 0, passes: int = 12) -> int:
         """Pass after pass until there is nothing to do. Says how many it took."""
@@ -217,8 +222,8 @@ class World:
 
     def plan_set(self) -> Plan:
         """The plan for the set as a whole, from the latest pass over each replica."""
-        seen = self.snapshot()
-        return plan_set(seen.workload, self.reports, self.now, shared=seen.shared)
+        workload, shared = self._whole_set()
+        return plan_set(workload, self.reports, self.now, shared=shared)
 
     def tend(self) -> int:
         """One pass over every replica and over the set. Says how many writes there were."""
