@@ -98,9 +98,7 @@ def _words(intent: Intent) -> str:
 
 def _clique_of(intent: Intent) -> str:
     """The clique of a pod or claim that could not be made."""
-    if _makes(intent, "Pod") or (
-        _makes(intent, CLAIM) and _owner(intent)["kind"] == PodClique.KIND.name
-    ):
+    if _makes(intent, "Pod") or (_makes(intent, CLAIM) and _owner(intent)["kind"] == PodClique.KIND.name):
         return str(_owner(intent)["name"])
     return ""
 
