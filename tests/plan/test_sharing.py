@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 import yaml
+from msgspec.structs import replace
 
 from grove.api import labels
 from grove.api.cluster import ResourceClaimTemplateObject
@@ -479,6 +480,38 @@ def test_upstreams_claims_are_taken_over_without_a_write():
     world = settled(sharing("all each/", "all each/", "all each/", "t"))
     world.restart_operator()
     assert world.plan().intents == ()
+
+
+# What is seen late.
+
+
+def test_an_old_view_of_a_count_costs_no_claim_and_makes_none():
+    world = settled(sharing(group="t/", clique="t/"))
+    world.scale("PodClique", "wl-0-a", 1)
+    world.scale("PodCliqueScalingGroup", "wl-0-x", 1)
+    world.settle()
+    before = claims(world)
+    for lag in range(1, 8):
+        old = {"PodClique": lag, "PodCliqueScalingGroup": lag}
+        world.carry_out(replace(world.plan(lag=old), drafts=()))
+        assert claims(world) == before, lag
+    for kind, name in (("PodClique", "wl-0-a"), ("PodCliqueScalingGroup", "wl-0-x")):
+        world.scale(kind, name, 2)
+    world.settle()
+    before = claims(world)
+    for lag in range(1, 8):
+        old = {"PodClique": lag, "PodCliqueScalingGroup": lag}
+        world.carry_out(replace(world.plan(lag=old), drafts=()))
+        assert claims(world) == before, lag
+
+
+def test_an_old_view_of_claims_makes_none_twice():
+    world = settled(sharing("all each/", "t/", "t/", "t"))
+    made = [deed.key for deed in world.api.history if deed.verb == "create" and deed.key[0] == KIND]
+    for lag in range(1, 12):
+        world.carry_out(world.plan(lag={KIND: lag}))
+    again = [deed.key for deed in world.api.history if deed.verb == "create" and deed.key[0] == KIND]
+    assert again == made
 
 
 # What is missing.

@@ -117,14 +117,12 @@ class Claims:
         return parts[owner.name]
 
     def _fences(self, owner: Clique | Group | None) -> tuple[str, ...]:
-        """Confirms the count that asks for a claim which has been made before (see `mend`)."""
-        if owner is not None and owner.name in self._mender.creates:
+        """Confirms the count that asks for a claim: it may have been scaled away (see `mend`)."""
+        if owner is None:
+            return self._mender.fences()
+        if owner.name in self._mender.creates:
             return ()
-        if not isinstance(owner, Clique):
-            return self._mender.fences(owner)
-        found = self._snapshot.cliques[owner.name]
-        made_before = found.status.observed_generation >= found.metadata.generation
-        return (self._writes.confirm(found),) if made_before else ()
+        return (self._writes.confirm(self._object(owner)),)
 
     # What pods ask.
 
