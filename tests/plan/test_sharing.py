@@ -475,6 +475,16 @@ def test_an_orphan_of_ours_is_taken_back_and_what_another_controls_is_left_alone
     assert claims(world) == {"wl-0-t"}
 
 
+def test_an_orphan_that_all_share_is_taken_back_by_a_set_that_is_known_to_be_there():
+    world = settled(sharing(set_="t"))
+    world.api.patch(KIND, "wl-all-t", {"metadata": {"ownerReferences": None}})
+    plan = world.plan_set()
+    (patch,) = (intent for intent in plan.intents if intent.id == f"patch {KIND} ns/wl-all-t")
+    assert patch.after == ("patch PodCliqueSet ns/wl",)
+    world.carry_out(plan)
+    assert owner(world, "wl-all-t") == ("PodCliqueSet", "wl")
+
+
 def test_upstreams_claims_are_taken_over_without_a_write():
     """They have the same names, labels and owners."""
     world = settled(sharing("all each/", "all each/", "all each/", "t"))

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from msgspec.structs import replace
+
 from grove.api import labels
 from grove.api.cliques import PodClique
 from grove.api.cluster import Bare
@@ -28,7 +30,7 @@ from grove.plan.model import Complaint
 from grove.plan.pods import controller_uid
 from grove.plan.sharing import API_VERSION, KIND, Body, Claim, Shared
 from grove.plan.snapshot import Snapshot
-from grove.plan.targets import create, delete_pod, foreign_target
+from grove.plan.targets import confirm, create, delete_pod, foreign_target
 from grove.plan.writes import Writes
 
 UNSEEN = (
@@ -49,7 +51,7 @@ def plan_whole_set(
         owners = compose.owned_by_set(workload)
         if (found := known.claims.get(claim.name)) is not None:
             if patch := _mended(found, claim, owners):
-                writes.append(patch)
+                writes += _witnessed(workload, patch)
         elif claim.name in known.leaving:
             continue
         elif body := _body(workload, claim, known, owners):
@@ -224,12 +226,21 @@ def _mended(found: Bare, claim: Claim, owners: list[Body]) -> Patch | None:
     if lost := {key: value for key, value in claim.labels.items() if carried.get(key) != value}:
         metadata["labels"] = lost
     if not controller_uid(found.metadata):
+        metadata["resourceVersion"] = found.metadata.resource_version
         metadata["ownerReferences"] = [*compose.plain(found.metadata.owner_references), *owners]
     if not metadata:
         return None
     return Patch(
         foreign_target(API_VERSION, KIND, found), {"metadata": {"uid": found.metadata.uid, **metadata}}
     )
+
+
+def _witnessed(workload: PodCliqueSet, patch: Patch) -> tuple[Patch, ...]:
+    """What nobody owns is taken back only by a set that is known to be there (see `mend`)."""
+    if "ownerReferences" not in patch.body["metadata"]:
+        return (patch,)
+    witness = confirm(workload)
+    return witness, replace(patch, after=(witness.id,))
 
 
 def _no_template(workload: PodCliqueSet, claim: Claim) -> Complaint:

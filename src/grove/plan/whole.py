@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from grove.api import labels, marks
 from grove.api.conditions import ConditionType
 from grove.api.events import EventReason
+from grove.api.intents import Intent
 from grove.api.parts import LastError
 from grove.api.sets import (
     PodCliqueSet,
@@ -27,6 +28,7 @@ from grove.plan.ours import keep_claims
 from grove.plan.sharing import Shared
 from grove.plan.targets import change, record, target
 from grove.plan.turns import advance
+from grove.plan.writes import Writes
 from grove.topology.availability import levels_unavailable
 from grove.topology.constraints import Topology
 
@@ -54,15 +56,8 @@ def plan_set(
     granted, without `shared` no claims are made; `errors` are those of the pass before."""
     if workload.metadata.deletion_timestamp is not None:
         return Plan()
-    intents = grant(workload, access, now) if access is not None else ()
-    complaints: tuple[Complaint, ...] = ()
-    if shared is not None:
-        claims, complaints = plan_whole_set(workload, keep_claims(shared, workload.metadata.uid))
-        intents = (*intents, *claims)
+    intents, complaints = _provisions(workload, access, shared, now)
     wake_at = settles_at(workload, access, now) if access is not None else None
-    if marks.SET_FINALIZER not in workload.metadata.finalizers:
-        finalizers = [*workload.metadata.finalizers, marks.SET_FINALIZER]
-        intents = (change(workload, {"metadata": {"finalizers": finalizers}}), *intents)
     wanted = range(workload.spec.replicas)
     if not all(index in reports for index in wanted):
         return Plan(intents, wake_at=wake_at, complaints=complaints)
@@ -79,6 +74,23 @@ def plan_set(
     status = replace(status, conditions=_conditions(workload, topology, now))
     draft = Draft(target(workload), workload.status, status)
     return Plan(intents, (draft,), wake_at, complaints=complaints, news=news)
+
+
+def _provisions(
+    workload: PodCliqueSet, access: Access | None, shared: Shared | None, now: float
+) -> tuple[tuple[Intent, ...], tuple[Complaint, ...]]:
+    """What a set has besides its replicas: our finalizer, grants for init containers, shared claims."""
+    writes = Writes()
+    complaints: tuple[Complaint, ...] = ()
+    if marks.SET_FINALIZER not in workload.metadata.finalizers:
+        finalizers = [*workload.metadata.finalizers, marks.SET_FINALIZER]
+        writes.add(change(workload, {"metadata": {"finalizers": finalizers}}))
+    if access is not None:
+        writes.add_all(grant(workload, access, now))
+    if shared is not None:
+        claims, complaints = plan_whole_set(workload, keep_claims(shared, workload.metadata.uid))
+        writes.add_all(claims)
+    return writes.intents(), complaints
 
 
 def _story(
