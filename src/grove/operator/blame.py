@@ -39,6 +39,12 @@ class Blame(Struct, frozen=True):
     of_cliques: dict[str, tuple[LastError, ...]] = {}
     of_set: tuple[LastError, ...] = ()
 
+    def differ_from(self, known: tuple[LastError, ...]) -> bool:
+        """Whether the set has other errors than those, whenever they were observed."""
+        return {(error.code, error.description) for error in self.of_set} != {
+            (error.code, error.description) for error in known
+        }
+
     def settle(self, target: Target, known: tuple[LastError, ...]) -> tuple[LastError, ...]:
         """The errors of an object; one that is known already keeps its date."""
         new = self.of_cliques.get(target.name, ()) if target.kind == PodClique.KIND.name else ()

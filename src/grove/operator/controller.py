@@ -215,6 +215,8 @@ class Controller:
     def _report(self, key: WorkloadKey, plan: Plan, errors: Blame) -> None:
         """Tell the set how a replica stands, if that is news."""
         if not isinstance(key, ReplicaKey):
+            if errors.differ_from(self._troubles.get(key, ())):
+                self.queue.wake(key, self._loop_time() + _GATHERING)  # the next pass tells
             self._troubles[key] = errors.of_set
             return
         parent, workload = _parent(key), self._workload(key)

@@ -134,6 +134,10 @@ def _status(
     standings = [report.standing for report in reports]
     told = chain(own, *(report.errors for report in reports))
     errors = {(error.code, error.description): error for error in told}
+    # One that is known already keeps its date.
+    errors |= {
+        key: error for error in before.last_errors if (key := (error.code, error.description)) in errors
+    }
     return replace(
         before,
         observed_generation=workload.metadata.generation if current else before.observed_generation,
