@@ -537,8 +537,9 @@ def test_an_old_view_of_claims_makes_none_twice():
 )
 def test_without_its_template_nothing_is_begun_and_that_is_told_once(body, clique, code, who):
     world = World(body)
-    world.step()
+    world.settle()
     plan = world.plan()
+    assert plan.intents == (), "nothing is tried until it comes"
     assert world.pods("wl-0-a") == {} or code == GROUP
     (complaint,) = plan.complaints
     assert (complaint.clique, complaint.code) == (clique, code)

@@ -88,7 +88,7 @@ class Claims:
                 if patch := _mended(found, claim, owners):
                     self._writes.add(self._mender.witnessed(patch))
             elif claim.name not in self._known.leaving and claim.name not in self._made:
-                self._make(claim, owners, (*after, *self._fences(claim.owner)))
+                self._make(claim, owners, after)
 
     def _wanted(self, shape: Shape, cliques: Mapping[str, Enrolled]) -> Iterator[Claim]:
         yield from sharing.of_replica(self._workload, self._snapshot.index)
@@ -102,7 +102,8 @@ class Claims:
         if body is None:
             self._complain(_no_template(self._workload, claim))
         else:
-            self._made[claim.name] = self._writes.add(create(body, after))
+            fences = self._fences(claim.owner)
+            self._made[claim.name] = self._writes.add(create(body, (*after, *fences)))
 
     def _owners(self, owner: Clique | Group | None) -> tuple[list[Body], tuple[str, ...]]:
         """Whom a claim belongs to, and what must be made before."""
