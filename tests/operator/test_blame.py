@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grove.api.intents import Create, Target
+from grove.api.intents import Create, Delete, Patch, Target
 from grove.kube.outcome import Outcome, Result, State
 from grove.operator.blame import blame
 from grove.plan.model import Complaint
@@ -62,3 +62,29 @@ def test_a_complaint_is_told_on_the_clique_that_it_names_or_on_the_set():
     (on_clique,), (on_set,) = found.of_cliques["w-0-a"], found.of_set
     assert on_clique.description.endswith("message: one")
     assert on_set.description.endswith("message: two")
+
+
+@pytest.mark.parametrize(
+    ("intent", "code"),
+    [
+        (Create(Target("v1", "Service", "w-0", "default"), {}), "ERR_SYNC_PODCLIQUESET_SERVICE"),
+        (Create(Target("grove.io/v1alpha1", "PodClique", "w-0-a", "default"), {}), "ERR_SYNC_PODCLIQUE"),
+        (
+            Patch(Target("scheduler.grove.io/v1alpha1", "PodGang", "w-0", "default"), {}),
+            "ERR_CREATE_OR_PATCH_PODGANG",
+        ),
+        (Create(Target("autoscaling/v2", "HorizontalPodAutoscaler", "w", "default"), {}), "ERR_SYNC_HPA"),
+        (
+            Patch(Target("v1", "Pod", "w-0-a-bcdfg", "default"), {"spec": {"schedulingGates": None}}),
+            "ERR_REMOVE_POD_SCHEDULING_GATE",
+        ),
+        (Patch(Target("v1", "Pod", "w-0-a-bcdfg", "default"), {"metadata": {}}), "ERR_SYNC_POD"),
+        (Delete(Target("v1", "Pod", "w-0-a-bcdfg", "default"), uid="1"), "ERR_DELETE_POD"),
+        (Create(Target("v1", "ServiceAccount", "w", "default"), {}), "ERR_CREATE_SERVICEACCOUNT"),
+    ],
+)
+def test_errors_have_the_codes_that_clients_know(intent, code):
+    (error,) = blame(Outcome((Result(intent, State.FAILED, error=RuntimeError("no")),)), now=0.0).of_set
+    assert error.code == code
+    assert f"Code: {code}] message: could not" in error.description
+    assert error.description.endswith(", cause: no")

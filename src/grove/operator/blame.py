@@ -8,9 +8,10 @@ from typing import Any
 from msgspec import Struct
 
 from grove.api.cliques import PodClique
-from grove.api.errors import ErrorCode
+from grove.api.errors import ErrorCode, Operation, describe
+from grove.api.gangs import PodGang
 from grove.api.groups import PodCliqueScalingGroup
-from grove.api.intents import Create, DeleteCollection, Intent, Target
+from grove.api.intents import Create, Delete, DeleteCollection, Intent, Patch, Target
 from grove.api.parts import LastError
 from grove.api.sets import PodCliqueSet
 from grove.kube.outcome import Outcome, State
@@ -25,6 +26,13 @@ _VERBS = {
     "Delete": "DELETE",
     "DeleteCollection": "DELETE",
 }
+_KNOWN = {
+    PodClique.KIND.name: ErrorCode.SYNC_CLIQUE,
+    PodGang.KIND.name: ErrorCode.WRITE_GANG,
+    "Service": ErrorCode.SYNC_SERVICE,
+    "HorizontalPodAutoscaler": ErrorCode.SYNC_AUTOSCALER,
+}
+"""What clients know as the code of a failed write, other than a delete."""
 _CLAIMS = {
     PodCliqueSet.KIND.name: ErrorCode.SYNC_SET_CLAIM,
     PodCliqueScalingGroup.KIND.name: ErrorCode.SYNC_GROUP_CLAIM,
@@ -62,7 +70,8 @@ def blame(outcome: Outcome, now: float, complaints: Iterable[Complaint] = ()) ->
     of_cliques: dict[str, dict[str, LastError]] = {}
     of_set: dict[str, LastError] = {}
     for complaint in complaints:
-        said = LastError(complaint.code, _said(complaint.code, complaint.words), rfc3339(now))
+        words = f"[Operation: {Operation.SYNC}, Code: {complaint.code}] message: {complaint.words}"
+        said = LastError(complaint.code, words, rfc3339(now))
         place = of_cliques.setdefault(complaint.clique, {}) if complaint.clique else of_set
         place[said.description] = said
     for result in outcome.results:
@@ -84,15 +93,20 @@ def blame(outcome: Outcome, now: float, complaints: Iterable[Complaint] = ()) ->
 
 
 def _error(intent: Intent, cause: str, now: float) -> LastError:
+    goes = isinstance(intent, Delete | DeleteCollection)
+    operation, code = Operation.DELETE if goes else Operation.SYNC, _code(intent)
+    return LastError(code, describe(operation, code, _words(intent), cause), rfc3339(now))
+
+
+def _code(intent: Intent) -> str:
     kind = intent.kind if isinstance(intent, DeleteCollection) else intent.target.kind
-    code = f"ERR_{_VERBS[type(intent).__name__]}_{kind.upper()}"
     if _makes(intent, CLAIM):
-        code = _CLAIMS[_owner(intent)["kind"]]
-    return LastError(code, _said(code, f"{_words(intent)}, cause: {cause}"), rfc3339(now))
-
-
-def _said(code: str, words: str) -> str:
-    return f"[Operation: Sync, Code: {code}] message: {words}"
+        return _CLAIMS[_owner(intent)["kind"]]
+    if isinstance(intent, Create | Patch) and kind in _KNOWN:
+        return _KNOWN[kind]
+    if isinstance(intent, Patch) and kind == "Pod" and "schedulingGates" in intent.body.get("spec", {}):
+        return ErrorCode.REMOVE_GATE
+    return f"ERR_{_VERBS[type(intent).__name__]}_{kind.upper()}"
 
 
 def _words(intent: Intent) -> str:
