@@ -274,3 +274,12 @@ def test_a_replica_that_never_had_a_place_is_new_at_once_and_holds_up_nobody():
     assert not outdated(world)
     assert progress(world)["updateEndedAt"]
     assert (status(world)["updatedReplicas"], status(world)["availableReplicas"]) == (1, 1)
+
+
+def test_a_template_that_changes_while_the_first_pods_are_made_reaches_them_too():
+    world = World(a_set("a:2/1 b:1", "x:2/1=b"))
+    world.step()
+    change(world)
+    quiet(world)
+    assert not outdated(world)
+    assert progress(world)["updateEndedAt"]

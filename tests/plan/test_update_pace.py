@@ -155,6 +155,32 @@ def test_update_and_scaling_in_share_one_budget():
     assert not outdated(world)
 
 
+def test_update_and_scaling_in_of_a_group_share_one_budget():
+    world = deployed("b:1 c:2/1", "x:5/1=b,c")
+    paced(world, maxUnavailable=2)
+    world.scale("PodCliqueScalingGroup", "wl-0-x", 4)
+    change(world)
+    tend(world)
+    assert len([name for name in outdated(world) if name.endswith("-b")]) == 3, "one is on its way already"
+    hands.finish_terminating(world)
+    tend(world)
+    assert len([name for name in outdated(world) if name.endswith("-b")]) == 2, "it is gone: another may go"
+    quiet(world)
+    assert not outdated(world)
+
+
+def test_a_replica_that_does_not_go_holds_up_nobody_for_ever():
+    world = deployed("b:1", "x:3/1=b")
+    world.scale("PodCliqueScalingGroup", "wl-0-x", 2)
+    change(world)
+    tend(world)
+    assert sum(outdated(world).values()) == 2
+    assert world.plan().wake_at == world.now + 30
+    world.now += 30
+    tend(world)
+    assert sum(outdated(world).values()) == 1
+
+
 def test_an_update_that_comes_no_further_says_so_until_it_does():
     world = deployed("a:2/1")
     paced(world, progressDeadline="1m")
@@ -162,18 +188,18 @@ def test_an_update_that_comes_no_further_says_so_until_it_does():
     tend(world)
     hands.finish_terminating(world)
     tend(world)
-    assert reason(world) == "UpdateInProgress"
+    assert told(world) == ("True", "Progressing")
     assert world.plan().wake_at == world.now + 60
     world.now += 60
     tend(world)
-    assert reason(world) == "ProgressDeadlineExceeded"
+    assert told(world) == told(world, "PodCliqueSet", "wl") == ("Unknown", "ProgressDeadlineExceeded")
     hands.run_all(world)
     tend(world)
-    assert reason(world) == "UpdateInProgress"
+    assert told(world) == told(world, "PodCliqueSet", "wl") == ("True", "Progressing")
     quiet(world)
-    assert reason(world) == ""
+    assert told(world) == told(world, "PodCliqueSet", "wl") == ("False", "NoActiveUpdate")
 
 
-def reason(world: World) -> str:
-    facts = status(world, "PodClique", "wl-0-a")["conditions"]
-    return next((fact["reason"] for fact in facts if fact["type"] == "UpdateInProgress"), "")
+def told(world: World, kind: str = "PodClique", name: str = "wl-0-a") -> tuple[str, str]:
+    facts = status(world, kind, name)["conditions"]
+    return next((fact["status"], fact["reason"]) for fact in facts if fact["type"] == "UpdateInProgress")

@@ -6,7 +6,7 @@ that come and go, parts that are scaled away, and whatever could not be done.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from grove.api import labels
 from grove.api.cliques import PodClique
@@ -40,7 +40,26 @@ _DELETE_FAILED = {
 }
 
 
-def occurrences(caches: Caches, workload: PodCliqueSet, outcome: Outcome) -> Iterator[Occurrence]:
+Homes = Mapping[str, PodClique]
+"""The clique that a pod belongs to, by what is done to the pod."""
+
+
+def homes(caches: Caches, intents: Iterable[Intent]) -> Homes:
+    """Where pods belong that are to be deleted. To be asked before they are: one that never had a node is
+    gone with the answer."""
+    found: dict[str, PodClique] = {}
+    for intent in intents:
+        if isinstance(intent, Delete) and intent.target.kind == "Pod":
+            pod = caches.pods.get(intent.target.namespace, intent.target.name)
+            name = pod.metadata.labels.get(labels.CLIQUE, "") if pod else ""
+            if (clique := caches.cliques.get(intent.target.namespace, name)) is not None:
+                found[intent.id] = clique
+    return found
+
+
+def occurrences(
+    caches: Caches, workload: PodCliqueSet, outcome: Outcome, homes: Homes
+) -> Iterator[Occurrence]:
     """What of an outcome is news. That the parts of what goes as a whole go with it is none: an event for
     each pod would be a call for each pod, while everybody waits for their GPUs."""
     ending = workload.metadata.deletion_timestamp is not None
@@ -54,7 +73,7 @@ def occurrences(caches: Caches, workload: PodCliqueSet, outcome: Outcome) -> Ite
         if found is None or (_went_along(result, gangs, ending) and result.state is State.DONE):
             continue
         reason, note = found
-        about = _clique_of(caches, result.intent)
+        about = homes.get(result.intent.id) or _new_home(caches, result.intent)
         regarding = _reference(PodCliqueSet.KIND.api_version, PodCliqueSet.KIND.name, workload)
         if about is not None:
             regarding = _reference(PodClique.KIND.api_version, PodClique.KIND.name, about)
@@ -114,14 +133,10 @@ def _owner_uid(intent: Create) -> str:
     return uid
 
 
-def _clique_of(caches: Caches, intent: Intent) -> PodClique | None:
-    """The clique that a pod belongs to: it is where its users look."""
+def _new_home(caches: Caches, intent: Intent) -> PodClique | None:
+    """The clique that a pod is made for: it is where its users look."""
     if isinstance(intent, Create) and intent.target.kind == "Pod":
         name = intent.body["metadata"]["labels"][labels.CLIQUE]
-        return caches.cliques.get(intent.target.namespace, name)
-    if isinstance(intent, Delete) and intent.target.kind == "Pod":
-        pod = caches.pods.get(intent.target.namespace, intent.target.name)
-        name = pod.metadata.labels.get(labels.CLIQUE, "") if pod else ""
         return caches.cliques.get(intent.target.namespace, name)
     return None
 

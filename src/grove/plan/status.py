@@ -18,7 +18,7 @@ from grove.api.groups import (
 )
 from grove.api.meta import Condition
 from grove.plan.expand import Clique, Gang, Group
-from grove.plan.facts import Facts, fact, find, is_true, settle
+from grove.plan.facts import Facts, fact, find, is_true, settle, update_in_progress
 from grove.plan.moments import moment
 from grove.plan.tally import Tally
 
@@ -87,6 +87,7 @@ def clique_status(
     reached = view.updated and not updating
     facts = (*_clique_facts(view, updating), *_had_nodes(has_had_nodes(clique.status, view, born)))
     count, before, hash_ = view.count, clique.status, view.wanted.template_hash
+    known = settle(_of_this_life(before, born), facts, now)
     selector = "" if view.wanted.group else labels.selector(labels.pods_of_clique(set_name, view.wanted.name))
     return replace(
         before,
@@ -96,7 +97,7 @@ def clique_status(
         schedule_gated_replicas=count.gated,
         updated_replicas=count.updated,
         hpa_pod_selector=selector,
-        conditions=_with_update(settle(_of_this_life(before, born), facts, now), updating, overdue, now),
+        conditions=known if view.wanted.group else _with_update(known, updating, overdue, now),
         current_pod_template_hash=hash_ if reached else before.current_pod_template_hash,
         current_pod_clique_set_generation_hash=(
             generation_hash if reached else before.current_pod_clique_set_generation_hash
@@ -185,13 +186,12 @@ def group_status(
     )
 
 
+_STANDS_STILL = "It has come no further for longer than progressDeadline"
+
+
 def _with_update(known: Facts, updating: bool, overdue: bool, now: float) -> Facts:
-    """While an update goes on it is said that it does, and whether it still comes further."""
-    if not updating:
-        return tuple(fact for fact in known if fact.type != ConditionType.UPDATE_IN_PROGRESS)
-    reason = CliqueReason.PROGRESS_DEADLINE_EXCEEDED if overdue else CliqueReason.UPDATE_IN_PROGRESS
-    said = "It has come no further for longer than progressDeadline" if overdue else "Pods are being replaced"
-    return settle(known, (fact(ConditionType.UPDATE_IN_PROGRESS, True, reason, said),), now)
+    """Whether an update goes on, and whether it still comes further."""
+    return settle(known, (update_in_progress(updating, _STANDS_STILL if overdue else ""),), now)
 
 
 def _group_facts(known: Facts, breach: Condition, terminated: float, now: float) -> Facts:
