@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from grove.api import labels
 from grove.plan.moments import rfc3339
 from tests.plan import hands
-from tests.plan.invariants import check_history, check_settled
+from tests.plan.api_server import Deed
+from tests.plan.invariants import check_history, check_settled, clique_of, expand_now
 from tests.plan.updating import (
     change,
     deployed,
@@ -17,7 +19,7 @@ from tests.plan.updating import (
     status,
     tend,
 )
-from tests.plan.world import World
+from tests.plan.world import OPERATOR, World, read
 
 
 def test_on_delete_nothing_goes_and_what_is_deleted_comes_back_new():
@@ -111,6 +113,22 @@ def test_scaled_in_the_middle_it_comes_to_its_end_all_the_same(kind, name, count
     assert world.api.get(kind, name)["spec"]["replicas"] == count, "counts belong to whoever scales"
     check_settled(world)
     check_history(world)
+    assert (count < 2) or not twice_replaced(world), "who is new stays"
+
+
+def twice_replaced(world: World) -> list[str]:
+    """Pods of the latest template that the operator took down again."""
+    read_pods = [(deed, read("Pod", deed.before)) for deed in world.api.history if _takes_down(deed)]
+    hashes = {clique.name: clique.template_hash for clique in expand_now(world).cliques}
+    return [
+        deed.key[1]
+        for deed, pod in read_pods
+        if pod.metadata.labels[labels.TEMPLATE_HASH] == hashes.get(clique_of(pod))
+    ]
+
+
+def _takes_down(deed: Deed) -> bool:
+    return deed.by == OPERATOR and deed.verb == "delete" and deed.key[0] == "Pod"
 
 
 def paced(world: World, **pace: object) -> None:
