@@ -57,7 +57,7 @@ class _Told:
                     step is not None and step.overdue,
                     self._set_name,
                     self._hash,
-                    self._healing.born(clique),
+                    self._healing.life(clique),
                     self._now,
                 )
                 yield _draft(found, found.status, status)
