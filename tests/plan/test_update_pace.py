@@ -67,6 +67,22 @@ def test_a_change_of_strategy_rolls_nothing_and_the_next_template_rolls_all():
     assert not outdated(world)
 
 
+def test_a_part_that_is_scaled_to_0_holds_up_no_update_and_comes_back_new():
+    world = deployed("a:1 b:1 c:1", "x:1/1=c")
+    world.scale("PodClique", "wl-0-b", 0)
+    world.scale("PodCliqueScalingGroup", "wl-0-x", 0)
+    quiet(world)
+    change(world, "b", "c")
+    quiet(world)
+    assert progress(world)["updateEndedAt"]
+    assert status(world)["updatedReplicas"] == 1
+    world.scale("PodClique", "wl-0-b", 1)
+    world.scale("PodCliqueScalingGroup", "wl-0-x", 1)
+    quiet(world)
+    assert len(names(world)) == 3
+    assert not outdated(world)
+
+
 def test_paused_it_stops_where_it_is_and_goes_on_from_there():
     world = deployed("a:3/1", replicas=2)
     change(world)
