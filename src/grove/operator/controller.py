@@ -25,7 +25,7 @@ from grove.operator.publish import Publisher, intents
 from grove.operator.schedulers import Schedulers
 from grove.operator.strays import call_back, put_back
 from grove.operator.telemetry import plan_seconds, plan_writes
-from grove.operator.tell import occurrences, stories
+from grove.operator.tell import Homes, homes, occurrences, stories
 from grove.operator.topologies import Topologies
 from grove.operator.wakes import wire
 from grove.plan.end import plan_end
@@ -98,6 +98,7 @@ class Controller:
         if plan is None:
             self._forget(key)
             return
+        known = homes(self._caches, plan.intents)
         if plan.intents:
             self._untold.pop(key, None)
         outcome = await self._executor.execute(plan.intents) if plan.intents else _NOTHING
@@ -107,7 +108,7 @@ class Controller:
         if plan.unplaced and isinstance(key, ReplicaKey) and self._placement.ask(key, plan.unplaced):
             self.queue.wake(PlacementKey())
         self._report(key, plan, errors)
-        self._tell_news(key, plan, outcome)
+        self._tell_news(key, plan, outcome, known)
         retry = outcome.failed or outcome.outdated or self._stuck(key, plan.intents if outcome.done else ())
         wake_at = None if plan.wake_at is None else self._loop_time() + plan.wake_at - now
         if plan.intents and (outcome.done or outcome.outdated) and not outcome.failed:
@@ -260,12 +261,13 @@ class Controller:
             log.warning("status not published", key=str(key), action="retry", reason=str(error))
         return not (outcome.failed or outcome.outdated), None
 
-    def _tell_news(self, key: WorkloadKey, plan: Plan, outcome: Outcome) -> None:
+    def _tell_news(self, key: WorkloadKey, plan: Plan, outcome: Outcome, known: Homes) -> None:
         if not outcome.results:
             return
         workload = self._workload(key)
         if workload is not None and not self._in_vain(key):
-            for news in (*occurrences(self._caches, workload, outcome), *stories(workload, plan, outcome)):
+            happened = occurrences(self._caches, workload, outcome, known)
+            for news in (*happened, *stories(workload, plan, outcome)):
                 self._tell(news)
 
     def _stuck(self, key: WorkloadKey, done: Sequence[Intent]) -> bool:
