@@ -30,6 +30,9 @@ class Complaint(Struct, frozen=True, gc=False):
     """The PodClique on which it is told; empty: the set."""
     code: str
     words: str
+    gang: str = ""
+    """The PodGang on which it is an event, if it is one, and of what reason."""
+    reason: str = ""
 
 
 class Standing(Struct, frozen=True, gc=False):

@@ -16,12 +16,25 @@ from tests.cluster.operator.scenarios import (
     scaling,
     sharing,
     termination,
+    told,
     wear,
 )
 from tests.cluster.operator.telling import Scenario
 
 SCENARIOS: dict[str, Scenario] = {
     f"{room.__name__.rpartition('.')[2]}: {name.replace('_', ' ')}": scenario
-    for room in (gates, ready, refusals, removal, renewal, repairs, scaling, sharing, termination, wear)
+    for room in (
+        gates,
+        ready,
+        refusals,
+        removal,
+        renewal,
+        repairs,
+        scaling,
+        sharing,
+        termination,
+        told,
+        wear,
+    )
     for name, scenario in room.SCENARIOS.items()
 }
