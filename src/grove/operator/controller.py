@@ -27,7 +27,7 @@ from grove.operator.publish import Publisher, intents
 from grove.operator.schedulers import Schedulers
 from grove.operator.strays import call_back, put_back
 from grove.operator.telemetry import plan_seconds, plan_writes
-from grove.operator.tell import Grievances, occurrences, stories
+from grove.operator.tell import Grievances, Homes, homes, occurrences, stories
 from grove.operator.topologies import Topologies
 from grove.operator.wakes import wire
 from grove.plan.end import plan_end
@@ -105,6 +105,7 @@ class Controller:
         if plan is None:
             self._forget(key)
             return
+        known = homes(self._caches, plan.intents)
         if plan.intents:
             self._untold.pop(key, None)
         outcome = await self._executor.execute(plan.intents) if plan.intents else _NOTHING
@@ -114,7 +115,7 @@ class Controller:
         if plan.unplaced and isinstance(key, ReplicaKey) and self._placement.ask(key, plan.unplaced):
             self.queue.wake(PlacementKey())
         self._report(key, plan, errors)
-        self._tell_news(key, plan, outcome)
+        self._tell_news(key, plan, outcome, known)
         retry = outcome.failed or outcome.outdated or self._stuck(key, plan.intents if outcome.done else ())
         wake_at = None if plan.wake_at is None else self._loop_time() + plan.wake_at - now
         if plan.intents and (outcome.done or outcome.outdated) and not outcome.failed:
@@ -188,14 +189,15 @@ class Controller:
             return None
         if workload.metadata.deletion_timestamp is not None:
             return plan_end(workload, self._observer.estate(key))
-        access = None if self._in_vain(key) else self._caches.access(key)
+        in_vain = self._in_vain(key)
         plan = plan_set(
             workload,
             self._reports.get(key, {}),
             now,
-            access,
+            None if in_vain else self._caches.access(key),
             self._troubles.get(key, ()),
             self._topologies.of(workload),
+            None if in_vain else self._observer.shared_claims.of_set(workload),
         )
         return replace(plan, intents=joined((plan.intents, *self._retirements(key, now))))
 
@@ -236,6 +238,8 @@ class Controller:
     def _report(self, key: WorkloadKey, plan: Plan, errors: Blame) -> None:
         """Tell the set how a replica stands, if that is news."""
         if not isinstance(key, ReplicaKey):
+            if errors.differ_from(self._troubles.get(key, ())):
+                self.queue.wake(key, self._loop_time() + _GATHERING)  # the next pass tells
             self._troubles[key] = errors.of_set
             return
         parent, workload = _parent(key), self._workload(key)
@@ -264,12 +268,13 @@ class Controller:
             log.warning("status not published", key=str(key), action="retry", reason=str(error))
         return not (outcome.failed or outcome.outdated), None
 
-    def _tell_news(self, key: WorkloadKey, plan: Plan, outcome: Outcome) -> None:
+    def _tell_news(self, key: WorkloadKey, plan: Plan, outcome: Outcome, known: Homes) -> None:
         for news in self._grievances.news(key, key.namespace, plan.complaints):
             self._tell(news)
         workload = self._workload(key) if outcome.results else None
         if workload is not None and not self._in_vain(key):
-            for news in (*occurrences(self._caches, workload, outcome), *stories(workload, plan, outcome)):
+            happened = occurrences(self._caches, workload, outcome, known)
+            for news in (*happened, *stories(workload, plan, outcome)):
                 self._tell(news)
 
     def _stuck(self, key: WorkloadKey, done: Sequence[Intent]) -> bool:

@@ -78,7 +78,7 @@ class Manager:
             tasks.create_task(self._tell_what_is_missing())
             for cache in self.caches.needed:
                 await cache.synced.wait()
-            await self._look_for_schedulers()
+            await self._look_for_the_rest()
             log.info("synced", key="operator", action="watch", reason="everything that exists is known")
             self.synced.set()
 
@@ -109,14 +109,13 @@ class Manager:
                 await controller.queue.stop(self._grace)
                 await recorder.close(_LAST_WORDS)
 
-    async def _look_for_schedulers(self) -> None:
-        """Give what schedulers were told a moment to be seen. Longer waits only who uses them."""
+    async def _look_for_the_rest(self) -> None:
+        """Give shared claims, and what schedulers were told, a moment to be seen. Longer waits only who uses
+        them."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_MOMENT):
-                caches = self.caches
-                for of in (caches.told, caches.mirrored, caches.definitions):
-                    for cache in of.values():
-                        await cache.settled.wait()
+                for cache in (*self.caches.optional, *self.caches.definitions.values()):
+                    await cache.settled.wait()
 
     async def _tell_what_is_missing(self) -> None:
         """Without our CRDs there is nothing to do but wait for them: say so once, and what would help."""

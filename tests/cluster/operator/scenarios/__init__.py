@@ -14,6 +14,8 @@ from tests.cluster.operator.scenarios import (
     renewal,
     repairs,
     scaling,
+    sharing,
+    termination,
     told,
     wear,
 )
@@ -21,6 +23,18 @@ from tests.cluster.operator.telling import Scenario
 
 SCENARIOS: dict[str, Scenario] = {
     f"{room.__name__.rpartition('.')[2]}: {name.replace('_', ' ')}": scenario
-    for room in (gates, ready, refusals, removal, renewal, repairs, scaling, wear, told)
+    for room in (
+        gates,
+        ready,
+        refusals,
+        removal,
+        renewal,
+        repairs,
+        scaling,
+        sharing,
+        termination,
+        told,
+        wear,
+    )
     for name, scenario in room.SCENARIOS.items()
 }
