@@ -48,6 +48,17 @@ def read(body: Any) -> DynamoGraphDeployment:
         raise Misshapen([invalid("metadata", "(object)", f"cannot be read: {problem}")]) from None
 
 
+def misshapen(body: Any) -> tuple[FieldError, ...]:
+    """What is wrong with the form of a deployment. Never raises."""
+    try:
+        read(body)
+    except Misshapen as wrong:
+        return tuple(wrong.errors)
+    except RecursionError:
+        return (invalid("spec", "(object)", "is nested too deeply"),)
+    return ()
+
+
 def _without_nulls(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}

@@ -15,7 +15,7 @@ from grove.dynamo.surroundings import Surroundings, runs_on_grove
 from grove.rules.model import FieldError, forbidden, invalid, required, unsupported
 
 DEPLOYMENT = "spec.topologyConstraint"
-_NAMES = ("clusterTopologyName", "topologyProfile", "topologyName")
+NAMES = ("clusterTopologyName", "topologyProfile", "topologyName")
 _IS_DOMAIN = re.compile(r"[a-z]([a-z0-9-]*[a-z0-9])?").fullmatch
 _ANEW = "cannot be changed: delete the DynamoGraphDeployment and make it anew"
 
@@ -60,9 +60,9 @@ def on_create(graph: Graph, known: Surroundings) -> list[FieldError]:
     name = resolve(graph, known)
     if not name:
         listed = ", ".join(sorted(known.topologies)) or "none"
-        return [required(f"{DEPLOYMENT}.{_NAMES[0]}", f"say which topology is meant; there is {listed}")]
+        return [required(f"{DEPLOYMENT}.{NAMES[0]}", f"say which topology is meant; there is {listed}")]
     if (levels := known.topologies.get(name)) is None:
-        path = f"{DEPLOYMENT}.{_NAMES[0]}"
+        path = f"{DEPLOYMENT}.{NAMES[0]}"
         return [invalid(path, name, f'ClusterTopology or ClusterTopologyBinding "{name}" not found')]
     return list(_no_levels(found, name, levels)) or list(_upside_down(found, levels))
 

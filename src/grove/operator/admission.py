@@ -7,6 +7,7 @@ from pathlib import Path
 
 from grove.api.config import CertProvisionMode, OperatorConfiguration, WebhookServer
 from grove.api.marks import OperatorEnv
+from grove.dynamo.surroundings import Surroundings
 from grove.kube.client import Client
 from grove.kube.errors import ConfigError
 from grove.kube.serving import FileServingContext, ServingContext
@@ -15,6 +16,7 @@ from grove.operator.servers import Endpoint
 from grove.rules.model import Facts
 from grove.webhooks import registrations, selfcheck, server
 from grove.webhooks.callers import Caller, Callers
+from grove.webhooks.graphs import GraphSight
 from grove.webhooks.keeper import Keeper
 from grove.webhooks.reviewer import Reviewer
 from grove.webhooks.sight import Sight
@@ -33,10 +35,12 @@ class Admission:
         if authorizer and not account:
             raise ConfigError(f"authorizer.enabled: who we are is not known: set {ACCOUNT}")
         facts = Facts.of(config, operator_user=registrations.account(home, account) if account else "")
-        reviewer = Reviewer(Sight(caches, client, facts), authorizer=authorizer)
+        sight, dynamo = Sight(caches, client, facts), config.dynamo.enabled
+        graphs = GraphSight(caches, sight, Surroundings.of(config)) if dynamo else None
+        reviewer = Reviewer(sight, authorizer=authorizer, graphs=graphs)
         brought = where.cert_provision_mode is CertProvisionMode.MANUAL
         self._client = client
-        self._callers = Callers(registrations.served(authorizer=authorizer))
+        self._callers = Callers(registrations.served(authorizer=authorizer, dynamo=dynamo))
         self.serving = _files(where) if brought else ServingContext()
         self.keeper = None if brought else self._auto(home, where.secret_name)
         self.address: tuple[str, int] | None = None

@@ -19,6 +19,8 @@ from grove.kube.transport import Transport
 from grove.operator import garbage
 from grove.operator.caches import Caches
 from grove.operator.controller import Controller
+from grove.operator.graph_caches import GraphCaches
+from grove.operator.graphs import Graphs, Layer, serve
 from grove.operator.telemetry import Census
 from grove.plan.placement import Assigner
 from grove.schedulers.registry import Backends
@@ -42,6 +44,7 @@ class Manager:
         init_image: str = "",
         topology_aware: bool = False,
         backends: Backends | None = None,
+        dynamo: Layer | None = None,
     ) -> None:
         self._transport = transport
         self._assigner = assigner
@@ -54,6 +57,8 @@ class Manager:
         self.caches = Caches(
             backends.kept if backends else (), tuple(backend.topology_kind for backend in aware)
         )
+        self._dynamo = dynamo
+        self.graphs = GraphCaches() if dynamo is not None else None
         self.synced = asyncio.Event()
 
     async def run(self, writes: Transport | None = None) -> None:
@@ -68,7 +73,7 @@ class Manager:
         arrivals = Arrivals()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(arrivals.run(client))
-            for cache in self.caches.all:
+            for cache in (*self.caches.all, *(self.graphs.all if self.graphs else ())):
                 tasks.create_task(Reflector(client, cache, arrivals=arrivals).run())
             tasks.create_task(self._tell_what_is_missing())
             for cache in self.caches.needed:
@@ -98,10 +103,22 @@ class Manager:
             controller.queue.start()
             log.info("working", key="operator", action="lead", reason="it is our turn")
             try:
-                await asyncio.Event().wait()
+                await self._serve_graphs(writes, executor, recorder)
             finally:
                 await controller.queue.stop(self._grace)
                 await recorder.close(_LAST_WORDS)
+
+    async def _serve_graphs(self, writes: Transport, executor: Executor, recorder: Recorder) -> None:
+        """DynamoGraphDeployments, if they are ours to serve. Until cancelled."""
+        known, layer = self.graphs, self._dynamo
+        if known is None or layer is None:
+            await asyncio.Event().wait()
+            return
+
+        def graphs() -> Graphs:
+            return Graphs(self.caches, known, writes, executor.limiter, recorder.record, layer)
+
+        await serve(graphs, Client(self._transport), known, self._grace)
 
     async def _look_for_schedulers(self) -> None:
         """Give what schedulers were told a moment to be seen. Longer waits only who uses them."""
