@@ -1,4 +1,4 @@
-"""Reviews of DynamoGraphDeployments: filled in, refused in words, and looked up where the caches know nothing."""
+"""Reviews of DynamoGraphDeployments: filled in, refused in words, looked up where caches know nothing."""
 
 from __future__ import annotations
 

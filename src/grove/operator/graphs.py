@@ -101,6 +101,8 @@ class Graphs:
         self._keys: dict[GraphKey, tuple[str, str]] = {}
         """Pairs for SSH that are yet to be stored."""
         self._troubles: dict[GraphKey, str] = {}
+        self._ending: dict[GraphKey, str] = {}
+        """Deployments, by UID, in namespaces that are on their way out: nothing more can be done there."""
         self.queue: Queue[GraphKey] = Queue("graphs", self._work, workers=workers)
         self._sets = wire(caches, known, self.queue.wake)
 
@@ -110,9 +112,14 @@ class Graphs:
         if stored is None:
             await self._clear(key)
             return
+        if self._ending.get(key) == stored.metadata.uid:
+            return
         seen = await self._seen(key, stored)
         plan = plan_graph(seen, self._backends, now)
         outcome = await self._executor.execute(plan.intents) if plan.intents else Outcome(())
+        if outcome.in_vain:
+            self._ending[key] = stored.metadata.uid
+            return
         again = bool(plan.intents) and outcome.done
         if trouble := _trouble(outcome):
             self._troubles[key] = trouble
@@ -181,8 +188,8 @@ class Graphs:
 
     async def _clear(self, key: GraphKey) -> None:
         """Delete the set of a deployment that is gone: the garbage collector would too, in its own time."""
-        self._keys.pop(key, None)
-        self._troubles.pop(key, None)
+        for memory in (self._keys, self._troubles, self._ending):
+            memory.pop(key, None)
         left = self._workload(key)
         if left is None or left.metadata.deletion_timestamp is not None:
             self.queue.forget(key)
