@@ -138,6 +138,14 @@ the API server answers. Verbs are those that the operator uses; it never replace
 - apiGroups: [""]
   resources: [persistentvolumeclaims]
   verbs: [get, list, watch, create]
+{{- if .Values.config.dynamo.withoutGrove }}
+- apiGroups: [apps]
+  resources: [deployments]
+  verbs: [get, list, watch, create, patch]
+- apiGroups: [leaderworkerset.x-k8s.io]
+  resources: [leaderworkersets]
+  verbs: [get, list, watch, create, patch]
+{{- end }}
 # Only to be handed on to the pods of deployments, which find each other that way.
 - apiGroups: [""]
   resources: [endpoints]

@@ -234,6 +234,9 @@ class Dynamo(Wire, frozen=True):
 
     enabled: bool = defaulted(False)
     """Whether the operator serves them."""
+    without_grove: bool = defaulted(False)
+    """Whether deployments may decline Grove, by the annotation `nvidia.com/enable-grove: "false"`, and become
+    LeaderWorkerSets and Deployments."""
     topology_aware_scheduling: DynamoTopology = DynamoTopology()
     """Their topology constraints."""
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from grove.dynamo import keys, naming, pods
 from grove.dynamo.engines import framework
 from grove.dynamo.graph import FRONTEND, PLANNER, Body, Component, Graph
+from grove.dynamo.surroundings import runs_on_grove
 from grove.dynamo.types import NVIDIA
 from grove.dynamo.waiting import SCRIPT
 
@@ -81,6 +82,8 @@ def _service(graph: Graph, component: Component) -> Body:
     selector = {keys.NAMESPACE: graph.dynamo_namespace(component), keys.COMPONENT: component.name}
     if component.type:
         selector[keys.COMPONENT_TYPE] = component.type
+    if component.multinode and not runs_on_grove(graph):
+        selector["role"] = "leader"
     name, number = ("http", 8000) if component.type == FRONTEND else ("system", 9090)
     port = {"name": name, "port": number, "targetPort": name, "protocol": "TCP"}
     spec = {"type": "ClusterIP", "selector": selector, "ports": [port]}

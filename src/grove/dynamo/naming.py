@@ -42,6 +42,11 @@ def child(graph: Graph, component: Component) -> str:
     return f"{graph.name}-{component.lower}"
 
 
+def leader_worker_set(graph: Graph, component: Component) -> str:
+    """Its LeaderWorkerSet, where Grove does not run it."""
+    return f"{child(graph, component)}-0"
+
+
 def service(graph: Graph, component: Component) -> str:
     """Its Service."""
     return child(graph, component).replace(".", "-")

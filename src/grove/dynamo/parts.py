@@ -72,6 +72,9 @@ def of_provider(graph: Graph, known: Surroundings) -> Iterator[FieldError]:
     if runs_on_grove(graph):
         yield from _too_long(graph)
         return
+    if not known.without_grove:
+        path = f"metadata.annotations[{keys.ENABLE_GROVE}]"
+        yield forbidden(path, "Grove cannot be declined here: set config.dynamo.withoutGrove")
     if graph.priority_class:
         yield forbidden("spec.priorityClassName", "only Grove takes it: set it in the pod templates")
     for component in graph.components:

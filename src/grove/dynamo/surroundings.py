@@ -21,11 +21,17 @@ class Surroundings(Struct, frozen=True):
     """Every topology that is known, with its domains from broad to narrow."""
     leader_worker_sets: bool = False
     """Whether the cluster serves them."""
+    without_grove: bool = True
+    """Whether deployments may decline Grove."""
 
     @classmethod
     def of(cls, config: OperatorConfiguration) -> Surroundings:
         """What the configuration says."""
-        return cls(config.dynamo.topology_aware_scheduling, config.topology_aware_scheduling.enabled)
+        return cls(
+            config.dynamo.topology_aware_scheduling,
+            config.topology_aware_scheduling.enabled,
+            without_grove=config.dynamo.without_grove,
+        )
 
 
 def provider(annotations: Mapping[str, str]) -> str:

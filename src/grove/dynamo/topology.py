@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from grove.dynamo import closeness
 from grove.dynamo.graph import Graph
 from grove.dynamo.surroundings import Surroundings, runs_on_grove
 from grove.rules.model import FieldError, forbidden, invalid, required, unsupported
@@ -53,7 +54,8 @@ def on_create(graph: Graph, known: Surroundings) -> list[FieldError]:
     if wrong := list(_unfit(found, known)):
         return wrong
     if not runs_on_grove(graph):
-        return list(_unmapped(found, known)) or list(_upside_down(found, known.topology.allowed_domains))
+        wrong = list(_unmapped(found, known)) or list(_upside_down(found, known.topology.allowed_domains))
+        return wrong or list(closeness.problems(graph, known.topology))
     if not known.topology_aware:
         why = "Grove takes no topology constraints here: set config.topologyAwareScheduling.enabled"
         return [forbidden(place.path, why) for place in found]

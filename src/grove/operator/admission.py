@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 
 from grove.api.config import CertProvisionMode, OperatorConfiguration, WebhookServer
@@ -26,17 +27,24 @@ ACCOUNT = OperatorEnv.SERVICE_ACCOUNT
 
 
 class Admission:
-    """Answers on every replica, leader or not. Raises ConfigError if it never could."""
+    """Answers on every replica, leader or not. Raises ConfigError if it never could. `sets` tells whether the
+    cluster serves LeaderWorkerSets."""
 
     def __init__(
-        self, config: OperatorConfiguration, caches: Caches, client: Client, home: str, account: str
+        self,
+        config: OperatorConfiguration,
+        caches: Caches,
+        client: Client,
+        home: str,
+        account: str,
+        sets: Callable[[], bool] = lambda: False,
     ) -> None:
         where, authorizer = config.server.webhooks, config.authorizer.enabled
         if authorizer and not account:
             raise ConfigError(f"authorizer.enabled: who we are is not known: set {ACCOUNT}")
         facts = Facts.of(config, operator_user=registrations.account(home, account) if account else "")
         sight, dynamo = Sight(caches, client, facts), config.dynamo.enabled
-        graphs = GraphSight(caches, sight, Surroundings.of(config)) if dynamo else None
+        graphs = GraphSight(caches, sight, Surroundings.of(config), sets) if dynamo else None
         reviewer = Reviewer(sight, authorizer=authorizer, graphs=graphs)
         brought = where.cert_provision_mode is CertProvisionMode.MANUAL
         self._client = client

@@ -12,6 +12,7 @@ from grove.dynamo.types import DynamoGraphDeployment
 from grove.kube.cache import Cache
 from grove.kube.resource import (
     CONFIG_MAPS,
+    DEPLOYMENTS,
     ROLE_BINDINGS,
     ROLES,
     SERVICE_ACCOUNTS,
@@ -22,6 +23,7 @@ from grove.operator.caches import resource_of
 
 GRAPHS = resource_of(DynamoGraphDeployment.KIND)
 CLAIMS = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
+LEADER_WORKER_SETS = Resource("leaderworkerset.x-k8s.io", "v1", "leaderworkersets", "LeaderWorkerSet")
 _MADE = (SERVICES, SERVICE_ACCOUNTS, ROLES, ROLE_BINDINGS, CONFIG_MAPS)
 
 
@@ -38,13 +40,18 @@ class GraphKey(NamedTuple):
 class GraphCaches:
     """Deployments, and what stands beside their sets."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, without_grove: bool = False) -> None:
         self.graphs: Cache[StoredGraph] = Cache(GRAPHS, StoredGraph)
         self.children: dict[Resource, Cache[Companion]] = {
             resource: Cache(resource, Companion, labels=keys.GRAPH) for resource in _MADE
         }
         # A claim that a deployment uses may be anybody's.
         self.children[CLAIMS] = Cache(CLAIMS, Companion)
+        self.needed: tuple[Cache[Any], ...] = (self.graphs, *self.children.values())
+        if without_grove:
+            deployments = self.children[DEPLOYMENTS] = Cache(DEPLOYMENTS, Companion, labels=keys.GRAPH)
+            self.children[LEADER_WORKER_SETS] = Cache(LEADER_WORKER_SETS, Companion, labels=keys.GRAPH)
+            self.needed = (*self.needed, deployments)
 
     @property
     def all(self) -> tuple[Cache[Any], ...]:
@@ -52,9 +59,17 @@ class GraphCaches:
         return (self.graphs, *self.children.values())
 
     async def synced(self) -> None:
-        """Wait until all is known."""
-        for cache in self.all:
+        """Wait until all is known; of kinds that a cluster may lack, that it does."""
+        for cache in self.needed:
             await cache.synced.wait()
+        for cache in self.all:
+            await cache.settled.wait()
+
+    @property
+    def leader_worker_sets(self) -> bool:
+        """Whether the cluster serves them."""
+        cache = self.children.get(LEADER_WORKER_SETS)
+        return cache is not None and cache.synced.is_set()
 
     def found(self, namespace: str, wanted: Iterator[tuple[str, str]]) -> dict[tuple[str, str], Companion]:
         """Those of these kinds and names that are there."""
@@ -62,7 +77,7 @@ class GraphCaches:
         return {
             (kind, name): present
             for kind, name in wanted
-            if (present := caches[kind].get(namespace, name)) is not None
+            if kind in caches and (present := caches[kind].get(namespace, name)) is not None
         }
 
 

@@ -15,6 +15,7 @@ from grove.api.config import OperatorConfiguration
 from grove.api.intents import Delete, ObjectRef, Occurrence, Target
 from grove.api.sets import PodCliqueSet
 from grove.dynamo import companions
+from grove.dynamo.components import Components, carrier
 from grove.dynamo.graph import Graph
 from grove.dynamo.grove import Grove
 from grove.dynamo.normalise import graph as normalised
@@ -97,7 +98,7 @@ class Graphs:
         kept: tuple[Cache[Any], ...] = (caches.sets, caches.cliques, caches.groups, *known.all)
         resources = [*(cache.resource for cache in kept), SECRETS]
         self._executor = Executor(writes, resources, store=CacheStore(kept), limiter=limiter)
-        self._backends: dict[str, Backend] = {backend.name: backend for backend in (Grove(),)}
+        self._backends: dict[str, Backend] = {backend.name: backend for backend in (Grove(), Components())}
         self._keys: dict[GraphKey, tuple[str, str]] = {}
         """Pairs for SSH that are yet to be stored."""
         self._troubles: dict[GraphKey, str] = {}
@@ -158,7 +159,11 @@ class Graphs:
         )
 
     def _surroundings(self) -> Surroundings:
-        return replace(self._layer.surroundings, topologies=self._topologies())
+        return replace(
+            self._layer.surroundings,
+            topologies=self._topologies(),
+            leader_worker_sets=self._known.leader_worker_sets,
+        )
 
     def _topologies(self) -> dict[str, tuple[str, ...]]:
         """Of two kinds with one name, the ClusterTopology counts."""
@@ -244,6 +249,8 @@ async def serve(graphs: Callable[[], Graphs], client: Client, known: GraphCaches
 def _named(graph: Graph) -> Iterator[tuple[str, str]]:
     for body in (*companions.owned(graph), *companions.shared(graph)):
         yield body["kind"], body["metadata"]["name"]
+    for component in graph.components:
+        yield carrier(graph, component)
     for claim in graph.claims:
         yield "PersistentVolumeClaim", claim.name
 

@@ -58,7 +58,9 @@ class Manager:
             backends.kept if backends else (), tuple(backend.topology_kind for backend in aware)
         )
         self._dynamo = dynamo
-        self.graphs = GraphCaches() if dynamo is not None else None
+        self.graphs = (
+            GraphCaches(without_grove=dynamo.surroundings.without_grove) if dynamo is not None else None
+        )
         self.synced = asyncio.Event()
 
     async def run(self, writes: Transport | None = None) -> None:

@@ -93,7 +93,12 @@ async def operate(settings: Settings) -> None:
         if settings.configuration.dynamo.enabled:
             await _refuse_foreign(Client(transport))
         admission = Admission(
-            settings.configuration, manager.caches, Client(transport), settings.home, settings.account
+            settings.configuration,
+            manager.caches,
+            Client(transport),
+            settings.home,
+            settings.account,
+            lambda: manager.graphs is not None and manager.graphs.leader_worker_sets,
         )
 
         async def troubles() -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from msgspec.structs import replace
@@ -16,8 +17,15 @@ Body = dict[str, Any]
 class GraphSight:
     """Facts for one review at a time."""
 
-    def __init__(self, known: Known, sight: Sight, standing: Surroundings) -> None:
+    def __init__(
+        self,
+        known: Known,
+        sight: Sight,
+        standing: Surroundings,
+        leader_worker_sets: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._known, self._sight, self._standing = known, sight, standing
+        self._leader_worker_sets = leader_worker_sets
 
     async def around(self, body: Body) -> Surroundings:
         """The standing facts, every topology in the caches, and those that the deployment means: they may
@@ -29,7 +37,8 @@ class GraphSight:
         named = {*_named(body), self._standing.topology.default_topology_name} - {"", *found}
         if named:
             found |= (await self._sight.facts_on(named)).topologies
-        return replace(self._standing, topologies=found)
+        served = self._leader_worker_sets()
+        return replace(self._standing, topologies=found, leader_worker_sets=served)
 
 
 def _named(body: Body) -> set[str]:
