@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grove.dynamo import companions
+from grove.dynamo import companions, sets
 from grove.dynamo.commands import Command, quoted, with_flags
 from tests.dynamo.builders import cliques, component, deployment, engine, graph, main_of, rendered
 
@@ -136,3 +136,22 @@ def test_a_reference_to_a_variable_is_left_to_the_kubelet():
     command = Command(("python3", "-m", "dynamo.vllm"), ("--host", "$(POD_IP)"))
     changed = with_flags(command, ["--x"], "vllm", in_shell=True)
     assert changed.args == ('exec python3 -m dynamo.vllm --host "$(POD_IP)" --x',)
+
+
+def test_kai_gets_a_queue_with_its_pods():
+    kai = sets.Setting(scheduler="kai-scheduler")
+    for body, queue in (
+        (deployment(component()), "dynamo"),
+        (deployment(component(), annotations={"nvidia.com/kai-scheduler-queue": " mine "}), "mine"),
+    ):
+        (clique,) = rendered(body, kai)["spec"]["template"]["cliques"]
+        assert clique["spec"]["podSpec"]["schedulerName"] == "kai-scheduler"
+        assert clique["labels"]["kai.scheduler/queue"] == queue
+
+
+def test_a_scheduler_that_the_user_names_stays():
+    body = deployment(component())
+    body["spec"]["components"][0]["podTemplate"]["spec"]["schedulerName"] = "mine"
+    (clique,) = rendered(body, sets.Setting(scheduler="kai-scheduler"))["spec"]["template"]["cliques"]
+    assert clique["spec"]["podSpec"]["schedulerName"] == "mine"
+    assert "kai.scheduler/queue" not in clique["labels"]

@@ -104,11 +104,11 @@ def _clique(graph: Graph, component: Component, role: Role, setting: Setting) ->
     name = naming.clique(component, role)
     spec = pods.pod_spec(Part(graph, component, role, GroveAddresses()))
     labels = pods.labels(graph, component)
-    if setting.scheduler and spec.get("schedulerName", setting.scheduler) == setting.scheduler:
+    if setting.scheduler and not spec.get("schedulerName"):
         spec["schedulerName"] = setting.scheduler
-        if setting.scheduler == KAI:
-            queue = graph.own_annotations.get(keys.KAI_QUEUE, "").strip()
-            labels[foreign.KAI_QUEUE] = queue or _KAI_QUEUE
+    if spec.get("schedulerName") == KAI:
+        queue = graph.own_annotations.get(keys.KAI_QUEUE, "").strip()
+        labels.setdefault(foreign.KAI_QUEUE, queue or _KAI_QUEUE)
     found: dict[str, Any] = {
         "name": name,
         "labels": labels,

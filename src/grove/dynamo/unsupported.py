@@ -30,6 +30,15 @@ _SWITCHED = ("scaling_adapter", "ingress", "gpu_memory_service", "failover", "ch
 """What v1alpha1 may have and not mean."""
 
 
+def _camel(word: str) -> str:
+    head, *tail = word.split("_")
+    return head + "".join(part.capitalize() for part in tail)
+
+
+FIELDS = frozenset(map(_camel, (*_WHOLE, *_SERVICE)))
+"""Their names."""
+
+
 def errors(found: DynamoGraphDeployment) -> Iterator[FieldError]:
     """Every field that would have no effect."""
     yield from _of(found.spec, _WHOLE, "spec")
@@ -65,8 +74,3 @@ def _of_roles(multinode: object, path: str) -> Iterator[FieldError]:
     for role in ("leader", "worker"):
         if getattr(multinode, role, None) is not None:
             yield forbidden(f"{path}.multinode.{role}", "not supported: set topologyConstraint instead")
-
-
-def _camel(word: str) -> str:
-    head, *tail = word.split("_")
-    return head + "".join(part.capitalize() for part in tail)

@@ -11,7 +11,7 @@ import structlog
 from msgspec import Struct
 from msgspec.structs import replace
 
-from grove.api.config import OperatorConfiguration
+from grove.api.config import DEFAULT_SCHEDULER, OperatorConfiguration
 from grove.api.intents import Delete, ObjectRef, Occurrence, Target
 from grove.api.sets import PodCliqueSet
 from grove.dynamo import companions
@@ -54,13 +54,16 @@ class Layer(Struct, frozen=True):
     surroundings: Surroundings = Surroundings()
     facts: Facts = Facts()
     scheduler: str = ""
+    """What pods must name, where the default is not Kubernetes' own."""
 
     @classmethod
     def of(cls, config: OperatorConfiguration) -> Layer | None:
         """None if it is switched off."""
         if not config.dynamo.enabled:
             return None
-        return cls(Surroundings.of(config), Facts.of(config))
+        default = config.scheduler.default_profile_name
+        scheduler = default if default != DEFAULT_SCHEDULER else ""
+        return cls(Surroundings.of(config), Facts.of(config), scheduler)
 
 
 async def foreign(client: Client) -> str:

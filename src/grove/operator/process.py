@@ -91,7 +91,7 @@ async def operate(settings: Settings) -> None:
     )
     try:
         if settings.configuration.dynamo.enabled:
-            await _refuse_foreign(Client(transport))
+            await refuse_foreign(Client(transport))
         admission = Admission(
             settings.configuration,
             manager.caches,
@@ -113,7 +113,7 @@ async def operate(settings: Settings) -> None:
     log.info("stopped", key="operator", action="exit", reason="told to stop")
 
 
-async def _refuse_foreign(client: Client) -> None:
+async def refuse_foreign(client: Client) -> None:
     """Raises ConfigError if Dynamo's own operator serves what we were told to. A server that does not answer
     yet is asked again before anything is done."""
     try:

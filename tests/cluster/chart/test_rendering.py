@@ -74,6 +74,7 @@ def test_the_defaults() -> None:
         ({"config.authorizer.enabled": True}, {"ValidatingWebhookConfiguration": 1}),
         ({"config.leaderElection.enabled": False}, GRANT),
         (DYNAMO, DYNAMO_MORE),
+        ({"config.dynamo.withoutGrove": True}, {}),
         (MANUAL, GRANT),
         (
             {"rbac.create": False},
@@ -332,6 +333,18 @@ def test_the_chart_has_the_version_of_the_project() -> None:
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     assert (chart["name"], chart["version"], chart["appVersion"]) == ("grove-charts", version, version)
+
+
+def test_the_dynamo_layer_has_a_role_of_its_own_with_just_what_it_needs() -> None:
+    def resources(values: Values) -> set[str]:
+        role = one(render(values), "ClusterRole", "grove:system:grove-operator-dynamo")
+        return {resource for rule in role["rules"] for resource in rule["resources"]}
+
+    core = one(render(DYNAMO), "ClusterRole", "grove:system:grove-operator")
+    assert core == one(render(), "ClusterRole", "grove:system:grove-operator")
+    assert "secrets" not in resources(DYNAMO)
+    more = resources({**DYNAMO, "config.dynamo.withoutGrove": True}) - resources(DYNAMO)
+    assert more == {"deployments", "leaderworkersets"}
 
 
 def test_the_seven_domains_are_preset_for_dynamo() -> None:

@@ -11,13 +11,21 @@ import pytest
 import yaml
 from msgspec.structs import replace
 
-from grove.api.config import Dynamo, OperatorConfiguration, TopologyAwareScheduling
+from grove.api.config import (
+    Dynamo,
+    DynamoTopology,
+    OperatorConfiguration,
+    TopologyAwareScheduling,
+    TopologyMode,
+)
 from grove.dynamo import definitions
 from grove.dynamo.defaults import default_graph
 from grove.kube.client import JSON, Client
-from grove.kube.resource import CONFIG_MAPS, ROLES, SERVICES
+from grove.kube.resource import CONFIG_MAPS, NODES, PODS, SERVICES
+from grove.kube.wire import Object
 from grove.local.cluster import Cluster
-from grove.operator.graph_caches import GRAPHS
+from grove.local.shape import RACK, ZONE
+from grove.operator.graph_caches import GRAPHS, LEADER_WORKER_SETS
 from grove.operator.graphs import Layer
 from tests.chart import NAMESPACE, Account, account, apply, hooked, render
 from tests.cluster.conftest import PATIENCE, established
@@ -26,7 +34,7 @@ from tests.cluster.operator.harness import operating
 from tests.cluster.operator.seen import SETS, Seen
 from tests.cluster.operator.test_topology import topology
 from tests.cluster.operator.world import World, watching
-from tests.dynamo.builders import component, deployment
+from tests.dynamo.builders import component, deployment, engine
 from tests.shared import shared_data
 
 NAME = "grove-dynamo"
@@ -42,7 +50,8 @@ async def dynamo_account(cluster: Cluster, client: Client, operator_account: Acc
         await install(client, definition)
         async with asyncio.timeout(PATIENCE):
             await established(client, definition["metadata"]["name"])
-    for right in render({"config.dynamo.enabled": True, "serviceAccount.name": NAME}):
+    values = {"config.dynamo.enabled": True, "config.dynamo.withoutGrove": True}
+    for right in render({**values, "serviceAccount.name": NAME}):
         if right["kind"] == "ServiceAccount" and not hooked(right):
             await apply(client, right)
         elif right["kind"] in ("ClusterRole", "ClusterRoleBinding") and not hooked(right):
@@ -58,7 +67,7 @@ async def dynamo(
     client: Client, dynamo_account: Account, namespace: str, agents: list[str]
 ) -> AsyncIterator[World]:
     async with watching(client, dynamo_account.config, namespace) as world:
-        await world.watch(GRAPHS, CONFIG_MAPS, ROLES)
+        await world.watch(GRAPHS, CONFIG_MAPS)
         yield world
 
 
@@ -163,3 +172,54 @@ async def test_constraints_are_handed_on_and_what_becomes_of_them_is_told(dynamo
         await dynamo.until(unavailable, "the topology is gone")
         assert dynamo.get(GRAPHS, "packed").condition("Ready") == "True"
         assert dynamo.get(GRAPHS, "packed").condition("grove.io/TopologyLevelsUnavailable") == "True"
+
+
+LWS = "crds/lws/leaderworkerset.x-k8s.io_leaderworkersets.yaml"
+WITHOUT_GROVE = OperatorConfiguration(
+    dynamo=Dynamo(
+        enabled=True,
+        without_grove=True,
+        topology_aware_scheduling=DynamoTopology(
+            mode=TopologyMode.AFFINITY, domain_to_label_mapping={"zone": ZONE, "rack": RACK}
+        ),
+    )
+)
+
+
+async def test_without_grove_affinity_keeps_pods_together_and_the_real_definition_takes_the_rest(
+    dynamo: World,
+) -> None:
+    definition = yaml.safe_load(shared_data(LWS).read_text())
+    definition.pop("status", None)
+    await install(dynamo.client, definition)
+    async with asyncio.timeout(PATIENCE):
+        await established(dynamo.client, definition["metadata"]["name"])
+    near = {"topologyConstraint": {"packDomain": "rack"}}
+    body = deployment(
+        component("Web", "frontend", replicas=3, **near),
+        engine(["--tensor-parallel-size", "2"], **near),
+        annotations={"nvidia.com/enable-grove": "false"},
+        topologyConstraint={"packDomain": "zone"},
+    )
+    body["metadata"]["name"], body["metadata"]["namespace"] = "plain", dynamo.namespace
+    nodes = (await dynamo.client.list(NODES, as_type=Object)).items
+    racks = {node.metadata.name: node.metadata.labels.get(RACK) for node in nodes}
+    async with operating(dynamo, dynamo=Layer.of(WITHOUT_GROVE)):
+        await dynamo.watch(LEADER_WORKER_SETS)
+        await dynamo.create(GRAPHS, default_graph(body, creating=True))
+
+        def web() -> dict[str, Any]:
+            found = dynamo.find(GRAPHS, "plain")
+            said = found.status.get("components", {}) if found else {}
+            return said.get("Web", {})
+
+        await dynamo.until(lambda: web().get("availableReplicas") == 3, "three pods that answer")
+        places = {racks[pod.spec["nodeName"]] for pod in dynamo.pods()}
+        assert len(places) == 1
+        assert None not in places
+        made = dynamo.get(LEADER_WORKER_SETS, "plain-worker-0")
+        assert made.spec["leaderWorkerTemplate"]["size"] == 2
+        assert dynamo.all(SETS) == []
+        none = [{"op": "replace", "path": "/spec/components/0/replicas", "value": 0}]
+        await dynamo.patch(GRAPHS, "plain", none, kind=JSON)
+        await dynamo.until(lambda: not dynamo.all(PODS), "none are left")
