@@ -60,6 +60,8 @@ def worker_script(port: int) -> str:
     steps = [
         *_keys(port),
         f"mkdir -p {folder}",
+        # As root, the daemon wants this folder; as anybody else it does without.
+        "{ mkdir -p /run/sshd 2>/dev/null || true; }",
         f"for kind in rsa ecdsa ed25519; do {make} || exit 1; done",
         _written(settings, "$HOME/.ssh/sshd_config"),
         "exec /usr/sbin/sshd -D -f $HOME/.ssh/sshd_config",

@@ -69,6 +69,11 @@ def on_update(old: Graph, new: Graph) -> Iterator[FieldError]:
 
 def of_provider(graph: Graph, known: Surroundings) -> Iterator[FieldError]:
     """What the backend of a deployment cannot do."""
+    for component in graph.components:
+        for name in (naming.child(graph, component), graph.dynamo_namespace(component)):
+            if len(name) > _LONGEST_NAME:
+                why = f"{name} would be a label of its pods, of which {_LONGEST_NAME} letters are the most"
+                yield invalid(component.path, component.name, why)
     if runs_on_grove(graph):
         yield from _too_long(graph)
         return

@@ -57,11 +57,18 @@ def plan_graph(seen: Seen, backends: Mapping[str, Backend], now: float) -> Graph
         return _refused(seen, missing, now)
     if problems := backend.problems(graph, seen):
         return _refused(seen, [str(error) for error in problems], now)
-    writes = (*_stamp(graph), *_companions(graph, seen), *backend.writes(graph, seen))
+    first = (*_stamp(graph), *_companions(graph, seen))
+    writes = (*first, *(_after(first, each) for each in backend.writes(graph, seen)))
     desired = _status(graph, seen, backend, now)
     if not writes:
         desired = replace(desired, observed_generation=graph.generation)
     return GraphPlan(writes, _draft(seen, desired), tuple(_news(graph, seen, desired, writes)))
+
+
+def _after(first: Sequence[Intent], write: Intent) -> Intent:
+    """What has pods comes after what its pods name."""
+    made = tuple(each.id for each in first if isinstance(each, Create | Patch))
+    return replace(write, after=made) if isinstance(write, Create) else write
 
 
 def _missing_claims(graph: Graph, seen: Seen) -> list[str]:

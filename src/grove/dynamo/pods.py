@@ -20,7 +20,7 @@ def pod_spec(part: Part) -> Body:
     graph, component = part.graph, part.component
     main = _with_cache(graph, component, containers.main(graph, component))
     launched = engines.launch(part, main)
-    spec: Body = {**_BASE, **component.pod}
+    spec: Body = {**_BASE, **{key: value for key, value in component.pod.items() if value != []}}
     if not component.pod.get("securityContext"):
         spec["securityContext"] = {"fsGroup": 1000}
     if not spec.get("serviceAccountName") and (account := _account(graph, component)):
