@@ -100,7 +100,20 @@ BAD = [
     (deployment(component(scalingAdapter={})), "spec.components[0].scalingAdapter: Forbidden: not supported"),
     (deployment(component(frontendSidecar="x")), "spec.components[0].frontendSidecar: Forbidden"),
     (deployment(component(experimental={})), "spec.components[0].experimental: Forbidden"),
-    (deployment(component(), restart={"id": "1"}), "spec.restart: Forbidden: not supported"),
+    (deployment(component(), restart={"id": "1"}), "spec.restart: Forbidden: a deployment that is made"),
+    (deployment(component(), restart={}), "spec.restart.id: Required value"),
+    (
+        deployment(component(), restart={"id": "1", "strategy": {"type": "Random"}}),
+        "spec.restart.strategy.type: Unsupported value",
+    ),
+    (
+        deployment(component(), restart={"id": "1", "strategy": {"order": ["Web"]}}),
+        "spec.restart.strategy.order: Invalid value",
+    ),
+    (
+        deployment(component(), restart={"id": "1", "strategy": {"type": "Parallel", "order": ["Worker"]}}),
+        "spec.restart.strategy.order: Forbidden",
+    ),
     (deployment(component(), providerOverride={}), "spec.providerOverride: Forbidden"),
     (deployment(component(), experimental={"kvTransferPolicy": {}}), "spec.experimental: Forbidden"),
     (alpha(Web=service(ingress={"enabled": True})), "spec.services[Web].ingress: Forbidden"),

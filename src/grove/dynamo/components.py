@@ -13,7 +13,7 @@ from grove.dynamo.graph import Body, Component, Graph
 from grove.dynamo.objects import digest, owned, target
 from grove.dynamo.places import LeaderWorkerAddresses, Role
 from grove.dynamo.seen import Companion, Seen, Standing
-from grove.dynamo.types import AppliedTopology, ComponentStatus
+from grove.dynamo.types import AppliedTopology, ComponentStatus, RestartStatus
 from grove.plan.facts import fact
 from grove.rules.model import FieldError
 
@@ -57,6 +57,9 @@ class Components:
                 said = "" if whole else component.name
                 found.append(AppliedTopology(said, domain, labels.get(domain, ""), f"{kind}/{name}"))
         return tuple(found)
+
+    def restart(self, graph: Graph, seen: Seen) -> RestartStatus | None:  # noqa: ARG002 - the protocol's
+        return None
 
     def conditions(self, graph: Graph, seen: Seen) -> list[Condition]:  # noqa: ARG002 - the protocol's
         if not graph.constrained:

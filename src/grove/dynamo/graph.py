@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from grove.dynamo import keys
+from grove.dynamo.types import Restart
 
 Body = dict[str, Any]
 
@@ -104,6 +105,7 @@ class Graph(Struct, frozen=True):
     priority_class: str = ""
     topology: Topology = Topology()
     claims: tuple[Claim, ...] = ()
+    restart: Restart | None = None
 
     @property
     def constrained(self) -> bool:

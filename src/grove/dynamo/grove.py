@@ -12,11 +12,11 @@ from grove.api.conditions import CliqueReason, ConditionType, TopologyLevelsReas
 from grove.api.groups import PodCliqueScalingGroup
 from grove.api.intents import Create, Intent, Patch, Target
 from grove.api.meta import Condition
-from grove.dynamo import keys, naming, sets, topology
+from grove.dynamo import keys, naming, restarts, sets, topology
 from grove.dynamo.graph import Body, Component, Graph
 from grove.dynamo.objects import digest, owned, target, within
 from grove.dynamo.seen import Seen, Standing
-from grove.dynamo.types import AppliedTopology, ComponentStatus
+from grove.dynamo.types import AppliedTopology, ComponentStatus, RestartStatus
 from grove.plan.facts import fact, find
 from grove.rules import validate
 from grove.rules.defaults import default_set
@@ -70,6 +70,9 @@ class Grove:
     def applied(self, graph: Graph, seen: Seen) -> tuple[AppliedTopology, ...]:
         return sets.applied(graph, self._setting(graph, seen)) if seen.workload else ()
 
+    def restart(self, graph: Graph, seen: Seen) -> RestartStatus | None:
+        return restarts.status(graph, seen)
+
     def conditions(self, graph: Graph, seen: Seen) -> list[Condition]:
         """Whether the constraints hold, and whatever else Grove says of the set."""
         if seen.workload is None:
@@ -85,7 +88,8 @@ class Grove:
         named = name_of(seen.workload.spec.template) if seen.workload else ""
         if not named and graph.constrained:
             named = topology.resolve(graph, seen.surroundings)
-        return sets.Setting(topology=named, scheduler=seen.scheduler)
+        reached = restarts.reached(graph, seen)
+        return sets.Setting(topology=named, scheduler=seen.scheduler, restarts=reached)
 
     def _wanted(self, graph: Graph, seen: Seen) -> Body:
         """The set with everything filled in, and with the counts that it was made with: whoever scales later

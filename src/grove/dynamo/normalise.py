@@ -37,6 +37,7 @@ def graph(found: DynamoGraphDeployment) -> Graph:
         if topology
         else Topology(),
         claims=tuple(_claim(each) for each in spec.pvcs),
+        restart=spec.restart,
     )
 
 

@@ -80,6 +80,8 @@ def of_provider(graph: Graph, known: Surroundings) -> Iterator[FieldError]:
     if not known.without_grove:
         path = f"metadata.annotations[{keys.ENABLE_GROVE}]"
         yield forbidden(path, "Grove cannot be declined here: set config.dynamo.withoutGrove")
+    if graph.restart is not None:
+        yield forbidden("spec.restart", "only Grove takes it: use kubectl rollout restart")
     if graph.priority_class:
         yield forbidden("spec.priorityClassName", "only Grove takes it: set it in the pod templates")
     for component in graph.components:

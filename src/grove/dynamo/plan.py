@@ -114,6 +114,7 @@ def _status(graph: Graph, seen: Seen, backend: Backend, now: float) -> GraphStat
         state=state,
         conditions=_settled(seen, conditions, now),
         components={name: each.status for name, each in standings.items() if each.status is not None},
+        restart=backend.restart(graph, seen),
         applied_topology_constraints=backend.applied(graph, seen),
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from grove.dynamo import keys, parts, topology, unsupported
+from grove.dynamo import keys, parts, restarts, topology, unsupported
 from grove.dynamo.graph import Graph
 from grove.dynamo.normalise import graph as normalised
 from grove.dynamo.reading import read
@@ -37,7 +37,8 @@ def on_create(new: Body, known: Surroundings) -> Verdict:
     """Judges a deployment that is to be made. Never raises."""
     found = read(new)
     graph = normalised(found)
-    errors = [*_standing(found, graph, known), *parts.on_create(graph), *topology.on_create(graph, known)]
+    errors = [*_standing(found, graph, known), *parts.on_create(graph), *restarts.on_create(graph)]
+    errors += topology.on_create(graph, known)
     return _verdict(errors, found, graph)
 
 
@@ -79,6 +80,7 @@ def _standing(found: DynamoGraphDeployment, graph: Graph, known: Surroundings) -
     yield from unsupported.errors(found)
     yield from parts.errors(found, graph)
     yield from parts.of_provider(graph, known)
+    yield from restarts.errors(graph)
 
 
 def _shape(found: DynamoGraphDeployment, graph: Graph) -> Iterator[FieldError]:

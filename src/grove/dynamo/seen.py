@@ -15,7 +15,7 @@ from grove.api.sets import PodCliqueSet
 from grove.api.wire import Wire
 from grove.dynamo.graph import Component, Graph
 from grove.dynamo.surroundings import Surroundings
-from grove.dynamo.types import AppliedTopology, ComponentStatus, GraphStatus
+from grove.dynamo.types import AppliedTopology, ComponentStatus, GraphStatus, RestartStatus
 from grove.rules.model import Facts, FieldError
 
 
@@ -87,6 +87,10 @@ class Backend(Protocol):
 
     def applied(self, graph: Graph, seen: Seen) -> tuple[AppliedTopology, ...]:
         """The constraints that are in force."""
+        ...
+
+    def restart(self, graph: Graph, seen: Seen) -> RestartStatus | None:
+        """How far a restart has come."""
         ...
 
     def conditions(self, graph: Graph, seen: Seen) -> list[Condition]:

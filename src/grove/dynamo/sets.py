@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -27,6 +28,8 @@ class Setting(Struct, frozen=True):
     scheduler: str = ""
     """The scheduler of pods that name none, if it must be named."""
     termination_delay: str = _TERMINATION_DELAY
+    restarts: Mapping[str, str] = {}
+    """The restart that each component has reached, by name."""
 
 
 def workload(graph: Graph, setting: Setting) -> Body:
@@ -104,6 +107,8 @@ def _clique(graph: Graph, component: Component, role: Role, setting: Setting) ->
     name = naming.clique(component, role)
     spec = pods.pod_spec(Part(graph, component, role, GroveAddresses()))
     labels = pods.labels(graph, component)
+    reached = setting.restarts.get(component.name)
+    restarted = {keys.RESTARTED: reached} if reached else {}
     if setting.scheduler and not spec.get("schedulerName"):
         spec["schedulerName"] = setting.scheduler
     if spec.get("schedulerName") == KAI:
@@ -112,7 +117,7 @@ def _clique(graph: Graph, component: Component, role: Role, setting: Setting) ->
     found: dict[str, Any] = {
         "name": name,
         "labels": labels,
-        "annotations": pods.carried(graph, component),
+        "annotations": {**pods.carried(graph, component), **restarted},
         "spec": {"roleName": name, "podSpec": spec},
     }
     return found

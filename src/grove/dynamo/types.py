@@ -277,9 +277,9 @@ class RestartStrategy(Wire, frozen=True):
     """In which order components restart."""
 
     type: str = ""
-    """`Sequential` or `Parallel`."""
+    """`Sequential`, one component after another, or `Parallel`."""
     order: tuple[str, ...] = ()
-    """The components in their order."""
+    """Every component, in its turn; in alphabetical order without it."""
 
 
 class Restart(Wire, frozen=True):
@@ -315,7 +315,7 @@ class GraphSpec(Wire, frozen=True):
     topology_constraint: DeploymentTopology | None = None
     """How close together the deployment must sit. Immutable."""
     restart: Restart | None = None
-    """Not supported."""
+    """Replaces the pods of all components."""
     provider_override: Anything | None = None
     """Not supported."""
     experimental: Anything | None = None
@@ -356,6 +356,17 @@ class AppliedTopology(Wire, frozen=True):
     """Kind and name of what carries it."""
 
 
+class RestartStatus(Wire, frozen=True):
+    """How far a restart has come."""
+
+    observed_id: str = field(name="observedID", default="")
+    """The restart."""
+    phase: str = ""
+    """`Restarting` or `Completed`."""
+    in_progress: tuple[str, ...] = ()
+    """Components whose turn it is."""
+
+
 class GraphStatus(Wire, frozen=True):
     """How the deployment fares."""
 
@@ -369,6 +380,8 @@ class GraphStatus(Wire, frozen=True):
     """`Ready`, `TopologyLevelsAvailable`, `UnsupportedFields`, and those of the PodCliqueSet."""
     components: dict[str, ComponentStatus] = field(default_factory=dict)
     """How the components fare, by name."""
+    restart: RestartStatus | None = None
+    """The latest restart."""
     applied_topology_constraints: tuple[AppliedTopology, ...] = ()
     """The constraints that are in force."""
 

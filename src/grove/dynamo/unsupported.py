@@ -10,7 +10,6 @@ from grove.rules.model import FieldError, forbidden
 _WHOLE = {
     "provider_override": "set topologyConstraint instead",
     "experimental": "take it away",
-    "restart": "delete the pods to restart them, or change an annotation of the podTemplate",
 }
 _COMPONENT = {
     "scaling_adapter": "scale the component in the spec of the deployment",

@@ -136,6 +136,16 @@ async def test_the_examples_become_ready_and_go_with_all_that_was_made(dynamo: W
         await dynamo.patch(GRAPHS, newer, scaled, kind=JSON)
         await dynamo.until(lambda: ready(dynamo, newer) and 2 in counts(dynamo, newer), "it is scaled")
         assert sorted(count for count in replicas(dynamo, newer)) == [1, 1, 1]
+        before = {pod.uid for pod in dynamo.pods(part_of=newer)}
+        await dynamo.patch(GRAPHS, newer, {"spec": {"restart": {"id": "again"}}})
+        await dynamo.until(
+            lambda: (
+                dynamo.get(GRAPHS, newer).status.get("restart")
+                == {"observedID": "again", "phase": "Completed"}
+            ),
+            "all of its pods are new",
+        )
+        assert not before & {pod.uid for pod in dynamo.pods(part_of=newer)}
         await dynamo.delete(GRAPHS, newer)
         await dynamo.until(lambda: dynamo.find(SETS, newer) is None, "its set goes with it")
 
