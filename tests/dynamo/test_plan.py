@@ -284,8 +284,12 @@ def test_a_claim_is_made_and_anybodys_is_used():
 
 def test_a_write_that_failed_is_told():
     found = replace(seen(deployment(component())), trouble="no room")
-    status = planned(found).draft.desired
+    plan = planned(found)
+    status = plan.draft.desired
     assert (status.state, status.conditions[0].message) == ("failed", "no room")
+    assert [(news.reason, news.note) for news in plan.news] == [("ReconcileFailed", "no room")]
+    again = replace(found, stored=replace(found.stored, status=status))
+    assert planned(again).news == ()
 
 
 def test_one_that_ends_is_left_alone():

@@ -30,6 +30,8 @@ class Told(Struct, frozen=True):
     reason: str
     note: str
     warning: bool = False
+    of_status: bool = True
+    """It holds once the status says so; else once the writes are done."""
 
 
 class GraphPlan(Struct, frozen=True):
@@ -143,10 +145,18 @@ def _failed(seen: Seen, reason: str, words: str, now: float, extra: Sequence[Con
     known = seen.stored.status
     kept = tuple(each for each in known.conditions if each.type != UNSUPPORTED or extra)
     conditions = settle(kept, [fact(READY, False, reason, words), *extra], now)
-    before = find(known.conditions, READY)
-    fresh = before is None or (before.reason, before.message) != (reason, words)
-    news = (Told("ReconcileFailed", words, warning=True),) if fresh else ()
-    return GraphPlan((), _draft(seen, replace(known, state="failed", conditions=conditions)), news)
+    desired = replace(known, state="failed", conditions=conditions)
+    return GraphPlan((), _draft(seen, desired), tuple(_failure(seen, desired)))
+
+
+def _failure(seen: Seen, desired: GraphStatus) -> list[Told]:
+    """That it failed, if that is news."""
+    before, after = find(seen.stored.status.conditions, READY), find(desired.conditions, READY)
+    if desired.state != "failed" or after is None:
+        return []
+    if before is not None and (before.reason, before.message) == (after.reason, after.message):
+        return []
+    return [Told("ReconcileFailed", after.message, warning=True)]
 
 
 def _settled(seen: Seen, told: list[Condition], now: float) -> tuple[Condition, ...]:
@@ -167,7 +177,8 @@ def _news(graph: Graph, seen: Seen, desired: GraphStatus, writes: tuple[Intent, 
     made = any(isinstance(each, Create) and each.target.kind == "PodCliqueSet" for each in writes)
     if made and graph.constrained:
         domains = ", ".join(_constraints(graph))
-        told.append(Told("TopologyConstraintsApplied", f"Constrained: {domains}"))
+        told.append(Told("TopologyConstraintsApplied", f"Constrained: {domains}", of_status=False))
+    told += _failure(seen, desired)
     before, after = find(seen.stored.status.conditions, LEVELS), find(desired.conditions, LEVELS)
     bad = after is not None and after.status != "True" and after.reason != "TopologyConditionPending"
     if after is not None and bad and (before is None or before.reason != after.reason):

@@ -38,7 +38,7 @@ from grove.operator import ssh
 from grove.operator.caches import Caches
 from grove.operator.graph_caches import GRAPHS, GraphCaches, GraphKey, graph_of
 from grove.operator.graph_wakes import wire
-from grove.operator.publish import intents
+from grove.operator.publish import Publisher, intents
 from grove.rules.model import Facts
 from grove.rules.shape import Misshapen
 
@@ -102,9 +102,9 @@ class Graphs:
         resources = [*(cache.resource for cache in kept), SECRETS]
         self._executor = Executor(writes, resources, store=CacheStore(kept), limiter=limiter)
         self._backends: dict[str, Backend] = {backend.name: backend for backend in (Grove(), Components())}
+        self._publisher: Publisher[GraphKey] = Publisher()
         self._keys: dict[GraphKey, tuple[str, str]] = {}
         """Pairs for SSH that are yet to be stored."""
-        self._troubles: dict[GraphKey, str] = {}
         self._ending: dict[GraphKey, str] = {}
         """Deployments, by UID, in namespaces that are on their way out: nothing more can be done there."""
         self.queue: Queue[GraphKey] = Queue("graphs", self._work, workers=workers)
@@ -125,15 +125,14 @@ class Graphs:
             self._ending[key] = stored.metadata.uid
             return
         again = bool(plan.intents) and outcome.done
+        if again:
+            self._tell_news(stored, [news for news in plan.news if not news.of_status])
         if trouble := _trouble(outcome):
-            self._troubles[key] = trouble
-            plan = replace(plan_graph(replace(seen, trouble=trouble), self._backends, now), intents=())
-        elif plan.intents and not outcome.outdated:
-            self._troubles.pop(key, None)
-        told = await self._publish(key, plan) if not again else True
-        self._tell_news(stored, plan, outcome)
-        failed = outcome.failed or outcome.outdated or not told
-        self.queue.wake(key, self._loop_time() if again else None, failed=failed)
+            plan = plan_graph(replace(seen, trouble=trouble), self._backends, now)
+        told, later = await self._publish(key, plan) if not again else (True, self._loop_time())
+        if told and later is None:
+            self._tell_news(stored, [news for news in plan.news if news.of_status])
+        self.queue.wake(key, later, failed=outcome.failed or outcome.outdated or not told)
 
     async def _seen(self, key: GraphKey, stored: StoredGraph) -> Seen:
         seen = Seen(
@@ -141,7 +140,6 @@ class Graphs:
             surroundings=self._surroundings(),
             facts=replace(self._layer.facts, topologies=self._topologies()),
             scheduler=self._layer.scheduler,
-            trouble=self._troubles.get(key, ""),
         )
         try:
             graph = normalised(read(raw(stored)))
@@ -196,8 +194,9 @@ class Graphs:
 
     async def _clear(self, key: GraphKey) -> None:
         """Delete the set of a deployment that is gone: the garbage collector would too, in its own time."""
-        for memory in (self._keys, self._troubles, self._ending):
+        for memory in (self._keys, self._ending):
             memory.pop(key, None)
+        self._publisher.forget(key)
         left = self._workload(key)
         if left is None or left.metadata.deletion_timestamp is not None:
             self.queue.forget(key)
@@ -207,19 +206,19 @@ class Graphs:
         outcome = await self._executor.execute([Delete(about, uid=meta.uid)])
         self.queue.wake(key, None, failed=outcome.failed)
 
-    async def _publish(self, key: GraphKey, plan: GraphPlan) -> bool:
-        if plan.draft is None or plan.draft.current == plan.draft.desired:
-            return True
-        outcome = await self._executor.execute(intents([plan.draft]))
+    async def _publish(self, key: GraphKey, plan: GraphPlan) -> tuple[bool, float | None]:
+        """Publish what is due. Returns whether that went well, and when more will be due."""
+        drafts = (plan.draft,) if plan.draft is not None else ()
+        due, later = self._publisher.consider(key, drafts, self._loop_time(), busy=False)
+        if not due:
+            return True, later
+        outcome = await self._executor.execute(intents(due))
         for error in outcome.errors:
             log.warning("status not published", key=str(key), action="retry", reason=str(error))
-        return not (outcome.failed or outcome.outdated)
+        return not (outcome.failed or outcome.outdated), None
 
-    def _tell_news(self, stored: StoredGraph, plan: GraphPlan, outcome: Outcome) -> None:
-        """What a plan tells holds once its writes are done."""
-        news = plan.news if not (outcome.failed or outcome.outdated) else ()
-        failed = _trouble(outcome)
-        for told in (*news, *((Told("ReconcileFailed", failed, warning=True),) if failed else ())):
+    def _tell_news(self, stored: StoredGraph, news: list[Told]) -> None:
+        for told in news:
             meta = stored.metadata
             regarding = ObjectRef(_KIND.api_version, _KIND.name, meta.name, meta.namespace, meta.uid)
             note, action = told.note[:1000], "Sync"
