@@ -32,6 +32,7 @@ from grove.plan.end import plan_end
 from grove.plan.model import Complaint, Draft, Plan
 from grove.plan.placement import Assigner, Unassigned
 from grove.plan.replica import plan_in_vain, plan_replica
+from grove.plan.snapshot import Snapshot
 from grove.plan.whole import Report, plan_set
 from grove.plan.writes import joined
 from grove.schedulers.registry import Backends
@@ -73,6 +74,8 @@ class Controller:
         """Sets, by UID, in namespaces that are on their way out."""
         self._last_errors: dict[WorkloadKey, Blame] = {}
         """What could not be done there."""
+        self._untold: dict[WorkloadKey, tuple[Snapshot, Plan]] = {}
+        """Plans with nothing to do but to tell, which can wait. While nothing changes, they stay right."""
         self._counterparts = Counterparts(caches, executor, backends, tell) if topology_aware else None
         self.queue: Queue[Key] = Queue("workloads", self._work, workers=workers)
         wire(caches, self.queue.wake, topologies=topology_aware)
@@ -95,6 +98,8 @@ class Controller:
         if plan is None:
             self._forget(key)
             return
+        if plan.intents:
+            self._untold.pop(key, None)
         outcome = await self._executor.execute(plan.intents) if plan.intents else _NOTHING
         if strays := put_back(outcome):
             await self._executor.execute(strays)
@@ -111,6 +116,8 @@ class Controller:
             return
         complete = not plan.intents and not self._in_vain(key)
         told, later = await self._publish(key, plan.drafts, errors, complete=complete)
+        if later is None:
+            self._untold.pop(key, None)
         moments = [moment for moment in (wake_at, later) if moment is not None]
         self.queue.wake(key, min(moments, default=None), failed=retry or not told)
 
@@ -119,8 +126,8 @@ class Controller:
         well, again = await self._counterparts.bring_in_order(key, self._clock())
         self.queue.wake(key, self._loop_time() if well and again else None, failed=not well)
 
-    def _use_room(self, slots: int) -> None:
-        for key in self._publisher.take_held(slots):
+    def _use_room(self, room: int) -> None:
+        for key in self._publisher.call(room):
             self.queue.wake(key)
 
     def _place(self) -> None:
@@ -149,6 +156,8 @@ class Controller:
         return errors
 
     def _in_vain(self, key: WorkloadKey) -> bool:
+        if not self._ending:
+            return False
         workload = self._workload(key)
         return workload is not None and self._ending.get(_parent(key)) == workload.metadata.uid
 
@@ -195,7 +204,13 @@ class Controller:
             self._surplus.setdefault(parent, set()).add(key.replica)
             self.queue.wake(parent)
             return Plan()
-        return plan_in_vain(snapshot, now) if self._in_vain(key) else plan_replica(snapshot, now)
+        if self._in_vain(key):
+            return plan_in_vain(snapshot, now)
+        known, plan = self._untold.get(key, (None, None))
+        if plan is None or known != snapshot or (plan.wake_at is not None and plan.wake_at <= now):
+            plan = plan_replica(snapshot, now)
+            self._untold[key] = snapshot, plan
+        return plan
 
     def _retirements(self, key: SetKey, now: float) -> Iterator[tuple[Intent, ...]]:
         """Replicas that are too many go together: the count that says so is confirmed once for all."""
@@ -233,8 +248,7 @@ class Controller:
     ) -> tuple[bool, float | None]:
         """Publish what is due. Returns whether that went well, and when more will be due."""
         finished = tuple(_finish(draft, errors, complete) for draft in drafts)
-        limiter = self._executor.limiter
-        busy = limiter.in_flight >= limiter.limit
+        busy = not self._executor.limiter.room
         due, later = self._publisher.consider(key, finished, self._loop_time(), busy=busy)
         if not due:
             return True, later
@@ -244,6 +258,8 @@ class Controller:
         return not (outcome.failed or outcome.outdated), None
 
     def _tell_news(self, key: WorkloadKey, plan: Plan, outcome: Outcome) -> None:
+        if not outcome.results:
+            return
         workload = self._workload(key)
         if workload is not None and not self._in_vain(key):
             for news in (*occurrences(self._caches, workload, outcome), *stories(workload, plan, outcome)):
@@ -266,6 +282,7 @@ class Controller:
         self._publisher.forget(key)
         self._repeats.pop(key, None)
         self._last_errors.pop(key, None)
+        self._untold.pop(key, None)
         if isinstance(key, ReplicaKey):
             self._placement.forget(key)
         else:
