@@ -14,6 +14,7 @@ def test_both_versions_have_one_schema_and_need_no_conversion():
     assert (newer["name"], newer["storage"]) == ("v1beta1", True)
     assert (older["name"], older["storage"]) == ("v1alpha1", False)
     assert newer["schema"] == older["schema"]
+    assert older["deprecated"]
     assert spec["conversion"] == {"strategy": "None"}
 
 

@@ -35,11 +35,11 @@ def planned(found: Seen, now: float = 0.0):
     return plan_graph(found, BACKENDS, now)
 
 
-def done(found: Seen) -> Seen:
-    """As if the plan had been carried out: every create and patch of it."""
+def done(found: Seen, at_most: int | None = None) -> Seen:
+    """As if the plan had been carried out: every create and patch of it, or the first ones."""
     plan = planned(found)
     children, workload = dict(found.children), found.workload
-    for intent in plan.intents:
+    for intent in plan.intents[:at_most]:
         if isinstance(intent, Create) and intent.target.kind == "PodCliqueSet":
             workload = a_set({**intent.body, "metadata": _stored(intent.body)})
         elif isinstance(intent, Create):
@@ -319,3 +319,13 @@ def test_a_key_for_ssh_is_stored_where_one_is_needed():
     )
     assert secret.body["stringData"] == {"private.key": "private", "private.key.pub": "public"}
     assert "ownerReferences" not in secret.body["metadata"]
+
+
+@pytest.mark.parametrize("stop", range(8))
+def test_whatever_was_written_before_a_crash_the_next_plan_finishes_it(stop):
+    found = seen(deployment(component("Web", "frontend"), engine(["--tensor-parallel-size", "2"])))
+    whole = done(found)
+    begun = done(found, at_most=stop)
+    rest = done(begun)
+    assert writes(planned(begun)) == writes(planned(found))[stop:]
+    assert (rest.children, rest.workload) == (whole.children, whole.workload)

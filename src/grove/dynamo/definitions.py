@@ -10,6 +10,7 @@ from grove.dynamo.types import ALPHA, BETA, NVIDIA, DynamoGraphDeployment
 
 Body = dict[str, Any]
 
+_DEPRECATED = f"{NVIDIA}/{ALPHA} DynamoGraphDeployment is deprecated: write {NVIDIA}/{BETA}"
 _OPEN = {"x-kubernetes-preserve-unknown-fields": True}
 
 
@@ -25,7 +26,7 @@ def graph_deployments() -> Body:
     body = schema.of(DynamoGraphDeployment)
     body["properties"]["spec"] = _open(body["properties"]["spec"])
     columns = [{"name": each.name, "type": each.type, "jsonPath": each.path} for each in kind.columns]
-    versions = [
+    versions: list[Body] = [
         {
             "name": version,
             "served": True,
@@ -36,6 +37,7 @@ def graph_deployments() -> Body:
         }
         for version in (BETA, ALPHA)
     ]
+    versions[1] |= {"deprecated": True, "deprecationWarning": _DEPRECATED}
     return _definition(kind.name, kind.plural, kind.short_names, versions)
 
 

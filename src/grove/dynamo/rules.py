@@ -10,7 +10,7 @@ from grove.dynamo import keys, parts, restarts, topology, unsupported
 from grove.dynamo.graph import Graph
 from grove.dynamo.normalise import graph as normalised
 from grove.dynamo.reading import read
-from grove.dynamo.surroundings import Surroundings, provider
+from grove.dynamo.surroundings import Surroundings, provider, runs_on_grove
 from grove.dynamo.types import MOST_COMPONENTS, DynamoGraphDeployment
 from grove.rules import syntax
 from grove.rules.guard import judged
@@ -84,7 +84,8 @@ def _standing(found: DynamoGraphDeployment, graph: Graph, known: Surroundings) -
 
 
 def _shape(found: DynamoGraphDeployment, graph: Graph) -> Iterator[FieldError]:
-    for why in syntax.subdomain(graph.name) if graph.name else ():
+    spelled = syntax.part_of_host if runs_on_grove(graph) else syntax.subdomain
+    for why in spelled(graph.name) if graph.name else ():
         yield invalid("metadata.name", graph.name, why)
     if found.spec.components and found.spec.services:
         why = "the components are in spec.components already: keep one of the two"
