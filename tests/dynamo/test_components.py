@@ -231,3 +231,11 @@ def test_only_what_changed_is_written():
     assert (spec["path"], spec["value"]["replicas"]) == ("/spec", 5)
     ((spec, edition),) = patches(packed(component(replicas=2, main={"image": "dynamo:2.0.0"})))
     assert edition["path"] == "/metadata/annotations/nvidia.com~1last-applied-hash"
+
+
+def test_one_that_spans_nodes_where_nothing_can_run_it_says_so():
+    found = seen(packed(component(multinode={})))
+    found = replace(found, surroundings=replace(found.surroundings, leader_worker_sets=False))
+    plan = plan_graph(found, BACKENDS, 0.0)
+    assert plan.intents == ()
+    assert plan.draft.desired.conditions[0].reason == "no_multinode_orchestrator_available"

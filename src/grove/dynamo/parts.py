@@ -17,6 +17,7 @@ _TYPES = (FRONTEND, *sorted(WORKERS), PLANNER)
 _IS_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?").fullmatch
 _VERSION = re.compile(r"v?\d+\.\d+\.\d+([-+][0-9A-Za-z.+-]+)?").fullmatch
 _LONGEST_NAME = 63
+NOBODY_SPANS = "needs Grove, which this deployment declines, or LeaderWorkerSet, which the cluster lacks"
 
 
 def is_version(text: str) -> bool:
@@ -88,8 +89,7 @@ def of_provider(graph: Graph, known: Surroundings) -> Iterator[FieldError]:
         if component.min_available != 1:
             yield forbidden(f"{component.path}.minAvailable", "only Grove takes it")
         if component.multinode and not known.leader_worker_sets:
-            why = "needs Grove, which this deployment declines, or LeaderWorkerSet, which the cluster lacks"
-            yield forbidden(f"{component.path}.multinode", why)
+            yield forbidden(f"{component.path}.multinode", NOBODY_SPANS)
 
 
 def warnings(graph: Graph) -> Iterator[str]:

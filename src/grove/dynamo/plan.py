@@ -12,6 +12,7 @@ from grove.api.meta import Condition
 from grove.dynamo import companions, keys, objects, rules
 from grove.dynamo.graph import Graph
 from grove.dynamo.grove import LEVELS
+from grove.dynamo.parts import NOBODY_SPANS
 from grove.dynamo.seen import Backend, Seen, Standing, raw
 from grove.dynamo.surroundings import provider
 from grove.dynamo.types import DynamoGraphDeployment, GraphStatus
@@ -138,7 +139,9 @@ def _refused(seen: Seen, wrong: list[str], now: float) -> GraphPlan:
     """It cannot be acted on: what runs goes on running, and the status says why nothing changes."""
     unsupported = [each for each in wrong if ": Forbidden: not supported" in each]
     extra = [fact(UNSUPPORTED, True, "NotSupported", "; ".join(unsupported))] if unsupported else []
-    return _failed(seen, "failed_to_reconcile_the_resources", "; ".join(wrong), now, extra)
+    stranded = any(NOBODY_SPANS in each for each in wrong)
+    reason = "no_multinode_orchestrator_available" if stranded else "failed_to_reconcile_the_resources"
+    return _failed(seen, reason, "; ".join(wrong), now, extra)
 
 
 def _failed(seen: Seen, reason: str, words: str, now: float, extra: Sequence[Condition] = ()) -> GraphPlan:

@@ -26,6 +26,7 @@ def wire(caches: Caches, known: GraphCaches, wake: Wake) -> dict[GraphKey, str]:
         part.subscribe(waker.on_part)
     for cache in known.children.values():
         cache.subscribe(waker.on_child)
+        cache.on_settled(waker.on_sight)
     for topologies in (caches.topologies, caches.topology_bindings):
         topologies.subscribe(waker.on_topology)
     return waker.sets
@@ -73,6 +74,10 @@ class _Waker:
             self._wake(GraphKey(found.metadata.namespace, name))
         elif old is None:
             self._wake_failed(found.metadata.namespace)  # it may be the claim that one waits for
+
+    def on_sight(self) -> None:
+        """Deployments that wait for a kind that has come."""
+        self._wake_failed()
 
     def on_topology(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
         """Deployments that wait for one."""

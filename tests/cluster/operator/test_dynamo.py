@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from grove.dynamo import definitions
 from grove.dynamo.defaults import default_graph
 from grove.kube.client import JSON, Client
 from grove.kube.resource import CONFIG_MAPS, NODES, PODS, SERVICES
+from grove.kube.resource import CUSTOM_RESOURCE_DEFINITIONS as CRDS
 from grove.kube.wire import Object
 from grove.local.cluster import Cluster
 from grove.local.shape import RACK, ZONE
@@ -31,6 +33,7 @@ from tests.chart import NAMESPACE, Account, account, apply, hooked, render
 from tests.cluster.conftest import PATIENCE, established
 from tests.cluster.conftest import apply as install
 from tests.cluster.operator.harness import operating
+from tests.cluster.operator.processes import configuration, running
 from tests.cluster.operator.seen import SETS, Seen
 from tests.cluster.operator.test_topology import topology
 from tests.cluster.operator.world import World, watching
@@ -233,3 +236,28 @@ async def test_without_grove_affinity_keeps_pods_together_and_the_real_definitio
         none = [{"op": "replace", "path": "/spec/components/0/replicas", "value": 0}]
         await dynamo.patch(GRAPHS, "plain", none, kind=JSON)
         await dynamo.until(lambda: not dynamo.all(PODS), "none are left")
+
+
+CONVERTED = {
+    "strategy": "Webhook",
+    "webhook": {
+        "conversionReviewVersions": ["v1"],
+        "clientConfig": {"url": "https://127.0.0.1:1/convert"},
+    },
+}
+
+
+async def test_it_refuses_to_start_over_a_definition_that_is_somebody_elses(
+    client: Client, dynamo_account: Account, tmp_path: Path
+) -> None:
+    name = f"{GRAPHS.plural}.{GRAPHS.group}"
+    await client.patch(CRDS, name, {"spec": {"conversion": CONVERTED}}, as_type=Object)
+    try:
+        config = configuration(dynamo={"enabled": True})
+        async with running(tmp_path, dynamo_account.kubeconfig, config) as operator:
+            _, said = await operator.process.communicate()
+    finally:
+        ours = {"spec": {"conversion": {"strategy": "None", "webhook": None}}}
+        await client.patch(CRDS, name, ours, as_type=Object)
+    assert operator.process.returncode == 4
+    assert said.decode().splitlines()[-1].startswith("grove: dynamo.enabled: CustomResourceDefinition")
