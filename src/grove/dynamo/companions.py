@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from grove.dynamo import keys, naming, pods
+from grove.dynamo.common import NVIDIA
 from grove.dynamo.engines import framework
 from grove.dynamo.graph import FRONTEND, PLANNER, Body, Component, Graph
 from grove.dynamo.surroundings import runs_on_grove
-from grove.dynamo.types import NVIDIA
 from grove.dynamo.waiting import SCRIPT
 
 _RBAC = "rbac.authorization.k8s.io"

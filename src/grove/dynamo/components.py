@@ -13,7 +13,7 @@ from grove.dynamo.graph import Body, Component, Graph
 from grove.dynamo.objects import digest, owned, target
 from grove.dynamo.places import LeaderWorkerAddresses, Role
 from grove.dynamo.seen import Companion, Seen, Standing
-from grove.dynamo.types import AppliedTopology, ComponentStatus, RestartStatus
+from grove.dynamo.told import AppliedTopology, ComponentStatus, RestartStatus
 from grove.plan.facts import fact
 from grove.rules.model import FieldError
 

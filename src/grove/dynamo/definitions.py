@@ -6,7 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from grove.api import schema
-from grove.dynamo.types import ALPHA, BETA, NVIDIA, DynamoGraphDeployment
+from grove.dynamo.common import ALPHA, BETA, NVIDIA
+from grove.dynamo.types import DynamoGraphDeployment
 
 Body = dict[str, Any]
 

@@ -16,7 +16,7 @@ from grove.dynamo import keys, naming, restarts, sets, topology
 from grove.dynamo.graph import Body, Component, Graph
 from grove.dynamo.objects import digest, owned, target, within
 from grove.dynamo.seen import Seen, Standing
-from grove.dynamo.types import AppliedTopology, ComponentStatus, RestartStatus
+from grove.dynamo.told import AppliedTopology, ComponentStatus, RestartStatus
 from grove.plan.facts import fact, find
 from grove.rules import validate
 from grove.rules.defaults import default_set

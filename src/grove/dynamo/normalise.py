@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from grove.api.foreign import NVIDIA_GPU
+from grove.dynamo.alpha import Amounts, Resources, Service
+from grove.dynamo.beta import Component as Written
 from grove.dynamo.graph import MAIN, Body, Cache, Claim, Component, Graph, Topology
-from grove.dynamo.types import Amounts, DynamoGraphDeployment, GraphSpec, Resources, Service
-from grove.dynamo.types import Component as Written
+from grove.dynamo.types import DynamoGraphDeployment, GraphSpec
 
 _NODES = 2
 

@@ -15,7 +15,8 @@ from grove.dynamo.grove import LEVELS
 from grove.dynamo.parts import NOBODY_SPANS
 from grove.dynamo.seen import Backend, Seen, Standing, raw
 from grove.dynamo.surroundings import provider
-from grove.dynamo.types import DynamoGraphDeployment, GraphStatus
+from grove.dynamo.told import GraphStatus
+from grove.dynamo.types import DynamoGraphDeployment
 from grove.plan.facts import fact, find, settle
 from grove.plan.model import Draft
 from grove.rules.shape import Misshapen

@@ -12,7 +12,8 @@ from grove.api import model, openapi
 from grove.api.model import Shape
 from grove.api.wire import Wire
 from grove.dynamo import schemas
-from grove.dynamo.types import DeploymentTopology, DynamoGraphDeployment, GraphSpec
+from grove.dynamo.common import DeploymentTopology
+from grove.dynamo.types import DynamoGraphDeployment, GraphSpec
 from grove.rules.model import FieldError, forbidden, invalid, required
 from grove.rules.shape import Misshapen
 

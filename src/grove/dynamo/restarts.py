@@ -12,7 +12,8 @@ from grove.dynamo import keys, naming
 from grove.dynamo.graph import Component, Graph
 from grove.dynamo.places import Role
 from grove.dynamo.seen import Seen
-from grove.dynamo.types import Restart, RestartStatus
+from grove.dynamo.told import RestartStatus
+from grove.dynamo.types import Restart
 from grove.rules.model import FieldError, forbidden, invalid, required
 from grove.rules.model import unsupported as not_among
 

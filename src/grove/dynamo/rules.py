@@ -7,11 +7,12 @@ from itertools import islice
 from typing import Any
 
 from grove.dynamo import keys, parts, restarts, topology, unsupported
+from grove.dynamo.common import MOST_COMPONENTS
 from grove.dynamo.graph import Graph
 from grove.dynamo.normalise import graph as normalised
 from grove.dynamo.reading import read
 from grove.dynamo.surroundings import Surroundings, provider, runs_on_grove
-from grove.dynamo.types import MOST_COMPONENTS, DynamoGraphDeployment
+from grove.dynamo.types import DynamoGraphDeployment
 from grove.rules import syntax
 from grove.rules.guard import judged
 from grove.rules.model import FieldError, Problem, Verdict, forbidden, invalid, required

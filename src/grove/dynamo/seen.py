@@ -15,7 +15,7 @@ from grove.api.sets import PodCliqueSet
 from grove.api.wire import Wire
 from grove.dynamo.graph import Component, Graph
 from grove.dynamo.surroundings import Surroundings
-from grove.dynamo.types import AppliedTopology, ComponentStatus, GraphStatus, RestartStatus
+from grove.dynamo.told import AppliedTopology, ComponentStatus, GraphStatus, RestartStatus
 from grove.rules.model import Facts, FieldError
 
 

@@ -13,7 +13,7 @@ from grove.dynamo import engines, keys, naming, pods
 from grove.dynamo.engines import Part
 from grove.dynamo.graph import Body, Component, Graph
 from grove.dynamo.places import GroveAddresses, Role
-from grove.dynamo.types import AppliedTopology
+from grove.dynamo.told import AppliedTopology
 
 _TERMINATION_DELAY = "15m0s"
 KAI = "kai-scheduler"

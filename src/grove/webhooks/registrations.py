@@ -21,7 +21,8 @@ from grove.api.groups import PodCliqueScalingGroup
 from grove.api.kind import Kind
 from grove.api.sets import PodCliqueSet
 from grove.api.topology import ClusterTopology, ClusterTopologyBinding
-from grove.dynamo.types import ALPHA, BETA, DynamoGraphDeployment
+from grove.dynamo.common import ALPHA, BETA
+from grove.dynamo.types import DynamoGraphDeployment
 from grove.kube.resource import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, Resource
 
 Body = dict[str, Any]

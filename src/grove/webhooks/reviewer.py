@@ -12,8 +12,9 @@ from grove.api.kind import GROVE
 from grove.api.sets import PodCliqueSet
 from grove.api.topology import ClusterTopology, ClusterTopologyBinding
 from grove.dynamo import reading, rules
+from grove.dynamo.common import NVIDIA
 from grove.dynamo.defaults import default_graph
-from grove.dynamo.types import NVIDIA, DynamoGraphDeployment
+from grove.dynamo.types import DynamoGraphDeployment
 from grove.rules import authorise, defaults, topologies, validate
 from grove.rules.model import Facts, Request, Verdict
 from grove.webhooks import patches, reviews
