@@ -301,3 +301,15 @@ def test_no_object_makes_a_rule_raise(old, new):
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_not_even_one_that_is_none(body):
     assert rules.on_create(default_graph(body, creating=True), KNOWN).errors
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (engine([], gpus=0), "has no GPUs by resource"),
+        (engine([], command=["python3", "-m", "mine"]), "no engine was recognised"),
+    ],
+)
+def test_nodes_that_are_not_told_of_each_other_are_a_warning(body, why):
+    (warning,) = rules.on_create(deployment(body), KNOWN).warnings
+    assert why in warning

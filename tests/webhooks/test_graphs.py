@@ -63,3 +63,12 @@ async def test_a_topology_that_no_cache_knows_is_asked_for():
 
 async def test_without_the_switch_there_is_nothing_to_ask():
     assert not {Path.DEFAULT_GRAPH, Path.VALIDATE_GRAPH} & set(reviewer(dynamo=False).paths)
+
+
+async def test_one_that_was_stored_under_other_rules_can_still_be_annotated():
+    old = deployment(component(unheard=True))
+    new = deployment(component(unheard=True), annotations={"a": "b"})
+    for path in (Path.DEFAULT_GRAPH, Path.VALIDATE_GRAPH):
+        assert (await answered(reviewer(), path, asking("UPDATE", new, old)))["allowed"]
+        worse = deployment(component(unheard=True, more=1))
+        assert not (await answered(reviewer(), path, asking("UPDATE", worse, old)))["allowed"]

@@ -99,8 +99,13 @@ def warnings(graph: Graph) -> Iterator[str]:
         tag = image.partition("@")[0].rpartition("/")[2].partition(":")[2]
         if image and not is_version(tag):
             yield f"{_main(component)}.image: {tag or 'no tag'} does not tell the version of Dynamo"
-        if component.multinode and component.works and not engines.framework(graph, component):
+        if not component.multinode or not component.works:
+            continue
+        engine = engines.framework(graph, component)
+        if not engine:
             yield f"{component.path}: no engine was recognised, so its nodes are not told of each other"
+        elif engine in ("vllm", "trtllm") and not engines.gpus(component.main):
+            yield f"{component.path}: has no GPUs by resource, so its nodes are not told of each other"
 
 
 def _main(component: Component) -> str:

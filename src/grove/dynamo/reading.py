@@ -60,6 +60,12 @@ def misshapen(body: Any) -> tuple[FieldError, ...]:
     return ()
 
 
+def ratcheted(wrong: tuple[FieldError, ...], old: Any) -> tuple[FieldError, ...]:
+    """What is wrong with the form of a deployment and was not before."""
+    known = set(map(str, misshapen(old)))
+    return tuple(error for error in wrong if str(error) not in known)
+
+
 def _without_nulls(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}

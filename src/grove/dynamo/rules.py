@@ -10,7 +10,7 @@ from grove.dynamo import keys, parts, restarts, topology, unsupported
 from grove.dynamo.common import MOST_COMPONENTS
 from grove.dynamo.graph import Graph
 from grove.dynamo.normalise import graph as normalised
-from grove.dynamo.reading import read
+from grove.dynamo.reading import misshapen, ratcheted, read
 from grove.dynamo.surroundings import Surroundings, provider, runs_on_grove
 from grove.dynamo.types import DynamoGraphDeployment
 from grove.rules import syntax
@@ -46,6 +46,8 @@ def on_create(new: Body, known: Surroundings) -> Verdict:
 @judged
 def on_update(old: Body, new: Body, known: Surroundings) -> Verdict:
     """Judges a change. What was wrong before does not hold it up. Never raises."""
+    if form := misshapen(new):
+        return Verdict(ratcheted(form, old))
     found = read(new)
     graph = normalised(found)
     errors = list(_standing(found, graph, known))

@@ -91,7 +91,10 @@ class Reviewer:
         and forget what it does not know."""
         _expect(asked, _GRAPHS, NVIDIA)
         before = asked.new()
-        if wrong := reading.misshapen(before):
+        wrong = reading.misshapen(before)
+        if wrong and asked.operation == "UPDATE":
+            wrong = reading.ratcheted(wrong, asked.old())
+        if wrong:
             return reviews.denied(asked.uid, Verdict(wrong).message)
         after = default_graph(before, creating=asked.operation == "CREATE")
         return reviews.allowed(asked.uid, patch=list(patches.between(before, after)))
