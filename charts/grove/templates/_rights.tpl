@@ -114,7 +114,7 @@ the API server answers. Verbs are those that the operator uses; it never replace
   verbs: [get, list, watch, create, patch, delete]
 - apiGroups: [scheduling.volcano.sh]
   resources: [queues]
-  verbs: [get, list, watch]
+  verbs: [get]
 {{- end }}
 {{- end }}
 

@@ -13,6 +13,7 @@ from grove.kube.serving import FileServingContext, ServingContext
 from grove.operator.caches import Caches
 from grove.operator.servers import Endpoint
 from grove.rules.model import Facts
+from grove.schedulers.registry import Backends
 from grove.webhooks import registrations, selfcheck, server
 from grove.webhooks.callers import Caller, Callers
 from grove.webhooks.keeper import Keeper
@@ -27,12 +28,19 @@ class Admission:
     """Answers on every replica, leader or not. Raises ConfigError if it never could."""
 
     def __init__(
-        self, config: OperatorConfiguration, caches: Caches, client: Client, home: str, account: str
+        self,
+        config: OperatorConfiguration,
+        caches: Caches,
+        client: Client,
+        home: str,
+        account: str,
+        in_use: Backends | None = None,
     ) -> None:
         where, authorizer = config.server.webhooks, config.authorizer.enabled
         if authorizer and not account:
             raise ConfigError(f"authorizer.enabled: who we are is not known: set {ACCOUNT}")
-        facts = Facts.of(config, operator_user=registrations.account(home, account) if account else "")
+        user = registrations.account(home, account) if account else ""
+        facts = Facts.of(config, operator_user=user, in_use=in_use)
         reviewer = Reviewer(Sight(caches, client, facts), authorizer=authorizer)
         brought = where.cert_provision_mode is CertProvisionMode.MANUAL
         self._client = client

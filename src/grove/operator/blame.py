@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from grove.api.cliques import PodClique
 from grove.api.errors import ErrorCode, Operation, describe
@@ -15,7 +16,7 @@ from grove.api.intents import Create, Delete, DeleteCollection, Intent, Patch, T
 from grove.api.parts import LastError
 from grove.api.sets import PodCliqueSet
 from grove.kube.outcome import Outcome, State
-from grove.plan.model import Complaint
+from grove.plan.model import Complaint, Draft
 from grove.plan.moments import rfc3339
 from grove.plan.sharing import KIND as CLAIM
 
@@ -90,6 +91,15 @@ def blame(outcome: Outcome, now: float, complaints: Iterable[Complaint] = ()) ->
     return Blame(
         {name: tuple(errors.values()) for name, errors in of_cliques.items()}, tuple(of_set.values())
     )
+
+
+def completed(draft: Draft, errors: Blame, complete: bool) -> Draft:
+    """What only the outcome can tell: the generation that was acted on, and what went wrong."""
+    if not hasattr(draft.desired, "last_errors") or draft.observed == 0:
+        return draft
+    found = errors.settle(draft.target, draft.current.last_errors)
+    observed = draft.observed if complete else draft.current.observed_generation
+    return replace(draft, desired=replace(draft.desired, last_errors=found, observed_generation=observed))
 
 
 def _error(intent: Intent, cause: str, now: float) -> LastError:

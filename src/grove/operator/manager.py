@@ -19,6 +19,7 @@ from grove.kube.transport import Transport
 from grove.operator import garbage
 from grove.operator.caches import Caches
 from grove.operator.controller import Controller
+from grove.operator.nodes import Nodes
 from grove.operator.telemetry import Census
 from grove.plan.placement import Assigner
 from grove.schedulers.registry import Backends
@@ -52,8 +53,11 @@ class Manager:
         self._grace = grace
         aware = backends.topology_aware if backends and topology_aware else ()
         self.caches = Caches(
-            backends.kept if backends else (), tuple(backend.topology_kind for backend in aware)
+            backends.kept if backends else (),
+            tuple(backend.topology_kind for backend in aware),
+            backends.inspected if backends else (),
         )
+        self._nodes = Nodes()
         self.synced = asyncio.Event()
 
     async def run(self, writes: Transport | None = None) -> None:
@@ -68,8 +72,9 @@ class Manager:
         arrivals = Arrivals()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(arrivals.run(client))
-            for cache in self.caches.all:
+            for cache in (*self.caches.all, *self.caches.definitions.values()):
                 tasks.create_task(Reflector(client, cache, arrivals=arrivals).run())
+            tasks.create_task(self._nodes.run(client))
             tasks.create_task(self._tell_what_is_missing())
             for cache in self.caches.needed:
                 await cache.synced.wait()
@@ -92,6 +97,7 @@ class Manager:
             init_image=self._init_image,
             topology_aware=self._topology_aware,
             backends=self._backends,
+            nodes=self._nodes,
         )
         with Census(self.caches):
             recorder.start()
@@ -108,7 +114,7 @@ class Manager:
         them."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_MOMENT):
-                for cache in self.caches.optional:
+                for cache in (*self.caches.optional, *self.caches.definitions.values()):
                     await cache.settled.wait()
 
     async def _tell_what_is_missing(self) -> None:

@@ -68,6 +68,7 @@ class Observer:
             scheduler=scheduler,
             told=self._schedulers.told(key, scheduler),
             shared=self.shared_claims.of_replica(key, workload, groups, cliques),
+            lacking=self._schedulers.lacking(scheduler),
         )
 
     def estate(self, key: SetKey) -> Estate:

@@ -88,7 +88,12 @@ async def operate(settings: Settings) -> None:
     )
     try:
         admission = Admission(
-            settings.configuration, manager.caches, Client(transport), settings.home, settings.account
+            settings.configuration,
+            manager.caches,
+            Client(transport),
+            settings.home,
+            settings.account,
+            settings.backends,
         )
 
         async def troubles() -> list[str]:

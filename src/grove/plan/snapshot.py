@@ -49,3 +49,5 @@ class Snapshot(Struct, frozen=True):
     """What the scheduler was told about the replica's gangs; None if that cannot be seen."""
     shared: Shared = Shared()
     """What is there of the claims that the replica's pods refer to."""
+    lacking: str = ""
+    """Why what is installed of the scheduler will not do."""
