@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from grove.api import labels, names
 from grove.api.cliques import PodClique
-from grove.api.cluster import Bare, HorizontalPodAutoscaler, Service
+from grove.api.cluster import Bare, HorizontalPodAutoscaler, ResourceClaimTemplateObject, Service
 from grove.api.gangs import PodGang
 from grove.api.groups import PodCliqueScalingGroup
 from grove.api.kind import Kind
@@ -18,6 +18,8 @@ from grove.kube.cache import Cache, HasMetadata
 from grove.kube.resource import (
     HORIZONTAL_POD_AUTOSCALERS,
     PODS,
+    RESOURCE_CLAIM_TEMPLATES,
+    RESOURCE_CLAIMS,
     ROLE_BINDINGS,
     ROLES,
     SECRETS,
@@ -27,6 +29,7 @@ from grove.kube.resource import (
 )
 from grove.operator.keys import SetKey, replica_of, set_of
 from grove.plan.access import Access
+from grove.plan.sharing import referred_templates
 from grove.schedulers.backend import Foreign, ForeignKind
 from grove.topology.constraints import name_of
 
@@ -35,6 +38,8 @@ T = TypeVar("T", bound=HasMetadata)
 BY_REPLICA = "replica"
 BY_SET = "set"
 BY_TOPOLOGY = "topology"
+BY_TEMPLATE = "template"
+BY_HOLDER = "holder"
 OURS = {labels.MANAGED_BY: labels.OPERATOR}
 
 
@@ -53,7 +58,9 @@ class Caches:
 
     def __init__(self, kept: Iterable[ForeignKind] = (), mirrored: Iterable[ForeignKind] = ()) -> None:
         self.sets: Cache[PodCliqueSet] = Cache(
-            resource_of(PodCliqueSet.KIND), PodCliqueSet, indexes={BY_TOPOLOGY: _topology}
+            resource_of(PodCliqueSet.KIND),
+            PodCliqueSet,
+            indexes={BY_TOPOLOGY: _topology, BY_TEMPLATE: referred_templates},
         )
         self.groups = _part(resource_of(PodCliqueScalingGroup.KIND), PodCliqueScalingGroup)
         self.cliques = _part(resource_of(PodClique.KIND), PodClique)
@@ -67,6 +74,15 @@ class Caches:
         self.topologies: Cache[ClusterTopology] = Cache(resource_of(ClusterTopology.KIND), ClusterTopology)
         self.topology_bindings: Cache[ClusterTopologyBinding] = Cache(
             resource_of(ClusterTopologyBinding.KIND), ClusterTopologyBinding
+        )
+        self.claims: Cache[Bare] = Cache(
+            RESOURCE_CLAIMS,
+            Bare,
+            indexes={BY_REPLICA: _replica, BY_SET: _set, BY_HOLDER: _holder},
+            labels=OURS,
+        )
+        self.claim_templates: Cache[ResourceClaimTemplateObject] = Cache(
+            RESOURCE_CLAIM_TEMPLATES, ResourceClaimTemplateObject
         )
         self.told = {kind: _part(served(kind), Foreign) for kind in kept}
         """What schedulers were told about gangs. Their CRDs may be missing: nobody but their users waits."""
@@ -87,7 +103,12 @@ class Caches:
 
     @property
     def all(self) -> tuple[Cache[Any], ...]:
-        return (*self.needed, *self.told.values(), *self.mirrored.values())
+        return (*self.needed, *self.optional)
+
+    @property
+    def optional(self) -> tuple[Cache[Any], ...]:
+        """The caches that only some sets need: what they hold may not be served, or not be ours to see."""
+        return (self.claims, self.claim_templates, *self.told.values(), *self.mirrored.values())
 
     @property
     def needed(self) -> tuple[Cache[Any], ...]:
@@ -108,6 +129,15 @@ class Caches:
             self.bindings.get(key.namespace, role),
         )
 
+    def holder(self, claim: Bare) -> HasMetadata | None:
+        """What says the replica of a claim: itself, or the clique or group that it belongs to."""
+        carried, namespace = claim.metadata.labels, claim.metadata.namespace
+        if name := carried.get(labels.CLIQUE):
+            return self.cliques.get(namespace, name)
+        if name := carried.get(labels.GROUP):
+            return self.groups.get(namespace, name)
+        return claim
+
     @property
     def unsynced(self) -> list[str]:
         """What is not known yet, or not served any more."""
@@ -116,7 +146,7 @@ class Caches:
     def replicas_of(self, key: SetKey) -> set[int]:
         """The indices of the replicas of which anything is there."""
         found: set[int] = set()
-        for cache in self.parts:
+        for cache in (*self.parts, self.claims):
             for part in cache.by_index(BY_SET, key):
                 if place := replica_of(part.metadata):
                     found.add(place.replica)
@@ -138,6 +168,14 @@ def _part(resource: Resource, as_type: type[T]) -> Cache[T]:
 
 def _of_set(resource: Resource) -> Cache[Bare]:
     return Cache(resource, Bare, labels=OURS)
+
+
+def _holder(found: HasMetadata) -> Iterator[Hashable]:
+    """The clique or group whose labels a claim carries: they do not say the replica."""
+    for label in (labels.CLIQUE, labels.GROUP):
+        if name := found.metadata.labels.get(label):
+            yield found.metadata.namespace, label, name
+            return
 
 
 def _topology(workload: PodCliqueSet) -> Iterator[Hashable]:

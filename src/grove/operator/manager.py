@@ -73,7 +73,7 @@ class Manager:
             tasks.create_task(self._tell_what_is_missing())
             for cache in self.caches.needed:
                 await cache.synced.wait()
-            await self._look_for_schedulers()
+            await self._look_for_the_rest()
             log.info("synced", key="operator", action="watch", reason="everything that exists is known")
             self.synced.set()
 
@@ -103,11 +103,12 @@ class Manager:
                 await controller.queue.stop(self._grace)
                 await recorder.close(_LAST_WORDS)
 
-    async def _look_for_schedulers(self) -> None:
-        """Give what schedulers were told a moment to be seen. Longer waits only who uses them."""
+    async def _look_for_the_rest(self) -> None:
+        """Give shared claims, and what schedulers were told, a moment to be seen. Longer waits only who uses
+        them."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_MOMENT):
-                for cache in (*self.caches.told.values(), *self.caches.mirrored.values()):
+                for cache in self.caches.optional:
                     await cache.settled.wait()
 
     async def _tell_what_is_missing(self) -> None:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from grove.api import labels, marks
 from grove.api.conditions import ConditionType
 from grove.api.events import EventReason
-from grove.api.intents import Status
+from grove.api.intents import Intent, Status
 from grove.api.meta import Condition
 from grove.api.parts import LastError
 from grove.api.sets import (
@@ -22,10 +22,14 @@ from grove.api.sets import (
 )
 from grove.plan import facts
 from grove.plan.access import Access, grant, settles_at
+from grove.plan.claims import plan_whole_set
 from grove.plan.hashes import generation_hash
-from grove.plan.model import Draft, News, Plan, Standing
+from grove.plan.model import Complaint, Draft, News, Plan, Standing
+from grove.plan.ours import keep_claims
+from grove.plan.sharing import Shared
 from grove.plan.targets import change, record, target
 from grove.plan.turns import advance
+from grove.plan.writes import Writes
 from grove.topology.availability import levels_unavailable
 from grove.topology.constraints import Topology
 
@@ -47,19 +51,17 @@ def plan_set(
     access: Access | None = None,
     errors: tuple[LastError, ...] = (),
     topology: Topology | None = None,
+    shared: Shared | None = None,
 ) -> Plan:
     """What to do about a set. Its status waits until every replica has reported. Without `access` nothing is
-    granted; `errors` are those of the pass before."""
+    granted, without `shared` no claims are made; `errors` are those of the pass before."""
     if workload.metadata.deletion_timestamp is not None:
         return Plan()
-    intents = grant(workload, access, now) if access is not None else ()
+    intents, complaints = _provisions(workload, access, shared, now)
     wake_at = settles_at(workload, access, now) if access is not None else None
-    if marks.SET_FINALIZER not in workload.metadata.finalizers:
-        finalizers = [*workload.metadata.finalizers, marks.SET_FINALIZER]
-        intents = (change(workload, {"metadata": {"finalizers": finalizers}}), *intents)
     wanted = range(workload.spec.replicas)
     if not all(index in reports for index in wanted):
-        return Plan(intents, wake_at=wake_at)
+        return Plan(intents, wake_at=wake_at, complaints=complaints)
     standings = [reports[index].standing for index in wanted]
     hash_ = generation_hash(workload)
     progress = advance(workload, hash_, standings, now)
@@ -72,13 +74,31 @@ def plan_set(
     elif marks.SET_FINALIZER in workload.metadata.finalizers:
         decision = _decision(workload, hash_, progress)
         intents, news = (*intents, decision), tuple(_story(workload, progress, standings, decision.id))
-    return Plan(intents, (Draft(target(workload), workload.status, status),), wake_at, news=news)
+    draft = Draft(target(workload), workload.status, status)
+    return Plan(intents, (draft,), wake_at, complaints=complaints, news=news)
 
 
 def _decision(workload: PodCliqueSet, hash_: str, progress: PodCliqueSetUpdateProgress | None) -> Status:
     """That an update begins, moves on or ends. Replicas act on it: it is written at once, by whoever knows
     the latest, and is not told before."""
     return record(workload, replace(workload.status, current_generation_hash=hash_, update_progress=progress))
+
+
+def _provisions(
+    workload: PodCliqueSet, access: Access | None, shared: Shared | None, now: float
+) -> tuple[tuple[Intent, ...], tuple[Complaint, ...]]:
+    """What a set has besides its replicas: our finalizer, grants for init containers, shared claims."""
+    writes = Writes()
+    complaints: tuple[Complaint, ...] = ()
+    if marks.SET_FINALIZER not in workload.metadata.finalizers:
+        finalizers = [*workload.metadata.finalizers, marks.SET_FINALIZER]
+        writes.add(change(workload, {"metadata": {"finalizers": finalizers}}))
+    if access is not None:
+        writes.add_all(grant(workload, access, now))
+    if shared is not None:
+        claims, complaints = plan_whole_set(workload, keep_claims(shared, workload.metadata.uid))
+        writes.add_all(claims)
+    return writes.intents(), complaints
 
 
 def _story(
@@ -115,6 +135,10 @@ def _status(
     standings = [report.standing for report in reports]
     told = chain(own, *(report.errors for report in reports))
     errors = {(error.code, error.description): error for error in told}
+    # One that is known already keeps its date.
+    errors |= {
+        key: error for error in before.last_errors if (key := (error.code, error.description)) in errors
+    }
     return replace(
         before,
         observed_generation=workload.metadata.generation if current else before.observed_generation,

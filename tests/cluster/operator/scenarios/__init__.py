@@ -14,6 +14,7 @@ from tests.cluster.operator.scenarios import (
     renewal,
     repairs,
     scaling,
+    sharing,
     termination,
     wear,
 )
@@ -21,6 +22,6 @@ from tests.cluster.operator.telling import Scenario
 
 SCENARIOS: dict[str, Scenario] = {
     f"{room.__name__.rpartition('.')[2]}: {name.replace('_', ' ')}": scenario
-    for room in (gates, ready, refusals, removal, renewal, repairs, scaling, termination, wear)
+    for room in (gates, ready, refusals, removal, renewal, repairs, scaling, sharing, termination, wear)
     for name, scenario in room.SCENARIOS.items()
 }
