@@ -78,6 +78,12 @@ def plan_set(
     return Plan(intents, (draft,), wake_at, complaints=complaints, news=news)
 
 
+def _decision(workload: PodCliqueSet, hash_: str, progress: PodCliqueSetUpdateProgress | None) -> Status:
+    """That an update begins, moves on or ends. Replicas act on it: it is written at once, by whoever knows
+    the latest, and is not told before."""
+    return record(workload, replace(workload.status, current_generation_hash=hash_, update_progress=progress))
+
+
 def _provisions(
     workload: PodCliqueSet, access: Access | None, shared: Shared | None, now: float
 ) -> tuple[tuple[Intent, ...], tuple[Complaint, ...]]:
@@ -93,12 +99,6 @@ def _provisions(
         claims, complaints = plan_whole_set(workload, keep_claims(shared, workload.metadata.uid))
         writes.add_all(claims)
     return writes.intents(), complaints
-
-
-def _decision(workload: PodCliqueSet, hash_: str, progress: PodCliqueSetUpdateProgress | None) -> Status:
-    """That an update begins, moves on or ends. Replicas act on it: it is written at once, by whoever knows
-    the latest, and is not told before."""
-    return record(workload, replace(workload.status, current_generation_hash=hash_, update_progress=progress))
 
 
 def _story(
