@@ -7,6 +7,7 @@ from pathlib import Path
 
 from grove.api.config import CertProvisionMode, OperatorConfiguration, WebhookServer
 from grove.api.marks import OperatorEnv
+from grove.fabrics.registry import Providers, providers
 from grove.kube.client import Client
 from grove.kube.errors import ConfigError
 from grove.kube.serving import FileServingContext, ServingContext
@@ -27,12 +28,22 @@ class Admission:
     """Answers on every replica, leader or not. Raises ConfigError if it never could."""
 
     def __init__(
-        self, config: OperatorConfiguration, caches: Caches, client: Client, home: str, account: str
+        self,
+        config: OperatorConfiguration,
+        caches: Caches,
+        client: Client,
+        home: str,
+        account: str,
+        fabrics: Providers | None = None,
     ) -> None:
         where, authorizer = config.server.webhooks, config.authorizer.enabled
         if authorizer and not account:
             raise ConfigError(f"authorizer.enabled: who we are is not known: set {ACCOUNT}")
-        facts = Facts.of(config, operator_user=registrations.account(home, account) if account else "")
+        facts = Facts.of(
+            config,
+            operator_user=registrations.account(home, account) if account else "",
+            fabrics=providers(config.fabrics) if fabrics is None else fabrics,
+        )
         reviewer = Reviewer(Sight(caches, client, facts), authorizer=authorizer)
         brought = where.cert_provision_mode is CertProvisionMode.MANUAL
         self._client = client

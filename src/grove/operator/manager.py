@@ -9,6 +9,7 @@ from contextlib import suppress
 import structlog
 
 from grove.api import labels
+from grove.fabrics.registry import Providers
 from grove.kube.arrivals import Arrivals
 from grove.kube.client import Client
 from grove.kube.events import Recorder
@@ -42,6 +43,7 @@ class Manager:
         init_image: str = "",
         topology_aware: bool = False,
         backends: Backends | None = None,
+        fabrics: Providers | None = None,
     ) -> None:
         self._transport = transport
         self._assigner = assigner
@@ -52,7 +54,7 @@ class Manager:
         self._grace = grace
         aware = backends.topology_aware if backends and topology_aware else ()
         self.caches = Caches(
-            backends.kept if backends else (), tuple(backend.topology_kind for backend in aware)
+            backends.kept if backends else (), tuple(backend.topology_kind for backend in aware), fabrics
         )
         self.synced = asyncio.Event()
 
@@ -69,11 +71,12 @@ class Manager:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(arrivals.run(client))
             for cache in self.caches.all:
-                tasks.create_task(Reflector(client, cache, arrivals=arrivals).run())
+                optional = cache in self.caches.optional
+                tasks.create_task(Reflector(client, cache, arrivals=arrivals, optional=optional).run())
             tasks.create_task(self._tell_what_is_missing())
             for cache in self.caches.needed:
                 await cache.synced.wait()
-            await self._look_for_schedulers()
+            await self._look_for_others()
             log.info("synced", key="operator", action="watch", reason="everything that exists is known")
             self.synced.set()
 
@@ -103,11 +106,12 @@ class Manager:
                 await controller.queue.stop(self._grace)
                 await recorder.close(_LAST_WORDS)
 
-    async def _look_for_schedulers(self) -> None:
-        """Give what schedulers were told a moment to be seen. Longer waits only who uses them."""
+    async def _look_for_others(self) -> None:
+        """Give what others define a moment to be seen: what schedulers were told, and fabric domains. Longer
+        waits only who uses them."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_MOMENT):
-                for cache in (*self.caches.told.values(), *self.caches.mirrored.values()):
+                for cache in self.caches.of_others:
                     await cache.settled.wait()
 
     async def _tell_what_is_missing(self) -> None:

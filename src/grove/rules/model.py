@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct, field
 
 from grove.api.config import DEFAULT_SCHEDULER, Network, OperatorConfiguration
+from grove.fabrics.registry import Providers
 
 TOPOLOGY_AWARE = frozenset({"kai-scheduler"})
 """Schedulers that keep a topology object of their own."""
@@ -115,6 +116,10 @@ class Facts(Struct, frozen=True):
     """Volcano's queues by name, with their states; None if nobody has looked."""
     network: Network = Network()
     """Multi-node NVLink."""
+    fabrics: Providers = Providers()
+    """Vendors whose domains cliques may be in."""
+    unserved: frozenset[str] = frozenset()
+    """Vendors whose kind the API server does not serve."""
     operator_user: str = ""
     """Who we are: `system:serviceaccount:<namespace>:<name>`."""
     exempt_users: tuple[str, ...] = ()
@@ -126,6 +131,7 @@ class Facts(Struct, frozen=True):
         config: OperatorConfiguration,
         topologies: Mapping[str, tuple[str, ...]] | None = None,
         operator_user: str = "",
+        fabrics: Providers | None = None,
     ) -> Facts:
         """The facts that follow from the configuration, and those that do not."""
         return cls(
@@ -134,6 +140,7 @@ class Facts(Struct, frozen=True):
             topology_aware=config.topology_aware_scheduling.enabled,
             topologies=topologies or {},
             network=config.network,
+            fabrics=fabrics or Providers(),
             operator_user=operator_user,
             exempt_users=config.authorizer.exempt_service_account_user_names,
         )

@@ -15,6 +15,7 @@ from grove.rules import (
     backends,
     cliques,
     constraints,
+    fabric,
     fixed,
     groups,
     mnnvl,
@@ -44,8 +45,12 @@ def on_create(new: Body, facts: Facts) -> Verdict:
         *_errors(workload, facts, creating=True),
         *constraints.on_create(workload, facts),
         *mnnvl.on_create(workload, facts),
+        *fabric.on_create(workload, facts),
     ]
-    return _verdict(errors, chain(_warnings(workload), constraints.warnings(workload, facts)))
+    warnings = chain(
+        _warnings(workload), constraints.warnings(workload, facts), fabric.warnings(workload, facts)
+    )
+    return _verdict(errors, warnings)
 
 
 @judged
@@ -64,6 +69,7 @@ def on_update(old: Body, new: Body, facts: Facts) -> Verdict:
     errors += fixed.errors(stored, workload)
     errors += constraints.on_update(stored, workload, facts)
     errors += mnnvl.on_update(stored, workload)
+    errors += fabric.on_update(stored, workload, facts)
     return _verdict(errors, _warnings(workload))
 
 

@@ -12,6 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 from msgspec import Struct
 
 from grove.api.intents import Intent
+from grove.api.kind import ForeignKind as ForeignKind
 from grove.api.meta import ObjectMeta
 from grove.api.sets import PodCliqueSetTemplate
 from grove.api.topology import ClusterTopology, ClusterTopologyBinding
@@ -21,20 +22,6 @@ Body = dict[str, Any]
 
 class Unmappable(ValueError):
     """A gang cannot be told to the scheduler; the message says why, and what would help."""
-
-
-class ForeignKind(Struct, frozen=True):
-    """A kind that another project defines: enough to watch and to write it."""
-
-    group: str
-    version: str
-    plural: str
-    name: str
-    namespaced: bool = True
-
-    @property
-    def api_version(self) -> str:
-        return f"{self.group}/{self.version}"
 
 
 class Foreign(Struct, frozen=True):

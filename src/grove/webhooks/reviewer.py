@@ -11,7 +11,7 @@ import structlog
 from grove.api.kind import GROVE
 from grove.api.sets import PodCliqueSet
 from grove.api.topology import ClusterTopology, ClusterTopologyBinding
-from grove.rules import authorise, defaults, topologies, validate
+from grove.rules import authorise, defaults, fabric, topologies, validate
 from grove.rules.model import Facts, Request, Verdict
 from grove.webhooks import patches, reviews
 from grove.webhooks.registrations import Path
@@ -63,11 +63,13 @@ class Reviewer:
         _expect(asked, _SETS)
         before, old = asked.new(), asked.old() if asked.operation == "UPDATE" else None
         after = defaults.default_set(before, old)
+        if asked.operation == "CREATE":
+            after = fabric.marked(after, self._sight.standing)
         return reviews.allowed(asked.uid, patch=list(patches.between(before, after)))
 
     async def _validate_set(self, asked: Asked) -> bytes:
         _expect(asked, _SETS)
-        new, facts = asked.new(), self._sight.standing
+        new, facts = asked.new(), self._sight.here()
         if facts.topology_aware:
             facts = await self._sight.facts_on(validate.topologies_named(new))
         return _judged(asked, new, facts, validate.on_create, validate.on_update)

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from grove.api.sets import PodCliqueSet
 from grove.api.topology import ClusterTopology, ClusterTopologyBinding
+from grove.fabrics.provider import Domain
 from grove.kube.cache import Cache
 from grove.kube.client import Client, Object
 from grove.kube.errors import KubeError, NotFound
@@ -36,6 +37,7 @@ class Known(Protocol):
     sets: Cache[PodCliqueSet]
     topologies: Cache[ClusterTopology]
     topology_bindings: Cache[ClusterTopologyBinding]
+    domains: dict[str, Cache[Domain]]
 
 
 class Sight:
@@ -44,13 +46,23 @@ class Sight:
     def __init__(self, known: Known, client: Client, standing: Facts) -> None:
         self._known, self._client, self.standing = known, client, standing
 
+    def here(self) -> Facts:
+        """The standing facts, and which vendors' kinds are not served."""
+        unserved = {
+            vendor
+            for vendor, cache in self._known.domains.items()
+            if cache.settled.is_set() and not cache.synced.is_set()
+        }
+        return replace(self.standing, unserved=frozenset(unserved)) if unserved else self.standing
+
     async def facts_on(self, topologies: Iterable[str]) -> Facts:
         """The standing facts and what these topologies are like, those aside that do not exist."""
         found: dict[str, tuple[str, ...]] = {}
         for name in sorted(filter(_NAME, topologies))[:_MOST_NAMES]:
             if (domains := await self._domains(name)) is not None:
                 found[name] = domains
-        return replace(self.standing, topologies=found) if found else self.standing
+        here = self.here()
+        return replace(here, topologies=found) if found else here
 
     async def parent(self, namespace: str, name: str) -> Parent | None:
         """The set of that name; None if there certainly is none."""
