@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from grove.api.cliques import PodClique
 from grove.api.intents import Create, DeleteCollection, Intent, Target
 from grove.api.parts import LastError
 from grove.kube.outcome import Outcome, State
-from grove.plan.model import Complaint
+from grove.plan.model import Complaint, Draft
 from grove.plan.moments import rfc3339
 
 _VERBS = {
@@ -60,6 +61,15 @@ def blame(outcome: Outcome, now: float, complaints: Iterable[Complaint] = ()) ->
     return Blame(
         {name: tuple(errors.values()) for name, errors in of_cliques.items()}, tuple(of_set.values())
     )
+
+
+def finished(draft: Draft, errors: Blame, complete: bool) -> Draft:
+    """A draft with what only the outcome can tell: the generation that was acted on, and what went wrong."""
+    if not hasattr(draft.desired, "last_errors") or draft.observed == 0:
+        return draft
+    found = errors.settle(draft.target, draft.current.last_errors)
+    observed = draft.observed if complete else draft.current.observed_generation
+    return replace(draft, desired=replace(draft.desired, last_errors=found, observed_generation=observed))
 
 
 def _error(intent: Intent, cause: str, now: float) -> LastError:

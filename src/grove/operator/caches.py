@@ -16,7 +16,7 @@ from grove.api.kind import Kind
 from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
 from grove.api.topology import ClusterTopology, ClusterTopologyBinding
-from grove.fabrics.provider import Domain, Scope
+from grove.fabrics.provider import Domain, FabricDomainProvider, Scope
 from grove.fabrics.registry import Providers
 from grove.fabrics.resolve import demands
 from grove.kube.cache import Cache, HasMetadata, Index
@@ -91,7 +91,11 @@ class Caches:
         }
         """The schedulers' own topologies, whoever manages them."""
         self.domains: dict[str, Cache[Domain]] = {
-            provider.vendor: Cache(served(provider.api), Domain, indexes={BY_OWNER: _owners})
+            provider.vendor: Cache(
+                served(provider.api),
+                Domain,
+                indexes={BY_OWNER: _owners, BY_CLAIM: partial(_claimed_from, provider)},
+            )
             for provider in self.fabrics
         }
         """Fabric domains by vendor, whoever made them."""
@@ -190,6 +194,10 @@ def _claimed(pod: Pod) -> Iterator[Hashable]:
     for claim in pod.spec.resource_claims:
         if claim.resource_claim_template_name:
             yield pod.metadata.namespace, claim.resource_claim_template_name
+
+
+def _claimed_from(provider: FabricDomainProvider, domain: Domain) -> Iterator[Hashable]:
+    yield domain.metadata.namespace, provider.template_name(domain)
 
 
 def _owners(found: HasMetadata) -> Iterator[Hashable]:

@@ -15,14 +15,17 @@ from grove.api.sets import PodCliqueSet
 from grove.kube.executor import Executor
 from grove.kube.outcome import Outcome
 from grove.kube.queue import Queue
-from grove.operator.blame import Blame, blame
+from grove.operator.blame import Blame, blame, finished
 from grove.operator.caches import Caches
 from grove.operator.counterparts import Counterparts
-from grove.operator.keys import Key, PlacementKey, ReplicaKey, SetKey, TopologyKey, WorkloadKey
+from grove.operator.domains import Domains
+from grove.operator.keys import DomainKey, Key, PlacementKey, ReplicaKey, SetKey, TopologyKey, WorkloadKey
+from grove.operator.neighbourhood import Neighbourhood
 from grove.operator.observe import Observer
 from grove.operator.placement import Placement
 from grove.operator.publish import Publisher, intents
 from grove.operator.schedulers import Schedulers
+from grove.operator.stirrings import wire_domains
 from grove.operator.strays import call_back, put_back
 from grove.operator.telemetry import plan_seconds, plan_writes
 from grove.operator.tell import occurrences, stories
@@ -62,7 +65,10 @@ class Controller:
         self._placement = Placement(assigner or Unassigned())
         self._topologies = Topologies(caches, enabled=topology_aware)
         schedulers = Schedulers(caches, backends)
-        self._observer = Observer(caches, self._placement, init_image, self._topologies, schedulers)
+        self._neighbourhood = Neighbourhood(caches)
+        self._observer = Observer(
+            caches, self._placement, init_image, self._topologies, schedulers, self._neighbourhood
+        )
         self._publisher: Publisher[Key] = Publisher()
         executor.limiter.on_room = self._use_room
         self._reports: dict[SetKey, dict[int, Report]] = {}
@@ -74,14 +80,17 @@ class Controller:
         self._last_errors: dict[WorkloadKey, Blame] = {}
         """What could not be done there."""
         self._counterparts = Counterparts(caches, executor, backends, tell) if topology_aware else None
+        self._domains = Domains(self._neighbourhood, executor, tell)
         self.queue: Queue[Key] = Queue("workloads", self._work, workers=workers)
         wire(caches, self.queue.wake, topologies=topology_aware)
+        if len(caches.fabrics):
+            wire_domains(caches, self._neighbourhood, self.queue.wake)
 
     async def _work(self, key: Key) -> None:
         """One pass over one key."""
         if isinstance(key, PlacementKey):
             self._place()
-        elif isinstance(key, TopologyKey):
+        elif isinstance(key, TopologyKey | DomainKey):
             await self._bring_in_step(key)
         else:
             await self._bring_in_order(key)
@@ -114,9 +123,12 @@ class Controller:
         moments = [moment for moment in (wake_at, later) if moment is not None]
         self.queue.wake(key, min(moments, default=None), failed=retry or not told)
 
-    async def _bring_in_step(self, key: TopologyKey) -> None:
-        assert self._counterparts is not None
-        well, again = await self._counterparts.bring_in_order(key, self._clock())
+    async def _bring_in_step(self, key: TopologyKey | DomainKey) -> None:
+        if isinstance(key, DomainKey):
+            well, again = await self._domains.bring_in_order(key, self.queue.wake)
+        else:
+            assert self._counterparts is not None
+            well, again = await self._counterparts.bring_in_order(key, self._clock())
         self.queue.wake(key, self._loop_time() if well and again else None, failed=not well)
 
     def _use_room(self, slots: int) -> None:
@@ -171,7 +183,7 @@ class Controller:
         if workload is None:
             return None
         if workload.metadata.deletion_timestamp is not None:
-            return plan_end(workload, self._observer.estate(key))
+            return plan_end(workload, self._observer.estate(key, workload.metadata.uid))
         access = None if self._in_vain(key) else self._caches.access(key)
         plan = plan_set(
             workload,
@@ -180,6 +192,7 @@ class Controller:
             access,
             self._troubles.get(key, ()),
             self._topologies.of(workload),
+            self._neighbourhood.notes(workload, self._domains.failures),
         )
         return replace(plan, intents=joined((plan.intents, *self._retirements(key, now))))
 
@@ -232,10 +245,10 @@ class Controller:
         self, key: WorkloadKey, drafts: Sequence[Draft], errors: Blame, *, complete: bool
     ) -> tuple[bool, float | None]:
         """Publish what is due. Returns whether that went well, and when more will be due."""
-        finished = tuple(_finish(draft, errors, complete) for draft in drafts)
+        told = tuple(finished(draft, errors, complete) for draft in drafts)
         limiter = self._executor.limiter
         busy = limiter.in_flight >= limiter.limit
-        due, later = self._publisher.consider(key, finished, self._loop_time(), busy=busy)
+        due, later = self._publisher.consider(key, told, self._loop_time(), busy=busy)
         if not due:
             return True, later
         outcome = await self._executor.execute(intents(due))
@@ -281,12 +294,3 @@ class Controller:
 
 def _parent(key: WorkloadKey) -> SetKey:
     return SetKey(key.namespace, key.set_name) if isinstance(key, ReplicaKey) else key
-
-
-def _finish(draft: Draft, errors: Blame, complete: bool) -> Draft:
-    """What only the outcome can tell: the generation that was acted on, and what went wrong."""
-    if not hasattr(draft.desired, "last_errors") or draft.observed == 0:
-        return draft
-    found = errors.settle(draft.target, draft.current.last_errors)
-    observed = draft.observed if complete else draft.current.observed_generation
-    return replace(draft, desired=replace(draft.desired, last_errors=found, observed_generation=observed))

@@ -20,6 +20,7 @@ from grove.plan import pods as state
 from grove.plan.access import token_secret
 from grove.plan.enrolment import Enrolled
 from grove.plan.expand import Clique, Gang
+from grove.plan.fabric import Fabric
 from grove.plan.gates import released
 from grove.plan.initcontainer import with_init_container
 from grove.plan.ledger import Member
@@ -45,8 +46,9 @@ class GangWork:
         waits: Waits,
         writes: Writes,
         notes: Callable[[Gang], Mapping[str, str]],
+        fabric: Fabric,
     ) -> None:
-        self._notes = notes
+        self._notes, self._fabric = notes, fabric
         self._snapshot, self._cliques, self._mender, self._writes = snapshot, cliques, mender, writes
         self._waits = waits
         self.teller = Teller(snapshot)
@@ -142,6 +144,8 @@ class GangWork:
     def _births(self, clique: Enrolled, gang: compose.Body, gated: bool) -> list[Create]:
         missing = clique.membership.missing
         if not missing or self._waits.held(clique.wanted) or self.teller.holds(clique.wanted.gang):
+            return []
+        if self._fabric.held(clique.wanted):
             return []
         workload, index, wanted = self._snapshot.workload, self._snapshot.index, clique.wanted
         carried = compose.clique_labels(workload, index, wanted)

@@ -16,6 +16,7 @@ from grove.plan import report
 from grove.plan.autoscalers import plan_autoscalers
 from grove.plan.enrolment import Enrolled, Enrolment
 from grove.plan.expand import Clique, Shape, expand
+from grove.plan.fabric import Fabric
 from grove.plan.gangs import GangWork
 from grove.plan.ghosts import forgotten
 from grove.plan.heal import Healing
@@ -52,7 +53,8 @@ def plan_in_vain(snapshot: Snapshot, now: float) -> Plan:
 
 def _plan_present(snapshot: Snapshot, households: Households, writes: Writes, now: float) -> Plan:
     """A replica that the set has."""
-    shape = _shape(snapshot)
+    fabric = Fabric(snapshot)
+    shape = _shape(snapshot, fabric)
     mender = Mender(snapshot, shape, households, writes)
     mender.parents()
     enrolment = Enrolment(snapshot, households, now)
@@ -64,7 +66,7 @@ def _plan_present(snapshot: Snapshot, households: Households, writes: Writes, no
     enrolled = {clique.name: enrol(clique) for clique in shape.cliques}
     cliques = healing.plan(renewal.plan(shape, enrolled, now), renewal)
     waits = Waits(snapshot, shape)
-    gang_work = GangWork(snapshot, cliques, mender, waits, writes, healing.notes)
+    gang_work = GangWork(snapshot, cliques, mender, waits, writes, healing.notes, fabric)
     for gang in shape.gangs:
         gang_work.plan(gang)
     retire_surplus(snapshot, shape, households, writes)
@@ -81,15 +83,19 @@ def _plan_present(snapshot: Snapshot, households: Households, writes: Writes, no
         _earliest(renewal.wake_at, healing.wake_at, look_again, _wake_at(cliques)),
         report.standing(shape, views, renewal, any(map(healing.had_nodes, cliques.values()))),
         tuple(gang_work.unplaced),
-        (*waits.complaints(shape.cliques), *gang_work.teller.complaints(members)),
+        (
+            *waits.complaints(shape.cliques),
+            *gang_work.teller.complaints(members),
+            *fabric.complaints(shape.cliques),
+        ),
         tuple(healing.news),
     )
 
 
-def _shape(snapshot: Snapshot) -> Shape:
+def _shape(snapshot: Snapshot, fabric: Fabric) -> Shape:
     groups = {name: group.spec.replicas for name, group in snapshot.groups.items()}
     cliques = {name: clique.spec.replicas for name, clique in snapshot.cliques.items()}
-    return expand(snapshot.workload, snapshot.index, groups, cliques)
+    return expand(snapshot.workload, snapshot.index, groups, cliques, fabric.seats)
 
 
 def _uid(snapshot: Snapshot, mender: Mender, clique: str) -> str:

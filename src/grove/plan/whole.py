@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
 from msgspec import Struct
@@ -20,6 +20,7 @@ from grove.api.sets import (
 )
 from grove.plan import facts
 from grove.plan.access import Access, grant, settles_at
+from grove.plan.domain_status import DomainNote, with_domains
 from grove.plan.hashes import generation_hash
 from grove.plan.model import Draft, News, Plan, Standing
 from grove.plan.targets import change, record, target
@@ -45,9 +46,10 @@ def plan_set(
     access: Access | None = None,
     errors: tuple[LastError, ...] = (),
     topology: Topology | None = None,
+    domains: Sequence[DomainNote] = (),
 ) -> Plan:
     """What to do about a set. Its status waits until every replica has reported. Without `access` nothing is
-    granted; `errors` are those of the pass before."""
+    granted; `errors` are those of the pass before; `domains` are those that it is in."""
     if workload.metadata.deletion_timestamp is not None:
         return Plan()
     intents = grant(workload, access, now) if access is not None else ()
@@ -69,6 +71,7 @@ def plan_set(
         intents, news = (*intents, decision), tuple(_story(workload, progress, standings, decision.id))
     status = _status(workload, [reports[index] for index in wanted], errors, hash_, progress)
     status = replace(status, conditions=_conditions(workload, topology, now))
+    status = with_domains(status, workload, domains, now)
     draft = Draft(target(workload), workload.status, status)
     return Plan(intents, (draft,), wake_at, news=news)
 
