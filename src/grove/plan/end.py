@@ -32,6 +32,7 @@ from grove.api.sets import PodCliqueSet
 from grove.fabrics.provider import Domain
 from grove.plan.access import Access, withdraw
 from grove.plan.autoscalers import API_VERSION, KIND, delete_autoscaler
+from grove.plan.fabric import is_managed
 from grove.plan.model import Plan
 from grove.plan.ours import is_ours
 from grove.plan.pods import controller_uid
@@ -71,8 +72,9 @@ def plan_end(workload: PodCliqueSet, estate: Estate) -> Plan:
 
 
 def _held(domain: Domain) -> bool:
-    """Whether a domain could not go without us."""
-    return marks.COMPUTE_DOMAIN_FINALIZER in domain.metadata.finalizers
+    """Whether a domain of ours is there to stay, or could not go without us."""
+    held = marks.COMPUTE_DOMAIN_FINALIZER in domain.metadata.finalizers
+    return is_managed(domain) and (held or not _leaving(domain))
 
 
 def _witness(uid: str, estate: Estate) -> Patch | None:
