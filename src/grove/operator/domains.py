@@ -11,6 +11,7 @@ from grove.api.intents import Create, Delete, DeleteCollection, ObjectRef, Occur
 from grove.api.sets import PodCliqueSet
 from grove.kube.executor import Executor
 from grove.kube.outcome import Outcome, State
+from grove.operator.domain_census import domain_failures
 from grove.operator.keys import DomainKey, Key, SetKey
 from grove.operator.neighbourhood import Neighbourhood
 from grove.plan.domains import DomainPlan, DomainSnapshot, failed_words, plan_domain
@@ -70,6 +71,7 @@ class Domains:
             intent = result.intent
             if result.state is not State.FAILED or isinstance(intent, DeleteCollection):
                 continue
+            domain_failures.labels(key.vendor, type(intent).__name__.lower()).inc()
             log.warning("domain not in order", key=str(key), action=intent.id, reason=str(result.error))
             if isinstance(intent, Create | Delete):
                 for user in snapshot.users:
