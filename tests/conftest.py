@@ -25,8 +25,14 @@ hypothesis.settings.load_profile("default" if os.environ.get("GROVE_CAMPAIGN") e
 
 _numbers = itertools.count(1)
 _LONGEST_TEST = 300.0
+_LAST_WORDS = 30.0
 _GATES = {"HPAScaleToZero": True}
 """An autoscaler's minimum may be 0."""
+
+
+def pytest_configure() -> None:
+    """Shells let programs in the background ignore SIGINT, and those hand it on to what they start."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -44,7 +50,8 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
         raise TimeoutError(f"{item.nodeid} did not end within {_LONGEST_TEST:.0f} s")
 
     before = signal.signal(signal.SIGALRM, give_up)
-    signal.setitimer(signal.ITIMER_REAL, _LONGEST_TEST)
+    # Once more if cleaning up waits in its turn, as for a process that does not end.
+    signal.setitimer(signal.ITIMER_REAL, _LONGEST_TEST, _LAST_WORDS)
     try:
         return (yield)
     finally:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from grove.api.intents import Create, Target
+import pytest
+
+from grove.api.intents import Create, Delete, Patch, Target
 from grove.kube.outcome import Outcome, Result, State
 from grove.operator.blame import blame
 
@@ -24,3 +26,29 @@ def test_what_all_pods_of_a_clique_are_refused_for_is_one_error_of_the_clique():
 def test_different_reasons_are_different_errors():
     found = blame(Outcome((refused("w-0-a-bcdfg", "quota"), refused("w-0-a-hjklm", "policy"))), now=0.0)
     assert len(found.of_cliques["w-0-a"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("intent", "code"),
+    [
+        (Create(Target("v1", "Service", "w-0", "default"), {}), "ERR_SYNC_PODCLIQUESET_SERVICE"),
+        (Create(Target("grove.io/v1alpha1", "PodClique", "w-0-a", "default"), {}), "ERR_SYNC_PODCLIQUE"),
+        (
+            Patch(Target("scheduler.grove.io/v1alpha1", "PodGang", "w-0", "default"), {}),
+            "ERR_CREATE_OR_PATCH_PODGANG",
+        ),
+        (Create(Target("autoscaling/v2", "HorizontalPodAutoscaler", "w", "default"), {}), "ERR_SYNC_HPA"),
+        (
+            Patch(Target("v1", "Pod", "w-0-a-bcdfg", "default"), {"spec": {"schedulingGates": None}}),
+            "ERR_REMOVE_POD_SCHEDULING_GATE",
+        ),
+        (Patch(Target("v1", "Pod", "w-0-a-bcdfg", "default"), {"metadata": {}}), "ERR_SYNC_POD"),
+        (Delete(Target("v1", "Pod", "w-0-a-bcdfg", "default"), uid="1"), "ERR_DELETE_POD"),
+        (Create(Target("v1", "ServiceAccount", "w", "default"), {}), "ERR_CREATE_SERVICEACCOUNT"),
+    ],
+)
+def test_errors_have_the_codes_that_clients_know(intent, code):
+    (error,) = blame(Outcome((Result(intent, State.FAILED, error=RuntimeError("no")),)), now=0.0).of_set
+    assert error.code == code
+    assert f"Code: {code}] message: could not" in error.description
+    assert error.description.endswith(", cause: no")

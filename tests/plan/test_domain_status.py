@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from grove.api.parts import LastError
 from grove.api.sets import ComputeDomainSummary
 from grove.fabrics.places import stays
 from grove.fabrics.provider import Domain
@@ -18,7 +19,7 @@ SET = a_set(clique("worker"), auto="enabled")
 STAYS = stays(SET, BOTH, lambda *_: 1)
 
 
-def note(index, state=State.USABLE, nodes=(), failure="", there=True):
+def note(index, state=State.USABLE, nodes=(), failure=None, there=True):
     name = f"inference-{index}"
     status = {
         "nodes": [
@@ -49,7 +50,7 @@ FORMING = [("a", True), ("a", False)]
         ([note(0, State.TERMINATING, READY)], "False", "ComputeDomainTerminating", "is being deleted"),
         ([note(0, State.CONFLICT)], "False", "NameConflict", "belongs to somebody else"),
         (
-            [note(0, State.MISSING, failure="quota", there=False)],
+            [note(0, State.MISSING, failure=LastError("ERR", "quota", ""), there=False)],
             "False",
             "CreateFailed",
             "inference-0 could not be made: quota",

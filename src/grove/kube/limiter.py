@@ -91,13 +91,19 @@ class Limiter:
         self._overtaken = 0
         self.in_flight = 0
         self.on_room: Callable[[int], None] | None = None
-        """Called with the number of free slots whenever a write ends and nobody waits for its slot."""
+        """Called with the `room` whenever a write ends and leaves some."""
         metrics.in_flight_limit.set_function(lambda: self._gradient.limit)
 
     @property
     def limit(self) -> int:
         """How many writes may be in flight now."""
         return int(self._gradient.limit)
+
+    @property
+    def room(self) -> int:
+        """How many slots there are for what can wait. Half of them are kept for what cannot: who finds all
+        slots taken at one moment and one free at the next is still in the middle of a storm."""
+        return max(0, self.limit // 2 - self.in_flight)
 
     async def acquire(self, urgency: Urgency) -> None:
         """Wait for a slot; give it back with `release`."""
@@ -110,8 +116,8 @@ class Limiter:
         """Give the slot back."""
         self.in_flight -= 1
         self._admit()
-        if self.on_room is not None and (free := self.limit - self.in_flight) > 0:
-            self.on_room(free)
+        if self.on_room is not None and (room := self.room):
+            self.on_room(room)
 
     def replied(self, latency: float) -> None:
         """A write was answered after `latency` seconds."""

@@ -8,7 +8,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from grove.api.cliques import PodClique
-from grove.api.intents import Create, DeleteCollection, Intent, Target
+from grove.api.errors import ErrorCode, Operation, describe
+from grove.api.gangs import PodGang
+from grove.api.intents import Create, Delete, DeleteCollection, Intent, Patch, Target
 from grove.api.parts import LastError
 from grove.kube.outcome import Outcome, State
 from grove.plan.model import Complaint, Draft
@@ -21,6 +23,13 @@ _VERBS = {
     "Delete": "DELETE",
     "DeleteCollection": "DELETE",
 }
+_KNOWN = {
+    PodClique.KIND.name: ErrorCode.SYNC_CLIQUE,
+    PodGang.KIND.name: ErrorCode.WRITE_GANG,
+    "Service": ErrorCode.SYNC_SERVICE,
+    "HorizontalPodAutoscaler": ErrorCode.SYNC_AUTOSCALER,
+}
+"""What clients know as the code of a failed write, other than a delete."""
 
 
 class Blame(Struct, frozen=True):
@@ -46,7 +55,8 @@ def blame(outcome: Outcome, now: float, complaints: Iterable[Complaint] = ()) ->
     of_cliques: dict[str, dict[str, LastError]] = {}
     of_set: dict[str, LastError] = {}
     for complaint in complaints:
-        said = LastError(complaint.code, _said(complaint.code, complaint.words), rfc3339(now))
+        words = f"[Operation: {Operation.SYNC}, Code: {complaint.code}] message: {complaint.words}"
+        said = LastError(complaint.code, words, rfc3339(now))
         of_cliques.setdefault(complaint.clique, {})[said.description] = said
     for result in outcome.results:
         if result.state is not State.FAILED:
@@ -73,13 +83,18 @@ def finished(draft: Draft, errors: Blame, complete: bool) -> Draft:
 
 
 def _error(intent: Intent, cause: str, now: float) -> LastError:
+    goes = isinstance(intent, Delete | DeleteCollection)
+    operation, code = Operation.DELETE if goes else Operation.SYNC, _code(intent)
+    return LastError(code, describe(operation, code, _words(intent), cause), rfc3339(now))
+
+
+def _code(intent: Intent) -> str:
     kind = intent.kind if isinstance(intent, DeleteCollection) else intent.target.kind
-    code = f"ERR_{_VERBS[type(intent).__name__]}_{kind.upper()}"
-    return LastError(code, _said(code, f"{_words(intent)}, cause: {cause}"), rfc3339(now))
-
-
-def _said(code: str, words: str) -> str:
-    return f"[Operation: Sync, Code: {code}] message: {words}"
+    if isinstance(intent, Create | Patch) and kind in _KNOWN:
+        return _KNOWN[kind]
+    if isinstance(intent, Patch) and kind == "Pod" and "schedulingGates" in intent.body.get("spec", {}):
+        return ErrorCode.REMOVE_GATE
+    return f"ERR_{_VERBS[type(intent).__name__]}_{kind.upper()}"
 
 
 def _words(intent: Intent) -> str:

@@ -20,12 +20,10 @@ from grove.operator.caches import Caches
 from grove.operator.counterparts import Counterparts
 from grove.operator.domains import Domains
 from grove.operator.keys import DomainKey, Key, PlacementKey, ReplicaKey, SetKey, TopologyKey, WorkloadKey
-from grove.operator.neighbourhood import Neighbourhood
 from grove.operator.observe import Observer
 from grove.operator.placement import Placement
 from grove.operator.publish import Publisher, intents
 from grove.operator.schedulers import Schedulers
-from grove.operator.stirrings import wire_domains
 from grove.operator.strays import call_back, put_back
 from grove.operator.telemetry import plan_seconds, plan_writes
 from grove.operator.tell import occurrences, stories
@@ -35,6 +33,7 @@ from grove.plan.end import plan_end
 from grove.plan.model import Complaint, Draft, Plan
 from grove.plan.placement import Assigner, Unassigned
 from grove.plan.replica import plan_in_vain, plan_replica
+from grove.plan.snapshot import Snapshot
 from grove.plan.whole import Report, plan_set
 from grove.plan.writes import joined
 from grove.schedulers.registry import Backends
@@ -65,9 +64,9 @@ class Controller:
         self._placement = Placement(assigner or Unassigned())
         self._topologies = Topologies(caches, enabled=topology_aware)
         schedulers = Schedulers(caches, backends)
-        self._neighbourhood = Neighbourhood(caches)
+        self._domains = Domains(caches, executor, tell, clock)
         self._observer = Observer(
-            caches, self._placement, init_image, self._topologies, schedulers, self._neighbourhood
+            caches, self._placement, init_image, self._topologies, schedulers, self._domains.neighbourhood
         )
         self._publisher: Publisher[Key] = Publisher()
         executor.limiter.on_room = self._use_room
@@ -79,12 +78,12 @@ class Controller:
         """Sets, by UID, in namespaces that are on their way out."""
         self._last_errors: dict[WorkloadKey, Blame] = {}
         """What could not be done there."""
+        self._untold: dict[WorkloadKey, tuple[Snapshot, Plan]] = {}
+        """Plans with nothing to do but to tell, which can wait. While nothing changes, they stay right."""
         self._counterparts = Counterparts(caches, executor, backends, tell) if topology_aware else None
-        self._domains = Domains(self._neighbourhood, executor, tell)
         self.queue: Queue[Key] = Queue("workloads", self._work, workers=workers)
         wire(caches, self.queue.wake, topologies=topology_aware)
-        if len(caches.fabrics):
-            wire_domains(caches, self._neighbourhood, self.queue.wake)
+        self._domains.wire(self.queue.wake)
 
     async def _work(self, key: Key) -> None:
         """One pass over one key."""
@@ -104,6 +103,8 @@ class Controller:
         if plan is None:
             self._forget(key)
             return
+        if plan.intents:
+            self._untold.pop(key, None)
         outcome = await self._executor.execute(plan.intents) if plan.intents else _NOTHING
         if strays := put_back(outcome):
             await self._executor.execute(strays)
@@ -120,19 +121,21 @@ class Controller:
             return
         complete = not plan.intents and not self._in_vain(key)
         told, later = await self._publish(key, plan.drafts, errors, complete=complete)
+        if later is None:
+            self._untold.pop(key, None)
         moments = [moment for moment in (wake_at, later) if moment is not None]
         self.queue.wake(key, min(moments, default=None), failed=retry or not told)
 
     async def _bring_in_step(self, key: TopologyKey | DomainKey) -> None:
         if isinstance(key, DomainKey):
-            well, again = await self._domains.bring_in_order(key, self.queue.wake)
+            well, again = await self._domains.bring_in_order(key)
         else:
             assert self._counterparts is not None
             well, again = await self._counterparts.bring_in_order(key, self._clock())
         self.queue.wake(key, self._loop_time() if well and again else None, failed=not well)
 
-    def _use_room(self, slots: int) -> None:
-        for key in self._publisher.take_held(slots):
+    def _use_room(self, room: int) -> None:
+        for key in self._publisher.call(room):
             self.queue.wake(key)
 
     def _place(self) -> None:
@@ -161,6 +164,8 @@ class Controller:
         return errors
 
     def _in_vain(self, key: WorkloadKey) -> bool:
+        if not self._ending:
+            return False
         workload = self._workload(key)
         return workload is not None and self._ending.get(_parent(key)) == workload.metadata.uid
 
@@ -192,7 +197,7 @@ class Controller:
             access,
             self._troubles.get(key, ()),
             self._topologies.of(workload),
-            self._neighbourhood.notes(workload, self._domains.failures),
+            self._domains.notes(workload),
         )
         return replace(plan, intents=joined((plan.intents, *self._retirements(key, now))))
 
@@ -208,7 +213,13 @@ class Controller:
             self._surplus.setdefault(parent, set()).add(key.replica)
             self.queue.wake(parent)
             return Plan()
-        return plan_in_vain(snapshot, now) if self._in_vain(key) else plan_replica(snapshot, now)
+        if self._in_vain(key):
+            return plan_in_vain(snapshot, now)
+        known, plan = self._untold.get(key, (None, None))
+        if plan is None or known != snapshot or (plan.wake_at is not None and plan.wake_at <= now):
+            plan = plan_replica(snapshot, now)
+            self._untold[key] = snapshot, plan
+        return plan
 
     def _retirements(self, key: SetKey, now: float) -> Iterator[tuple[Intent, ...]]:
         """Replicas that are too many go together: the count that says so is confirmed once for all."""
@@ -246,8 +257,7 @@ class Controller:
     ) -> tuple[bool, float | None]:
         """Publish what is due. Returns whether that went well, and when more will be due."""
         told = tuple(finished(draft, errors, complete) for draft in drafts)
-        limiter = self._executor.limiter
-        busy = limiter.in_flight >= limiter.limit
+        busy = not self._executor.limiter.room
         due, later = self._publisher.consider(key, told, self._loop_time(), busy=busy)
         if not due:
             return True, later
@@ -257,6 +267,8 @@ class Controller:
         return not (outcome.failed or outcome.outdated), None
 
     def _tell_news(self, key: WorkloadKey, plan: Plan, outcome: Outcome) -> None:
+        if not outcome.results:
+            return
         workload = self._workload(key)
         if workload is not None and not self._in_vain(key):
             for news in (*occurrences(self._caches, workload, outcome), *stories(workload, plan, outcome)):
@@ -279,6 +291,7 @@ class Controller:
         self._publisher.forget(key)
         self._repeats.pop(key, None)
         self._last_errors.pop(key, None)
+        self._untold.pop(key, None)
         if isinstance(key, ReplicaKey):
             self._placement.forget(key)
         else:

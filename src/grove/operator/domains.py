@@ -6,15 +6,21 @@ from collections.abc import Callable
 
 import structlog
 
+from grove.api.errors import ErrorCode, Operation, describe
 from grove.api.events import EventReason, Reporter
 from grove.api.intents import Create, Delete, DeleteCollection, ObjectRef, Occurrence
+from grove.api.parts import LastError
 from grove.api.sets import PodCliqueSet
 from grove.kube.executor import Executor
 from grove.kube.outcome import Outcome, State
+from grove.operator.caches import Caches
 from grove.operator.domain_census import domain_failures
-from grove.operator.keys import DomainKey, Key, SetKey
+from grove.operator.keys import DomainKey, SetKey
 from grove.operator.neighbourhood import Neighbourhood
+from grove.operator.stirrings import Wake, wire_domains
+from grove.plan.domain_status import DomainNote
 from grove.plan.domains import DomainPlan, DomainSnapshot, failed_words, plan_domain
+from grove.plan.moments import rfc3339
 
 log = structlog.get_logger("grove.operator")
 
@@ -23,25 +29,41 @@ class Domains:
     """Brings domains in order, and tells the sets that need them how that goes."""
 
     def __init__(
-        self, neighbourhood: Neighbourhood, executor: Executor, tell: Callable[[Occurrence], None]
+        self,
+        caches: Caches,
+        executor: Executor,
+        tell: Callable[[Occurrence], None],
+        clock: Callable[[], float],
     ) -> None:
-        self._neighbourhood, self._executor, self._tell = neighbourhood, executor, tell
+        self._caches, self._executor, self._tell, self._clock = caches, executor, tell, clock
+        self._wake: Wake = lambda _: None
+        self.neighbourhood = Neighbourhood(caches)
         self._told: dict[DomainKey, set[tuple[str, ...]]] = {}
         """What has been told about a domain, to whom: it is told again only after it was no longer so."""
-        self.failures: dict[DomainKey, str] = {}
+        self._failures: dict[DomainKey, LastError] = {}
         """Domains that could not be made, and why."""
 
-    async def bring_in_order(self, key: DomainKey, wake: Callable[[Key], None]) -> tuple[bool, bool]:
+    def wire(self, wake: Wake) -> None:
+        """From now on, changes wake domains, and domains those who need them."""
+        self._wake = wake
+        if len(self._caches.fabrics):
+            wire_domains(self._caches, self.neighbourhood, wake)
+
+    def notes(self, workload: PodCliqueSet) -> list[DomainNote]:
+        """How the domains of a set stand to it."""
+        return self.neighbourhood.notes(workload, self._failures)
+
+    async def bring_in_order(self, key: DomainKey) -> tuple[bool, bool]:
         """One pass over one domain. Says whether it went well, and whether another pass is due; wakes the
         sets that should tell how it stands."""
-        snapshot = self._neighbourhood.snapshot(key)
+        snapshot = self.neighbourhood.snapshot(key)
         if snapshot is None:
             return True, False
         plan = plan_domain(snapshot)
         outcome = await self._executor.execute(plan.intents) if plan.intents else Outcome(())
         self._tell_remarks(key, snapshot, plan, outcome)
         for parent in self._note_failures(key, snapshot, outcome):
-            wake(parent)
+            self._wake(parent)
         if not (snapshot.found or snapshot.users):
             self._told.pop(key, None)
         well = not outcome.failed and not outcome.outdated
@@ -66,7 +88,7 @@ class Domains:
 
     def _note_failures(self, key: DomainKey, snapshot: DomainSnapshot, outcome: Outcome) -> set[SetKey]:
         """What could not be done is told each time that it is tried: the tries become rare by themselves."""
-        before = self.failures.pop(key, "")
+        before, now = self._failures.pop(key, None), rfc3339(self._clock())
         for result in outcome.results:
             intent = result.intent
             if result.state is not State.FAILED or isinstance(intent, DeleteCollection):
@@ -78,8 +100,8 @@ class Domains:
                     reason, note = failed_words(snapshot, user, intent, result.error)
                     self._say(user.workload, reason, note, warning=True)
             if isinstance(intent, Create):
-                self.failures[key] = str(result.error)
-        if self.failures.get(key, "") == before:
+                self._failures[key] = _failure(intent, str(result.error), before, now)
+        if self._failures.get(key) == before:
             return set()
         return {
             SetKey(user.workload.metadata.namespace, user.workload.metadata.name) for user in snapshot.users
@@ -97,3 +119,12 @@ class Domains:
                 reporter=Reporter.SET.value,
             )
         )
+
+
+def _failure(intent: Create, cause: str, before: LastError | None, now: str) -> LastError:
+    """The error as the set tells it; one that is known already keeps its date."""
+    code = ErrorCode.SYNC_COMPUTE_DOMAIN.value
+    words = describe(Operation.SYNC, code, f"could not {intent.id}", cause)
+    if before is not None and before.description == words:
+        return before
+    return LastError(code, words, now)

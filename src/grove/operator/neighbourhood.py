@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 
 from grove.api import names
+from grove.api.parts import LastError
 from grove.api.sets import PodCliqueSet
 from grove.fabrics.places import GroupCount, Stay, in_replica, stay_in, stays
 from grove.fabrics.provider import Domain, Scope
@@ -50,17 +51,17 @@ class Neighbourhood:
             for (vendor, name), stay in stays(workload, self._fabrics, self._count(workload)).items()
         }
 
-    def notes(self, workload: PodCliqueSet, failures: Mapping[DomainKey, str]) -> list[DomainNote]:
+    def notes(self, workload: PodCliqueSet, failures: Mapping[DomainKey, LastError]) -> list[DomainNote]:
         """How the domains of a set stand to it."""
         return [self._note(workload, key, stay, failures) for key, stay in self.of_set(workload).items()]
 
     def _note(
-        self, workload: PodCliqueSet, key: DomainKey, stay: Stay, failures: Mapping[DomainKey, str]
+        self, workload: PodCliqueSet, key: DomainKey, stay: Stay, failures: Mapping[DomainKey, LastError]
     ) -> DomainNote:
         cache = self._caches.domains[key.vendor]
         found = cache.get(key.namespace, key.name)
         state = state_of(found, stay.demand, workload) if cache.synced.is_set() else State.UNSERVED
-        return DomainNote(key.name, self._fabrics.of(key.vendor), stay, state, found, failures.get(key, ""))
+        return DomainNote(key.name, self._fabrics.of(key.vendor), stay, state, found, failures.get(key))
 
     def owned(self, uid: str) -> tuple[Domain, ...]:
         """The domains that name a set as an owner."""

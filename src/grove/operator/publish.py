@@ -1,7 +1,7 @@
 """When a status is published: a moment after the news, so that what comes together is told together.
 
 A difference between how a status reads and how it should read is published a quarter of a second after it
-last changed, and at the latest one second after it first arose. While all slots are taken by deeds,
+last changed, and at the latest two seconds after it first arose. While deeds take most of the slots,
 observations wait for room, at most for as long as a storm may last, and come with what is true then. Bad news
 does not wait, nor does the news that an update has begun or ended.
 """
@@ -23,8 +23,8 @@ from grove.plan.model import Draft
 K = TypeVar("K", bound=Hashable)
 
 _QUIET = 0.25
-_LONGEST = 1.0
-_STORM = 10.0
+_LONGEST = 2.0
+_STORM = 20.0
 
 
 class _Pending(Struct):
@@ -39,6 +39,7 @@ class Publisher(Generic[K]):
     def __init__(self) -> None:
         self._pending: dict[K, _Pending] = {}
         self._held: dict[K, None] = {}  # due, and waiting for room, in order of arrival
+        self._called: set[K] = set()  # there was room for them, and they are on their way
 
     def consider(
         self, key: K, drafts: tuple[Draft, ...], now: float, *, busy: bool
@@ -46,6 +47,7 @@ class Publisher(Generic[K]):
         """The drafts to publish now, or the moment to come back at; nothing and None if all is told."""
         news = [draft for draft in drafts if draft.current != draft.desired]
         self._held.pop(key, None)
+        self._called.discard(key)
         if not news:
             self._pending.pop(key, None)
             return [], None
@@ -59,12 +61,13 @@ class Publisher(Generic[K]):
         del self._pending[key]
         return news, None
 
-    def take_held(self, count: int) -> list[K]:
-        """The keys that have waited longest for room; they wait no more."""
-        taken = list(islice(self._held, count))
-        for key in taken:
+    def call(self, room: int) -> list[K]:
+        """The keys that have waited longest for room, as many as it is for, with those that come already."""
+        called = list(islice(self._held, max(0, room - len(self._called))))
+        for key in called:
             del self._held[key]
-        return taken
+        self._called.update(called)
+        return called
 
     def _note(self, key: K, desired: tuple[object, ...], now: float) -> _Pending:
         pending = self._pending.get(key)
@@ -77,6 +80,7 @@ class Publisher(Generic[K]):
     def forget(self, key: K) -> None:
         self._pending.pop(key, None)
         self._held.pop(key, None)
+        self._called.discard(key)
 
 
 def intents(drafts: list[Draft]) -> list[Intent]:

@@ -1,18 +1,31 @@
-"""Which change wakes which key. A change of status alone wakes nobody but those whose pods it is about."""
+"""Which change wakes which key, and how soon.
+
+A change of status alone wakes nobody but those whose pods it is about, and those a moment later: the pods of
+a replica get their nodes and become ready one after another, and one look at all of them is enough.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import asyncio
+from typing import Any, Protocol
 
 from grove.api.cluster import HorizontalPodAutoscaler
+from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
 from grove.kube.cache import Cache, Handler, HasMetadata
 from grove.operator.caches import BY_TOPOLOGY, Caches, owned_topology
 from grove.operator.keys import Key, ReplicaKey, SetKey, TopologyKey, replica_of, set_of
 from grove.schedulers.backend import Foreign
 
-Wake = Callable[[Key], None]
+_MOMENT = 0.1
+
+
+class Wake(Protocol):
+    """Has a key looked at, now or at a moment of the loop's clock."""
+
+    def __call__(self, key: Key, at: float = ..., /) -> None:
+        """Wake the key."""
+        ...
 
 
 def wire(caches: Caches, wake: Wake, *, topologies: bool = False) -> None:
@@ -23,8 +36,8 @@ def wire(caches: Caches, wake: Wake, *, topologies: bool = False) -> None:
         follow(part, waker.on_part)
     for grant in caches.grants:
         follow(grant, waker.on_grant)
-    for uncounted in (caches.pods, caches.services):  # their generation does not count changes of the spec
-        follow(uncounted, waker.on_any)
+    follow(caches.pods, waker.on_pod)
+    follow(caches.services, waker.on_any)  # its generation does not count changes of the spec
     follow(caches.autoscalers, waker.on_autoscaler)
     for named in (caches.topologies, caches.topology_bindings):
         follow(named, waker.on_topology)
@@ -122,6 +135,17 @@ class _Waker:
         """Its status tells what it measures, every few seconds; nobody counts the changes of its spec."""
         if old is None or new is None or changed(old, new) or old.spec != new.spec:
             self.on_any(old, new)
+
+    def on_pod(self, old: Pod | None, new: Pod | None) -> None:
+        """At once if it comes or goes. Else it can wait: its node, its gates, its status, and the labels that
+        the server gives it with its node."""
+        if old is None or new is None or old.metadata.deletion_timestamp != new.metadata.deletion_timestamp:
+            self.on_any(old, new)
+            return
+        moment = asyncio.get_running_loop().time() + _MOMENT
+        for key in {replica_of(old.metadata), replica_of(new.metadata)}:
+            if key is not None:
+                self._wake(key, moment)
 
     def on_any(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
         for found in (old, new):

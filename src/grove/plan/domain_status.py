@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from grove.api.conditions import ComputeDomainsReason as Reason
 from grove.api.conditions import ConditionType
 from grove.api.meta import Condition
+from grove.api.parts import LastError
 from grove.api.sets import ComputeDomainSummary, PodCliqueSet, PodCliqueSetStatus
 from grove.fabrics.places import Stay
 from grove.fabrics.provider import Domain, DomainView, FabricDomainProvider
@@ -41,7 +42,7 @@ class DomainNote(Struct, frozen=True):
     stay: Stay
     state: State
     found: Domain | None = None
-    failure: str = ""
+    failure: LastError | None = None
     """Why it could not be made."""
 
 
@@ -58,6 +59,11 @@ def with_domains(
     return replace(
         status, compute_domains=summaries, conditions=facts.settle(status.conditions, (told,), now)
     )
+
+
+def failures(notes: Sequence[DomainNote]) -> tuple[LastError, ...]:
+    """Why domains could not be made."""
+    return tuple(note.failure for note in notes if note.failure is not None)
 
 
 def _summary(note: DomainNote, known: ComputeDomainSummary | None) -> ComputeDomainSummary:
@@ -95,8 +101,8 @@ def _condition(notes: Sequence[DomainNote], summaries: Sequence[ComputeDomainSum
     for state, reason in _TROUBLES:
         if found := [note for note in notes if note.state is state]:
             return facts.fact(type_, False, reason, trouble(state, found[0].provider, _names(found)))
-    if failed := [note for note in notes if note.failure]:
-        words = f"{_names(failed)} could not be made: {failed[0].failure}"
+    if failed := [note for note in notes if note.failure is not None]:
+        words = f"{_names(failed)} could not be made: {failures(failed)[0].description}"
         return facts.fact(type_, False, Reason.CREATE_FAILED, words)
     waiting = [one for one in summaries if one.phase in (Phase.MISSING, Phase.PENDING)]
     forming = [one for one in summaries if one.phase in (Phase.FORMING, Phase.DEGRADED)]

@@ -33,7 +33,8 @@ def forgotten(workload: PodCliqueSet, pods: Iterable[Pod], now: float) -> tuple[
 
 
 def _patience(workload: PodCliqueSet) -> float | None:
+    text = workload.metadata.annotations.get(keys.FORCE_DELETE_AFTER)
     try:
-        return seconds(workload.metadata.annotations[keys.FORCE_DELETE_AFTER])
-    except (KeyError, ValueError):
+        return None if text is None else seconds(text)
+    except ValueError:
         return None

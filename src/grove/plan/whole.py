@@ -20,7 +20,7 @@ from grove.api.sets import (
 )
 from grove.plan import facts
 from grove.plan.access import Access, grant, settles_at
-from grove.plan.domain_status import DomainNote, with_domains
+from grove.plan.domain_status import DomainNote, failures, with_domains
 from grove.plan.hashes import generation_hash
 from grove.plan.model import Draft, News, Plan, Standing
 from grove.plan.targets import change, record, target
@@ -69,6 +69,7 @@ def plan_set(
         decided = replace(workload.status, current_generation_hash=hash_, update_progress=progress)
         decision = record(workload, decided)
         intents, news = (*intents, decision), tuple(_story(workload, progress, standings, decision.id))
+    errors = (*errors, *failures(domains))
     status = _status(workload, [reports[index] for index in wanted], errors, hash_, progress)
     status = replace(status, conditions=_conditions(workload, topology, now))
     status = with_domains(status, workload, domains, now)

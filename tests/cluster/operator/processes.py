@@ -24,8 +24,8 @@ Line = dict[str, Any]
 HERE = {"port": 0, "bindAddress": "127.0.0.1"}
 QUICK_ELECTION = {
     "enabled": True,
-    "leaseDuration": "4s",
-    "renewDeadline": "2500ms",
+    "leaseDuration": "9s",
+    "renewDeadline": "5s",
     "retryPeriod": "500ms",
 }
 PATIENCE = 120.0
