@@ -239,3 +239,14 @@ def test_what_failed_is_told_as_the_guide_tells_it(name, workload, words):
     (create,) = plan_domain(snapshot).intents
     reason, note = failed_words(snapshot, snapshot.users[0], create, "no")
     assert (reason.value, note) == ("ComputeDomainFailed", words)
+
+
+def test_b6_a_split_fabric_is_told():
+    found = made("inference-0", AUTO)
+    nodes = [{"name": name, "cliqueID": name, "status": "Ready"} for name in ("a", "b")]
+    plan = plan_domain(world("inference-0", AUTO, found=replace(found, status={"nodes": nodes})))
+    assert told(plan) == [("inference", "FabricSplit")]
+    assert "split over 2 partitions (a, b)" in plan.remarks[0].note
+    assert (
+        told(plan_domain(world("inference-0", AUTO, found=replace(found, status={"nodes": nodes[:1]})))) == []
+    )

@@ -72,7 +72,7 @@ class _Waker:
         assert found is not None
         key = DomainKey(vendor, found.metadata.namespace, found.metadata.name)
         more = old is None or new is None or changed(old, new)
-        if more:
+        if more or self._partitions(vendor, old) != self._partitions(vendor, new):
             self._wake(key)
         for each in (old, new):
             for owner in each.metadata.owner_references if each is not None else ():
@@ -83,6 +83,9 @@ class _Waker:
             self._wake(SetKey(key.namespace, set_name))
             for replica in user.stay.replicas if more else ():
                 self._wake(ReplicaKey(key.namespace, set_name, replica))
+
+    def _partitions(self, vendor: str, domain: Domain | None) -> tuple[str, ...]:
+        return self._caches.fabrics.of(vendor).observe(domain).partitions if domain is not None else ()
 
     def on_sight(self) -> None:
         """Everybody who needs domains: a vendor's kind has come, or gone."""

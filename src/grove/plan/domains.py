@@ -85,7 +85,7 @@ def plan_domain(snapshot: DomainSnapshot) -> DomainPlan:
     if not rightful:
         retired = _retire(snapshot, found)
         return replace(retired, remarks=(*remarks, *retired.remarks))
-    return DomainPlan(_mend(snapshot, found, rightful), remarks)
+    return DomainPlan(_mend(snapshot, found, rightful), (*remarks, *_split(snapshot, found, rightful)))
 
 
 def _in_order(users: tuple[User, ...]) -> list[User]:
@@ -267,6 +267,18 @@ def _about_foreign(snapshot: DomainSnapshot, users: list[User]) -> tuple[Remark,
         if state_of(snapshot.found, user.stay.demand, user.workload) is State.USABLE
     )
     return (*using, *_conflicts(snapshot, users))
+
+
+def _split(snapshot: DomainSnapshot, found: Domain, users: list[User]) -> tuple[Remark, ...]:
+    """Nodes of one domain in several partitions do not reach each other by the fabric."""
+    partitions = snapshot.provider.observe(found).partitions
+    if len(partitions) < 2:
+        return ()
+    words = (
+        f"{snapshot.provider.api.name} {snapshot.name} is split over {len(partitions)} partitions "
+        f"({', '.join(partitions)}): a topology constraint keeps its pods in one"
+    )
+    return tuple(Remark(user.workload, EventReason.FABRIC_SPLIT, words, warning=True) for user in users)
 
 
 def _conflicts(snapshot: DomainSnapshot, users: list[User]) -> tuple[Remark, ...]:

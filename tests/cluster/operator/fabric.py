@@ -12,15 +12,25 @@ import yaml
 from grove.fabrics.registry import providers
 from grove.kube.client import Client
 from grove.kube.errors import NotFound
+from grove.kube.resource import (
+    CLUSTER_ROLE_BINDINGS,
+    CLUSTER_ROLES,
+    NODES,
+    PODS,
+    RESOURCE_CLAIM_TEMPLATES,
+    RESOURCE_CLAIMS,
+)
 from grove.kube.resource import CUSTOM_RESOURCE_DEFINITIONS as CRDS
-from grove.kube.resource import NODES, PODS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
 from grove.kube.wire import Object
 from grove.local.drastandin.driver import DraStandIn
 from grove.local.drastandin.words import DEVICE_CLASSES, DOMAINS, KEY, RESOURCE_SLICES, device_classes
+from grove.operator.caches import served
+from tests.chart import ACCOUNT, NAMESPACE
 from tests.cluster.conftest import apply, established
 from tests.cluster.operator.harness import World
 from tests.cluster.operator.seen import SETS, answers
 from tests.cluster.operator.workloads import Body, clique, workload
+from tests.fabrics import dummy
 from tests.shared import shared_data
 
 __all__ = ["DOMAINS", "PODS", "RESOURCE_CLAIMS", "RESOURCE_CLAIM_TEMPLATES", "SETS", "answers"]
@@ -31,10 +41,13 @@ FINALIZER = "grove.io/computedomain-finalizer"
 AUTO = {"grove.io/auto-mnnvl": "enabled"}
 
 
-async def install(client: Client) -> None:
-    """The driver's own CRD."""
+async def install(client: Client, *required: str) -> None:
+    """The driver's own CRD; with fields that it does not have required, one that takes no domain."""
     text = shared_data("crds/nvidia/resource.nvidia.com_computedomains.yaml").read_text()
-    await apply(client, yaml.safe_load(text))
+    body = yaml.safe_load(text)
+    schema = body["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    schema["properties"]["spec"]["required"] += required
+    await apply(client, body)
     await established(client, CRD)
 
 
@@ -96,6 +109,13 @@ def named(name: str, domain: str, **options: Any) -> Body:
     return workload(name, gpus("worker", annotations=notes), **options)
 
 
+def theirs(name: str, template: str) -> Body:
+    """A ComputeDomain that somebody made."""
+    channel = {"resourceClaimTemplate": {"name": template}}
+    meta = {"metadata": {"name": name}}
+    return {"apiVersion": DOMAINS.api_version, "kind": DOMAINS.kind, **meta, "spec": {"channel": channel}}
+
+
 async def let_go(world: World) -> None:
     """A world whose test failed must not hold up the next one."""
     for domain in world.all(DOMAINS):
@@ -115,3 +135,39 @@ def never(world: World, broken: Any) -> Iterator[None]:
 
     world.always(rule)
     yield
+
+
+ISLANDS = served(dummy.ISLANDS)
+
+
+async def install_islands(client: Client) -> None:
+    """The kind of a second vendor."""
+    free = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": free}}
+    kind = dummy.ISLANDS
+    names = {"kind": kind.name, "plural": kind.plural, "singular": "island", "listKind": "IslandList"}
+    spec = {"group": kind.group, "scope": "Namespaced", "names": names, "versions": [version]}
+    meta = {"metadata": {"name": kind.crd_name}}
+    await apply(client, {"apiVersion": CRDS.api_version, "kind": CRDS.kind, **meta, "spec": spec})
+    await established(client, kind.crd_name)
+
+
+@asynccontextmanager
+async def rights_to_islands(client: Client) -> AsyncIterator[None]:
+    """What an administrator gives the operator for a vendor that the chart does not know."""
+    verbs = ["get", "list", "watch", "create", "patch", "delete"]
+    rule = {"apiGroups": ["example.com"], "resources": ["islands"], "verbs": verbs}
+    name, group = "grove-islands", "rbac.authorization.k8s.io"
+    role = {"metadata": {"name": name}, "rules": [rule]}
+    binding = {
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": name},
+        "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": NAMESPACE}],
+    }
+    await client.create(CLUSTER_ROLES, role, as_type=Object)
+    await client.create(CLUSTER_ROLE_BINDINGS, binding, as_type=Object)
+    try:
+        yield
+    finally:
+        await client.delete(CLUSTER_ROLE_BINDINGS, name, as_type=Object)
+        await client.delete(CLUSTER_ROLES, name, as_type=Object)

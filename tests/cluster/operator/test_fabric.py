@@ -3,11 +3,13 @@ prepared by a stand-in for the driver, without which no enrolled pod becomes rea
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
 
+from grove.fabrics.registry import providers
 from grove.kube import config
 from grove.kube.client import Client
 from grove.kube.faults import Rates
@@ -15,11 +17,14 @@ from grove.kube.resource import CUSTOM_RESOURCE_DEFINITIONS as CRDS
 from grove.kube.resource import EVENTS, NODES
 from grove.kube.wire import Object
 from grove.local.cluster import Cluster
+from tests.chart import Account
 from tests.cluster.operator import fabric
-from tests.cluster.operator.fabric import DOMAINS, FINALIZER, NVIDIA, automatic, gpus, named
-from tests.cluster.operator.harness import World, operating
+from tests.cluster.operator.fabric import DOMAINS, FINALIZER, ISLANDS, NVIDIA, automatic, gpus, named
+from tests.cluster.operator.harness import World, operating, succession
 from tests.cluster.operator.seen import CLIQUES, GROUPS, PODS, SETS
 from tests.cluster.operator.workloads import clique, group, workload
+from tests.cluster.webhooks.harness import eventually, refusal
+from tests.fabrics.dummy import Example
 
 CLAIMS, TEMPLATES = fabric.RESOURCE_CLAIMS, fabric.RESOURCE_CLAIM_TEMPLATES
 
@@ -188,19 +193,12 @@ async def test_two_sets_share_a_domain_and_the_last_one_takes_it_along(world: Wo
         assert domains(world) == ["mine-0"]
 
 
-def theirs(name: str, template: str) -> dict[str, object]:
-    """A ComputeDomain that somebody made."""
-    channel = {"resourceClaimTemplate": {"name": template}}
-    meta = {"metadata": {"name": name}}
-    return {"apiVersion": DOMAINS.api_version, "kind": DOMAINS.kind, **meta, "spec": {"channel": channel}}
-
-
 async def test_what_somebody_else_made_is_used_by_name_in_the_way_of_automation_and_never_touched(
     world: World,
 ) -> None:
     async with operating(world, fabrics=NVIDIA):
-        await world.create(DOMAINS, theirs("team", "channels"))
-        await world.create(DOMAINS, theirs("app-0", "other"))
+        await world.create(DOMAINS, fabric.theirs("team", "channels"))
+        await world.create(DOMAINS, fabric.theirs("app-0", "other"))
         await world.create(SETS, named("user", "team"))
         await world.create(SETS, automatic("app", clique("router"), gpus("worker")))
         await world.until(lambda: [pod.name for pod in world.pods(part_of="user") if fabric.answers(pod)])
@@ -289,3 +287,77 @@ async def test_through_bad_weather_nothing_is_left_behind(world: World) -> None:
         await world.delete(SETS, "app")
         await world.delete(SETS, "sharer")
         await world.until(lambda: not world.all(SETS) and not world.all(DOMAINS))
+
+
+async def test_a_domain_that_cannot_be_made_is_told_of_and_tried_again(world: World) -> None:
+    await fabric.install(world.client, "something")
+    try:
+        body = fabric.theirs("probe", "probe")
+
+        async def refused() -> bool:
+            return "something" in await refusal(world.client, DOMAINS, body, namespace=world.namespace)
+
+        await eventually(refused)
+        async with operating(world, fabrics=NVIDIA):
+            await world.create(SETS, automatic("app"))
+            await world.until(lambda: reason(world, "app") == "CreateFailed", "the condition")
+            (error,) = world.get(SETS, "app").status["lastErrors"]
+            assert error["code"] == "ERR_SYNC_COMPUTEDOMAIN"
+            assert not world.pods()
+            await fabric.install(world.client)
+            await world.until_whole()
+    finally:
+        await fabric.install(world.client)
+    told = dict(await events(world, "app"))
+    assert told["ComputeDomainFailed"].startswith("Failed to create ComputeDomain for replica 0: ")
+
+
+async def test_operators_that_end_after_every_few_writes_leave_nothing_undone(world: World) -> None:
+    lives = itertools.chain([1, 2, 1, 3], itertools.cycle([8, 5, 9]))
+    async with succession(world, lives, NVIDIA):
+        await world.create(SETS, automatic("app", replicas=2))
+        await world.create(SETS, named("sharer", "team"))
+        await world.until_whole()
+        assert domains(world) == ["app-0", "app-1", "team"]
+        await world.scale(SETS, "app", 1)
+        await world.until(lambda: domains(world) == ["app-0", "team"])
+        for name in ("app", "sharer"):
+            await world.delete(SETS, name)
+        await world.until(lambda: not world.all(SETS) and not world.all(DOMAINS))
+
+
+async def test_a_second_vendor_needs_nothing_but_its_module_and_its_rights(
+    world: World, operator_account: Account
+) -> None:
+    """Until it has the right to see its domains, only its users wait."""
+    await fabric.install_islands(world.client)
+    await world.watch(ISLANDS)
+    both = providers(("nvidia", "example"), {"example": Example})
+    notes = {"example.com/fabric": "isle", "nvidia.com/computedomain": "team"}
+    body = workload("app", clique("router"), gpus("worker", annotations=notes))
+    try:
+        async with fabric.rights_to_islands(world.client), operating(world, fabrics=both):
+            await world.create(SETS, body)
+            await world.until(lambda: len(world.pods()) == 2, "both pods")
+            assert [(island.name, island.spec) for island in world.all(ISLANDS)] == [
+                ("isle", {"template": "isle-berth"})
+            ]
+            (pod,) = (pod for pod in world.pods() if "worker" in pod.name)
+            assert [
+                (each["name"], each["resourceClaimTemplateName"]) for each in pod.spec["resourceClaims"]
+            ] == [
+                ("island", "isle-berth"),
+                ("mnnvl-claim", "team"),
+            ]
+            await world.delete(SETS, "app")
+            await world.until(
+                lambda: not world.all(SETS) and not world.all(ISLANDS) and not world.all(DOMAINS)
+            )
+        async with operating(world, fabrics=both):
+            await world.create(SETS, body)
+            await world.until(lambda: reason(world, "app") == "ComputeDomainCRDMissing", "the condition")
+            assert [pod.labels["grove.io/clique"] for pod in world.pods()] == ["router"]
+            await world.delete(SETS, "app")
+            await world.until(lambda: not world.all(SETS))
+    finally:
+        await world.client.delete(CRDS, "islands.example.com", as_type=Object)
