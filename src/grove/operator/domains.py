@@ -66,8 +66,9 @@ class Domains:
             self._wake(parent)
         if not (snapshot.found or snapshot.users):
             self._told.pop(key, None)
-        well = not outcome.failed and not outcome.outdated
-        return well, bool(plan.intents) and well
+        if outcome.in_vain:  # its namespace goes, and with it those who need it
+            return True, False
+        return not outcome.failed and not outcome.outdated, bool(plan.intents) and outcome.done
 
     def _tell_remarks(
         self, key: DomainKey, snapshot: DomainSnapshot, plan: DomainPlan, outcome: Outcome
@@ -89,7 +90,7 @@ class Domains:
     def _note_failures(self, key: DomainKey, snapshot: DomainSnapshot, outcome: Outcome) -> set[SetKey]:
         """What could not be done is told each time that it is tried: the tries become rare by themselves."""
         before, now = self._failures.pop(key, None), rfc3339(self._clock())
-        for result in outcome.results:
+        for result in outcome.results if not outcome.in_vain else ():
             intent = result.intent
             if result.state is not State.FAILED or isinstance(intent, DeleteCollection):
                 continue

@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 
 from grove.api import names
+from grove.api.groups import PodCliqueScalingGroup
 from grove.api.parts import LastError
 from grove.api.sets import PodCliqueSet
 from grove.fabrics.places import GroupCount, Stay, in_replica, stay_in, stays
 from grove.fabrics.provider import Domain, Scope
 from grove.fabrics.resolve import demands
-from grove.operator.caches import BY_CLAIM, BY_DOMAIN, BY_OWNER, Caches
-from grove.operator.keys import DomainKey, ReplicaKey
+from grove.operator.caches import BY_CLAIM, BY_DOMAIN, BY_OWNER, BY_SET, Caches
+from grove.operator.keys import DomainKey, ReplicaKey, SetKey
 from grove.plan.domain_status import DomainNote
 from grove.plan.domains import DomainSnapshot, User
 from grove.plan.fabric import State, state_of
@@ -99,6 +100,7 @@ class Neighbourhood:
             found,
             tuple(users),
             former,
+            tuple(chain.from_iterable(map(self._groups, former))),
             strange,
             occupied=bool(self._caches.pods.by_index(BY_CLAIM, (key.namespace, template))),
         )
@@ -123,6 +125,13 @@ class Neighbourhood:
             elif workload.metadata.deletion_timestamp is None:
                 former.append(workload)
         return tuple(former), strange
+
+    def _groups(self, workload: PodCliqueSet) -> list[PodCliqueScalingGroup]:
+        """The groups whose counts say which domains a set is in."""
+        if not self.counts_matter(workload):
+            return []
+        key = SetKey(workload.metadata.namespace, workload.metadata.name)
+        return self._caches.groups.by_index(BY_SET, key)
 
     def _candidates(self, key: DomainKey) -> Iterator[PodCliqueSet]:
         exact = self._caches.sets.by_index(BY_DOMAIN, tuple(key))

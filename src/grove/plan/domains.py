@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from grove.api import labels, marks
 from grove.api.events import EventReason
+from grove.api.groups import PodCliqueScalingGroup
 from grove.api.intents import Create, Delete, Intent, Patch
 from grove.api.meta import ObjectMeta
 from grove.api.sets import PodCliqueSet
@@ -48,6 +49,8 @@ class DomainSnapshot(Struct, frozen=True):
     users: tuple[User, ...] = ()
     former: tuple[PodCliqueSet, ...] = ()
     """Sets that are there to stay, are named as its owners, and do not need it any more."""
+    counts: tuple[PodCliqueScalingGroup, ...] = ()
+    """Groups of those sets whose replicas have domains of their own."""
     strange: bool = False
     """Whether it names a set as its owner that we do not know: gone, or not seen yet."""
     occupied: bool = False
@@ -209,7 +212,7 @@ def _retire(snapshot: DomainSnapshot, found: Domain) -> DomainPlan:
     if snapshot.occupied or snapshot.strange:
         return DomainPlan()
     kind = snapshot.provider.api
-    fences = [confirm(workload) for workload in snapshot.former]
+    fences = [*map(confirm, snapshot.former), *map(confirm, snapshot.counts)]
     after = tuple(fence.id for fence in fences)
     writes: list[Intent] = [*fences]
     if marks.COMPUTE_DOMAIN_FINALIZER in found.metadata.finalizers:

@@ -107,6 +107,21 @@ def ready(world: World, name: str) -> str:
     return str(conditions.get("ComputeDomainsReady", {}).get("status", ""))
 
 
+async def test_replicas_of_a_group_may_have_domains_of_their_own(world: World) -> None:
+    notes = {"nvidia.com/computedomain": "team", "nvidia.com/computedomain-scope": "scaling-group-replica"}
+    body = workload("app", gpus("worker", annotations=notes), groups=(group("model", 1, 1, "worker"),))
+    async with operating(world, fabrics=NVIDIA):
+        await world.create(SETS, body)
+        await world.until_whole()
+        assert domains(world) == ["team-0-0"]
+        await world.scale(GROUPS, "app-0-model", 3)
+        await world.until(lambda: len(world.pods()) == 3 and world.whole(), "three replicas of the group")
+        assert domains(world) == ["team-0-0", "team-0-1", "team-0-2"]
+        await world.scale(GROUPS, "app-0-model", 1)
+        await world.until(lambda: world.names(DOMAINS) == ["team-0-0"])
+        await world.until_whole()
+
+
 def reason(world: World, name: str) -> str:
     said = world.get(SETS, name).status.get("conditions", ())
     return next((str(fact["reason"]) for fact in said if fact["type"] == "ComputeDomainsReady"), "")
