@@ -27,6 +27,7 @@ class Example:
     vendor = "example"
     annotation_key = "example.com/fabric"
     scope_key = "example.com/fabric-scope"
+    options: Mapping[str, tuple[str, ...]] = {}
     supports_auto = False
     claim_name = "island"
     api = ISLANDS

@@ -54,6 +54,8 @@ async def test_what_follows_from_how_a_write_ended(state, error, well, again, ev
     woken.clear()
     assert await found.bring_in_order(KEY) == (well, again)
     assert [event.reason for event in told] == events
+    if "ComputeDomainFailed" in events:
+        assert told[0].note == "Failed to create ComputeDomain for replica 0: no"
     assert (SetKey("ns", "inference") in woken) is ("ComputeDomainFailed" in events)
 
 

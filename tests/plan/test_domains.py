@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import msgspec
-import pytest
 from msgspec.structs import replace
 
 from grove.api.intents import Create, Delete, Patch
 from grove.api.sets import PodCliqueSet
 from grove.fabrics.places import stay_in
 from grove.fabrics.provider import Domain
-from grove.plan.domains import DomainSnapshot, User, failed_words, plan_domain
+from grove.plan.domains import DomainSnapshot, User, plan_domain
 from tests.fabrics.builders import BOTH, a_set, clique
 
 NVIDIA = BOTH.of("nvidia")
@@ -227,20 +226,6 @@ def test_nobody_enters_the_domain_that_another_has_for_itself():
     assert [owner["name"] for owner in create.body["metadata"]["ownerReferences"]] == ["inference"]
 
 
-@pytest.mark.parametrize(
-    ("name", "workload", "words"),
-    [
-        ("inference-1", AUTO, "Failed to create ComputeDomain for replica 1: no"),
-        ("team", ONE, "Failed to create ComputeDomain team: no"),
-    ],
-)
-def test_what_failed_is_told_as_the_guide_tells_it(name, workload, words):
-    snapshot = world(name, workload)
-    (create,) = plan_domain(snapshot).intents
-    reason, note = failed_words(snapshot, snapshot.users[0], create, "no")
-    assert (reason.value, note) == ("ComputeDomainFailed", words)
-
-
 def test_b6_a_split_fabric_is_told():
     found = made("inference-0", AUTO)
     nodes = [{"name": name, "cliqueID": name, "status": "Ready"} for name in ("a", "b")]
@@ -250,3 +235,14 @@ def test_b6_a_split_fabric_is_told():
     assert (
         told(plan_domain(world("inference-0", AUTO, found=replace(found, status={"nodes": nodes[:1]})))) == []
     )
+
+
+def test_b2_the_allocation_mode_reaches_the_domain():
+    key = "nvidia.com/computedomain-allocation-mode"
+    explicit = a_set({**TEAM, "annotations": {**TEAM["annotations"], key: "All"}})
+    assert made("team", explicit).spec["channel"]["allocationMode"] == "All"
+    automatic = replace(
+        AUTO, metadata=replace(AUTO.metadata, annotations={**AUTO.metadata.annotations, key: "All"})
+    )
+    assert made("inference-0", automatic).spec["channel"]["allocationMode"] == "All"
+    assert "allocationMode" not in made("inference-0", AUTO).spec["channel"]

@@ -191,6 +191,27 @@ def test_one_error_for_each_clique_and_none_for_another_vendor():
     ]
 
 
+ALLOCATION = "nvidia.com/computedomain-allocation-mode"
+
+
+def test_b2_the_allocation_mode_is_a_known_one_and_the_same_for_all_who_share():
+    share = {NAME: "team", ALLOCATION: "All"}
+    assert refused({f"{C}.annotations": share, f"{M}.annotations": share}, OFF) == []
+    assert refused({f"{C}.annotations": share, f"{M}.annotations": {NAME: "team"}}, OFF) == [
+        f"{M}.annotations.{ALLOCATION}: Invalid value: null: {C} shares the domain and says All: say the same"
+    ]
+    assert refused({f'metadata.annotations["{ALLOCATION}"]': "Some"}, OFF) == [
+        f'metadata.annotations.{ALLOCATION}: Unsupported value: "Some": supported values: "Single", "All"'
+    ]
+    before = changed(workload(), {f"{C}.annotations": share})
+    after = changed(workload(), {f"{C}.annotations": {NAME: "team"}})
+    (error,) = validate.on_update(before, after, OFF).errors
+    assert (
+        str(error)
+        == f"{C}.annotations.{ALLOCATION}: Forbidden: {ALLOCATION} cannot be removed after creation"
+    )
+
+
 # What is filled in.
 
 

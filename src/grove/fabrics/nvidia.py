@@ -34,6 +34,7 @@ class Nvidia:
     vendor = VENDOR
     annotation_key = foreign.NVIDIA_COMPUTE_DOMAIN
     scope_key = foreign.NVIDIA_COMPUTE_DOMAIN_SCOPE
+    options: Mapping[str, tuple[str, ...]] = {foreign.NVIDIA_ALLOCATION_MODE: ("Single", "All")}
     supports_auto = True
     claim_name = marks.MNNVL_CLAIM
     api = COMPUTE_DOMAIN
@@ -70,7 +71,9 @@ class Nvidia:
             "finalizers": list(request.finalizers),
             "ownerReferences": list(request.owners),
         }
-        channel = {"resourceClaimTemplate": {"name": request.name}}
+        channel: Body = {"resourceClaimTemplate": {"name": request.name}}
+        if mode := request.options.get(foreign.NVIDIA_ALLOCATION_MODE):
+            channel["allocationMode"] = mode
         return {
             "apiVersion": self.api.api_version,
             "kind": self.api.name,

@@ -70,6 +70,8 @@ class DomainRequest(Struct, frozen=True):
     labels: Mapping[str, str]
     owners: tuple[Body, ...]
     finalizers: tuple[str, ...] = ()
+    options: Mapping[str, str] = {}
+    """What is asked of it beside its name, by annotation."""
 
 
 class Domain(Struct, frozen=True):
@@ -106,6 +108,12 @@ class FabricDomainProvider(Protocol):
     @property
     def scope_key(self) -> str:
         """The annotation of a clique that says who shares it."""
+        ...
+
+    @property
+    def options(self) -> Mapping[str, tuple[str, ...]]:
+        """Annotations that say more about a domain, with the values that they may have: of the clique that
+        names it, or of the set that gets it by itself."""
         ...
 
     @property

@@ -17,6 +17,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from grove.api import annotations as keys
 from grove.api import names
@@ -44,6 +45,8 @@ class Demand(Struct, frozen=True):
     """The set's name, or the one that the clique gives the domain."""
     group: str = ""
     """The `grove.io/mnnvl-group`."""
+    options: tuple[tuple[str, str], ...] = ()
+    """What else is asked of the domain, by annotation."""
 
     @property
     def policy(self) -> Policy:
@@ -97,6 +100,7 @@ def of_template(
             for provider in providers
             if (demand := _demand(set_name, clique, provider, by_group, automatic)) is not None
         )
+        asked = tuple(_with_options(demand, clique, annotations, providers) for demand in asked)
         if asked:
             found[clique.name] = asked
     return found
@@ -145,6 +149,14 @@ def _demand(
     if not provider.supports_auto or not (automatic or in_group) or not accelerated(clique, provider):
         return None
     return Demand(provider.vendor, Mode.AUTO, Scope.REPLICA, set_name, group if in_group else "")
+
+
+def _with_options(
+    demand: Demand, clique: CliqueTemplate, of_set: Mapping[str, str], providers: Providers
+) -> Demand:
+    said = clique.annotations if demand.mode is Mode.EXPLICIT else of_set
+    chosen = tuple((key, said[key]) for key in providers.of(demand.vendor).options if key in said)
+    return replace(demand, options=chosen) if chosen else demand
 
 
 def _asks(workload: PodCliqueSet, providers: Providers) -> bool:

@@ -8,9 +8,10 @@ import structlog
 
 from grove.api.errors import ErrorCode, Operation, describe
 from grove.api.events import EventReason, Reporter
-from grove.api.intents import Create, Delete, DeleteCollection, ObjectRef, Occurrence
+from grove.api.intents import Create, Delete, DeleteCollection, Intent, ObjectRef, Occurrence
 from grove.api.parts import LastError
 from grove.api.sets import PodCliqueSet
+from grove.fabrics.provider import Scope
 from grove.kube.executor import Executor
 from grove.kube.outcome import Outcome, State
 from grove.operator.caches import Caches
@@ -19,7 +20,7 @@ from grove.operator.keys import DomainKey, SetKey
 from grove.operator.neighbourhood import Neighbourhood
 from grove.operator.stirrings import Wake, wire_domains
 from grove.plan.domain_status import DomainNote
-from grove.plan.domains import DomainPlan, DomainSnapshot, failed_words, plan_domain
+from grove.plan.domains import DomainPlan, DomainSnapshot, User, plan_domain
 from grove.plan.moments import rfc3339
 
 log = structlog.get_logger("grove.operator")
@@ -98,7 +99,7 @@ class Domains:
             log.warning("domain not in order", key=str(key), action=intent.id, reason=str(result.error))
             if isinstance(intent, Create | Delete):
                 for user in snapshot.users:
-                    reason, note = failed_words(snapshot, user, intent, result.error)
+                    reason, note = _failed_words(snapshot, user, intent, result.error)
                     self._say(user.workload, reason, note, warning=True)
             if isinstance(intent, Create):
                 self._failures[key] = _failure(intent, str(result.error), before, now)
@@ -129,3 +130,15 @@ def _failure(intent: Create, cause: str, before: LastError | None, now: str) -> 
     if before is not None and before.description == words:
         return before
     return LastError(code, words, now)
+
+
+def _failed_words(
+    snapshot: DomainSnapshot, user: User, intent: Intent, error: object
+) -> tuple[EventReason, str]:
+    """What a set is told about a write that failed."""
+    kind, name = snapshot.provider.api.name, snapshot.name
+    if isinstance(intent, Create):
+        shared = user.stay.demand.scope is Scope.SHARED
+        which = name if shared else f"for replica {user.stay.replicas[0]}"
+        return EventReason.COMPUTE_DOMAIN_FAILED, f"Failed to create {kind} {which}: {error}"
+    return EventReason.COMPUTE_DOMAIN_DELETE_FAILED, f"Could not delete {kind} {name}: {error}"

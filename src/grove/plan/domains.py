@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from grove.api import labels, marks
 from grove.api.events import EventReason
 from grove.api.groups import PodCliqueScalingGroup
-from grove.api.intents import Create, Delete, Intent, Patch
+from grove.api.intents import Delete, Intent, Patch
 from grove.api.meta import ObjectMeta
 from grove.api.sets import PodCliqueSet
 from grove.fabrics.places import Stay
@@ -146,6 +146,7 @@ def _body(snapshot: DomainSnapshot, users: list[User]) -> Body:
         _labels(snapshot.name, users[0], users[0].workload.metadata.name),
         tuple(_owner(user) for user in users),
         (marks.COMPUTE_DOMAIN_FINALIZER,),
+        dict(users[0].stay.demand.options),
     )
     return snapshot.provider.build_domain(request)
 
@@ -291,15 +292,3 @@ def _conflicts(snapshot: DomainSnapshot, users: list[User]) -> tuple[Remark, ...
         for user in users
         if state_of(snapshot.found, user.stay.demand, user.workload) is State.CONFLICT
     )
-
-
-def failed_words(
-    snapshot: DomainSnapshot, user: User, intent: Intent, error: object
-) -> tuple[EventReason, str]:
-    """What a set is told about a write that failed."""
-    kind, name = snapshot.provider.api.name, snapshot.name
-    if isinstance(intent, Create):
-        shared = user.stay.demand.scope is Scope.SHARED
-        which = name if shared else f"for replica {user.stay.replicas[0]}"
-        return EventReason.COMPUTE_DOMAIN_FAILED, f"Failed to create {kind} {which}: {error}"
-    return EventReason.COMPUTE_DOMAIN_DELETE_FAILED, f"Could not delete {kind} {name}: {error}"

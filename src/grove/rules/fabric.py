@@ -17,7 +17,7 @@ from grove.fabrics import resolve
 from grove.fabrics.provider import FabricDomainProvider, Scope
 from grove.fabrics.resolve import Demand, Mode
 from grove.rules import shape
-from grove.rules.model import Facts, FieldError, forbidden, invalid
+from grove.rules.model import Facts, FieldError, forbidden, invalid, unsupported
 from grove.rules.shape import Misshapen, Workload
 
 Body = dict[str, Any]
@@ -65,6 +65,7 @@ def on_create(workload: Workload, facts: Facts) -> Iterator[FieldError]:
     for provider in facts.fabrics:
         for index, clique in enumerate(workload.template.cliques):
             yield from _named(_Place(workload, index, clique, provider), facts, automatic)
+        yield from _options(workload, provider)
     yield from _collisions(workload, facts)
     yield from _reserved(workload, facts)
 
@@ -74,7 +75,10 @@ def on_update(old: Workload, new: Workload, facts: Facts) -> Iterator[FieldError
     yield from _fixed(_AUTO, keys.AUTO_MNNVL, old.metadata.annotations, new.metadata.annotations)
     known = {clique.name: clique.annotations for clique in old.template.cliques}
     for provider in facts.fabrics:
-        for key in (provider.annotation_key, provider.scope_key):
+        for key in provider.options if provider.supports_auto else ():
+            path = f"metadata.annotations.{key}"
+            yield from _fixed(path, key, old.metadata.annotations, new.metadata.annotations)
+        for key in (provider.annotation_key, provider.scope_key, *provider.options):
             for index, clique in enumerate(new.template.cliques):
                 if (before := known.get(clique.name)) is not None:
                     path = f"{_CLIQUES}[{index}].annotations.{key}"
@@ -159,6 +163,25 @@ def _scoped(place: _Place) -> Iterator[FieldError]:
             place.scope,
             f'clique {place.name} is in no scaling group: use "{Scope.REPLICA}", or put it into one',
         )
+
+
+def _options(workload: Workload, provider: FabricDomainProvider) -> Iterator[FieldError]:
+    """What is said about domains beside their names: legal, and the same by all who share one."""
+    said: dict[tuple[str, str, Scope], tuple[int, str | None]] = {}
+    for key, legal in provider.options.items():
+        places = [("metadata.annotations", workload.metadata.annotations)] if provider.supports_auto else []
+        for index, clique in enumerate(workload.template.cliques):
+            path, value = f"{_CLIQUES}[{index}].annotations", clique.annotations.get(key)
+            places.append((path, clique.annotations))
+            if name := clique.annotations.get(provider.annotation_key):
+                domain = (key, name, resolve.scope_of(clique, provider))
+                first, other = said.setdefault(domain, (index, value))
+                if other != value:
+                    why = f"{_CLIQUES}[{first}] shares the domain and says {other or 'nothing'}: say the same"
+                    yield invalid(f"{path}.{key}", value, why)
+        for path, carried in places:
+            if (given := carried.get(key)) is not None and given not in legal:
+                yield unsupported(f"{path}.{key}", given, legal)
 
 
 def _collisions(workload: Workload, facts: Facts) -> Iterator[FieldError]:
