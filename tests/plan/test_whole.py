@@ -75,6 +75,12 @@ def test_errors_of_replicas_are_told_once_and_cleared_with_success() -> None:
     assert status_of(plan_set(after, {0: Report(3, GOOD)}, NOW)).last_errors == ()
 
 
+def test_an_error_that_is_known_keeps_its_date() -> None:
+    known = replace(the_set(1), status=replace(the_set(1).status, last_errors=(ERROR,)))
+    again = replace(ERROR, observed_at="2026-02-02T00:00:00Z")
+    assert status_of(plan_set(known, {0: Report(3, GOOD, (again,))}, NOW)).last_errors == (ERROR,)
+
+
 def conditions_of(workload, topology=None):
     status = status_of(plan_set(workload, {0: Report(3, GOOD)}, NOW, topology=topology))
     return {condition.type: condition for condition in status.conditions}

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from grove.api import labels, names
 from grove.api.cliques import PodClique
-from grove.api.cluster import Bare, HorizontalPodAutoscaler, Service
+from grove.api.cluster import Bare, HorizontalPodAutoscaler, ResourceClaimTemplateObject, Service
 from grove.api.gangs import PodGang
 from grove.api.groups import PodCliqueScalingGroup
 from grove.api.kind import Kind
@@ -23,6 +23,8 @@ from grove.kube.cache import Cache, HasMetadata, Index
 from grove.kube.resource import (
     HORIZONTAL_POD_AUTOSCALERS,
     PODS,
+    RESOURCE_CLAIM_TEMPLATES,
+    RESOURCE_CLAIMS,
     ROLE_BINDINGS,
     ROLES,
     SECRETS,
@@ -32,6 +34,7 @@ from grove.kube.resource import (
 )
 from grove.operator.keys import SetKey, replica_of, set_of
 from grove.plan.access import Access
+from grove.plan.sharing import referred_templates
 from grove.schedulers.backend import Foreign, ForeignKind
 from grove.topology.constraints import name_of
 
@@ -43,6 +46,8 @@ BY_TOPOLOGY = "topology"
 BY_DOMAIN = "domain"
 BY_CLAIM = "claim"
 BY_OWNER = "owner"
+BY_TEMPLATE = "template"
+BY_HOLDER = "holder"
 OURS = {labels.MANAGED_BY: labels.OPERATOR}
 
 
@@ -69,7 +74,11 @@ class Caches:
         self.sets: Cache[PodCliqueSet] = Cache(
             resource_of(PodCliqueSet.KIND),
             PodCliqueSet,
-            indexes={BY_TOPOLOGY: _topology, BY_DOMAIN: partial(_asked_for, self.fabrics)},
+            indexes={
+                BY_TOPOLOGY: _topology,
+                BY_TEMPLATE: referred_templates,
+                BY_DOMAIN: partial(_asked_for, self.fabrics),
+            },
         )
         self.groups = _part(resource_of(PodCliqueScalingGroup.KIND), PodCliqueScalingGroup)
         self.cliques = _part(resource_of(PodClique.KIND), PodClique)
@@ -83,6 +92,15 @@ class Caches:
         self.topologies: Cache[ClusterTopology] = Cache(resource_of(ClusterTopology.KIND), ClusterTopology)
         self.topology_bindings: Cache[ClusterTopologyBinding] = Cache(
             resource_of(ClusterTopologyBinding.KIND), ClusterTopologyBinding
+        )
+        self.claims: Cache[Bare] = Cache(
+            RESOURCE_CLAIMS,
+            Bare,
+            indexes={BY_REPLICA: _replica, BY_SET: _set, BY_HOLDER: _holder},
+            labels=OURS,
+        )
+        self.claim_templates: Cache[ResourceClaimTemplateObject] = Cache(
+            RESOURCE_CLAIM_TEMPLATES, ResourceClaimTemplateObject
         )
         self.told = {kind: _part(served(kind), Foreign) for kind in kept}
         """What schedulers were told about gangs. Their CRDs may be missing: nobody but their users waits."""
@@ -112,17 +130,13 @@ class Caches:
 
     @property
     def all(self) -> tuple[Cache[Any], ...]:
-        return (*self.needed, *self.of_others)
-
-    @property
-    def of_others(self) -> tuple[Cache[Any], ...]:
-        """The caches of what others define. It may be missing: nobody but its users waits."""
-        return (*self.told.values(), *self.mirrored.values(), *self.optional)
+        return (*self.needed, *self.optional)
 
     @property
     def optional(self) -> tuple[Cache[Any], ...]:
-        """The caches of what is on by default and in most clusters not there."""
-        return tuple(self.domains.values())
+        """The caches that only some sets need: what they hold may not be served, or not be ours to see."""
+        of_schedulers = (*self.told.values(), *self.mirrored.values())
+        return (self.claims, self.claim_templates, *of_schedulers, *self.domains.values())
 
     @property
     def needed(self) -> tuple[Cache[Any], ...]:
@@ -143,6 +157,15 @@ class Caches:
             self.bindings.get(key.namespace, role),
         )
 
+    def holder(self, claim: Bare) -> HasMetadata | None:
+        """What says the replica of a claim: itself, or the clique or group that it belongs to."""
+        carried, namespace = claim.metadata.labels, claim.metadata.namespace
+        if name := carried.get(labels.CLIQUE):
+            return self.cliques.get(namespace, name)
+        if name := carried.get(labels.GROUP):
+            return self.groups.get(namespace, name)
+        return claim
+
     @property
     def unsynced(self) -> list[str]:
         """What is not known yet, or not served any more."""
@@ -151,7 +174,7 @@ class Caches:
     def replicas_of(self, key: SetKey) -> set[int]:
         """The indices of the replicas of which anything is there."""
         found: set[int] = set()
-        for cache in self.parts:
+        for cache in (*self.parts, self.claims):
             for part in cache.by_index(BY_SET, key):
                 if place := replica_of(part.metadata):
                     found.add(place.replica)
@@ -202,6 +225,14 @@ def _claimed_from(provider: FabricDomainProvider, domain: Domain) -> Iterator[Ha
 
 def _owners(found: HasMetadata) -> Iterator[Hashable]:
     return (owner.uid for owner in found.metadata.owner_references)
+
+
+def _holder(found: HasMetadata) -> Iterator[Hashable]:
+    """The clique or group whose labels a claim carries: they do not say the replica."""
+    for label in (labels.CLIQUE, labels.GROUP):
+        if name := found.metadata.labels.get(label):
+            yield found.metadata.namespace, label, name
+            return
 
 
 def _topology(workload: PodCliqueSet) -> Iterator[Hashable]:

@@ -189,14 +189,15 @@ class Controller:
             return None
         if workload.metadata.deletion_timestamp is not None:
             return plan_end(workload, self._observer.estate(key, workload.metadata.uid))
-        access = None if self._in_vain(key) else self._caches.access(key)
+        in_vain = self._in_vain(key)
         plan = plan_set(
             workload,
             self._reports.get(key, {}),
             now,
-            access,
+            None if in_vain else self._caches.access(key),
             self._troubles.get(key, ()),
             self._topologies.of(workload),
+            None if in_vain else self._observer.shared_claims.of_set(workload),
             self._domains.notes(workload),
         )
         return replace(plan, intents=joined((plan.intents, *self._retirements(key, now))))
@@ -238,6 +239,8 @@ class Controller:
     def _report(self, key: WorkloadKey, plan: Plan, errors: Blame) -> None:
         """Tell the set how a replica stands, if that is news."""
         if not isinstance(key, ReplicaKey):
+            if errors.differ_from(self._troubles.get(key, ())):
+                self.queue.wake(key, self._loop_time() + _GATHERING)  # the next pass tells
             self._troubles[key] = errors.of_set
             return
         parent, workload = _parent(key), self._workload(key)

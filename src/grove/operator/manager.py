@@ -71,12 +71,12 @@ class Manager:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(arrivals.run(client))
             for cache in self.caches.all:
-                optional = cache in self.caches.optional
-                tasks.create_task(Reflector(client, cache, arrivals=arrivals, optional=optional).run())
+                unusual = cache in self.caches.domains.values()  # in most clusters there is no driver
+                tasks.create_task(Reflector(client, cache, arrivals=arrivals, optional=unusual).run())
             tasks.create_task(self._tell_what_is_missing())
             for cache in self.caches.needed:
                 await cache.synced.wait()
-            await self._look_for_others()
+            await self._look_for_the_rest()
             log.info("synced", key="operator", action="watch", reason="everything that exists is known")
             self.synced.set()
 
@@ -106,12 +106,12 @@ class Manager:
                 await controller.queue.stop(self._grace)
                 await recorder.close(_LAST_WORDS)
 
-    async def _look_for_others(self) -> None:
-        """Give what others define a moment to be seen: what schedulers were told, and fabric domains. Longer
-        waits only who uses them."""
+    async def _look_for_the_rest(self) -> None:
+        """Give shared claims, fabric domains and what schedulers were told a moment to be seen. Longer waits
+        only who uses them."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_MOMENT):
-                for cache in self.caches.of_others:
+                for cache in self.caches.optional:
                     await cache.settled.wait()
 
     async def _tell_what_is_missing(self) -> None:

@@ -9,6 +9,7 @@ from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
 from grove.kube.outcome import Outcome, State
 from grove.operator.caches import BY_REPLICA, BY_SET, Caches
+from grove.operator.claims import SharedClaims
 from grove.operator.keys import ReplicaKey, SetKey, replica_of
 from grove.operator.neighbourhood import Neighbourhood
 from grove.operator.placement import Placement
@@ -37,6 +38,7 @@ class Observer:
         self._topologies = topologies or Topologies(caches, enabled=False)
         self._schedulers = schedulers or Schedulers(caches, None)
         self._neighbourhood = neighbourhood or Neighbourhood(caches)
+        self.shared_claims = SharedClaims(caches)
         self._departed: dict[ReplicaKey, set[str]] = {}
         self._lost: dict[ReplicaKey, dict[str, Pod]] = {}
         caches.pods.subscribe(self._remember)
@@ -50,12 +52,14 @@ class Observer:
             self._lost.pop(key, None)
             return None
         gangs, scheduler = self._gangs(key, workload), self._schedulers.of(workload)
+        groups = {group.metadata.name: group for group in caches.groups.by_index(BY_REPLICA, key)}
+        cliques = {clique.metadata.name: clique for clique in caches.cliques.by_index(BY_REPLICA, key)}
         return Snapshot(
             workload=workload,
             index=key.replica,
             service=caches.services.get(key.namespace, names.service(key.set_name, key.replica)),
-            groups={group.metadata.name: group for group in caches.groups.by_index(BY_REPLICA, key)},
-            cliques={clique.metadata.name: clique for clique in caches.cliques.by_index(BY_REPLICA, key)},
+            groups=groups,
+            cliques=cliques,
             gangs=gangs,
             autoscalers=self._autoscalers(key, workload),
             pods=tuple(caches.pods.by_index(BY_REPLICA, key)),
@@ -68,6 +72,7 @@ class Observer:
             told=self._schedulers.told(key, scheduler),
             fabrics=caches.fabrics,
             domains=self._neighbourhood.of_replica(key, workload),
+            shared=self.shared_claims.of_replica(key, workload, groups, cliques),
         )
 
     def estate(self, key: SetKey, uid: str) -> Estate:
@@ -79,6 +84,7 @@ class Observer:
             cliques=tuple(caches.cliques.by_index(BY_SET, key)),
             gangs=tuple(caches.gangs.by_index(BY_SET, key)),
             autoscalers=tuple(caches.autoscalers.by_index(BY_SET, key)),
+            claims=tuple(caches.claims.by_index(BY_SET, key)),
             pods=tuple(caches.pods.by_index(BY_SET, key)),
             access=caches.access(key),
             domains=self._neighbourhood.owned(uid),

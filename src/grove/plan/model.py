@@ -27,7 +27,7 @@ class Complaint(Struct, frozen=True, gc=False):
     """Something that the plan cannot do and that only a person can mend."""
 
     clique: str
-    """The PodClique on which it is told."""
+    """The PodClique on which it is told; empty: the set."""
     code: str
     words: str
 

@@ -15,6 +15,7 @@ from grove.api.sets import PodCliqueSet
 from grove.fabrics.provider import Domain
 from grove.fabrics.registry import Providers
 from grove.plan.placement import Assignment
+from grove.plan.sharing import Shared
 from grove.schedulers.backend import Backend, Foreign
 from grove.topology.constraints import Topology
 
@@ -52,3 +53,5 @@ class Snapshot(Struct, frozen=True):
     """The vendors whose domains cliques may be in."""
     domains: Mapping[str, Mapping[str, Domain] | None] = {}
     """By vendor, the domains that the replica asks for, by name; None if they cannot be seen."""
+    shared: Shared = Shared()
+    """What is there of the claims that the replica's pods refer to."""

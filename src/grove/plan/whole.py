@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from grove.api import labels, marks
 from grove.api.conditions import ConditionType
 from grove.api.events import EventReason
+from grove.api.intents import Intent
 from grove.api.parts import LastError
 from grove.api.sets import (
     PodCliqueSet,
@@ -20,11 +21,15 @@ from grove.api.sets import (
 )
 from grove.plan import facts
 from grove.plan.access import Access, grant, settles_at
+from grove.plan.claims import plan_whole_set
 from grove.plan.domain_status import DomainNote, failures, with_domains
 from grove.plan.hashes import generation_hash
-from grove.plan.model import Draft, News, Plan, Standing
+from grove.plan.model import Complaint, Draft, News, Plan, Standing
+from grove.plan.ours import keep_claims
+from grove.plan.sharing import Shared
 from grove.plan.targets import change, record, target
 from grove.plan.turns import advance
+from grove.plan.writes import Writes
 from grove.topology.availability import levels_unavailable
 from grove.topology.constraints import Topology
 
@@ -46,20 +51,19 @@ def plan_set(
     access: Access | None = None,
     errors: tuple[LastError, ...] = (),
     topology: Topology | None = None,
+    shared: Shared | None = None,
     domains: Sequence[DomainNote] = (),
 ) -> Plan:
     """What to do about a set. Its status waits until every replica has reported. Without `access` nothing is
-    granted; `errors` are those of the pass before; `domains` are those that it is in."""
+    granted, without `shared` no claims are made; `errors` are those of the pass before; `domains` are those
+    that the set is in."""
     if workload.metadata.deletion_timestamp is not None:
         return Plan()
-    intents = grant(workload, access, now) if access is not None else ()
+    intents, complaints = _provisions(workload, access, shared, now)
     wake_at = settles_at(workload, access, now) if access is not None else None
-    if marks.SET_FINALIZER not in workload.metadata.finalizers:
-        finalizers = [*workload.metadata.finalizers, marks.SET_FINALIZER]
-        intents = (change(workload, {"metadata": {"finalizers": finalizers}}), *intents)
     wanted = range(workload.spec.replicas)
     if not all(index in reports for index in wanted):
-        return Plan(intents, wake_at=wake_at)
+        return Plan(intents, wake_at=wake_at, complaints=complaints)
     news: tuple[News, ...] = ()
     standings = [reports[index].standing for index in wanted]
     hash_ = generation_hash(workload)
@@ -74,7 +78,24 @@ def plan_set(
     status = replace(status, conditions=_conditions(workload, topology, now))
     status = with_domains(status, workload, domains, now)
     draft = Draft(target(workload), workload.status, status)
-    return Plan(intents, (draft,), wake_at, news=news)
+    return Plan(intents, (draft,), wake_at, complaints=complaints, news=news)
+
+
+def _provisions(
+    workload: PodCliqueSet, access: Access | None, shared: Shared | None, now: float
+) -> tuple[tuple[Intent, ...], tuple[Complaint, ...]]:
+    """What a set has besides its replicas: our finalizer, grants for init containers, shared claims."""
+    writes = Writes()
+    complaints: tuple[Complaint, ...] = ()
+    if marks.SET_FINALIZER not in workload.metadata.finalizers:
+        finalizers = [*workload.metadata.finalizers, marks.SET_FINALIZER]
+        writes.add(change(workload, {"metadata": {"finalizers": finalizers}}))
+    if access is not None:
+        writes.add_all(grant(workload, access, now))
+    if shared is not None:
+        claims, complaints = plan_whole_set(workload, keep_claims(shared, workload.metadata.uid))
+        writes.add_all(claims)
+    return writes.intents(), complaints
 
 
 def _story(
@@ -118,6 +139,10 @@ def _status(
     standings = [report.standing for report in reports]
     told = chain(own, *(report.errors for report in reports))
     errors = {(error.code, error.description): error for error in told}
+    # One that is known already keeps its date.
+    errors |= {
+        key: error for error in before.last_errors if (key := (error.code, error.description)) in errors
+    }
     return replace(
         before,
         observed_generation=workload.metadata.generation if current else before.observed_generation,

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import msgspec
 
 from grove.api import labels
-from grove.kube.resource import PODS, Resource
+from grove.kube.resource import PODS, RESOURCE_CLAIMS, Resource
 from tests.cluster.operator.seen import GANGS, PARTS, SETS, Seen
 
 Picture = dict[str, Any]
@@ -36,6 +36,8 @@ def picture(world: Gallery) -> Picture:
             while key in found:  # two pods in one seat are two
                 key += " again"
             found[key] = _portrait(one, is_pod=resource is PODS)
+            if resource is RESOURCE_CLAIMS:  # which device it has is the scheduler's choice
+                found[key]["status"] = {}
             if resource is GANGS:
                 found[key]["members"] = _members(one, pods)
     text = msgspec.json.encode(found).decode().replace(world.namespace, "NAMESPACE")

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Iterator
 import pytest
 
 from grove.kube.faults import Rates
-from grove.kube.resource import PODS, ROLE_BINDINGS, ROLES, SERVICE_ACCOUNTS, SERVICES
+from grove.kube.resource import PODS, RESOURCE_CLAIMS, ROLE_BINDINGS, ROLES, SERVICE_ACCOUNTS, SERVICES
 from tests.cluster.operator.harness import World, operating, succession
 from tests.cluster.operator.recorder import Recorder
 from tests.cluster.operator.scenarios import SCENARIOS
@@ -43,7 +43,7 @@ RATES = {
     ),
 }
 GRANTS = (SERVICE_ACCOUNTS, ROLES, ROLE_BINDINGS)
-KINDS = [kind.label for kind in (SETS, GROUPS, CLIQUES, GANGS, PODS, SERVICES, *GRANTS)]
+KINDS = [kind.label for kind in (SETS, GROUPS, CLIQUES, GANGS, PODS, SERVICES, RESOURCE_CLAIMS, *GRANTS)]
 Weather = Callable[[World, Scenario, Telling, int], Awaitable[None]]
 
 
