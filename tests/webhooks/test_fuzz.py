@@ -21,7 +21,7 @@ from grove.rules.model import Facts
 from grove.webhooks.registrations import Path
 from grove.webhooks.reviews import NotAReview
 from tests.rules.builders import in_use
-from tests.webhooks.asking import SET, TOPOLOGY, Body, answered, patched, review, reviewer, workload
+from tests.webhooks.asking import GRAPH, SET, TOPOLOGY, Body, answered, patched, review, reviewer, workload
 
 quick = settings(max_examples=80, suppress_health_check=list(HealthCheck), deadline=None)
 FACTS = Facts(
@@ -99,7 +99,7 @@ def check(path: str, response: Body) -> None:
 
 @pytest.mark.parametrize("path", Path)
 @quick
-@given(new=objects, old=objects, operation=operations, resource=st.sampled_from([SET, TOPOLOGY]))
+@given(new=objects, old=objects, operation=operations, resource=st.sampled_from([SET, TOPOLOGY, GRAPH]))
 @example(new=RICH, old=RICH, operation="UPDATE", resource=SET)
 def test_every_object_gets_an_answer(path, new, old, operation, resource):
     response = ask(path, review(operation, new, old, resource))

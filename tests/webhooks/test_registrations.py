@@ -46,6 +46,16 @@ def test_no_rule_says_all(authorizer):
             assert rule["scope"] != "*"
 
 
+def test_dynamo_is_asked_about_only_where_it_is_wanted():
+    added = {name: webhooks(dynamo=True)[name] for name in set(webhooks(dynamo=True)) - set(webhooks())}
+    assert {webhook["clientConfig"]["service"]["path"] for webhook in added.values()} == {
+        Path.DEFAULT_GRAPH,
+        Path.VALIDATE_GRAPH,
+    }
+    for webhook in added.values():
+        assert webhook["rules"][0]["apiVersions"] == ["v1beta1", "v1alpha1"]
+
+
 def test_core_objects_are_asked_about_only_if_they_bear_our_label():
     for name, webhook in webhooks(authorizer=True).items():
         groups = {group for rule in webhook["rules"] for group in rule["apiGroups"]}

@@ -214,15 +214,28 @@ class Scheduler(Wire, frozen=True):
         return (*self.profiles, SchedulerProfile(DEFAULT_SCHEDULER))
 
 
+class TopologyMode(StrEnum):
+    """How constraints are enforced where Grove does not run a deployment."""
+
+    NONE = ""
+    KUEUE = "kueue"
+    AFFINITY = "affinity"
+
+
 class DynamoTopology(Wire, frozen=True):
     """Topology constraints of DynamoGraphDeployments."""
 
     allowed_domains: tuple[str, ...] = defaulted(TOPOLOGY_DOMAINS)
-    """Domains that a deployment may name."""
+    """Domains that a deployment may name, broad to narrow; empty: any."""
     domain_to_label_mapping: dict[str, str] = field(default_factory=dict)
     """Node labels for backends that know no domains."""
     default_topology_name: str = ""
     """The topology of deployments that name none."""
+    mode: TopologyMode = TopologyMode.NONE
+    """How constraints are enforced where Grove does not run a deployment: `kueue`, by Kueue's topology-aware
+    scheduling; `affinity`, by pod affinity. Empty: they are refused there."""
+    queue_name: str = ""
+    """Kueue's queue of deployments that name none."""
 
 
 class Dynamo(Wire, frozen=True):
@@ -230,6 +243,9 @@ class Dynamo(Wire, frozen=True):
 
     enabled: bool = defaulted(False)
     """Whether the operator serves them."""
+    without_grove: bool = defaulted(False)
+    """Whether deployments may decline Grove, by the annotation `nvidia.com/enable-grove: "false"`, and become
+    LeaderWorkerSets and Deployments."""
     topology_aware_scheduling: DynamoTopology = DynamoTopology()
     """Their topology constraints."""
 

@@ -9,6 +9,7 @@ from contextlib import suppress
 import structlog
 
 from grove.api import labels
+from grove.fabrics.registry import Providers
 from grove.kube.arrivals import Arrivals
 from grove.kube.client import Client
 from grove.kube.events import Recorder
@@ -19,6 +20,8 @@ from grove.kube.transport import Transport
 from grove.operator import garbage
 from grove.operator.caches import Caches
 from grove.operator.controller import Controller
+from grove.operator.graph_caches import GraphCaches
+from grove.operator.graphs import Graphs, Layer, serve
 from grove.operator.nodes import Nodes
 from grove.operator.telemetry import Census
 from grove.plan.placement import Assigner
@@ -43,6 +46,8 @@ class Manager:
         init_image: str = "",
         topology_aware: bool = False,
         backends: Backends | None = None,
+        dynamo: Layer | None = None,
+        fabrics: Providers | None = None,
     ) -> None:
         self._transport = transport
         self._assigner = assigner
@@ -56,8 +61,13 @@ class Manager:
             backends.kept if backends else (),
             tuple(backend.topology_kind for backend in aware),
             backends.inspected if backends else (),
+            fabrics,
         )
         self._nodes = Nodes()
+        self._dynamo = dynamo
+        self.graphs = (
+            GraphCaches(without_grove=dynamo.surroundings.without_grove) if dynamo is not None else None
+        )
         self.synced = asyncio.Event()
 
     async def run(self, writes: Transport | None = None) -> None:
@@ -72,8 +82,10 @@ class Manager:
         arrivals = Arrivals()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(arrivals.run(client))
-            for cache in (*self.caches.all, *self.caches.definitions.values()):
-                tasks.create_task(Reflector(client, cache, arrivals=arrivals).run())
+            graphs = self.graphs.all if self.graphs else ()
+            for cache in (*self.caches.all, *self.caches.definitions.values(), *graphs):
+                unusual = cache in self.caches.domains.values()  # in most clusters there is no driver
+                tasks.create_task(Reflector(client, cache, arrivals=arrivals, optional=unusual).run())
             tasks.create_task(self._nodes.run(client))
             tasks.create_task(self._tell_what_is_missing())
             for cache in self.caches.needed:
@@ -104,14 +116,26 @@ class Manager:
             controller.queue.start()
             log.info("working", key="operator", action="lead", reason="it is our turn")
             try:
-                await asyncio.Event().wait()
+                await self._serve_graphs(writes, executor, recorder)
             finally:
                 await controller.queue.stop(self._grace)
                 await recorder.close(_LAST_WORDS)
 
+    async def _serve_graphs(self, writes: Transport, executor: Executor, recorder: Recorder) -> None:
+        """DynamoGraphDeployments, if they are ours to serve. Until cancelled."""
+        known, layer = self.graphs, self._dynamo
+        if known is None or layer is None:
+            await asyncio.Event().wait()
+            return
+
+        def graphs() -> Graphs:
+            return Graphs(self.caches, known, writes, executor.limiter, recorder.record, layer)
+
+        await serve(graphs, Client(self._transport), known, self._grace)
+
     async def _look_for_the_rest(self) -> None:
-        """Give shared claims, and what schedulers were told, a moment to be seen. Longer waits only who uses
-        them."""
+        """Give shared claims, fabric domains and what schedulers were told a moment to be seen. Longer waits
+        only who uses them."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_MOMENT):
                 for cache in (*self.caches.optional, *self.caches.definitions.values()):

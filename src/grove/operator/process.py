@@ -20,14 +20,18 @@ from msgspec import Struct
 
 from grove.api import durations
 from grove.api.config import LeaderElection, OperatorConfiguration
+from grove.fabrics.registry import Providers
 from grove.kube.client import Client
 from grove.kube.config import SERVICE_ACCOUNT, Config
 from grove.kube.elector import Elector
+from grove.kube.errors import ConfigError, KubeError
 from grove.kube.leadership import FencedTransport
 from grove.kube.lease import Timing, new_identity
 from grove.kube.transport import HttpTransport
 from grove.operator import garbage
 from grove.operator.admission import Admission
+from grove.operator.fabrics import preflight
+from grove.operator.graphs import Layer, foreign
 from grove.operator.manager import Manager
 from grove.operator.servers import endpoints, serving
 from grove.schedulers.registry import Backends
@@ -54,6 +58,8 @@ class Settings(Struct, frozen=True):
     """The ServiceAccount that we run as, if we were told."""
     backends: Backends | None = None
     """The schedulers that workloads may use; None: they are told nothing."""
+    fabrics: Providers = Providers()
+    """The vendors whose fabric domains are managed."""
 
     @property
     def lease_namespace(self) -> str:
@@ -74,7 +80,7 @@ def _pods_namespace(folder: Path = SERVICE_ACCOUNT) -> str:
 
 async def operate(settings: Settings) -> None:
     """Run until SIGTERM or SIGINT. Raises CannotListen or ConfigError before anything is done,
-    LeadershipEnded after."""
+    Unfit if the cluster lacks what is enabled, LeadershipEnded after."""
     garbage.look_seldom()
     told_to_stop = _signals()
     transport = HttpTransport(settings.connection)
@@ -85,8 +91,14 @@ async def operate(settings: Settings) -> None:
         init_image=settings.init_image,
         topology_aware=topology_aware,
         backends=settings.backends,
+        dynamo=Layer.of(settings.configuration),
+        fabrics=settings.fabrics,
     )
     try:
+        if settings.configuration.dynamo.enabled:
+            await refuse_foreign(Client(transport))
+        if settings.configuration.network.auto_mnnvl_enabled and settings.fabrics.auto is not None:
+            await preflight(Client(transport), settings.fabrics.auto)
         admission = Admission(
             settings.configuration,
             manager.caches,
@@ -94,6 +106,8 @@ async def operate(settings: Settings) -> None:
             settings.home,
             settings.account,
             settings.backends,
+            lambda: manager.graphs is not None and manager.graphs.leader_worker_sets,
+            settings.fabrics,
         )
 
         async def troubles() -> list[str]:
@@ -106,6 +120,17 @@ async def operate(settings: Settings) -> None:
     finally:
         await transport.close()
     log.info("stopped", key="operator", action="exit", reason="told to stop")
+
+
+async def refuse_foreign(client: Client) -> None:
+    """Raises ConfigError if Dynamo's own operator serves what we were told to. A server that does not answer
+    yet is asked again before anything is done."""
+    try:
+        why = await foreign(client)
+    except KubeError:
+        return
+    if why:
+        raise ConfigError(why)
 
 
 async def _act(settings: Settings, transport: HttpTransport, manager: Manager) -> None:

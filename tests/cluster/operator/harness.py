@@ -8,9 +8,11 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from grove.fabrics.registry import Providers
 from grove.kube.config import Config
 from grove.kube.faults import FaultyTransport, Rates
 from grove.kube.transport import HttpTransport
+from grove.operator.graphs import Layer
 from grove.operator.manager import Manager
 from grove.plan.placement import Assigner
 from grove.schedulers.registry import Backends
@@ -33,6 +35,8 @@ class Operator:
         init_image: str = INIT_IMAGE,
         topology_aware: bool = False,
         backends: Backends | None = None,
+        dynamo: Layer | None = None,
+        fabrics: Providers | None = None,
         **weather: Any,
     ) -> None:
         self.recorder = recorder or Recorder()
@@ -43,6 +47,8 @@ class Operator:
             init_image=init_image,
             topology_aware=topology_aware,
             backends=backends,
+            dynamo=dynamo,
+            fabrics=fabrics,
         )
         self.stopped = asyncio.Event()
         """Set when the faults have ended this process."""
@@ -80,6 +86,8 @@ async def operating(
     init_image: str = INIT_IMAGE,
     topology_aware: bool = False,
     backends: Backends | None = None,
+    dynamo: Layer | None = None,
+    fabrics: Providers | None = None,
 ) -> AsyncIterator[Operator]:
     """An operator until the block is left. `synced=False`: do not wait until it knows all that exists."""
     operator = Operator(
@@ -89,6 +97,8 @@ async def operating(
         init_image,
         topology_aware,
         backends,
+        dynamo,
+        fabrics,
         seed=seed,
         rates=rates,
         stop_after_writes=stop_after,
