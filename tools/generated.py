@@ -12,10 +12,15 @@ from pathlib import Path
 
 from grove.api import crd
 from grove.cli.crds import render
+from grove.dynamo import definitions
 from tools import reference, values_schema
 
 ROOT = Path(__file__).resolve().parent.parent
 CRDS = Path("charts/grove/crds")
+
+DYNAMO_CRDS = Path("charts/grove/files/dynamo")
+_KEPT = {"helm.sh/resource-policy": "keep"}
+"""These are in a template: without it they would go with a release, and every deployment with them."""
 
 Files = dict[Path, str]
 
@@ -25,6 +30,18 @@ def crds() -> Files:
     return {
         CRDS / f"{each['spec']['group']}_{each['spec']['names']['plural']}.yaml": render(each)
         for each in crd.all_definitions()
+    }
+
+
+def dynamo_crds() -> Files:
+    """Those of the Dynamo layer, for whoever switches it on."""
+    kept = [
+        each | {"metadata": each["metadata"] | {"annotations": _KEPT}}
+        for each in definitions.all_definitions()
+    ]
+    return {
+        DYNAMO_CRDS / f"{each['spec']['group']}_{each['spec']['names']['plural']}.yaml": render(each)
+        for each in kept
     }
 
 
@@ -38,8 +55,8 @@ def chart_values() -> Files:
     return {Path("charts/grove/values.schema.json"): values_schema.page()}
 
 
-GENERATORS: tuple[Callable[[], Files], ...] = (crds, api_reference, chart_values)
-OWNED_FOLDERS = (CRDS,)
+GENERATORS: tuple[Callable[[], Files], ...] = (crds, dynamo_crds, api_reference, chart_values)
+OWNED_FOLDERS = (CRDS, DYNAMO_CRDS)
 """Folders that hold nothing but generated files: what no generator names is left over."""
 
 

@@ -101,7 +101,7 @@ def _type(shape: Shape) -> str:
     if get_origin(shape.type) is dict:
         return "map"
     if issubclass(shape.type, StrEnum):
-        return " or ".join(f"`{each.value}`" for each in shape.type)
+        return " or ".join(f"`{each.value}`" for each in shape.type if each.value)
     if issubclass(shape.type, Wire):
         return f"[{shape.type.__name__}](#{shape.type.__name__.lower()})"
     return shape.called or _PLAIN[shape.type]

@@ -12,6 +12,7 @@ import yaml
 from grove.api import crd
 from grove.cli.crds import crds
 from grove.cli.main import main
+from grove.dynamo import definitions
 from tests.shared import ROOT
 
 
@@ -21,6 +22,12 @@ def test_it_prints_what_the_chart_installs(capsys):
     files = [path.read_text() for path in (ROOT / "charts/grove/crds").iterdir()]
     assert sorted(printed.split("---\n")) == sorted("".join(files).split("---\n"))
     assert list(yaml.load_all(printed, Loader=yaml.CSafeLoader)) == crd.all_definitions()
+
+
+def test_those_of_dynamo_come_only_if_they_are_asked_for(capsys):
+    crds(dynamo=True)
+    printed = list(yaml.load_all(capsys.readouterr().out, Loader=yaml.CSafeLoader))
+    assert printed == definitions.all_definitions()
 
 
 @pytest.mark.parametrize("command", [["crds", "--apply"], ["detach"]])

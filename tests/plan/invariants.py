@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
+from grove.api import annotations as keys
 from grove.api import labels
+from grove.api.conditions import ConditionType
 from grove.api.pods import Pod
 from grove.plan import pods as state
 from grove.plan.expand import Shape, expand
 from grove.plan.model import Plan
 from grove.plan.sharing import KIND as CLAIM
 from grove.plan.sharing import of_whole_set
-from tests.plan.api_server import Body, Deed, decode
+from tests.plan.api_server import Body, Deed, decode, encode
 from tests.plan.claims import referred_in, wanted_claims
 from tests.plan.world import OPERATOR, World
 
@@ -111,6 +114,42 @@ def outline(world: World) -> dict[str, Any]:
     }
     pods, claims = sorted(map(clique_of, alive(world))), sorted(world.api.all(CLAIM))
     return {"pods": pods, "gangs": gangs, "counts": counts, "claims": claims}
+
+
+def portrait(world: World) -> dict[str, Any]:
+    """All that there is, without what only history explains: names and indices of pods, and claims by these,
+    who owns what by UID, moments, generations, how an update went, what a gang remembers of terminations."""
+    kinds = [kind for kind in world.api.past if kind not in ("Pod", CLAIM)]
+    seen: dict[str, Any] = {
+        f"{kind} {name}": _features(world, kind, name) for kind in kinds for name in world.api.all(kind)
+    }
+    seen["pods"] = sorted(map(_pod_features, alive(world)))
+    return seen
+
+
+def _features(world: World, kind: str, name: str) -> Body:
+    body = world.api.get(kind, name)
+    metadata, status = body["metadata"], dict(body.get("status", {}))
+    notes = {key: note for key, note in metadata.get("annotations", {}).items() if key != keys.TERMINATIONS}
+    status.pop("updateProgress", None)
+    if "observedGeneration" in status:
+        status["observedGeneration"] -= metadata["generation"]
+    status["conditions"] = sorted(
+        (fact["type"], fact["status"], fact["reason"], fact["message"])
+        for fact in status.get("conditions", ())
+        if fact["type"] != ConditionType.WAS_SCHEDULED
+    )
+    spec = decode(re.sub(rb'"podReferences":\[[^]]*\]', _counted, encode(body["spec"])))
+    return {"labels": metadata.get("labels"), "annotations": notes, "spec": spec, "status": status}
+
+
+def _counted(references: re.Match[bytes]) -> bytes:
+    return b'"podReferences":%d' % references.group().count(b"{")
+
+
+def _pod_features(pod: Pod) -> tuple[Any, ...]:
+    carried = {key: value for key, value in pod.metadata.labels.items() if key != labels.POD_INDEX}
+    return clique_of(pod), sorted(carried.items()), state.gated(pod), state.ready(pod)
 
 
 def alive(world: World) -> list[Pod]:

@@ -83,6 +83,7 @@ class World:
         self.scheduler: Backend | None = None
         self.claim_templates: dict[Place, ResourceClaimTemplateObject] = {}
         self.claims_visible = True
+        self.lacking = ""
         self.awake_since = 0
         """How many changes of pods the operator has not seen: those before it started."""
 
@@ -121,6 +122,7 @@ class World:
             scheduler=self.scheduler,
             told=seen["PodGroup"],
             shared=self._shared(workload, index, seen, (lag or {}).get(CLAIM, 0)),
+            lacking=self.lacking,
         )
 
     def _shared(self, workload: PodCliqueSet, index: int, seen: Mapping[str, Any], lag: int) -> Shared:

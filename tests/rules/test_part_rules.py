@@ -14,7 +14,6 @@ from tests.rules.words import (
     QUEUE,
     REQUEST,
     SUBDOMAIN,
-    UNCONSTRAINED,
     VOLCANO,
     C,
     G,
@@ -72,8 +71,28 @@ SCHEDULERS = [
             "scheduling.grove.io/volcano-queue: a, b"
         ],
     ),
-    ({**VOLCANO, **CONSTRAINED}, [f'spec: Invalid value: "volcano": {UNCONSTRAINED}']),
-    ({**LPX, **CONSTRAINED}, [f'spec: Invalid value: "lpx-scheduler": {UNCONSTRAINED}']),
+    (
+        {**VOLCANO, **CONSTRAINED},
+        [
+            'spec: Invalid value: "volcano": volcano scheduler backend does not support topologyConstraint '
+            "on the PodCliqueSet: remove it"
+        ],
+    ),
+    (
+        {**LPX, **CONSTRAINED},
+        [
+            'spec: Invalid value: "lpx-scheduler": topologyConstraint on the PodCliqueSet is not supported: '
+            "placement must be expressed through the LPX workload contract"
+        ],
+    ),
+    (
+        CONSTRAINED,
+        [
+            'spec: Invalid value: "default-scheduler": default-scheduler cannot keep required topology '
+            "constraints (the PodCliqueSet): set gangScheduling in its profile, use pack.preferred, or "
+            "another scheduler"
+        ],
+    ),
     (
         {**VOLCANO, "metadata.annotations": {"scheduling.grove.io/volcano-queue": "No"}},
         [

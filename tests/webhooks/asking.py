@@ -10,9 +10,11 @@ from typing import Any
 
 import msgspec
 
+from grove.dynamo.surroundings import Surroundings
 from grove.kube.client import Client
 from grove.operator.caches import Caches
 from grove.rules.model import Facts
+from grove.webhooks.graphs import GraphSight
 from grove.webhooks.reviewer import Reviewer
 from grove.webhooks.sight import Sight
 from tests.kube.replies import Replies, refused
@@ -21,6 +23,7 @@ Body = dict[str, Any]
 
 SET = {"group": "grove.io", "version": "v1alpha1", "resource": "podcliquesets"}
 TOPOLOGY = {"group": "grove.io", "version": "v1alpha1", "resource": "clustertopologies"}
+GRAPH = {"group": "nvidia.com", "version": "v1beta1", "resource": "dynamographdeployments"}
 UID = "705ab4f5-6393-11e8-b7cc-42010a800002"
 OPERATOR = "system:serviceaccount:grove-system:grove-operator"
 
@@ -58,11 +61,18 @@ def review(
 
 
 def reviewer(
-    facts: Facts | None = None, replies: Replies | None = None, *, authorizer: bool = True
+    facts: Facts | None = None,
+    replies: Replies | None = None,
+    *,
+    authorizer: bool = True,
+    dynamo: bool = True,
 ) -> Reviewer:
     """Nothing is known, and who asks the server learns that nothing is there."""
     client = Client(replies or Replies(lambda _: refused(404, "NotFound"), lambda _: 0.0))
-    return Reviewer(Sight(Caches(), client, facts or Facts(operator_user=OPERATOR)), authorizer=authorizer)
+    caches = Caches()
+    sight = Sight(caches, client, facts or Facts(operator_user=OPERATOR))
+    graphs = GraphSight(caches, sight, Surroundings(topology_aware=True)) if dynamo else None
+    return Reviewer(sight, authorizer=authorizer, graphs=graphs)
 
 
 async def answered(by: Reviewer, path: str, body: Any) -> Body:

@@ -115,8 +115,61 @@ the API server answers. Verbs are those that the operator uses; it never replace
   verbs: [get, list, watch, create, patch, delete]
 - apiGroups: [scheduling.volcano.sh]
   resources: [queues]
-  verbs: [get, list, watch]
+  verbs: [get]
 {{- end }}
+{{- end }}
+
+{{/* What DynamoGraphDeployments take beyond that; Secrets are created by the core already, and never read. */}}
+{{- define "grove.dynamoRules" -}}
+# The planner of a deployment is handed the right to patch it, and nobody may grant what they do not have.
+- apiGroups: [nvidia.com]
+  resources: [dynamographdeployments]
+  verbs: [get, list, watch, patch]
+- apiGroups: [nvidia.com]
+  resources: [dynamographdeployments/status]
+  verbs: [patch]
+- apiGroups: [nvidia.com]
+  resources: [dynamographdeployments/finalizers]
+  verbs: [update]
+- apiGroups: [grove.io]
+  resources: [podcliquesets]
+  verbs: [create, delete]
+- apiGroups: [grove.io]
+  resources: [podcliques/scale, podcliquescalinggroups/scale]
+  verbs: [patch]
+- apiGroups: [""]
+  resources: [configmaps]
+  verbs: [get, list, watch, create, patch]
+- apiGroups: [""]
+  resources: [persistentvolumeclaims]
+  verbs: [get, list, watch, create]
+{{- if .Values.config.dynamo.withoutGrove }}
+- apiGroups: [apps]
+  resources: [deployments]
+  verbs: [get, list, watch, create, patch]
+- apiGroups: [leaderworkerset.x-k8s.io]
+  resources: [leaderworkersets]
+  verbs: [get, list, watch, create, patch]
+{{- end }}
+# Only to be handed on to the pods of deployments, which find each other that way.
+- apiGroups: [""]
+  resources: [endpoints]
+  verbs: [get, list, watch]
+- apiGroups: [discovery.k8s.io]
+  resources: [endpointslices]
+  verbs: [get, list, watch]
+- apiGroups: [nvidia.com]
+  resources: [dynamoworkermetadatas]
+  verbs: [get, list, watch, create, update, patch, delete]
+{{- $verbs := eq (include "grove.certificatesByHand" .) "yes" | ternary "[get, list, watch]" "[get, list, watch, patch]" }}
+- apiGroups: [admissionregistration.k8s.io]
+  resources: [mutatingwebhookconfigurations]
+  resourceNames: [dynamographdeployment-defaulting-webhook]
+  verbs: {{ $verbs }}
+- apiGroups: [admissionregistration.k8s.io]
+  resources: [validatingwebhookconfigurations]
+  resourceNames: [dynamographdeployment-validating-webhook]
+  verbs: {{ $verbs }}
 {{- end }}
 
 {{/* A lease is made once, and then it is that one. */}}

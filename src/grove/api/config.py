@@ -37,6 +37,13 @@ class CertProvisionMode(StrEnum):
     MANUAL = "manual"
 
 
+class OnUnsupported(StrEnum):
+    """What becomes of a workload with constraints that its scheduler cannot keep."""
+
+    REFUSE = "refuse"
+    WARN = "warn"
+
+
 class ClientConnection(Wire, frozen=True):
     """How the operator speaks to the API server."""
 
@@ -187,6 +194,8 @@ class SchedulerProfile(Wire, frozen=True):
     """The backend, which is also the pods' `schedulerName`."""
     config: dict[str, object] = field(default_factory=dict)
     """What the backend itself wants to know."""
+    unsupported_constraints: OnUnsupported = defaulted(OnUnsupported.REFUSE)
+    """Topology constraints that the backend cannot keep: `refuse` them, or `warn` and ignore them."""
 
 
 class Scheduler(Wire, frozen=True):
@@ -205,15 +214,28 @@ class Scheduler(Wire, frozen=True):
         return (*self.profiles, SchedulerProfile(DEFAULT_SCHEDULER))
 
 
+class TopologyMode(StrEnum):
+    """How constraints are enforced where Grove does not run a deployment."""
+
+    NONE = ""
+    KUEUE = "kueue"
+    AFFINITY = "affinity"
+
+
 class DynamoTopology(Wire, frozen=True):
     """Topology constraints of DynamoGraphDeployments."""
 
     allowed_domains: tuple[str, ...] = defaulted(TOPOLOGY_DOMAINS)
-    """Domains that a deployment may name."""
+    """Domains that a deployment may name, broad to narrow; empty: any."""
     domain_to_label_mapping: dict[str, str] = field(default_factory=dict)
     """Node labels for backends that know no domains."""
     default_topology_name: str = ""
     """The topology of deployments that name none."""
+    mode: TopologyMode = TopologyMode.NONE
+    """How constraints are enforced where Grove does not run a deployment: `kueue`, by Kueue's topology-aware
+    scheduling; `affinity`, by pod affinity. Empty: they are refused there."""
+    queue_name: str = ""
+    """Kueue's queue of deployments that name none."""
 
 
 class Dynamo(Wire, frozen=True):
@@ -221,6 +243,9 @@ class Dynamo(Wire, frozen=True):
 
     enabled: bool = defaulted(False)
     """Whether the operator serves them."""
+    without_grove: bool = defaulted(False)
+    """Whether deployments may decline Grove, by the annotation `nvidia.com/enable-grove: "false"`, and become
+    LeaderWorkerSets and Deployments."""
     topology_aware_scheduling: DynamoTopology = DynamoTopology()
     """Their topology constraints."""
 

@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from grove.api import crd
+from grove.dynamo import definitions
 from grove.kube import config
 from grove.kube.client import Client
 from grove.operator.definitions import bring_up_to_date
@@ -22,11 +23,15 @@ class _Plain(yaml.CSafeDumper):
         return True
 
 
-def crds(*, apply: bool = False, kubeconfig: Path | None = None, context: str | None = None) -> None:
+def crds(
+    *, dynamo: bool = False, apply: bool = False, kubeconfig: Path | None = None, context: str | None = None
+) -> None:
     """Print the CustomResourceDefinitions, or with --apply bring those of a cluster up to date.
 
     Parameters
     ----------
+    dynamo
+        Those of DynamoGraphDeployments instead, which the operator serves with dynamo.enabled.
     apply
         Make or mend them in the cluster, and wait until they are served.
     kubeconfig
@@ -34,15 +39,16 @@ def crds(*, apply: bool = False, kubeconfig: Path | None = None, context: str | 
     context
         A context of the kubeconfig other than its current one.
     """
+    wanted = definitions.all_definitions() if dynamo else crd.all_definitions()
     if apply:
-        asyncio.run(_apply(config.load(kubeconfig, context)))
+        asyncio.run(_apply(config.load(kubeconfig, context), wanted))
     else:
-        sys.stdout.write("".join(render(definition) for definition in crd.all_definitions()))
+        sys.stdout.write("".join(map(render, wanted)))
 
 
-async def _apply(connection: config.Config) -> None:
+async def _apply(connection: config.Config, wanted: list[dict[str, Any]]) -> None:
     async with Client(connection) as client:
-        async for brought in bring_up_to_date(client, crd.all_definitions()):
+        async for brought in bring_up_to_date(client, wanted):
             sys.stdout.write(f"{brought.name} {brought.deed}\n")
 
 

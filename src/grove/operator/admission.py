@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 
 from grove.api.config import CertProvisionMode, OperatorConfiguration, WebhookServer
 from grove.api.marks import OperatorEnv
+from grove.dynamo.surroundings import Surroundings
 from grove.fabrics.registry import Providers, providers
 from grove.kube.client import Client
 from grove.kube.errors import ConfigError
@@ -14,8 +16,10 @@ from grove.kube.serving import FileServingContext, ServingContext
 from grove.operator.caches import Caches
 from grove.operator.servers import Endpoint
 from grove.rules.model import Facts
+from grove.schedulers.registry import Backends
 from grove.webhooks import registrations, selfcheck, server
 from grove.webhooks.callers import Caller, Callers
+from grove.webhooks.graphs import GraphSight
 from grove.webhooks.keeper import Keeper
 from grove.webhooks.reviewer import Reviewer
 from grove.webhooks.sight import Sight
@@ -25,7 +29,8 @@ ACCOUNT = OperatorEnv.SERVICE_ACCOUNT
 
 
 class Admission:
-    """Answers on every replica, leader or not. Raises ConfigError if it never could."""
+    """Answers on every replica, leader or not. Raises ConfigError if it never could. `sets` tells whether the
+    cluster serves LeaderWorkerSets."""
 
     def __init__(
         self,
@@ -34,6 +39,8 @@ class Admission:
         client: Client,
         home: str,
         account: str,
+        in_use: Backends | None = None,
+        sets: Callable[[], bool] = lambda: False,
         fabrics: Providers | None = None,
     ) -> None:
         where, authorizer = config.server.webhooks, config.authorizer.enabled
@@ -42,12 +49,15 @@ class Admission:
         facts = Facts.of(
             config,
             operator_user=registrations.account(home, account) if account else "",
+            in_use=in_use,
             fabrics=providers(config.fabrics) if fabrics is None else fabrics,
         )
-        reviewer = Reviewer(Sight(caches, client, facts), authorizer=authorizer)
+        sight, dynamo = Sight(caches, client, facts), config.dynamo.enabled
+        graphs = GraphSight(caches, sight, Surroundings.of(config), sets) if dynamo else None
+        reviewer = Reviewer(sight, authorizer=authorizer, graphs=graphs)
         brought = where.cert_provision_mode is CertProvisionMode.MANUAL
         self._client = client
-        self._callers = Callers(registrations.served(authorizer=authorizer))
+        self._callers = Callers(registrations.served(authorizer=authorizer, dynamo=dynamo))
         self.serving = _files(where) if brought else ServingContext()
         self.keeper = None if brought else self._auto(home, where.secret_name)
         self.address: tuple[str, int] | None = None

@@ -93,8 +93,8 @@ def blame(outcome: Outcome, now: float, complaints: Iterable[Complaint] = ()) ->
     )
 
 
-def finished(draft: Draft, errors: Blame, complete: bool) -> Draft:
-    """A draft with what only the outcome can tell: the generation that was acted on, and what went wrong."""
+def completed(draft: Draft, errors: Blame, complete: bool) -> Draft:
+    """What only the outcome can tell: the generation that was acted on, and what went wrong."""
     if not hasattr(draft.desired, "last_errors") or draft.observed == 0:
         return draft
     found = errors.settle(draft.target, draft.current.last_errors)

@@ -7,12 +7,15 @@ from functools import partial
 from itertools import chain
 from typing import Any, TypeVar
 
+from msgspec import Raw, Struct
+
 from grove.api import labels, names
 from grove.api.cliques import PodClique
 from grove.api.cluster import Bare, HorizontalPodAutoscaler, ResourceClaimTemplateObject, Service
 from grove.api.gangs import PodGang
 from grove.api.groups import PodCliqueScalingGroup
 from grove.api.kind import Kind
+from grove.api.meta import ObjectMeta
 from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
 from grove.api.topology import ClusterTopology, ClusterTopologyBinding
@@ -21,6 +24,7 @@ from grove.fabrics.registry import Providers
 from grove.fabrics.resolve import demands
 from grove.kube.cache import Cache, HasMetadata, Index
 from grove.kube.resource import (
+    CUSTOM_RESOURCE_DEFINITIONS,
     HORIZONTAL_POD_AUTOSCALERS,
     PODS,
     RESOURCE_CLAIM_TEMPLATES,
@@ -51,6 +55,13 @@ BY_HOLDER = "holder"
 OURS = {labels.MANAGED_BY: labels.OPERATOR}
 
 
+class Definition(Struct, frozen=True):
+    """A CRD that somebody reads all of."""
+
+    metadata: ObjectMeta
+    spec: Raw
+
+
 def resource_of(kind: Kind) -> Resource:
     """How the API server serves one of our kinds."""
     return Resource(kind.group, kind.version, kind.plural, kind.name, kind.namespaced)
@@ -68,6 +79,7 @@ class Caches:
         self,
         kept: Iterable[ForeignKind] = (),
         mirrored: Iterable[ForeignKind] = (),
+        inspected: Iterable[ForeignKind] = (),
         fabrics: Providers | None = None,
     ) -> None:
         self.fabrics = fabrics or Providers()
@@ -108,6 +120,8 @@ class Caches:
             kind: Cache(served(kind), Foreign) for kind in mirrored
         }
         """The schedulers' own topologies, whoever manages them."""
+        self.definitions = {kind: _definition(kind) for kind in inspected}
+        """The CRDs of those kinds of which not every version will do."""
         self.domains: dict[str, Cache[Domain]] = {
             provider.vendor: Cache(
                 served(provider.api),
@@ -188,6 +202,15 @@ def owned_topology(found: Foreign) -> str:
         return ""
     owners = (owner for owner in found.metadata.owner_references if owner.controller and owner.kind in kinds)
     return next((owner.name for owner in owners), "")
+
+
+def definition_of(kind: ForeignKind) -> str:
+    """What the definition of a kind is called."""
+    return f"{kind.plural}.{kind.group}"
+
+
+def _definition(kind: ForeignKind) -> Cache[Definition]:
+    return Cache(CUSTOM_RESOURCE_DEFINITIONS, Definition, fields=f"metadata.name={definition_of(kind)}")
 
 
 def _part(resource: Resource, as_type: type[T], more: Mapping[str, Index[T]] | None = None) -> Cache[T]:

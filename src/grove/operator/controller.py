@@ -15,18 +15,20 @@ from grove.api.sets import PodCliqueSet
 from grove.kube.executor import Executor
 from grove.kube.outcome import Outcome
 from grove.kube.queue import Queue
-from grove.operator.blame import Blame, blame, finished
+from grove.operator.blame import Blame, blame, completed
 from grove.operator.caches import Caches
 from grove.operator.counterparts import Counterparts
 from grove.operator.domains import Domains
+from grove.operator.environs import Environs
 from grove.operator.keys import DomainKey, Key, PlacementKey, ReplicaKey, SetKey, TopologyKey, WorkloadKey
+from grove.operator.nodes import Nodes
 from grove.operator.observe import Observer
 from grove.operator.placement import Placement
 from grove.operator.publish import Publisher, intents
 from grove.operator.schedulers import Schedulers
 from grove.operator.strays import call_back, put_back
 from grove.operator.telemetry import plan_seconds, plan_writes
-from grove.operator.tell import occurrences, stories
+from grove.operator.tell import Grievances, Homes, homes, occurrences, stories
 from grove.operator.topologies import Topologies
 from grove.operator.wakes import wire
 from grove.plan.end import plan_end
@@ -58,6 +60,7 @@ class Controller:
         backends: Backends | None = None,
         workers: int = 64,
         init_image: str = "",
+        nodes: Nodes | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._caches, self._executor, self._tell, self._clock = caches, executor, tell, clock
@@ -76,12 +79,16 @@ class Controller:
         self._repeats: dict[WorkloadKey, tuple[str, ...]] = {}
         self._ending: dict[SetKey, str] = {}
         """Sets, by UID, in namespaces that are on their way out."""
+        self._grievances = Grievances(caches)
         self._last_errors: dict[WorkloadKey, Blame] = {}
         """What could not be done there."""
         self._untold: dict[WorkloadKey, tuple[Snapshot, Plan]] = {}
         """Plans with nothing to do but to tell, which can wait. While nothing changes, they stay right."""
-        self._counterparts = Counterparts(caches, executor, backends, tell) if topology_aware else None
         self.queue: Queue[Key] = Queue("workloads", self._work, workers=workers)
+        self._counterparts = None
+        if topology_aware:
+            environs = Environs(caches, nodes or Nodes(), self.queue.wake)
+            self._counterparts = Counterparts(caches, executor, backends, tell, environs)
         wire(caches, self.queue.wake, topologies=topology_aware)
         self._domains.wire(self.queue.wake)
 
@@ -103,6 +110,7 @@ class Controller:
         if plan is None:
             self._forget(key)
             return
+        known = homes(self._caches, plan.intents)
         if plan.intents:
             self._untold.pop(key, None)
         outcome = await self._executor.execute(plan.intents) if plan.intents else _NOTHING
@@ -112,7 +120,7 @@ class Controller:
         if plan.unplaced and isinstance(key, ReplicaKey) and self._placement.ask(key, plan.unplaced):
             self.queue.wake(PlacementKey())
         self._report(key, plan, errors)
-        self._tell_news(key, plan, outcome)
+        self._tell_news(key, plan, outcome, known)
         retry = outcome.failed or outcome.outdated or self._stuck(key, plan.intents if outcome.done else ())
         wake_at = None if plan.wake_at is None else self._loop_time() + plan.wake_at - now
         if plan.intents and (outcome.done or outcome.outdated) and not outcome.failed:
@@ -259,7 +267,7 @@ class Controller:
         self, key: WorkloadKey, drafts: Sequence[Draft], errors: Blame, *, complete: bool
     ) -> tuple[bool, float | None]:
         """Publish what is due. Returns whether that went well, and when more will be due."""
-        told = tuple(finished(draft, errors, complete) for draft in drafts)
+        told = tuple(completed(draft, errors, complete) for draft in drafts)
         busy = not self._executor.limiter.room
         due, later = self._publisher.consider(key, told, self._loop_time(), busy=busy)
         if not due:
@@ -269,12 +277,13 @@ class Controller:
             log.warning("status not published", key=str(key), action="retry", reason=str(error))
         return not (outcome.failed or outcome.outdated), None
 
-    def _tell_news(self, key: WorkloadKey, plan: Plan, outcome: Outcome) -> None:
-        if not outcome.results:
-            return
-        workload = self._workload(key)
+    def _tell_news(self, key: WorkloadKey, plan: Plan, outcome: Outcome, known: Homes) -> None:
+        for news in self._grievances.news(key, key.namespace, plan.complaints):
+            self._tell(news)
+        workload = self._workload(key) if outcome.results else None
         if workload is not None and not self._in_vain(key):
-            for news in (*occurrences(self._caches, workload, outcome), *stories(workload, plan, outcome)):
+            happened = occurrences(self._caches, workload, outcome, known)
+            for news in (*happened, *stories(workload, plan, outcome)):
                 self._tell(news)
 
     def _stuck(self, key: WorkloadKey, done: Sequence[Intent]) -> bool:
@@ -293,6 +302,7 @@ class Controller:
         self.queue.forget(key)
         self._publisher.forget(key)
         self._repeats.pop(key, None)
+        self._grievances.forget(key)
         self._last_errors.pop(key, None)
         self._untold.pop(key, None)
         if isinstance(key, ReplicaKey):

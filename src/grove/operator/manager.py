@@ -20,6 +20,9 @@ from grove.kube.transport import Transport
 from grove.operator import garbage
 from grove.operator.caches import Caches
 from grove.operator.controller import Controller
+from grove.operator.graph_caches import GraphCaches
+from grove.operator.graphs import Graphs, Layer, serve
+from grove.operator.nodes import Nodes
 from grove.operator.telemetry import Census
 from grove.plan.placement import Assigner
 from grove.schedulers.registry import Backends
@@ -43,6 +46,7 @@ class Manager:
         init_image: str = "",
         topology_aware: bool = False,
         backends: Backends | None = None,
+        dynamo: Layer | None = None,
         fabrics: Providers | None = None,
     ) -> None:
         self._transport = transport
@@ -54,7 +58,15 @@ class Manager:
         self._grace = grace
         aware = backends.topology_aware if backends and topology_aware else ()
         self.caches = Caches(
-            backends.kept if backends else (), tuple(backend.topology_kind for backend in aware), fabrics
+            backends.kept if backends else (),
+            tuple(backend.topology_kind for backend in aware),
+            backends.inspected if backends else (),
+            fabrics,
+        )
+        self._nodes = Nodes()
+        self._dynamo = dynamo
+        self.graphs = (
+            GraphCaches(without_grove=dynamo.surroundings.without_grove) if dynamo is not None else None
         )
         self.synced = asyncio.Event()
 
@@ -70,9 +82,11 @@ class Manager:
         arrivals = Arrivals()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(arrivals.run(client))
-            for cache in self.caches.all:
+            graphs = self.graphs.all if self.graphs else ()
+            for cache in (*self.caches.all, *self.caches.definitions.values(), *graphs):
                 unusual = cache in self.caches.domains.values()  # in most clusters there is no driver
                 tasks.create_task(Reflector(client, cache, arrivals=arrivals, optional=unusual).run())
+            tasks.create_task(self._nodes.run(client))
             tasks.create_task(self._tell_what_is_missing())
             for cache in self.caches.needed:
                 await cache.synced.wait()
@@ -95,23 +109,36 @@ class Manager:
             init_image=self._init_image,
             topology_aware=self._topology_aware,
             backends=self._backends,
+            nodes=self._nodes,
         )
         with Census(self.caches):
             recorder.start()
             controller.queue.start()
             log.info("working", key="operator", action="lead", reason="it is our turn")
             try:
-                await asyncio.Event().wait()
+                await self._serve_graphs(writes, executor, recorder)
             finally:
                 await controller.queue.stop(self._grace)
                 await recorder.close(_LAST_WORDS)
+
+    async def _serve_graphs(self, writes: Transport, executor: Executor, recorder: Recorder) -> None:
+        """DynamoGraphDeployments, if they are ours to serve. Until cancelled."""
+        known, layer = self.graphs, self._dynamo
+        if known is None or layer is None:
+            await asyncio.Event().wait()
+            return
+
+        def graphs() -> Graphs:
+            return Graphs(self.caches, known, writes, executor.limiter, recorder.record, layer)
+
+        await serve(graphs, Client(self._transport), known, self._grace)
 
     async def _look_for_the_rest(self) -> None:
         """Give shared claims, fabric domains and what schedulers were told a moment to be seen. Longer waits
         only who uses them."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_MOMENT):
-                for cache in self.caches.optional:
+                for cache in (*self.caches.optional, *self.caches.definitions.values()):
                     await cache.settled.wait()
 
     async def _tell_what_is_missing(self) -> None:

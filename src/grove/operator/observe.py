@@ -73,6 +73,7 @@ class Observer:
             fabrics=caches.fabrics,
             domains=self._neighbourhood.of_replica(key, workload),
             shared=self.shared_claims.of_replica(key, workload, groups, cliques),
+            lacking=self._schedulers.lacking(scheduler),
         )
 
     def estate(self, key: SetKey) -> Estate:

@@ -24,12 +24,14 @@ from grove.fabrics.registry import Providers
 from grove.kube.client import Client
 from grove.kube.config import SERVICE_ACCOUNT, Config
 from grove.kube.elector import Elector
+from grove.kube.errors import ConfigError, KubeError
 from grove.kube.leadership import FencedTransport
 from grove.kube.lease import Timing, new_identity
 from grove.kube.transport import HttpTransport
 from grove.operator import garbage
 from grove.operator.admission import Admission
 from grove.operator.fabrics import preflight
+from grove.operator.graphs import Layer, foreign
 from grove.operator.manager import Manager
 from grove.operator.servers import endpoints, serving
 from grove.schedulers.registry import Backends
@@ -89,9 +91,12 @@ async def operate(settings: Settings) -> None:
         init_image=settings.init_image,
         topology_aware=topology_aware,
         backends=settings.backends,
+        dynamo=Layer.of(settings.configuration),
         fabrics=settings.fabrics,
     )
     try:
+        if settings.configuration.dynamo.enabled:
+            await refuse_foreign(Client(transport))
         if settings.configuration.network.auto_mnnvl_enabled and settings.fabrics.auto is not None:
             await preflight(Client(transport), settings.fabrics.auto)
         admission = Admission(
@@ -100,6 +105,8 @@ async def operate(settings: Settings) -> None:
             Client(transport),
             settings.home,
             settings.account,
+            settings.backends,
+            lambda: manager.graphs is not None and manager.graphs.leader_worker_sets,
             settings.fabrics,
         )
 
@@ -113,6 +120,17 @@ async def operate(settings: Settings) -> None:
     finally:
         await transport.close()
     log.info("stopped", key="operator", action="exit", reason="told to stop")
+
+
+async def refuse_foreign(client: Client) -> None:
+    """Raises ConfigError if Dynamo's own operator serves what we were told to. A server that does not answer
+    yet is asked again before anything is done."""
+    try:
+        why = await foreign(client)
+    except KubeError:
+        return
+    if why:
+        raise ConfigError(why)
 
 
 async def _act(settings: Settings, transport: HttpTransport, manager: Manager) -> None:

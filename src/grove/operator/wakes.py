@@ -55,6 +55,8 @@ def wire(caches: Caches, wake: Wake, *, topologies: bool = False) -> None:
     for told in caches.told.values():
         follow(told, waker.on_part)
         told.on_settled(waker.on_sight)
+    for definition in caches.definitions.values():
+        definition.subscribe(lambda *_: waker.on_sight())
 
 
 def follow(cache: Cache[Any], tell: Handler[Any]) -> None:

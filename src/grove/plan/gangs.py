@@ -162,6 +162,8 @@ class GangWork:
         carried = compose.clique_labels(workload, index, wanted)
         owners, after = self._owners(clique)
         marks = self.teller.marks(gang, wanted.name)
+        if marks is None:
+            return []
         waiting = {member.name: gated or self._is_surplus(wanted, member) for member in made}
         specs = {held: self._pod_spec(wanted, held) for held in set(waiting.values())}
 

@@ -55,3 +55,5 @@ class Snapshot(Struct, frozen=True):
     """By vendor, the domains that the replica asks for, by name; None if they cannot be seen."""
     shared: Shared = Shared()
     """What is there of the claims that the replica's pods refer to."""
+    lacking: str = ""
+    """Why what is installed of the scheduler will not do."""

@@ -21,6 +21,8 @@ from grove.api.groups import PodCliqueScalingGroup
 from grove.api.kind import Kind
 from grove.api.sets import PodCliqueSet
 from grove.api.topology import ClusterTopology, ClusterTopologyBinding
+from grove.dynamo.common import ALPHA, BETA
+from grove.dynamo.types import DynamoGraphDeployment
 from grove.kube.resource import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, Resource
 
 Body = dict[str, Any]
@@ -38,10 +40,12 @@ class Path(StrEnum):
     VALIDATE_SET = "/webhooks/validate-podcliqueset"
     VALIDATE_TOPOLOGY = "/webhooks/validate-clustertopology"
     AUTHORIZE = "/webhooks/authorizer-webhook"
+    DEFAULT_GRAPH = "/webhooks/default-dynamographdeployment"
+    VALIDATE_GRAPH = "/webhooks/validate-dynamographdeployment"
 
 
 class Registration(Struct, frozen=True):
-    """One configuration object with its one webhook."""
+    """One configuration object with its webhook."""
 
     resource: Resource
     name: str
@@ -66,6 +70,19 @@ VALIDATE_TOPOLOGY = Registration(
 )
 AUTHORIZE = Registration(
     VALIDATING_WEBHOOKS, "authorizer-webhook", "authorizer.webhooks.grove.io", Path.AUTHORIZE
+)
+
+DEFAULT_GRAPH = Registration(
+    MUTATING_WEBHOOKS,
+    "dynamographdeployment-defaulting-webhook",
+    "dgd.defaulting.webhooks.grove.io",
+    Path.DEFAULT_GRAPH,
+)
+VALIDATE_GRAPH = Registration(
+    VALIDATING_WEBHOOKS,
+    "dynamographdeployment-validating-webhook",
+    "dgd.validating.webhooks.grove.io",
+    Path.VALIDATE_GRAPH,
 )
 
 
@@ -97,10 +114,11 @@ def account(namespace: str, name: str = SERVICE) -> str:
     return f"system:serviceaccount:{namespace}:{name}"
 
 
-def served(*, authorizer: bool) -> tuple[Registration, ...]:
+def served(*, authorizer: bool, dynamo: bool = False) -> tuple[Registration, ...]:
     """The webhooks that an operator answers."""
     always = (DEFAULT_SET, VALIDATE_SET, VALIDATE_TOPOLOGY)
-    return (*always, AUTHORIZE) if authorizer else always
+    protecting = (AUTHORIZE,) if authorizer else ()
+    return (*always, *protecting, *((DEFAULT_GRAPH, VALIDATE_GRAPH) if dynamo else ()))
 
 
 def configurations(
@@ -108,6 +126,7 @@ def configurations(
     *,
     operator: str = "",
     authorizer: bool = False,
+    dynamo: bool = False,
     exempt: Iterable[str] = (),
     trust: bytes = b"",
 ) -> list[Body]:
@@ -115,7 +134,7 @@ def configurations(
     without `trust`, the caBundle is left to whoever injects it."""
     return [
         _configuration(each, address, operator, tuple(exempt), trust)
-        for each in served(authorizer=authorizer)
+        for each in served(authorizer=authorizer, dynamo=dynamo)
     ]
 
 
@@ -123,7 +142,7 @@ def _configuration(
     wanted: Registration, address: Service | Url, operator: str, exempt: tuple[str, ...], trust: bytes
 ) -> Body:
     bundle = {"caBundle": base64.b64encode(trust).decode()} if trust else {}
-    webhook = {
+    webhook: Body = {
         "name": wanted.webhook,
         "admissionReviewVersions": ["v1"],
         "clientConfig": {**address.client_config(wanted.path), **bundle},
@@ -134,6 +153,9 @@ def _configuration(
         "matchConditions": _conditions(operator, exempt if wanted is AUTHORIZE else ()),
         "rules": _RULES[wanted.path],
     }
+    webhooks = [webhook]
+    if wanted is VALIDATE_TOPOLOGY:
+        webhooks.append({**webhook, **_TOPOLOGY_GOES})
     if wanted is AUTHORIZE:
         webhook["objectSelector"] = {"matchLabels": {labels.MANAGED_BY: labels.OPERATOR}}
     if wanted.resource is MUTATING_WEBHOOKS:
@@ -142,7 +164,7 @@ def _configuration(
         "apiVersion": wanted.resource.api_version,
         "kind": wanted.resource.kind,
         "metadata": {"name": wanted.name},
-        "webhooks": [webhook],
+        "webhooks": webhooks,
     }
 
 
@@ -188,6 +210,14 @@ def _managed(group: str, versions: Iterable[str], resources: Iterable[str], *ope
     return _rule(group, versions, resources, operations, "Namespaced")
 
 
+_GRAPHS = _rule(
+    DynamoGraphDeployment.KIND.group,
+    (BETA, ALPHA),
+    (DynamoGraphDeployment.KIND.plural,),
+    _WRITES,
+    "Namespaced",
+)
+
 _RULES: dict[Path, list[Body]] = {
     Path.DEFAULT_SET: [_ours(_WRITES, PodCliqueSet.KIND)],
     Path.VALIDATE_SET: [_ours(_WRITES, PodCliqueSet.KIND)],
@@ -200,4 +230,14 @@ _RULES: dict[Path, list[Body]] = {
         _ours(_ALL, PodClique.KIND, PodCliqueScalingGroup.KIND),
         _ours(_ALL, PodGang.KIND),
     ],
+    Path.DEFAULT_GRAPH: [_GRAPHS],
+    Path.VALIDATE_GRAPH: [_GRAPHS],
+}
+
+# What goes is only commented on: nobody's delete waits for an operator that is away, nor fails for it.
+_TOPOLOGY_GOES: Body = {
+    "name": "clustertopology.deletion.webhooks.grove.io",
+    "failurePolicy": "Ignore",
+    "timeoutSeconds": 2,
+    "rules": [_ours(("DELETE",), ClusterTopology.KIND, ClusterTopologyBinding.KIND)],
 }

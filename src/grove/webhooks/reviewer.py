@@ -11,9 +11,14 @@ import structlog
 from grove.api.kind import GROVE
 from grove.api.sets import PodCliqueSet
 from grove.api.topology import ClusterTopology, ClusterTopologyBinding
+from grove.dynamo import reading, rules
+from grove.dynamo.common import NVIDIA
+from grove.dynamo.defaults import default_graph
+from grove.dynamo.types import DynamoGraphDeployment
 from grove.rules import authorise, defaults, fabric, topologies, validate
 from grove.rules.model import Facts, Request, Verdict
 from grove.webhooks import patches, reviews
+from grove.webhooks.graphs import GraphSight
 from grove.webhooks.registrations import Path
 from grove.webhooks.reviews import Asked, NotAReview
 from grove.webhooks.sight import Sight, Unseen
@@ -21,6 +26,7 @@ from grove.webhooks.sight import Sight, Unseen
 Body = dict[str, Any]
 log = structlog.get_logger("grove.webhooks")
 
+_GRAPHS = frozenset({DynamoGraphDeployment.KIND.plural})
 _SETS = frozenset({PodCliqueSet.KIND.plural})
 _TOPOLOGIES = frozenset({ClusterTopology.KIND.plural, ClusterTopologyBinding.KIND.plural})
 
@@ -28,7 +34,7 @@ _TOPOLOGIES = frozenset({ClusterTopology.KIND.plural, ClusterTopologyBinding.KIN
 class Reviewer:
     """Answers reviews, one at a time and each on its own."""
 
-    def __init__(self, sight: Sight, *, authorizer: bool = False) -> None:
+    def __init__(self, sight: Sight, *, authorizer: bool = False, graphs: GraphSight | None = None) -> None:
         self._sight = sight
         self._answers: dict[str, Callable[[Asked], Awaitable[bytes]]] = {
             Path.DEFAULT_SET: self._default_set,
@@ -37,6 +43,10 @@ class Reviewer:
         }
         if authorizer:
             self._answers[Path.AUTHORIZE] = self._authorise
+        if graphs is not None:
+            self._graphs = graphs
+            self._answers[Path.DEFAULT_GRAPH] = self._default_graph
+            self._answers[Path.VALIDATE_GRAPH] = self._validate_graph
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -69,14 +79,42 @@ class Reviewer:
 
     async def _validate_set(self, asked: Asked) -> bytes:
         _expect(asked, _SETS)
-        new, facts = asked.new(), self._sight.here()
-        if facts.topology_aware:
-            facts = await self._sight.facts_on(validate.topologies_named(new))
+        new, facts = asked.new(), self._sight.standing
+        named = validate.topologies_named(new) if facts.topology_aware else ()
+        facts = await self._sight.facts_on(named, validate.enquiries(new, facts))
         return _judged(asked, new, facts, validate.on_create, validate.on_update)
 
     async def _validate_topology(self, asked: Asked) -> bytes:
         _expect(asked, _TOPOLOGIES)
-        return _judged(asked, asked.new(), self._sight.standing, topologies.on_create, topologies.on_update)
+        facts = self._sight.facts_around(asked.resource.resource, asked.name)
+        if asked.operation == "DELETE":
+            return reviews.allowed(asked.uid, topologies.on_delete(asked.old(), facts).warnings)
+        return _judged(asked, asked.new(), facts, topologies.on_create, topologies.on_update)
+
+    async def _default_graph(self, asked: Asked) -> bytes:
+        """What does not fit its type is refused here already: the API server would name but one field of it,
+        and forget what it does not know."""
+        _expect(asked, _GRAPHS, NVIDIA)
+        before = asked.new()
+        wrong = reading.misshapen(before)
+        if wrong and asked.operation == "UPDATE":
+            wrong = reading.ratcheted(wrong, asked.old())
+        if wrong:
+            return reviews.denied(asked.uid, Verdict(wrong).message)
+        after = default_graph(before, creating=asked.operation == "CREATE")
+        return reviews.allowed(asked.uid, patch=list(patches.between(before, after)))
+
+    async def _validate_graph(self, asked: Asked) -> bytes:
+        _expect(asked, _GRAPHS, NVIDIA)
+        new = asked.new()
+        known = await self._graphs.around(new)
+        if asked.operation == "CREATE":
+            verdict = rules.on_create(new, known)
+        else:
+            verdict = rules.on_update(asked.old(), new, known)
+        if verdict.allowed:
+            return reviews.allowed(asked.uid, verdict.warnings)
+        return reviews.denied(asked.uid, verdict.message, verdict.warnings)
 
     async def _authorise(self, asked: Asked) -> bytes:
         request = Request(
@@ -114,10 +152,10 @@ def _judged(
     return reviews.denied(asked.uid, verdict.message, verdict.warnings)
 
 
-def _expect(asked: Asked, plurals: frozenset[str]) -> None:
+def _expect(asked: Asked, plurals: frozenset[str], group: str = GROVE) -> None:
     """A rule that was written for something else must not be taken for one of ours."""
     resource = asked.resource
-    if resource.group != GROVE or resource.resource not in plurals:
+    if resource.group != group or resource.resource not in plurals:
         about = f"{resource.resource}.{resource.group}"[:200]
         raise NotAReview(f"asked about {about}: correct the rules of the webhook configuration")
 

@@ -14,6 +14,7 @@ import yaml
 
 from grove.api import configfile
 from grove.api.config import CertProvisionMode, OperatorConfiguration
+from grove.dynamo import definitions
 from tests.chart import CHART, NAMESPACE, Refused, hooked, one, render, run
 from tests.shared import ROOT
 
@@ -40,6 +41,14 @@ PERMANENT = Counter(
 HOOK = {"ServiceAccount": 1, "ClusterRole": 1, "ClusterRoleBinding": 1, "Job": 1}
 GRANT = {"Role": -1, "RoleBinding": -1}
 WEBHOOKS = {"MutatingWebhookConfiguration": -1, "ValidatingWebhookConfiguration": -2}
+DYNAMO = {"config.dynamo.enabled": True}
+DYNAMO_MORE = {
+    "ClusterRole": 1,
+    "ClusterRoleBinding": 1,
+    "CustomResourceDefinition": 2,
+    "MutatingWebhookConfiguration": 1,
+    "ValidatingWebhookConfiguration": 1,
+}
 MANUAL = {"config.server.webhooks.certProvisionMode": "manual"}
 
 
@@ -64,6 +73,8 @@ def test_the_defaults() -> None:
         ({"webhooks.enabled": False}, WEBHOOKS),
         ({"config.authorizer.enabled": True}, {"ValidatingWebhookConfiguration": 1}),
         ({"config.leaderElection.enabled": False}, GRANT),
+        (DYNAMO, DYNAMO_MORE),
+        ({"config.dynamo.withoutGrove": True}, {}),
         (MANUAL, GRANT),
         (
             {"rbac.create": False},
@@ -330,11 +341,39 @@ def test_the_chart_has_the_version_of_the_project() -> None:
     assert (chart["name"], chart["version"], chart["appVersion"]) == ("grove-charts", version, version)
 
 
+def test_the_dynamo_layer_has_a_role_of_its_own_with_just_what_it_needs() -> None:
+    def resources(values: Values) -> set[str]:
+        role = one(render(values), "ClusterRole", "grove:system:grove-operator-dynamo")
+        return {resource for rule in role["rules"] for resource in rule["resources"]}
+
+    core = one(render(DYNAMO), "ClusterRole", "grove:system:grove-operator")
+    assert core == one(render(), "ClusterRole", "grove:system:grove-operator")
+    assert "secrets" not in resources(DYNAMO)
+    more = resources({**DYNAMO, "config.dynamo.withoutGrove": True}) - resources(DYNAMO)
+    assert more == {"deployments", "leaderworkersets"}
+
+
+def test_the_seven_domains_are_preset_for_dynamo() -> None:
+    allowed = configuration().dynamo.topology_aware_scheduling.allowed_domains
+    assert allowed == ("region", "zone", "datacenter", "block", "rack", "host", "numa")
+
+
+def test_dynamo_brings_its_definitions_and_they_stay_when_the_release_goes() -> None:
+    found = {each["metadata"]["name"]: each for each in render(DYNAMO) if each["kind"].startswith("CustomR")}
+    for definition in definitions.all_definitions():
+        shown = found[definition["metadata"]["name"]]
+        assert shown["spec"] == definition["spec"]
+        assert shown["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
+
+
+@pytest.mark.parametrize("dynamo", [False, True])
 @pytest.mark.parametrize("authorizer", [False, True])
 @pytest.mark.parametrize("trust", [b"", b"a certificate"])
-def test_webhooks_are_registered_as_the_operator_answers_them(authorizer: bool, trust: bytes) -> None:
+def test_webhooks_are_registered_as_the_operator_answers_them(
+    authorizer: bool, trust: bytes, dynamo: bool
+) -> None:
     registrations = pytest.importorskip("grove.webhooks.registrations")
-    values: Values = {"config.authorizer.enabled": authorizer}
+    values: Values = {"config.authorizer.enabled": authorizer, "config.dynamo.enabled": dynamo}
     if trust:
         values["webhooks.caBundle"] = base64.b64encode(trust).decode()
     rendered = [each for each in render(values) if each["kind"].endswith("WebhookConfiguration")]
@@ -345,6 +384,7 @@ def test_webhooks_are_registered_as_the_operator_answers_them(authorizer: bool, 
         registrations.Service(NAMESPACE),
         operator=registrations.account(NAMESPACE),
         authorizer=authorizer,
+        dynamo=dynamo,
         exempt=exempt,
         trust=trust,
     )

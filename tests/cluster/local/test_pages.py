@@ -74,6 +74,18 @@ def test_autoscaling_and_sharing(home: Path) -> None:
     assert left(home) == []
 
 
+def test_topologies(home: Path) -> None:
+    said = type_in(block(section("docs/topology.md", "Try it")), home).stdout
+    pods = dict(re.findall(r"^(packed-\d-worker-\S+) +(\S+)$", said, re.MULTILINE))
+    racks = dict(re.findall(r"^(\S+) +Ready .* (\S+)$", said, re.MULTILINE))
+    assert len(pods) == 8
+    for replica in ("packed-0-", "packed-1-"):
+        assert len({racks[node] for pod, node in pods.items() if pod.startswith(replica)}) == 1
+    assert '{"domain":"rack","labelledNodes":16,"values":2}' in said
+    assert "podcliqueset.grove.io/packed condition met" in said
+    assert left(home) == []
+
+
 def test_updates_and_recovery(home: Path) -> None:
     """The commands of the second page are typed on the cluster of the first."""
     *commands, kill, down_ = block(section("docs/updates.md", "Try it"))

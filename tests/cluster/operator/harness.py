@@ -12,6 +12,7 @@ from grove.fabrics.registry import Providers
 from grove.kube.config import Config
 from grove.kube.faults import FaultyTransport, Rates
 from grove.kube.transport import HttpTransport
+from grove.operator.graphs import Layer
 from grove.operator.manager import Manager
 from grove.plan.placement import Assigner
 from grove.schedulers.registry import Backends
@@ -34,6 +35,7 @@ class Operator:
         init_image: str = INIT_IMAGE,
         topology_aware: bool = False,
         backends: Backends | None = None,
+        dynamo: Layer | None = None,
         fabrics: Providers | None = None,
         **weather: Any,
     ) -> None:
@@ -45,6 +47,7 @@ class Operator:
             init_image=init_image,
             topology_aware=topology_aware,
             backends=backends,
+            dynamo=dynamo,
             fabrics=fabrics,
         )
         self.stopped = asyncio.Event()
@@ -83,6 +86,7 @@ async def operating(
     init_image: str = INIT_IMAGE,
     topology_aware: bool = False,
     backends: Backends | None = None,
+    dynamo: Layer | None = None,
     fabrics: Providers | None = None,
 ) -> AsyncIterator[Operator]:
     """An operator until the block is left. `synced=False`: do not wait until it knows all that exists."""
@@ -93,6 +97,7 @@ async def operating(
         init_image,
         topology_aware,
         backends,
+        dynamo,
         fabrics,
         seed=seed,
         rates=rates,
@@ -111,15 +116,13 @@ async def operating(
 
 
 @asynccontextmanager
-async def succession(
-    world: World, lives: Iterator[int], fabrics: Providers | None = None
-) -> AsyncIterator[None]:
+async def succession(world: World, lives: Iterator[int], **options: Any) -> AsyncIterator[None]:
     """One operator after another: each ends right after as many writes as `lives` says, and the next one
     starts from what it finds."""
 
     async def reign() -> None:
         for writes in lives:
-            async with operating(world, stop_after=writes, synced=False, fabrics=fabrics) as operator:
+            async with operating(world, stop_after=writes, synced=False, **options) as operator:
                 await operator.stopped.wait()
 
     task = asyncio.create_task(reign())

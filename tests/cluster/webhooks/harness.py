@@ -122,6 +122,7 @@ async def admitting(
             operator=operator,
             authorizer=authorizer.get("enabled", False),
             exempt=authorizer.get("exemptServiceAccountUserNames", ()),
+            dynamo=keys.get("dynamo", {}).get("enabled", False),
         )
         async with registering(client, wanted):
             await found.until_ready()

@@ -26,7 +26,9 @@ RUNS = PAGE.partition("## How it runs")[2]
 
 def test_the_table_names_what_is_registered() -> None:
     rows = re.findall(r"^\| (\w+) `([\w-]+)`.* \| `(/webhooks/[\w-]+)` \|$", RUNS, re.MULTILINE)
-    assert rows == [(each.resource.kind, each.name, each.path.value) for each in served(authorizer=True)]
+    assert rows == [
+        (each.resource.kind, each.name, each.path.value) for each in served(authorizer=True, dynamo=True)
+    ]
 
 
 async def kubectl(cluster: Cluster, line: str) -> str:

@@ -15,12 +15,26 @@ from tests.cluster.operator.scenarios import (
     repairs,
     scaling,
     sharing,
+    termination,
+    told,
     wear,
 )
 from tests.cluster.operator.telling import Scenario
 
 SCENARIOS: dict[str, Scenario] = {
     f"{room.__name__.rpartition('.')[2]}: {name.replace('_', ' ')}": scenario
-    for room in (gates, ready, refusals, removal, renewal, repairs, scaling, sharing, wear)
+    for room in (
+        gates,
+        ready,
+        refusals,
+        removal,
+        renewal,
+        repairs,
+        scaling,
+        sharing,
+        termination,
+        told,
+        wear,
+    )
     for name, scenario in room.SCENARIOS.items()
 }

@@ -1,0 +1,1 @@
+"""DynamoGraphDeployments: their types, rules, and translation. Pure; off unless switched on."""

@@ -1,0 +1,95 @@
+"""Topology constraints where Grove does not enforce them: as Kueue's annotations, or as affinity.
+
+A domain is a node label there, by `domainToLabelMapping`. Affinity keeps pods together and knows no gangs:
+the first pod chooses the domain, and others wait if it has no room for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from grove.api.config import DynamoTopology, TopologyMode
+from grove.dynamo import keys, naming
+from grove.dynamo.graph import Body, Component, Graph
+from grove.rules.model import FieldError, invalid, required
+
+QUEUE = "kueue.x-k8s.io/queue-name"
+_REQUIRED = "kueue.x-k8s.io/podset-required-topology"
+_TOGETHER = "kueue.x-k8s.io/podset-group-name"
+_SET_NAME = "leaderworkerset.sigs.k8s.io/name"
+_GROUP = "leaderworkerset.sigs.k8s.io/group-key"
+_LONGEST = 39
+_DURING = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def queue(graph: Graph, topology: DynamoTopology) -> str:
+    """Kueue's queue of a deployment."""
+    return graph.own_labels.get(QUEUE) or topology.queue_name
+
+
+def problems(graph: Graph, topology: DynamoTopology) -> Iterator[FieldError]:
+    """What Kueue could not take."""
+    if topology.mode is not TopologyMode.KUEUE:
+        return
+    if not queue(graph, topology):
+        why = "say which queue, or set config.dynamo.topologyAwareScheduling.queueName"
+        yield required(f"metadata.labels[{QUEUE}]", why)
+    for component in graph.components:
+        name = naming.leader_worker_set(graph, component)
+        if component.multinode and len(name) > _LONGEST:
+            yield invalid(component.path, name, f"Kueue takes LeaderWorkerSets of at most {_LONGEST} letters")
+
+
+def told_kueue(graph: Graph, component: Component, topology: DynamoTopology) -> dict[str, str]:
+    """What Kueue is told about the pods of one replica that spans nodes."""
+    domain = component.domain or graph.topology.domain
+    if topology.mode is not TopologyMode.KUEUE or not domain or not component.multinode:
+        return {}
+    label = topology.domain_to_label_mapping[domain]
+    return {_REQUIRED: label, _TOGETHER: naming.child(graph, component)}
+
+
+def packed(graph: Graph, component: Component, topology: DynamoTopology, spec: Body) -> Body:
+    """The pod spec with all that keeps its pods close together. What the user wrote stays beside it."""
+    labels = topology.domain_to_label_mapping
+    terms, domains = [], []
+    by_kueue = topology.mode is TopologyMode.KUEUE and component.multinode
+    if component.domain and not by_kueue:
+        domains.append(labels[component.domain])
+        terms.append(_own(graph, component, labels[component.domain]))
+    if graph.topology.domain:
+        domains.append(labels[graph.topology.domain])
+        terms.append(_term(labels[graph.topology.domain], {keys.GRAPH: graph.name}))
+    if not terms:
+        return spec
+    affinity: Body = dict(spec.get("affinity") or {})
+    pods: Body = dict(affinity.get("podAffinity") or {})
+    pods[_DURING] = [*pods.get(_DURING, ()), *terms]
+    affinity |= {"podAffinity": pods, "nodeAffinity": _labelled(affinity.get("nodeAffinity"), domains)}
+    return {**spec, "affinity": affinity}
+
+
+def _own(graph: Graph, component: Component, label: str) -> Body:
+    """All pods of a component, or of each of its replicas if those span nodes."""
+    if not component.multinode:
+        return _term(label, {keys.SELECTOR: naming.child(graph, component)})
+    return _term(label, {_SET_NAME: naming.leader_worker_set(graph, component)}) | {
+        "matchLabelKeys": [_GROUP]
+    }
+
+
+def _term(label: str, selected: dict[str, str]) -> Body:
+    return {"topologyKey": label, "labelSelector": {"matchLabels": selected}}
+
+
+def _labelled(given: Any, domains: list[str]) -> Body:
+    """Only nodes that are in a domain at all, in every alternative that the user gave."""
+    found: Body = dict(given or {})
+    exist = [{"key": label, "operator": "Exists"} for label in dict.fromkeys(domains)]
+    alternatives = (found.get(_DURING) or {}).get("nodeSelectorTerms") or [{}]
+    terms = [
+        {**each, "matchExpressions": [*each.get("matchExpressions", ()), *exist]} for each in alternatives
+    ]
+    found[_DURING] = {"nodeSelectorTerms": terms}
+    return found

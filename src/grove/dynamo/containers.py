@@ -1,0 +1,102 @@
+"""The main container: what a component's type brings, under what the user wrote."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from grove.dynamo import keys
+from grove.dynamo.graph import FRONTEND, MAIN, PLANNER, Body, Component, Graph
+from grove.dynamo.normalise import merged_env
+
+_METRICS, _SYSTEM, _NIXL, _HTTP = 9085, 9090, 19090, 8000
+
+
+def main(graph: Graph, component: Component) -> Body:
+    """The container with its variables sorted by name. What the user says wins; lists replace lists."""
+    base, given = _base(component), component.main
+    env = merged_env(graph.env, given.get("env", ()))
+    found = {**base, **{key: value for key, value in given.items() if value not in ({}, [], "")}}
+    found["name"] = MAIN
+    found["env"] = sorted(merged_env(_variables(graph, component), env), key=lambda each: str(each["name"]))
+    return found
+
+
+def _base(component: Component) -> Body:
+    if component.type == FRONTEND:
+        return {
+            "command": ["python3"],
+            "args": ["-m", "dynamo.frontend"],
+            "ports": [_port("http", _HTTP)],
+            "livenessProbe": _probe("/live", "http", delay=15, period=10, timeout=1, failures=3),
+            "readinessProbe": _probe("/health", "http", delay=10, period=10, timeout=3, failures=3),
+        }
+    shell: Body = {"command": ["/bin/sh", "-c"]}
+    if component.works:
+        return shell | _watched() | {"ports": [_port("system", _SYSTEM), _port("nixl", _NIXL)]}
+    if component.type == PLANNER:
+        return shell | _watched() | {"ports": [_port("metrics", _METRICS), _port("system", _SYSTEM)]}
+    return shell
+
+
+def _watched() -> Body:
+    return {
+        "livenessProbe": _probe("/live", "system", period=5, timeout=4, failures=1),
+        "readinessProbe": _probe("/health", "system", period=10, timeout=4, failures=3),
+        "startupProbe": _probe("/live", "system", period=10, timeout=5, failures=720),
+    }
+
+
+def _port(name: str, number: int) -> Body:
+    return {"containerPort": number, "name": name, "protocol": "TCP"}
+
+
+def _probe(path: str, port: str, *, period: int, timeout: int, failures: int, delay: int = 0) -> Body:
+    found: Body = {
+        "httpGet": {"path": path, "port": port},
+        "periodSeconds": period,
+        "timeoutSeconds": timeout,
+        "failureThreshold": failures,
+    }
+    return found | {"initialDelaySeconds": delay} if delay else found
+
+
+def _variables(graph: Graph, component: Component) -> list[Body]:
+    namespace = graph.dynamo_namespace(component)
+    said = {
+        "DYN_NAMESPACE": namespace,
+        "DYN_PARENT_DGD_K8S_NAME": graph.name,
+        "DYN_PARENT_DGD_K8S_NAMESPACE": graph.namespace,
+    }
+    if component.type:
+        said["DYN_COMPONENT"] = component.type
+    if graph.discovered_by_kubernetes:
+        said["DYN_DISCOVERY_BACKEND"] = keys.KUBERNETES
+        if graph.own_annotations.get(keys.DISCOVERY_MODE) == "container":
+            said |= {"CONTAINER_NAME": MAIN, "DYN_KUBE_DISCOVERY_MODE": "container"}
+    if component.type == FRONTEND:
+        said |= {"DYNAMO_PORT": str(_HTTP), "DYN_HTTP_PORT": str(_HTTP), "DYN_NAMESPACE_PREFIX": namespace}
+    elif component.works:
+        said |= _WORKER
+    elif component.type == PLANNER:
+        said |= {"PLANNER_PROMETHEUS_PORT": str(_METRICS), "DYN_SYSTEM_PORT": str(_SYSTEM)}
+    told = [variable("POD_NAME", "metadata.name"), variable("POD_NAMESPACE", "metadata.namespace")]
+    told.append(variable("POD_UID", "metadata.uid"))
+    return [{"name": name, "value": value} for name, value in said.items()] + told
+
+
+_WORKER = {
+    "DYN_SYSTEM_ENABLED": "true",
+    "DYN_SYSTEM_PORT": str(_SYSTEM),
+    "DYN_SYSTEM_USE_ENDPOINT_HEALTH_STATUS": '["generate"]',
+    "DYN_HEALTH_CHECK_ENABLED": "false",
+    "NIXL_TELEMETRY_ENABLE": "n",
+    "NIXL_TELEMETRY_EXPORTER": "prometheus",
+    "NIXL_TELEMETRY_PROMETHEUS_PORT": str(_NIXL),
+    "DYN_FORWARDPASS_METRIC_PORT": "20380",
+}
+
+
+def variable(name: str, field: str) -> Body:
+    """A variable that tells a pod about itself."""
+    found: dict[str, Any] = {"name": name, "valueFrom": {"fieldRef": {"fieldPath": field}}}
+    return found

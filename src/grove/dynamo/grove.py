@@ -1,0 +1,218 @@
+"""Grove as the backend: one PodCliqueSet for the deployment."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import msgspec
+
+from grove.api.cliques import PodClique
+from grove.api.conditions import CliqueReason, ConditionType, TopologyLevelsReason
+from grove.api.groups import PodCliqueScalingGroup
+from grove.api.intents import Create, Intent, Patch, Target
+from grove.api.meta import Condition
+from grove.dynamo import keys, naming, restarts, sets, topology
+from grove.dynamo.graph import Body, Component, Graph
+from grove.dynamo.objects import digest, owned, target, within
+from grove.dynamo.seen import Seen, Standing
+from grove.dynamo.told import AppliedTopology, ComponentStatus, RestartStatus
+from grove.plan.facts import fact, find
+from grove.rules import validate
+from grove.rules.defaults import default_set
+from grove.rules.model import FieldError
+from grove.topology.constraints import name_of
+
+LEVELS = "TopologyLevelsAvailable"
+_OPTIONAL = ("priorityClassName", "podCliqueScalingGroups", "topologyConstraint")
+
+
+class Grove:
+    """Makes a PodCliqueSet, scales its parts, and reads how they fare."""
+
+    name = keys.GROVE
+
+    def problems(self, graph: Graph, seen: Seen) -> list[FieldError]:
+        """Constraints are judged when the set is made; afterwards Grove itself tells what became of them. Its
+        own admission does not ask about what its operator writes, so its rules are asked here."""
+        made = seen.workload
+        if made is None:
+            wrong = topology.on_create(graph, seen.surroundings)
+            return wrong or list(validate.on_create(self._wanted(graph, seen), seen.facts).errors)
+        if _edition(self._wanted(graph, seen)) == made.metadata.annotations.get(keys.APPLIED):
+            return []
+        return list(validate.on_update(_plain(made), self._wanted(graph, seen), seen.facts).errors)
+
+    def writes(self, graph: Graph, seen: Seen) -> list[Intent]:
+        wanted, made = self._wanted(graph, seen), seen.workload
+        edition = _edition(wanted)
+        metadata = wanted["metadata"]
+        metadata["annotations"] = {**metadata.get("annotations", {}), keys.APPLIED: edition}
+        if made is None:
+            return [Create(target(wanted), owned(graph, wanted))]
+        if made.metadata.deletion_timestamp is not None:
+            return []
+        found: list[Intent] = []
+        if made.metadata.annotations.get(keys.APPLIED) != edition or not within(
+            wanted["spec"], _plain(made)["spec"]
+        ):
+            body = {"metadata": {"annotations": {keys.APPLIED: edition}}, "spec": _complete(wanted["spec"])}
+            found.append(Patch(target(wanted), body))
+        return [*found, *self._scaled(graph, seen)]
+
+    def standing(self, graph: Graph, component: Component, seen: Seen) -> Standing:
+        name = naming.part(graph, component)
+        if component.multinode:
+            group = seen.groups.get(name)
+            return _group_standing(graph, component, name, group)
+        return _clique_standing(graph, component, name, seen.cliques.get(name))
+
+    def applied(self, graph: Graph, seen: Seen) -> tuple[AppliedTopology, ...]:
+        return sets.applied(graph, self._setting(graph, seen)) if seen.workload else ()
+
+    def restart(self, graph: Graph, seen: Seen) -> RestartStatus | None:
+        return restarts.status(graph, seen)
+
+    def conditions(self, graph: Graph, seen: Seen) -> list[Condition]:
+        """Whether the constraints hold, and whatever else Grove says of the set."""
+        if seen.workload is None:
+            return []
+        said = seen.workload.status.conditions
+        told = [fact(f"grove.io/{each.type}", _holds(each), each.reason, each.message) for each in said]
+        if graph.constrained:
+            told.append(_levels(find(said, ConditionType.TOPOLOGY_LEVELS_UNAVAILABLE)))
+        return told
+
+    def _setting(self, graph: Graph, seen: Seen) -> sets.Setting:
+        """The topology of a set that is there stays the one that it was made with."""
+        named = name_of(seen.workload.spec.template) if seen.workload else ""
+        if not named and graph.constrained:
+            named = topology.resolve(graph, seen.surroundings)
+        reached = restarts.reached(graph, seen)
+        return sets.Setting(topology=named, scheduler=seen.scheduler, restarts=reached)
+
+    def _wanted(self, graph: Graph, seen: Seen) -> Body:
+        """The set with everything filled in, and with the counts that it was made with: whoever scales later
+        scales its parts."""
+        old = _plain(seen.workload) if seen.workload else None
+        wanted = sets.workload(graph, self._setting(graph, seen))
+        if old is not None:
+            _keep_counts(wanted["spec"]["template"], old["spec"]["template"])
+        return default_set(wanted, old)
+
+    def _scaled(self, graph: Graph, seen: Seen) -> list[Intent]:
+        found: list[Intent] = []
+        for component in graph.components:
+            name = naming.part(graph, component)
+            part: PodClique | PodCliqueScalingGroup | None
+            part = seen.groups.get(name) if component.multinode else seen.cliques.get(name)
+            if part is None or part.metadata.deletion_timestamp is not None:
+                continue
+            if part.spec.replicas != component.replicas:
+                about = Target(part.api_version, part.kind, name, graph.namespace)
+                body = {"spec": {"replicas": component.replicas}}
+                found.append(Patch(about, body, subresource="scale"))
+        return found
+
+
+def _plain(value: Any) -> Body:
+    found: Body = msgspec.json.decode(msgspec.json.encode(value))
+    return found
+
+
+def _edition(wanted: Body) -> str:
+    return digest(wanted["spec"])
+
+
+def _complete(spec: Body) -> Body:
+    """As a merge patch: what may be there and is not wanted any more is taken away."""
+    template = {**dict.fromkeys(_OPTIONAL), **spec["template"]}
+    return {"updateStrategy": None, **spec, "template": template}
+
+
+def _keep_counts(template: Body, old: Body) -> None:
+    """Changes the template in place."""
+    cliques = {each["name"]: each for each in old["cliques"]}
+    groups = {each["name"]: each for each in old.get("podCliqueScalingGroups", ())}
+    for clique in template["cliques"]:
+        if known := cliques.get(clique["name"]):
+            clique["spec"] = copy.copy(clique["spec"]) | {"replicas": known["spec"]["replicas"]}
+    for group in template.get("podCliqueScalingGroups", ()):
+        if known := groups.get(group["name"]):
+            group["replicas"] = known["replicas"]
+
+
+def _holds(condition: Condition) -> bool | None:
+    return {"True": True, "False": False}.get(condition.status)
+
+
+def _levels(said: Condition | None) -> Condition:
+    if said is None:
+        return fact(LEVELS, None, "TopologyConditionPending", "Grove has not said yet")
+    if said.status == "False":
+        return fact(LEVELS, True, "AllTopologyLevelsAvailable", said.message)
+    if said.reason == TopologyLevelsReason.NOT_FOUND:
+        return fact(LEVELS, False, "TopologyDefinitionNotFound", said.message)
+    if said.status == "True":
+        return fact(LEVELS, False, "TopologyLevelsUnavailable", said.message)
+    return fact(LEVELS, None, said.reason, said.message)
+
+
+def _clique_standing(graph: Graph, component: Component, name: str, clique: PodClique | None) -> Standing:
+    if clique is None:
+        return Standing(None, "some_resources_are_not_ready", f"PodClique {name} is not there yet")
+    said, seen = clique.status, clique.status.observed_generation
+    status = ComponentStatus(
+        component_kind=PodClique.KIND.name,
+        component_names=(name,),
+        runtime_namespace=graph.dynamo_namespace(component),
+        replicas=said.replicas,
+        updated_replicas=said.updated_replicas,
+        ready_replicas=said.ready_replicas,
+        scheduled_replicas=said.scheduled_replicas if seen else None,
+    )
+    scheduled = find(said.conditions, ConditionType.CLIQUE_SCHEDULED)
+    short = said.schedule_gated_replicas > 0 or (
+        scheduled is not None
+        and scheduled.status == "False"
+        and scheduled.reason == CliqueReason.INSUFFICIENT_SCHEDULED_PODS
+    )
+    current = 0 < clique.metadata.generation <= seen
+    return _judged(status, clique.spec.replicas, said.ready_replicas, current=current, short=short)
+
+
+def _group_standing(
+    graph: Graph, component: Component, name: str, group: PodCliqueScalingGroup | None
+) -> Standing:
+    if group is None:
+        return Standing(
+            None, "some_resources_are_not_ready", f"PodCliqueScalingGroup {name} is not there yet"
+        )
+    said, seen = group.status, group.status.observed_generation
+    status = ComponentStatus(
+        component_kind=PodCliqueScalingGroup.KIND.name,
+        component_names=(name,),
+        runtime_namespace=graph.dynamo_namespace(component),
+        replicas=said.replicas,
+        updated_replicas=said.updated_replicas,
+        available_replicas=said.available_replicas,
+        scheduled_replicas=said.scheduled_replicas if seen else None,
+    )
+    current = 0 < group.metadata.generation <= seen
+    return _judged(status, group.spec.replicas, said.available_replicas, current=current, short=False)
+
+
+def _judged(status: ComponentStatus, desired: int, good: int, *, current: bool, short: bool) -> Standing:
+    """The first of these that is true is why."""
+    counts = f"{good} of {desired} ready"
+    if not current:
+        return Standing(status, "some_resources_are_not_ready", "the latest change is not acted on yet")
+    if desired == 0 or status.replicas == status.updated_replicas == good == desired:
+        return Standing(status)
+    if short or 0 < (status.scheduled_replicas or 0) < desired:
+        return Standing(status, "insufficient_capacity", f"{counts}, {status.scheduled_replicas} scheduled")
+    if status.updated_replicas != desired:
+        return Standing(status, "updating", f"{counts}, {status.updated_replicas} updated")
+    if status.replicas != desired:
+        return Standing(status, "updating", f"{counts}, {status.replicas} there")
+    return Standing(status, "pods_not_ready", counts)

@@ -1,0 +1,43 @@
+"""Keys that Dynamo owns: annotations that a deployment is steered by, labels that its parts are found by."""
+
+from __future__ import annotations
+
+ENABLE_GROVE = "nvidia.com/enable-grove"
+"""`false` asks for another backend than Grove; read when the deployment is made."""
+PROVIDER = "nvidia.com/workload-provider"
+"""Which backend runs the deployment, for good: `grove` or `component`."""
+ORIGIN_VERSION = "nvidia.com/dynamo-operator-origin-version"
+VLLM_EXECUTOR = "nvidia.com/vllm-distributed-executor-backend"
+UPDATE_STRATEGY = "nvidia.com/grove-update-strategy"
+KAI_QUEUE = "nvidia.com/kai-scheduler-queue"
+VOLCANO_QUEUE = "nvidia.com/volcano-queue"
+ENABLE_METRICS = "nvidia.com/enable-metrics"
+DISCOVERY_BACKEND = "nvidia.com/dynamo-discovery-backend"
+"""An annotation, and as a label on what is found that way."""
+DISCOVERY_MODE = "nvidia.com/dynamo-kube-discovery-mode"
+RESTARTED = "nvidia.com/restartAt"
+APPLIED = "nvidia.com/last-applied-hash"
+"""On what is made from a deployment: a digest of it as it was made."""
+WORKER_HASH = "nvidia.com/dynamo-worker-hash"
+
+HANDED_DOWN = (ENABLE_METRICS, DISCOVERY_BACKEND, DISCOVERY_MODE, ORIGIN_VERSION, VLLM_EXECUTOR)
+"""Annotations of a deployment that all of its pods carry."""
+
+SELECTOR = "nvidia.com/selector"
+GRAPH = "nvidia.com/dynamo-graph-deployment-name"
+COMPONENT = "nvidia.com/dynamo-component"
+COMPONENT_TYPE = "nvidia.com/dynamo-component-type"
+SUB_COMPONENT_TYPE = "nvidia.com/dynamo-sub-component-type"
+NAMESPACE = "nvidia.com/dynamo-namespace"
+METRICS_ENABLED = "nvidia.com/metrics-enabled"
+DISCOVERY_ENABLED = "nvidia.com/dynamo-discovery-enabled"
+BASE_MODEL = "nvidia.com/dynamo-base-model"
+BASE_MODEL_HASH = "nvidia.com/dynamo-base-model-hash"
+
+KUBERNETES = "kubernetes"
+ETCD = "etcd"
+GROVE = "grove"
+COMPONENTS = "component"
+"""The provider that makes a LeaderWorkerSet or a Deployment of each component."""
+ORIGIN = "1.4.0"
+"""The version of Dynamo whose behaviour is followed."""

@@ -1,0 +1,112 @@
+"""All that is known about one deployment at a moment, and what a backend makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from msgspec import Struct, field
+
+from grove.api.cliques import PodClique
+from grove.api.groups import PodCliqueScalingGroup
+from grove.api.intents import Intent
+from grove.api.meta import Condition, ObjectMeta
+from grove.api.sets import PodCliqueSet
+from grove.api.wire import Wire
+from grove.dynamo.graph import Component, Graph
+from grove.dynamo.surroundings import Surroundings
+from grove.dynamo.told import AppliedTopology, ComponentStatus, GraphStatus, RestartStatus
+from grove.rules.model import Facts, FieldError
+
+
+class StoredGraph(Wire, frozen=True):
+    """A DynamoGraphDeployment as it is stored. The spec is raw, so that no field of it is overlooked."""
+
+    metadata: ObjectMeta
+    spec: object = None
+    status: GraphStatus = GraphStatus()
+
+
+class Companion(Wire, frozen=True):
+    """Anything that is made for a deployment, as far as it can be wrong."""
+
+    metadata: ObjectMeta
+    spec: object = None
+    status: object = None
+    data: object = None
+    rules: object = None
+    role_ref: object = None
+    subjects: object = None
+
+
+class Seen(Struct, frozen=True):
+    """A deployment and what is there of it."""
+
+    stored: StoredGraph
+    surroundings: Surroundings = Surroundings()
+    facts: Facts = Facts()
+    """What Grove's own rules are told."""
+    scheduler: str = ""
+    """The scheduler that pods of sets must name, if any."""
+    workload: PodCliqueSet | None = None
+    cliques: Mapping[str, PodClique] = field(default_factory=dict)
+    groups: Mapping[str, PodCliqueScalingGroup] = field(default_factory=dict)
+    children: Mapping[tuple[str, str], Companion] = field(default_factory=dict)
+    """By kind and name."""
+    ssh_key: tuple[str, str] | None = None
+    """A fresh pair, private and public, if one is needed."""
+    trouble: str = ""
+    """What could not be done the last time."""
+
+
+class Standing(Struct, frozen=True):
+    """How a component fares: `why` and `words` are empty if it is ready."""
+
+    status: ComponentStatus | None
+    why: str = ""
+    words: str = ""
+
+
+class Backend(Protocol):
+    """One way of running a deployment."""
+
+    name: str
+    """As `nvidia.com/workload-provider` calls it."""
+
+    def problems(self, graph: Graph, seen: Seen) -> list[FieldError]:
+        """What keeps the deployment from being made."""
+        ...
+
+    def writes(self, graph: Graph, seen: Seen) -> list[Intent]:
+        """What makes it, or brings it in order."""
+        ...
+
+    def standing(self, graph: Graph, component: Component, seen: Seen) -> Standing:
+        """How a component fares."""
+        ...
+
+    def applied(self, graph: Graph, seen: Seen) -> tuple[AppliedTopology, ...]:
+        """The constraints that are in force."""
+        ...
+
+    def restart(self, graph: Graph, seen: Seen) -> RestartStatus | None:
+        """How far a restart has come."""
+        ...
+
+    def conditions(self, graph: Graph, seen: Seen) -> list[Condition]:
+        """What else there is to say, without dates."""
+        ...
+
+
+def raw(stored: StoredGraph) -> dict[str, Any]:
+    """The deployment as the rules read it."""
+    meta = stored.metadata
+    metadata = {
+        "name": meta.name,
+        "namespace": meta.namespace,
+        "uid": meta.uid,
+        "generation": meta.generation,
+        "labels": dict(meta.labels),
+        "annotations": dict(meta.annotations),
+    }
+    return {"metadata": metadata, "spec": stored.spec}

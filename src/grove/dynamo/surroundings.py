@@ -1,0 +1,47 @@
+"""What the rules and the translation are told of the cluster and of the operator's configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct, field
+
+from grove.api.config import DynamoTopology, OperatorConfiguration
+from grove.dynamo import keys
+from grove.dynamo.graph import Graph
+
+
+class Surroundings(Struct, frozen=True):
+    """Facts; `of` takes those that follow from the configuration."""
+
+    topology: DynamoTopology = DynamoTopology()
+    topology_aware: bool = False
+    """Whether Grove takes topology constraints."""
+    topologies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Every topology that is known, with its domains from broad to narrow."""
+    leader_worker_sets: bool = False
+    """Whether the cluster serves them."""
+    without_grove: bool = True
+    """Whether deployments may decline Grove."""
+
+    @classmethod
+    def of(cls, config: OperatorConfiguration) -> Surroundings:
+        """What the configuration says."""
+        return cls(
+            config.dynamo.topology_aware_scheduling,
+            config.topology_aware_scheduling.enabled,
+            without_grove=config.dynamo.without_grove,
+        )
+
+
+def provider(annotations: Mapping[str, str]) -> str:
+    """Which backend runs a deployment: the one that was written down, else the one that it asks for."""
+    if stored := annotations.get(keys.PROVIDER):
+        return stored
+    opted_out = annotations.get(keys.ENABLE_GROVE, "").strip().lower() == "false"
+    return keys.COMPONENTS if opted_out else keys.GROVE
+
+
+def runs_on_grove(graph: Graph) -> bool:
+    """Whether a deployment becomes a PodCliqueSet."""
+    return provider(graph.own_annotations) == keys.GROVE

@@ -1,0 +1,90 @@
+"""What the operator knows of DynamoGraphDeployments, if it serves them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from grove.api.meta import ObjectMeta
+from grove.dynamo import keys
+from grove.dynamo.seen import Companion, StoredGraph
+from grove.dynamo.types import DynamoGraphDeployment
+from grove.kube.cache import Cache
+from grove.kube.resource import (
+    CONFIG_MAPS,
+    DEPLOYMENTS,
+    ROLE_BINDINGS,
+    ROLES,
+    SERVICE_ACCOUNTS,
+    SERVICES,
+    Resource,
+)
+from grove.operator.caches import resource_of
+
+GRAPHS = resource_of(DynamoGraphDeployment.KIND)
+CLAIMS = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
+LEADER_WORKER_SETS = Resource("leaderworkerset.x-k8s.io", "v1", "leaderworkersets", "LeaderWorkerSet")
+_MADE = (SERVICES, SERVICE_ACCOUNTS, ROLES, ROLE_BINDINGS, CONFIG_MAPS)
+
+
+class GraphKey(NamedTuple):
+    """A deployment, with all that is made for it."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"DynamoGraphDeployment {self.namespace}/{self.name}"
+
+
+class GraphCaches:
+    """Deployments, and what stands beside their sets."""
+
+    def __init__(self, *, without_grove: bool = False) -> None:
+        self.graphs: Cache[StoredGraph] = Cache(GRAPHS, StoredGraph)
+        self.children: dict[Resource, Cache[Companion]] = {
+            resource: Cache(resource, Companion, labels=keys.GRAPH) for resource in _MADE
+        }
+        # A claim that a deployment uses may be anybody's.
+        self.children[CLAIMS] = Cache(CLAIMS, Companion)
+        self.needed: tuple[Cache[Any], ...] = (self.graphs, *self.children.values())
+        if without_grove:
+            deployments = self.children[DEPLOYMENTS] = Cache(DEPLOYMENTS, Companion, labels=keys.GRAPH)
+            self.children[LEADER_WORKER_SETS] = Cache(LEADER_WORKER_SETS, Companion, labels=keys.GRAPH)
+            self.needed = (*self.needed, deployments)
+
+    @property
+    def all(self) -> tuple[Cache[Any], ...]:
+        """To be kept in step."""
+        return (self.graphs, *self.children.values())
+
+    async def synced(self) -> None:
+        """Wait until all is known; of kinds that a cluster may lack, that it does."""
+        for cache in self.needed:
+            await cache.synced.wait()
+        for cache in self.all:
+            await cache.settled.wait()
+
+    @property
+    def leader_worker_sets(self) -> bool:
+        """Whether the cluster serves them."""
+        cache = self.children.get(LEADER_WORKER_SETS)
+        return cache is not None and cache.synced.is_set()
+
+    def found(self, namespace: str, wanted: Iterator[tuple[str, str]]) -> dict[tuple[str, str], Companion]:
+        """Those of these kinds and names that are there."""
+        caches = {resource.kind: cache for resource, cache in self.children.items()}
+        return {
+            (kind, name): present
+            for kind, name in wanted
+            if kind in caches and (present := caches[kind].get(namespace, name)) is not None
+        }
+
+
+def graph_of(metadata: ObjectMeta) -> GraphKey | None:
+    """The deployment that controls an object."""
+    for owner in metadata.owner_references:
+        group, _, _ = owner.api_version.partition("/")
+        if owner.controller and (group, owner.kind) == (GRAPHS.group, GRAPHS.kind):
+            return GraphKey(metadata.namespace, owner.name)
+    return None

@@ -1,0 +1,103 @@
+"""Which change wakes which DynamoGraphDeployment. A change of its status alone wakes nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from grove.api import labels
+from grove.api.sets import PodCliqueSet
+from grove.dynamo import keys
+from grove.dynamo.seen import StoredGraph
+from grove.kube.cache import Cache, HasMetadata
+from grove.operator.caches import Caches
+from grove.operator.graph_caches import GraphCaches, GraphKey, graph_of
+
+Wake = Callable[[GraphKey], None]
+
+
+def wire(caches: Caches, known: GraphCaches, wake: Wake) -> dict[GraphKey, str]:
+    """From now on, changes wake keys; what is there already is news to whoever begins now. Returns the names
+    of the deployments' sets, kept up to date."""
+    waker = _Waker(caches, known, wake)
+    _follow(known.graphs, waker.on_graph)
+    _follow(caches.sets, waker.on_set)
+    for part in (caches.cliques, caches.groups):
+        part.subscribe(waker.on_part)
+    for cache in known.children.values():
+        cache.subscribe(waker.on_child)
+        cache.on_settled(waker.on_sight)
+    for topologies in (caches.topologies, caches.topology_bindings):
+        topologies.subscribe(waker.on_topology)
+    return waker.sets
+
+
+def _follow(cache: Cache[Any], tell: Callable[[Any, Any], None]) -> None:
+    for found in cache:
+        tell(None, found)
+    cache.subscribe(tell)
+
+
+class _Waker:
+    def __init__(self, caches: Caches, known: GraphCaches, wake: Wake) -> None:
+        self._caches, self._known, self._wake = caches, known, wake
+        self.sets: dict[GraphKey, str] = {}
+
+    def on_graph(self, old: StoredGraph | None, new: StoredGraph | None) -> None:
+        if old is not None and new is not None and not _changed(old, new):
+            return
+        found = new or old
+        assert found is not None
+        self._wake(GraphKey(found.metadata.namespace, found.metadata.name))
+
+    def on_set(self, old: PodCliqueSet | None, new: PodCliqueSet | None) -> None:
+        for found in (old, new):
+            if found is not None and (key := graph_of(found.metadata)):
+                if new is None:
+                    self.sets.pop(key, None)
+                else:
+                    self.sets[key] = found.metadata.name
+                self._wake(key)
+
+    def on_part(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
+        found = new or old
+        assert found is not None
+        meta = found.metadata
+        workload = self._caches.sets.get(meta.namespace, meta.labels.get(labels.PART_OF, ""))
+        if workload is not None and (key := graph_of(workload.metadata)):
+            self._wake(key)
+
+    def on_child(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
+        found = new or old
+        assert found is not None
+        if name := found.metadata.labels.get(keys.GRAPH):
+            self._wake(GraphKey(found.metadata.namespace, name))
+        elif old is None:
+            self._wake_failed(found.metadata.namespace)  # it may be the claim that one waits for
+
+    def on_sight(self) -> None:
+        """Deployments that wait for a kind that has come."""
+        self._wake_failed()
+
+    def on_topology(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
+        """Deployments that wait for one."""
+        if old is not None and new is not None and old.metadata.generation == new.metadata.generation:
+            return
+        self._wake_failed()
+
+    def _wake_failed(self, namespace: str = "") -> None:
+        for stored in self._known.graphs:
+            meta = stored.metadata
+            if stored.status.state == "failed" and namespace in ("", meta.namespace):
+                self._wake(GraphKey(meta.namespace, meta.name))
+
+
+def _changed(old: StoredGraph, new: StoredGraph) -> bool:
+    """The generation counts changes of the spec; of the metadata, nobody counts the changes."""
+    before, after = old.metadata, new.metadata
+    return (
+        (before.uid, before.generation, before.deletion_timestamp)
+        != (after.uid, after.generation, after.deletion_timestamp)
+        or before.annotations != after.annotations
+        or before.labels != after.labels
+    )

@@ -1,0 +1,263 @@
+"""DynamoGraphDeployments on the real cluster: Dynamo's own examples become ready, by an operator with just
+the rights that the chart gives it for them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from msgspec.structs import replace
+
+from grove.api.config import (
+    Dynamo,
+    DynamoTopology,
+    OperatorConfiguration,
+    TopologyAwareScheduling,
+    TopologyMode,
+)
+from grove.dynamo import definitions
+from grove.dynamo.defaults import default_graph
+from grove.kube.client import JSON, Client
+from grove.kube.resource import CONFIG_MAPS, NODES, PODS, SERVICES
+from grove.kube.resource import CUSTOM_RESOURCE_DEFINITIONS as CRDS
+from grove.kube.wire import Object
+from grove.local.cluster import Cluster
+from grove.local.shape import RACK, ZONE
+from grove.operator.graph_caches import GRAPHS, LEADER_WORKER_SETS
+from grove.operator.graphs import Layer
+from tests.chart import NAMESPACE, Account, account, apply, hooked, render
+from tests.cluster.conftest import PATIENCE, established
+from tests.cluster.conftest import apply as install
+from tests.cluster.operator.harness import operating
+from tests.cluster.operator.processes import configuration, running
+from tests.cluster.operator.seen import SETS, Seen
+from tests.cluster.operator.test_topology import topology
+from tests.cluster.operator.world import World, watching
+from tests.dynamo.builders import component, deployment, engine
+from tests.shared import shared_data
+
+NAME = "grove-dynamo"
+CONFIGURATION = OperatorConfiguration(
+    dynamo=Dynamo(enabled=True), topology_aware_scheduling=TopologyAwareScheduling(enabled=True)
+)
+
+
+@pytest.fixture
+async def dynamo_account(cluster: Cluster, client: Client, operator_account: Account) -> Account:
+    """An account with the rights of an operator that serves deployments, beside the one that does not."""
+    for definition in definitions.all_definitions():
+        await install(client, definition)
+        async with asyncio.timeout(PATIENCE):
+            await established(client, definition["metadata"]["name"])
+    values = {"config.dynamo.enabled": True, "config.dynamo.withoutGrove": True}
+    for right in render({**values, "serviceAccount.name": NAME}):
+        if right["kind"] == "ServiceAccount" and not hooked(right):
+            await apply(client, right)
+        elif right["kind"] in ("ClusterRole", "ClusterRoleBinding") and not hooked(right):
+            right["metadata"]["name"] += "-too"
+            if "roleRef" in right:
+                right["roleRef"]["name"] += "-too"
+            await apply(client, right)
+    return await account(client, cluster, NAMESPACE, NAME)
+
+
+@pytest.fixture
+async def dynamo(
+    client: Client, dynamo_account: Account, namespace: str, agents: list[str]
+) -> AsyncIterator[World]:
+    async with watching(client, dynamo_account.config, namespace) as world:
+        await world.watch(GRAPHS, CONFIG_MAPS)
+        yield world
+
+
+def examples() -> list[dict[str, Any]]:
+    """All of them, admitted as the webhook does it, under names of their own; GPUs are not what is tried."""
+    found = []
+    for file in sorted((shared_data("dynamo") / "input").iterdir()):
+        (body,) = (each for each in yaml.safe_load_all(file.read_text()) if each)
+        body["metadata"]["name"] = f"{len(found)}-{body['metadata']['name']}"[:14].rstrip("-")
+        body["metadata"]["name"] = f"d{body['metadata']['name']}"
+        found.append(default_graph(_without_gpus(body), creating=True))
+    return found
+
+
+def _without_gpus(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_gpus(inner) for key, inner in value.items() if key != "resources"}
+    return [_without_gpus(inner) for inner in value] if isinstance(value, list) else value
+
+
+def state(world: World, name: str) -> str:
+    found = world.find(GRAPHS, name)
+    return found.status.get("state", "") if found else ""
+
+
+def condition(graph: Seen, type_: str) -> dict[str, Any]:
+    return next((each for each in graph.status.get("conditions", ()) if each["type"] == type_), {})
+
+
+def ready(world: World, name: str) -> bool:
+    found = world.find(GRAPHS, name)
+    if found is None or found.status.get("observedGeneration") != found.metadata.generation:
+        return False
+    return state(world, name) == "successful" and found.condition("Ready") == "True"
+
+
+def counts(world: World, name: str) -> list[int]:
+    """Replicas that are ready, of each component that is told of in those words."""
+    components = world.get(GRAPHS, name).status["components"].values()
+    return [each["readyReplicas"] for each in components if "readyReplicas" in each]
+
+
+def replicas(world: World, name: str) -> list[int]:
+    """What the set asks for: as many as it was made with."""
+    template = world.get(SETS, name).spec["template"]
+    return [clique["spec"]["replicas"] for clique in template["cliques"]]
+
+
+async def test_the_examples_become_ready_and_go_with_all_that_was_made(dynamo: World) -> None:
+    bodies = examples()
+    async with operating(dynamo, topology_aware=True, dynamo=Layer.of(CONFIGURATION)):
+        for body in bodies:
+            _, _, version = body["apiVersion"].partition("/")
+            await dynamo.create(replace(GRAPHS, version=version), body)
+        names = [body["metadata"]["name"] for body in bodies]
+        await dynamo.until(lambda: all(ready(dynamo, name) for name in names), "all examples are ready")
+        assert counts(dynamo, names[0]) == [1, 1, 1]
+        spanning = next(body for body in bodies if "multinode" in str(body))["metadata"]["name"]
+        kinds = {each["componentKind"] for each in dynamo.get(GRAPHS, spanning).status["components"].values()}
+        assert kinds == {"PodClique", "PodCliqueScalingGroup"}
+        assert dynamo.find(CONFIG_MAPS, f"{spanning}-wait-leader-script")
+        assert dynamo.find(SERVICES, f"{spanning}-decode")
+
+        newer = names[-1]
+        scaled = [{"op": "replace", "path": "/spec/components/1/replicas", "value": 2}]
+        await dynamo.patch(GRAPHS, newer, scaled, kind=JSON)
+        await dynamo.until(lambda: ready(dynamo, newer) and 2 in counts(dynamo, newer), "it is scaled")
+        assert sorted(count for count in replicas(dynamo, newer)) == [1, 1, 1]
+        before = {pod.uid for pod in dynamo.pods(part_of=newer)}
+        await dynamo.patch(GRAPHS, newer, {"spec": {"restart": {"id": "again"}}})
+        await dynamo.until(
+            lambda: (
+                dynamo.get(GRAPHS, newer).status.get("restart")
+                == {"observedID": "again", "phase": "Completed"}
+            ),
+            "all of its pods are new",
+        )
+        assert not before & {pod.uid for pod in dynamo.pods(part_of=newer)}
+        await dynamo.delete(GRAPHS, newer)
+        await dynamo.until(lambda: dynamo.find(SETS, newer) is None, "its set goes with it")
+
+
+async def test_constraints_are_handed_on_and_what_becomes_of_them_is_told(dynamo: World) -> None:
+    packed = component("Worker", topologyConstraint={"packDomain": "rack"})
+    body = deployment(component("Web", "frontend"), packed, topologyConstraint={"packDomain": "zone"})
+    body["metadata"] = {"name": "packed"}
+    async with operating(dynamo, topology_aware=True, dynamo=Layer.of(CONFIGURATION)):
+        await dynamo.create(GRAPHS, default_graph(body, creating=True))
+        await dynamo.until(lambda: state(dynamo, "packed") == "failed", "it waits for a topology")
+        assert "say which topology is meant" in condition(dynamo.get(GRAPHS, "packed"), "Ready")["message"]
+        async with topology(dynamo, "the-only-one"):
+            levels = "TopologyLevelsAvailable"
+            await dynamo.until(
+                lambda: ready(dynamo, "packed") and dynamo.get(GRAPHS, "packed").condition(levels) == "True",
+                "ready, and its levels are there",
+            )
+            graph = dynamo.get(GRAPHS, "packed")
+            assert graph.status["appliedTopologyConstraints"] == [
+                {"packDomain": "zone", "topologyName": "the-only-one", "appliedTo": "PodCliqueSet/packed"},
+                {
+                    "component": "Worker",
+                    "packDomain": "rack",
+                    "topologyName": "the-only-one",
+                    "appliedTo": "PodClique/packed-0-worker",
+                },
+            ]
+
+        def unavailable() -> bool:
+            told = condition(dynamo.get(GRAPHS, "packed"), "TopologyLevelsAvailable")
+            return told.get("reason") == "TopologyDefinitionNotFound"
+
+        await dynamo.until(unavailable, "the topology is gone")
+        assert dynamo.get(GRAPHS, "packed").condition("Ready") == "True"
+        assert dynamo.get(GRAPHS, "packed").condition("grove.io/TopologyLevelsUnavailable") == "True"
+
+
+LWS = "crds/lws/leaderworkerset.x-k8s.io_leaderworkersets.yaml"
+WITHOUT_GROVE = OperatorConfiguration(
+    dynamo=Dynamo(
+        enabled=True,
+        without_grove=True,
+        topology_aware_scheduling=DynamoTopology(
+            mode=TopologyMode.AFFINITY, domain_to_label_mapping={"zone": ZONE, "rack": RACK}
+        ),
+    )
+)
+
+
+async def test_without_grove_affinity_keeps_pods_together_and_the_real_definition_takes_the_rest(
+    dynamo: World,
+) -> None:
+    definition = yaml.safe_load(shared_data(LWS).read_text())
+    definition.pop("status", None)
+    await install(dynamo.client, definition)
+    async with asyncio.timeout(PATIENCE):
+        await established(dynamo.client, definition["metadata"]["name"])
+    near = {"topologyConstraint": {"packDomain": "rack"}}
+    body = deployment(
+        component("Web", "frontend", replicas=3, **near),
+        engine(["--tensor-parallel-size", "2"], **near),
+        annotations={"nvidia.com/enable-grove": "false"},
+        topologyConstraint={"packDomain": "zone"},
+    )
+    body["metadata"]["name"], body["metadata"]["namespace"] = "plain", dynamo.namespace
+    nodes = (await dynamo.client.list(NODES, as_type=Object)).items
+    racks = {node.metadata.name: node.metadata.labels.get(RACK) for node in nodes}
+    async with operating(dynamo, dynamo=Layer.of(WITHOUT_GROVE)):
+        await dynamo.watch(LEADER_WORKER_SETS)
+        await dynamo.create(GRAPHS, default_graph(body, creating=True))
+
+        def web() -> dict[str, Any]:
+            found = dynamo.find(GRAPHS, "plain")
+            said = found.status.get("components", {}) if found else {}
+            return said.get("Web", {})
+
+        await dynamo.until(lambda: web().get("availableReplicas") == 3, "three pods that answer")
+        places = {racks[pod.spec["nodeName"]] for pod in dynamo.pods()}
+        assert len(places) == 1
+        assert None not in places
+        made = dynamo.get(LEADER_WORKER_SETS, "plain-worker-0")
+        assert made.spec["leaderWorkerTemplate"]["size"] == 2
+        assert dynamo.all(SETS) == []
+        none = [{"op": "replace", "path": "/spec/components/0/replicas", "value": 0}]
+        await dynamo.patch(GRAPHS, "plain", none, kind=JSON)
+        await dynamo.until(lambda: not dynamo.all(PODS), "none are left")
+
+
+CONVERTED = {
+    "strategy": "Webhook",
+    "webhook": {
+        "conversionReviewVersions": ["v1"],
+        "clientConfig": {"url": "https://127.0.0.1:1/convert"},
+    },
+}
+
+
+async def test_it_refuses_to_start_over_a_definition_that_is_somebody_elses(
+    client: Client, dynamo_account: Account, tmp_path: Path
+) -> None:
+    name = f"{GRAPHS.plural}.{GRAPHS.group}"
+    await client.patch(CRDS, name, {"spec": {"conversion": CONVERTED}}, as_type=Object)
+    try:
+        config = configuration(dynamo={"enabled": True})
+        async with running(tmp_path, dynamo_account.kubeconfig, config) as operator:
+            _, said = await operator.process.communicate()
+    finally:
+        ours = {"spec": {"conversion": {"strategy": "None", "webhook": None}}}
+        await client.patch(CRDS, name, ours, as_type=Object)
+    assert operator.process.returncode == 4
+    assert said.decode().splitlines()[-1].startswith("grove: dynamo.enabled: CustomResourceDefinition")

@@ -1,0 +1,102 @@
+"""Deployments that are right in every way, and ways to look at what is made of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from grove.api.config import OnUnsupported
+from grove.dynamo import sets
+from grove.dynamo.graph import Graph
+from grove.dynamo.normalise import graph as normalised
+from grove.dynamo.reading import read
+from grove.dynamo.surroundings import Surroundings
+from grove.rules.model import Facts
+from tests.rules.builders import in_use
+
+Body = dict[str, Any]
+
+KNOWN = Surroundings(topology_aware=True, topologies={"dc": ("zone", "block", "rack", "host")})
+FACTS = Facts(
+    topology_aware=True,
+    topologies=KNOWN.topologies,
+    backends=in_use("default-scheduler", unsupported_constraints=OnUnsupported.WARN),
+)
+"""What Grove itself knows there."""
+VLLM = ["python3", "-m", "dynamo.vllm"]
+
+
+def manifest(name: str) -> Body:
+    """One of the deployments beside this file."""
+    text = (Path(__file__).parent / "manifests" / f"{name}.yaml").read_text()
+    body: Body = yaml.safe_load(text)
+    return body
+
+
+def component(name: str = "Worker", kind: str = "worker", main: Body | None = None, **more: Any) -> Body:
+    """A component as v1beta1 has it."""
+    container = {"name": "main", "image": "dynamo:1.4.1", **(main or {})}
+    typed = {"type": kind} if kind else {}
+    return {"name": name, **typed, "podTemplate": {"spec": {"containers": [container]}}, **more}
+
+
+def engine(
+    args: list[str], gpus: int = 1, nodes: int = 2, command: list[str] | None = None, **more: Any
+) -> Body:
+    """A component that spans nodes."""
+    main: Body = {"command": command or VLLM, "args": args}
+    if gpus:
+        main["resources"] = {"limits": {"nvidia.com/gpu": str(gpus)}}
+    return component(main=main, multinode={"nodeCount": nodes}, **more)
+
+
+def deployment(*components: Body, annotations: dict[str, str] | None = None, **spec: Any) -> Body:
+    """A deployment as v1beta1 has it."""
+    return {
+        "apiVersion": "nvidia.com/v1beta1",
+        "kind": "DynamoGraphDeployment",
+        "metadata": {"name": "app", "namespace": "ns", "annotations": annotations or {}},
+        "spec": {"components": list(components), **spec},
+    }
+
+
+def alpha(spec: Body | None = None, **services: Body) -> Body:
+    """A deployment as v1alpha1 has it."""
+    body = deployment()
+    body["apiVersion"] = "nvidia.com/v1alpha1"
+    body["spec"] = {"services": services, **(spec or {})}
+    return body
+
+
+def service(kind: str = "worker", main: Body | None = None, **more: Any) -> Body:
+    """A service as v1alpha1 has it."""
+    extra = {"mainContainer": {"image": "dynamo:1.4.1", **(main or {})}}
+    return {"componentType": kind, "extraPodSpec": extra, **more}
+
+
+def graph(body: Body) -> Graph:
+    """The deployment in one shape."""
+    return normalised(read(body))
+
+
+def rendered(body: Body, setting: sets.Setting | None = None) -> Body:
+    """The PodCliqueSet."""
+    return sets.workload(graph(body), setting or sets.Setting(topology="dc"))
+
+
+def cliques(body: Body) -> dict[str, Body]:
+    """Its cliques by name."""
+    return {each["name"]: each for each in rendered(body)["spec"]["template"]["cliques"]}
+
+
+def main_of(clique: Body) -> Body:
+    """The main container of a clique."""
+    found: Body = clique["spec"]["podSpec"]["containers"][0]
+    return found
+
+
+def env_of(clique: Body) -> dict[str, Any]:
+    """Its variables."""
+    return {each["name"]: each.get("value") for each in main_of(clique)["env"]}

@@ -1,0 +1,54 @@
+"""The Dynamo layer and who else may serve its kinds."""
+
+from __future__ import annotations
+
+import asyncio
+
+import msgspec
+import pytest
+from cryptography.hazmat.primitives import serialization
+
+from grove.api.config import Dynamo, OperatorConfiguration
+from grove.kube.client import Client
+from grove.kube.errors import ConfigError
+from grove.kube.transport import Response
+from grove.operator import ssh
+from grove.operator.graphs import Layer, foreign
+from grove.operator.process import refuse_foreign
+from tests.kube.replies import Replies, refused
+
+
+def cluster(strategy: str | None) -> Client:
+    """One that has the definition, with that conversion; None: it does not have it."""
+    body = {"metadata": {"name": "d"}, "spec": {"conversion": {"strategy": strategy}}}
+    answer = Response(200, {}, msgspec.json.encode(body)) if strategy else refused(404, "NotFound")
+    return Client(Replies(lambda _: answer, lambda _: 0.0))
+
+
+async def test_a_definition_with_a_conversion_webhook_is_somebody_elses():
+    with pytest.raises(ConfigError, match=r"dynamo\.enabled: .* has a conversion webhook"):
+        await refuse_foreign(cluster("Webhook"))
+
+
+@pytest.mark.parametrize("strategy", ["None", None])
+async def test_ours_or_none_is_nobody_elses(strategy):
+    assert await foreign(cluster(strategy)) == ""
+    await refuse_foreign(cluster(strategy))
+
+
+async def test_a_server_that_does_not_answer_is_asked_again_later():
+    await refuse_foreign(Client(Replies(lambda _: refused(403, "Forbidden"), lambda _: 0.0)))
+
+
+def test_the_layer_is_off_unless_it_is_switched_on():
+    assert Layer.of(OperatorConfiguration()) is None
+    on = Layer.of(OperatorConfiguration(dynamo=Dynamo(enabled=True)))
+    assert on is not None
+    assert not on.surroundings.without_grove
+
+
+async def test_a_key_is_one_that_openssh_reads():
+    private, public = await asyncio.to_thread(ssh.pair)
+    key = serialization.load_ssh_private_key(private.encode(), None)
+    encoding, form = serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH
+    assert key.public_key().public_bytes(encoding, form).decode() == public.strip()

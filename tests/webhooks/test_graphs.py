@@ -1,0 +1,74 @@
+"""Reviews of DynamoGraphDeployments: filled in, refused in words, looked up where caches know nothing."""
+
+from __future__ import annotations
+
+import json
+
+import msgspec
+
+from grove.kube.transport import Response
+from grove.webhooks.registrations import Path
+from tests.dynamo.builders import component, deployment, manifest
+from tests.kube.replies import Replies, refused
+from tests.webhooks.asking import GRAPH, answered, patched, review, reviewer
+
+
+def asking(operation, new, old=None):
+    return review(operation, new, old, resource=GRAPH)
+
+
+async def test_what_is_left_out_is_filled_in_by_a_patch():
+    body = deployment(component())
+    response = await answered(reviewer(), Path.DEFAULT_GRAPH, asking("CREATE", body))
+    after = patched(body, response)
+    assert after["spec"]["components"][0]["replicas"] == 1
+    assert after["metadata"]["annotations"]["nvidia.com/workload-provider"] == "grove"
+    again = await answered(reviewer(), Path.DEFAULT_GRAPH, asking("CREATE", after))
+    assert "patch" not in again
+
+
+async def test_what_does_not_fit_is_refused_before_the_schema_can_forget_it():
+    response = await answered(reviewer(), Path.DEFAULT_GRAPH, asking("CREATE", manifest("superseded")))
+    assert not response["allowed"]
+    for field in ("spec.topologyConstraints:", "spec.topologyConstraints.enabled:", "spec.services:"):
+        assert field in response["status"]["message"]
+
+
+async def test_a_broken_rule_is_told():
+    response = await answered(reviewer(), Path.VALIDATE_GRAPH, asking("CREATE", deployment()))
+    assert response["status"]["message"].startswith("spec.components: Required value")
+
+
+async def test_a_change_is_judged_by_what_is_stored():
+    old, new = deployment(component()), deployment(component("Other"))
+    response = await answered(reviewer(), Path.VALIDATE_GRAPH, asking("UPDATE", new, old))
+    assert "cannot be added" in response["status"]["message"]
+
+
+async def test_a_topology_that_no_cache_knows_is_asked_for():
+    levels = [{"domain": domain, "key": f"example/{domain}"} for domain in ("zone", "block")]
+    topology = {"metadata": {"name": "dc"}, "spec": {"levels": levels}}
+
+    def reply(request):
+        if "clustertopologies/dc" in request.path:
+            return Response(200, {}, msgspec.json.encode(topology))
+        return refused(404, "NotFound")
+
+    asked = Replies(reply, lambda _: 0.0)
+    response = await answered(
+        reviewer(replies=asked), Path.VALIDATE_GRAPH, asking("CREATE", manifest("both"))
+    )
+    assert response["allowed"], json.dumps(response)
+
+
+async def test_without_the_switch_there_is_nothing_to_ask():
+    assert not {Path.DEFAULT_GRAPH, Path.VALIDATE_GRAPH} & set(reviewer(dynamo=False).paths)
+
+
+async def test_one_that_was_stored_under_other_rules_can_still_be_annotated():
+    old = deployment(component(unheard=True))
+    new = deployment(component(unheard=True), annotations={"a": "b"})
+    for path in (Path.DEFAULT_GRAPH, Path.VALIDATE_GRAPH):
+        assert (await answered(reviewer(), path, asking("UPDATE", new, old)))["allowed"]
+        worse = deployment(component(unheard=True, more=1))
+        assert not (await answered(reviewer(), path, asking("UPDATE", worse, old)))["allowed"]
