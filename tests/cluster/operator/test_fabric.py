@@ -329,7 +329,7 @@ async def test_a_domain_that_cannot_be_made_is_told_of_and_tried_again(world: Wo
 
 async def test_operators_that_end_after_every_few_writes_leave_nothing_undone(world: World) -> None:
     lives = itertools.chain([1, 2, 1, 3], itertools.cycle([8, 5, 9]))
-    async with succession(world, lives, NVIDIA):
+    async with succession(world, lives, fabrics=NVIDIA):
         await world.create(SETS, automatic("app", replicas=2))
         await world.create(SETS, named("sharer", "team"))
         await world.until_whole()
