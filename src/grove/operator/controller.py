@@ -196,7 +196,7 @@ class Controller:
         if workload is None:
             return None
         if workload.metadata.deletion_timestamp is not None:
-            return plan_end(workload, self._observer.estate(key, workload.metadata.uid))
+            return plan_end(workload, self._observer.estate(key))
         in_vain = self._in_vain(key)
         plan = plan_set(
             workload,

@@ -76,9 +76,10 @@ class Observer:
             lacking=self._schedulers.lacking(scheduler),
         )
 
-    def estate(self, key: SetKey, uid: str) -> Estate:
+    def estate(self, key: SetKey) -> Estate:
         """Everything that carries the labels of a set, and the domains that it owns."""
         caches = self._caches
+        workload = caches.sets.get(key.namespace, key.name)
         return Estate(
             services=tuple(caches.services.by_index(BY_SET, key)),
             groups=tuple(caches.groups.by_index(BY_SET, key)),
@@ -88,7 +89,7 @@ class Observer:
             claims=tuple(caches.claims.by_index(BY_SET, key)),
             pods=tuple(caches.pods.by_index(BY_SET, key)),
             access=caches.access(key),
-            domains=self._neighbourhood.owned(uid),
+            domains=self._neighbourhood.owned(workload.metadata.uid) if workload else (),
         )
 
     def lost(self, key: ReplicaKey) -> list[Pod]:

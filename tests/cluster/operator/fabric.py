@@ -30,6 +30,7 @@ from tests.cluster.conftest import apply, established
 from tests.cluster.operator.harness import World
 from tests.cluster.operator.seen import SETS, answers
 from tests.cluster.operator.workloads import Body, clique, workload
+from tests.cluster.webhooks.harness import eventually
 from tests.fabrics import dummy
 from tests.shared import shared_data
 
@@ -49,6 +50,19 @@ async def install(client: Client, *required: str) -> None:
     schema["properties"]["spec"]["required"] += required
     await apply(client, body)
     await established(client, CRD)
+
+
+async def gone(client: Client) -> None:
+    """Wait until the CRD has gone, which takes a moment after its last domain."""
+
+    async def asked() -> bool:
+        try:
+            await client.get(CRDS, CRD, as_type=Object)
+        except NotFound:
+            return True
+        return False
+
+    await eventually(asked)
 
 
 async def uninstall(client: Client) -> None:

@@ -266,6 +266,7 @@ async def test_two_domains_compete_for_a_node_and_a_node_that_is_not_ready_holds
 async def test_without_the_crd_only_who_needs_it_waits_and_it_may_come_and_go(world: World) -> None:
     await world.client.delete(CRDS, fabric.CRD, as_type=Object)
     try:
+        await fabric.gone(world.client)
         async with operating(world, fabrics=NVIDIA):
             notes = {"nvidia.com/computedomain": "team"}
             body = workload("app", clique("router"), gpus("worker", annotations=notes))
@@ -274,18 +275,17 @@ async def test_without_the_crd_only_who_needs_it_waits_and_it_may_come_and_go(wo
             await world.until(lambda: world.get(CLIQUES, "app-0-worker").status.get("lastErrors"))
             assert [pod.labels["grove.io/clique"] for pod in world.pods()] == ["router"]
             (error,) = world.get(CLIQUES, "app-0-worker").status["lastErrors"]
-            assert (
-                "computedomains.resource.nvidia.com is not served: install the NVIDIA" in error["description"]
-            )
+            assert f"{fabric.CRD} is not served: install the NVIDIA DRA driver" in error["description"]
             await fabric.install(world.client)
             await world.until_whole()
             assert domains(world) == ["team"]
-            await fabric.let_go(world)
+            # With the CRD its domains go, and the finalizer holds them as if somebody had deleted them.
             await world.client.delete(CRDS, fabric.CRD, as_type=Object)
-            await world.until(lambda: reason(world, "app") == "ComputeDomainCRDMissing", "the condition")
+            await world.until(lambda: reason(world, "app") == "ComputeDomainTerminating", "the condition")
             assert len(world.pods()) == 2  # who runs is left alone
             await world.delete(SETS, "app")
             await world.until(lambda: not world.find(SETS, "app"), "nothing holds it")
+            await fabric.gone(world.client)
     finally:
         await fabric.install(world.client)
 
@@ -329,7 +329,7 @@ async def test_a_domain_that_cannot_be_made_is_told_of_and_tried_again(world: Wo
 
 async def test_operators_that_end_after_every_few_writes_leave_nothing_undone(world: World) -> None:
     lives = itertools.chain([1, 2, 1, 3], itertools.cycle([8, 5, 9]))
-    async with succession(world, lives, NVIDIA):
+    async with succession(world, lives, fabrics=NVIDIA):
         await world.create(SETS, automatic("app", replicas=2))
         await world.create(SETS, named("sharer", "team"))
         await world.until_whole()
