@@ -88,8 +88,20 @@ class Account(msgspec.Struct, frozen=True):
     kubeconfig: Path
 
 
-async def operators_account(cluster: Cluster) -> Account:
-    """The operator's, with just the rights that the chart gives it."""
+AWARE: Body = {
+    "config.topologyAwareScheduling.enabled": True,
+    "config.scheduler.profiles": [
+        {"name": "default-scheduler", "config": {"gangScheduling": True}},
+        {"name": "kai-scheduler"},
+        {"name": "volcano"},
+    ],
+}
+"""Topologies and every scheduler that has objects of its own."""
+
+
+async def operators_account(cluster: Cluster, values: Body | None = None, called: str = "") -> Account:
+    """The operator's, with just the rights that the chart gives it with these values. `called`: another
+    account beside the first one."""
     async with Client(config.load(cluster.kubeconfig)) as client:
         await client.patch(
             NAMESPACES,
@@ -99,10 +111,17 @@ async def operators_account(cluster: Cluster) -> Account:
             field_manager="tests",
             as_type=dict,
         )
-        for right in render():
+        for right in render(values):
             if right["kind"] in _RIGHTS and not hooked(right):
-                await apply(client, right)
-        return await account(client, cluster, NAMESPACE, ACCOUNT)
+                await apply(client, _renamed(right, called) if called else right)
+        return await account(client, cluster, NAMESPACE, f"{ACCOUNT}-{called}" if called else ACCOUNT)
+
+
+def _renamed(right: Body, called: str) -> Body:
+    for named in (right["metadata"], right.get("roleRef"), *right.get("subjects", ())):
+        if named is not None:
+            named["name"] += f"-{called}"
+    return right
 
 
 async def may_live_in(client: Client, namespace: str) -> None:

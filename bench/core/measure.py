@@ -12,7 +12,7 @@ from typing import Any
 
 from rich.console import Console
 
-from bench.core import further
+from bench.core import further, living
 from bench.core.meter import Audit, cost
 from bench.core.stage import SETS, new_namespace, operator, template
 from bench.core.stopwatch import Stopwatch, watching
@@ -49,6 +49,8 @@ async def measure() -> Result:
                     "ours": await _ours(client, made),
                     "grouped": await further.grouped(client, made),
                     "small": await further.small(client, made),
+                    "updated": await living.updated(client, made),
+                    "recycled": await living.recycled(client, made),
                     "large": await further.large(client, made),
                 }
         finally:

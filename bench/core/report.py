@@ -42,7 +42,10 @@ def budgets(result: Result) -> list[Budget]:
 
 def _further(result: Result) -> list[Budget]:
     grouped, small, large = result["grouped"], result["small"], result["large"]
+    updated, recycled = result["updated"], result["recycled"]
     return [
+        Budget("API calls per pod that an update replaces", updated["calls"] / updated["pods"], 11.0),
+        Budget("API calls per pod started anew", recycled["calls"] / recycled["pods"], 8.0),
         Budget(
             "with groups: API calls / contract's", grouped["calls"] / grouped["contract_calls"], 4.0 / 3.5
         ),

@@ -99,7 +99,7 @@ def test_each_selector_finds_the_pods_it_is_meant_for():
 
 
 def test_a_claim_and_what_belongs_to_a_replica():
-    assert labels.for_claim("inference") == COMMON | {"app.kubernetes.io/component": "resource-claim"}
+    assert labels.for_claim("inference", {}) == COMMON | {"app.kubernetes.io/component": "resource-claim"}
     service = labels.for_replica("inference", 1, "inference-1", Component.HEADLESS_SERVICE)
     assert service == COMMON | {
         "app.kubernetes.io/name": "inference-1",

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest_asyncio
+import yaml
 
 from grove.api import crd
 from grove.kube import config
 from grove.kube.client import APPLY, Client
 from grove.kube.resource import CUSTOM_RESOURCE_DEFINITIONS as CRDS
+from grove.kube.wire import Object
 from grove.local.cluster import Cluster
-from tests.chart import Account, operators_account
+from tests.chart import AWARE, Account, operators_account
+from tests.shared import shared_data
 
 PATIENCE = 120.0
+SCHEDULERS = (
+    "kai/scheduling.run.ai_podgroups.yaml",
+    "kai/kai.scheduler_topologies.yaml",
+    "volcano/scheduling.volcano.sh_podgroups.yaml",
+)
+"""The CRDs of schedulers, as their projects publish them."""
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
@@ -32,6 +42,30 @@ async def crds(cluster) -> dict[str, dict[str, Any]]:
 async def operator_account(cluster: Cluster, crds: object) -> Account:
     """Whom the operator is to the shared cluster: a right that the chart forgets is one it does not have."""
     return await operators_account(cluster)
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def aware_account(cluster: Cluster, crds: object) -> Account:
+    """The same where topologies and all schedulers are switched on."""
+    return await operators_account(cluster, AWARE, "aware")
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def scheduler_crds(cluster, crds) -> AsyncIterator[None]:
+    """PodGroups of KAI and Volcano, and KAI's Topology, as long as tests need them."""
+    texts = [shared_data(f"crds/{file}").read_text() for file in SCHEDULERS]
+    definitions = [yaml.load(text, Loader=yaml.CSafeLoader) for text in texts]
+    names = [definition["metadata"]["name"] for definition in definitions]
+    async with Client(config.load(cluster.kubeconfig)) as client:
+        for definition in definitions:
+            definition.pop("status", None)
+            await apply(client, definition)
+        async with asyncio.timeout(PATIENCE):
+            for name in names:
+                await established(client, name)
+        yield
+        for name in names:
+            await client.delete(CRDS, name, as_type=Object)
 
 
 async def apply(client: Client, definition: dict[str, Any]) -> dict[str, Any]:

@@ -75,6 +75,9 @@ async def test_nobody_waits_for_an_object_whose_end_will_not_be_told() -> None:
     assert outcome.outdated
 
 
+AS_SEEN = {"metadata": {"resourceVersion": "7", "uid": "there"}}
+"""Changes nothing, and asks whether it is still so."""
+SEEN = existing("x", resourceVersion="7")
 LEAVING = existing("x", deletionTimestamp="2026-01-01T00:00:00Z")
 
 
@@ -90,6 +93,10 @@ LEAVING = existing("x", deletionTimestamp="2026-01-01T00:00:00Z")
         (Patch(pod("a"), {}), refused(409, "Conflict"), existing("x"), "conflict"),
         (Patch(pod("a"), {}), MISSING, None, "conflict"),
         (Patch(pod("a"), {}), refused(404, "NotFound"), None, "failed"),  # no such kind
+        (Patch(pod("a"), AS_SEEN), LostReply("cut"), SEEN, "done"),
+        (Patch(pod("a"), AS_SEEN), LostReply("cut"), existing("x", resourceVersion="8"), "failed"),
+        (Patch(pod("a"), AS_SEEN), LostReply("cut"), MISSING, "failed"),
+        (Patch(pod("a"), AS_SEEN | {"spec": {}}), LostReply("cut"), SEEN, "failed"),
         (Status(pod("a"), {}), LostReply("cut"), existing("x"), "failed"),
         (Status(pod("a"), {}), refused(500, "InternalError"), existing("x"), "failed"),
         (Patch(pod("a"), {}), refused(422, "Invalid"), None, "failed"),

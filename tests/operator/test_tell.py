@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
-from grove.api.intents import Delete, Target
+from grove.api import labels
+from grove.api.cliques import PodClique
+from grove.api.intents import Create, Delete, Target
+from grove.api.pods import Pod
 from grove.kube.outcome import Outcome, Result, State
 from grove.operator.caches import Caches
-from grove.operator.tell import occurrences
-from tests.plan.builders import a_set, read_set
+from grove.operator.tell import Home, homes, occurrences
+from tests.plan.builders import a_clique, a_set, read_set
 
 SET = read_set(a_set("a:1"))
 ENDING = replace(SET, metadata=replace(SET.metadata, deletion_timestamp="2026-01-01T00:00:00Z"))
@@ -32,9 +36,49 @@ OTHER = Target("scheduler.grove.io/v1alpha1", "PodGang", "wl-11", "ns")
 )
 def test_what_went_along_is_no_news(workload, deleted: list[Target], told: int) -> None:
     outcome = Outcome(tuple(Result(Delete(target, uid="u"), State.DONE) for target in deleted))
-    assert len(list(occurrences(Caches(), workload, outcome))) == told
+    assert len(list(occurrences(Caches(), workload, outcome, {}))) == told
 
 
 def test_what_could_not_be_deleted_is_told_in_any_case() -> None:
     failed = Result(Delete(POD, uid="u"), State.FAILED, error=ValueError("no"))
-    assert len(list(occurrences(Caches(), ENDING, Outcome((failed,))))) == 1
+    assert len(list(occurrences(Caches(), ENDING, Outcome((failed,)), {}))) == 1
+
+
+def read_clique() -> PodClique:
+    carried = {labels.MANAGED_BY: labels.OPERATOR, labels.CLIQUE: CLIQUE.name}
+    meta = {"namespace": "ns", "resourceVersion": "1", "name": CLIQUE.name, "uid": "c", "labels": carried}
+    return msgspec.json.decode(
+        msgspec.json.encode({"metadata": meta, "spec": a_clique("a")["spec"]}), type=PodClique
+    )
+
+
+def test_a_pod_that_never_had_a_node_is_told_of_on_its_clique() -> None:
+    """It is gone with the answer to its delete: nobody can be asked any more where it belonged."""
+    caches = Caches()
+    carried = {labels.MANAGED_BY: labels.OPERATOR, labels.CLIQUE: CLIQUE.name}
+    meta = {"namespace": "ns", "resourceVersion": "1", "labels": carried}
+    pod = {"metadata": {**meta, "name": POD.name, "uid": "u"}}
+    caches.pods.apply_reply(msgspec.json.decode(msgspec.json.encode(pod), type=Pod))
+    caches.cliques.apply_reply(read_clique())
+    deed = Delete(POD, uid="u")
+    known = homes(caches, [deed])
+    caches.pods.apply_delete_reply("ns", POD.name, "u", None)
+    (told,) = occurrences(caches, SET, Outcome((Result(deed, State.DONE),)), known)
+    assert (told.regarding.kind, told.regarding.name) == ("PodClique", CLIQUE.name)
+
+
+def test_a_pod_that_is_replaced_is_told_of_once() -> None:
+    carried = {labels.CLIQUE: CLIQUE.name, labels.POD_INDEX: "0"}
+    clique = read_clique()
+    owners = [{"uid": "c"}]
+    body = {"metadata": {"labels": carried, "ownerReferences": owners}}
+    going, coming = Delete(POD, uid="u"), Create(Target("v1", "Pod", "wl-1-a-new", "ns"), body)
+    other = Create(Target("v1", "Pod", "wl-1-a-more", "ns"), {
+        "metadata": {"labels": carried | {labels.POD_INDEX: "1"}, "ownerReferences": owners}})  # fmt: skip
+    known = {going.id: Home(clique, (CLIQUE.name, "0"), POD.name)}
+    done = Outcome(tuple(Result(deed, State.DONE, name=deed.target.name) for deed in (coming, going, other)))
+    notes = [told.note for told in occurrences(Caches(), SET, done, known)]
+    assert notes == ["Created pod wl-1-a-new in place of wl-1-a-xyz", "Created pod wl-1-a-more"]
+    half = Outcome((Result(coming, State.FAILED, error=ValueError("no")), Result(going, State.DONE)))
+    reasons = [told.reason for told in occurrences(Caches(), SET, half, known)]
+    assert reasons == ["PodCreateFailed", "PodDeleteSuccessful"]

@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 
 from grove.api import labels
-from grove.api.cluster import HorizontalPodAutoscaler
+from grove.api.cliques import PodClique
+from grove.api.cluster import Bare, HorizontalPodAutoscaler, ResourceClaimTemplateObject
 from grove.api.meta import ObjectMeta
 from grove.api.pods import Pod
 from grove.api.topology import (
@@ -118,4 +119,66 @@ def test_a_binding_of_the_name_wakes_them_too():
     spec = ClusterTopologyBindingSpec(levels=(TopologyLevel("rack", "r"),))
     meta = ObjectMeta(name="racks", uid="u", resource_version="3", generation=1)
     caches.topology_bindings.apply_event("ADDED", ClusterTopologyBinding(metadata=meta, spec=spec))
+    assert keys == {WHOLE, replica(0)}
+
+
+def a_claim(version: int, deleted: str | None = None, **place: str) -> Bare:
+    carried = labels.for_claim("wl", {getattr(labels, key): value for key, value in place.items()})
+    meta = ObjectMeta(name="claim", namespace="ns", uid="u", resource_version=str(version), labels=carried)
+    return Bare(msgspec.structs.replace(meta, deletion_timestamp=deleted))
+
+
+def a_clique(name: str, index: int) -> PodClique:
+    carried = {labels.MANAGED_BY: labels.OPERATOR, labels.PART_OF: "wl", labels.SET_REPLICA: str(index)}
+    body = {
+        "metadata": {"name": name, "namespace": "ns", "resourceVersion": "2", "labels": carried},
+        "spec": {"roleName": "a", "replicas": 1, "podSpec": {"containers": []}},
+    }
+    return msgspec.json.decode(msgspec.json.encode(body), type=PodClique)
+
+
+def test_a_claim_wakes_the_replica_that_it_belongs_to():
+    caches = Caches()
+    caches.sets.apply_event("ADDED", read_set(a_set("a:1", replicas=3)))
+    caches.cliques.apply_event("ADDED", a_clique("wl-2-a", 2))
+    keys = woken(caches)
+    cases = [
+        ({"SET_REPLICA": "1"}, {replica(1)}),
+        ({"CLIQUE": "wl-2-a", "POD_INDEX": "0"}, {replica(2)}),
+        ({"CLIQUE": "wl-7-a"}, set()),
+        ({}, {WHOLE, replica(0), replica(1), replica(2)}),
+    ]
+    for version, (place, expected) in enumerate(cases):
+        keys.clear()
+        caches.claims.apply_event("ADDED", a_claim(3 * version + 3, **place))
+        assert keys == expected, place
+        keys.clear()
+        caches.claims.apply_event("MODIFIED", a_claim(3 * version + 4, **place))
+        assert keys == set(), "who uses it is not news"
+        caches.claims.apply_event("DELETED", a_claim(3 * version + 5, **place))
+        assert keys == ({WHOLE} if not place else expected), place
+
+
+def test_a_template_wakes_the_sets_that_refer_to_it_when_it_comes():
+    caches = Caches()
+    shared = [{"name": "t", "namespace": "elsewhere", "scope": "AllReplicas"}]
+    caches.sets.apply_event("ADDED", read_set(a_set("a:1", resourceSharing=shared)))
+    caches.sets.apply_event("ADDED", read_set(a_set("a:1", name="other")))
+    keys = woken(caches)
+    for namespace, expected in (("ns", set()), ("elsewhere", {WHOLE, replica(0)})):
+        keys.clear()
+        body = {"metadata": {"namespace": namespace, "name": "t", "uid": "u"}, "spec": {"spec": {}}}
+        found = msgspec.json.decode(msgspec.json.encode(body), type=ResourceClaimTemplateObject)
+        caches.claim_templates.apply_event("ADDED", found)
+        assert keys == expected
+
+
+def test_sight_of_claims_wakes_those_who_share():
+    caches = Caches()
+    shared = [{"name": "t", "scope": "AllReplicas"}]
+    caches.sets.apply_event("ADDED", read_set(a_set("a:1", resourceSharing=shared)))
+    caches.sets.apply_event("ADDED", read_set(a_set("a:1", name="other")))
+    keys = woken(caches)
+    keys.clear()
+    caches.claims.replace((), "9")
     assert keys == {WHOLE, replica(0)}

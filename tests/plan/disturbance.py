@@ -52,7 +52,8 @@ class _Onlooker:
         turns = [entry["replicaIndex"] for entry in progress.get("currentlyUpdating", ())]
         assert turns == [int(carried[labels.SET_REPLICA])], f"{deed}: not its turn but that of {turns}"
         for other in self.pods.values():
-            if _family(other) == _family(pod) and _unit(other) != _unit(pod) and not self._too_many(other):
+            mute = self._too_many(other) and not state.terminating(other)
+            if _family(other) == _family(pod) and _unit(other) != _unit(pod) and not mute:
                 assert self._well(other) or _stuck(other, deed), f"{deed}: {other.metadata.name} is not well"
 
     def _well(self, pod: Pod) -> bool:

@@ -52,6 +52,13 @@ def crash(world: World, *names: str) -> None:
         world.api.patch("Pod", name, {"status": {"containerStatuses": [status]}}, status=True, by="kubelet")
 
 
+def lack_image(world: World, name: str) -> None:
+    """The node cannot find the pod's image."""
+    _report(world, name, "Pending", PodScheduled="True", Ready="False")
+    status = {"name": "main", "ready": False, "state": {"waiting": {"reason": "ImagePullBackOff"}}}
+    world.api.patch("Pod", name, {"status": {"containerStatuses": [status]}}, status=True, by="kubelet")
+
+
 def refuse(world: World) -> None:
     """The scheduler finds no room for any pod that still waits."""
     for name in living(world):

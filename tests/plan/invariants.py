@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
+from grove.api import annotations as keys
 from grove.api import labels
+from grove.api.conditions import ConditionType
 from grove.api.pods import Pod
 from grove.plan import pods as state
 from grove.plan.expand import Shape, expand
 from grove.plan.model import Plan
-from tests.plan.api_server import Body, Deed, decode
+from grove.plan.sharing import KIND as CLAIM
+from grove.plan.sharing import of_whole_set
+from tests.plan.api_server import Body, Deed, decode, encode
+from tests.plan.claims import referred_in, wanted_claims
 from tests.plan.world import OPERATOR, World
 
 
@@ -35,6 +41,8 @@ class _History:
         self.referenced: dict[str, set[str]] = {}
         self.ever_referenced: set[str] = set()
         self.made: set[str] = set()
+        self.claims: set[str] = set()
+        self.users: dict[str, set[str]] = {}
         self.counts: dict[str, int] = {}
 
     def follow(self, deed: Deed) -> None:
@@ -44,7 +52,11 @@ class _History:
             self.ever_referenced |= self.referenced[name]
         elif kind in ("PodCliqueSet", "PodCliqueScalingGroup"):
             self.counts[name] = decode(deed.after)["spec"]["replicas"] if deed.after else 0
-        elif kind == "Pod" and deed.by == OPERATOR:
+        elif kind == CLAIM:
+            self._claim(deed)
+        if kind == "Pod":
+            self.users[name] = referred_in(decode(deed.after)) if deed.after else set()
+        if kind == "Pod" and deed.by == OPERATOR:
             carried = decode(deed.before or deed.after)["metadata"]["labels"]
             members = self.referenced.get(carried.get(labels.GANG), set())
             if deed.verb == "create":
@@ -56,7 +68,24 @@ class _History:
         name = deed.key[1]
         assert name in named, f"{deed}: its gang does not name it"
         assert self.lagging or self.zombies or name not in self.made, f"{deed}: a name comes twice"
+        lacking = self.users[name] - self.claims
+        assert self.lagging or self.zombies or not lacking, f"{deed}: {lacking} is not there"
         self.made.add(name)
+
+    def _claim(self, deed: Deed) -> None:
+        """A claim is not taken from those who stay."""
+        name = deed.key[1]
+        if deed.verb == "delete" and deed.by == OPERATOR and not (self.lagging or self.zombies):
+            users = {pod for pod, claims in self.users.items() if name in claims} & self._members()
+            assert not users, f"{deed}: {users} use it"
+        if deed.after is not None:
+            self.claims.add(name)
+        else:
+            self.claims.discard(name)
+
+    def _members(self) -> set[str]:
+        """Whom gangs name that are there to stay."""
+        return set().union(*self.referenced.values())
 
     def _clique_goes(self, carried: dict[str, str]) -> bool:
         group = carried.get(labels.GROUP)
@@ -83,7 +112,44 @@ def outline(world: World) -> dict[str, Any]:
         for kind in ("PodClique", "PodCliqueScalingGroup", "Service")
         for body in world.api.objects(kind)
     }
-    return {"pods": sorted(map(clique_of, alive(world))), "gangs": gangs, "counts": counts}
+    pods, claims = sorted(map(clique_of, alive(world))), sorted(world.api.all(CLAIM))
+    return {"pods": pods, "gangs": gangs, "counts": counts, "claims": claims}
+
+
+def portrait(world: World) -> dict[str, Any]:
+    """All that there is, without what only history explains: names and indices of pods, who owns what by UID,
+    moments, generations, how an update went, and what a gang remembers of its terminations."""
+    kinds = [kind for kind in world.api.past if kind != "Pod"]
+    seen: dict[str, Any] = {
+        f"{kind} {name}": _features(world, kind, name) for kind in kinds for name in world.api.all(kind)
+    }
+    seen["pods"] = sorted(map(_pod_features, alive(world)))
+    return seen
+
+
+def _features(world: World, kind: str, name: str) -> Body:
+    body = world.api.get(kind, name)
+    metadata, status = body["metadata"], dict(body.get("status", {}))
+    notes = {key: note for key, note in metadata.get("annotations", {}).items() if key != keys.TERMINATIONS}
+    status.pop("updateProgress", None)
+    if "observedGeneration" in status:
+        status["observedGeneration"] -= metadata["generation"]
+    status["conditions"] = sorted(
+        (fact["type"], fact["status"], fact["reason"], fact["message"])
+        for fact in status.get("conditions", ())
+        if fact["type"] != ConditionType.WAS_SCHEDULED
+    )
+    spec = decode(re.sub(rb'"podReferences":\[[^]]*\]', _counted, encode(body["spec"])))
+    return {"labels": metadata.get("labels"), "annotations": notes, "spec": spec, "status": status}
+
+
+def _counted(references: re.Match[bytes]) -> bytes:
+    return b'"podReferences":%d' % references.group().count(b"{")
+
+
+def _pod_features(pod: Pod) -> tuple[Any, ...]:
+    carried = {key: value for key, value in pod.metadata.labels.items() if key != labels.POD_INDEX}
+    return clique_of(pod), sorted(carried.items()), state.gated(pod), state.ready(pod)
 
 
 def alive(world: World) -> list[Pod]:
@@ -103,12 +169,25 @@ def check_settled(world: World) -> None:
         assert len({state.index_of(pod) for pod in pods}) == len(pods), f"{name}: an index comes twice"
         gang = world.references(body["metadata"]["labels"][labels.GANG])
         assert set(gang.get(name, [])) == {pod.metadata.name for pod in pods}, name
+    check_claims(world)
 
 
-def expand_now(world: World) -> Shape:
-    """What the replica should consist of."""
+def check_claims(world: World) -> None:
+    """All claims are there that should be, and beyond them only those that pods use."""
+    workload = world.snapshot().workload
+    expected = {claim.name for claim in of_whole_set(workload)}
+    for index in range(workload.spec.replicas):
+        expected.update(wanted_claims(workload, index, expand_now(world, index)))
+    found = world.api.all(CLAIM).keys()
+    used = set().union(*map(referred_in, world.api.objects("Pod")))
+    assert expected <= found, f"missing: {expected - found}"
+    assert found <= expected | used, f"too many: {found - expected - used}"
+
+
+def expand_now(world: World, index: int = 0) -> Shape:
+    """What a replica should consist of."""
     counts = {body["metadata"]["name"]: body["spec"]["replicas"] for body in _scaled(world)}
-    return expand(world.snapshot().workload, 0, counts, counts)
+    return expand(world.snapshot().workload, index, counts, counts)
 
 
 def _scaled(world: World) -> Iterator[Body]:

@@ -14,6 +14,7 @@ from tests.plan.world import World
 
 GENTLE = ("run", "run all", "fail", "delete", "force delete", "finish", "wait")
 SCALING = ("scale clique", "scale group", "scale set")
+SHARED = [(level, scope) for level in ("set", "group", "clique") for scope in ("AllReplicas", "PerReplica")]
 METRIC: Body = {
     "type": "External",
     "external": {"metric": {"name": "queue"}, "target": {"type": "AverageValue", "averageValue": "1500m"}},
@@ -27,6 +28,8 @@ ROUGH = (
     "collect",
     "edit autoscaler",
     "switch autoscaling",
+    "lose claim",
+    "edit claim",
 )
 
 
@@ -47,6 +50,32 @@ def workloads(draw: st.DrawFn) -> Body:
         if draw(st.booleans()):
             switch_autoscaling(part)
     return body
+
+
+@st.composite
+def sharing_workloads(draw: st.DrawFn) -> Body:
+    """The same, with claims that parts of them share."""
+    body = draw(workloads())
+    share_claims(body, draw(st.sets(st.sampled_from(SHARED))))
+    return body
+
+
+def share_claims(body: Body, chosen: set[tuple[str, str]]) -> None:
+    """Claims that parts of a set share, each from a template of its own."""
+    template = body["spec"]["template"]
+    parts = {
+        "set": [template],
+        "group": template.get("podCliqueScalingGroups", []),
+        "clique": template["cliques"],
+    }
+    names = {f"{level}-{scope[:3].lower()}" for level, scope in chosen}
+    template["resourceClaimTemplates"] = [
+        {"name": name, "templateSpec": {"spec": {}}} for name in sorted(names)
+    ]
+    for level, scope in sorted(chosen):
+        for part in parts[level]:
+            entry = {"name": f"{level}-{scope[:3].lower()}", "scope": scope}
+            part["resourceSharing"] = [*part.get("resourceSharing", ()), entry]
 
 
 def scalable(body: Body) -> list[Body]:
@@ -161,6 +190,19 @@ class Meddler:
                 self.world.api.delete("HorizontalPodAutoscaler", name)
             else:
                 self.world.api.patch("HorizontalPodAutoscaler", name, edit)
+
+    def _lose_claim(self) -> None:
+        if name := self._any("ResourceClaim"):
+            self.world.api.delete("ResourceClaim", name)
+
+    def _edit_claim(self) -> None:
+        if name := self._any("ResourceClaim"):
+            edits: tuple[Body, ...] = (
+                {"labels": {labels.POD_INDEX: "9", labels.GROUP_REPLICA: "9", "mine": "yes"}},
+                {"labels": {labels.COMPONENT: None}},
+                {"ownerReferences": None},
+            )
+            self.world.api.patch("ResourceClaim", name, {"metadata": self.chance.choice(edits)})
 
     def _switch_autoscaling(self) -> None:
         body = self.world.api.get("PodCliqueSet", self.world.set_name)

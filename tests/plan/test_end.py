@@ -9,7 +9,7 @@ import pytest
 
 from grove.api import labels, marks
 from grove.api.cliques import PodClique
-from grove.api.cluster import HorizontalPodAutoscaler, Service
+from grove.api.cluster import Bare, HorizontalPodAutoscaler, Service
 from grove.api.gangs import PodGang
 from grove.api.groups import PodCliqueScalingGroup
 from grove.api.intents import Delete, Patch
@@ -59,6 +59,9 @@ def clique(name: str, owner: str = "set", *, leaving: bool = False) -> PodClique
     return found
 
 
+OWNERS = {"all": "set", "group": "group", "clique": "member"}
+
+
 def estate(**changes: Any) -> Estate:
     known = Estate(
         services=(part(Service, "service", "set"),),
@@ -66,6 +69,7 @@ def estate(**changes: Any) -> Estate:
         cliques=(clique("alone"), clique("member", "group")),
         gangs=(part(PodGang, "gang", "set"),),
         autoscalers=(part(HorizontalPodAutoscaler, "autoscaler", "set"),),
+        claims=tuple(part(Bare, f"of {name}", owner) for name, owner in OWNERS.items()),
         pods=(part(Pod, "one", "alone"), part(Pod, "two", "member")),
     )
     return msgspec.structs.replace(known, **changes)
@@ -79,7 +83,8 @@ def deleted(found: Estate) -> set[str]:
     return {deletion.target.name for deletion in deletions}
 
 
-REST = {"service", "group", "alone", "member", "gang", "autoscaler"}
+CLAIMS = {"of all", "of group", "of clique"}
+REST = {"service", "group", "alone", "member", "gang", "autoscaler"} | CLAIMS
 
 
 @pytest.mark.parametrize(
@@ -102,7 +107,7 @@ REST = {"service", "group", "alone", "member", "gang", "autoscaler"}
         ),
         pytest.param(
             estate(groups=(part(PodCliqueScalingGroup, "group", "stranger"),), pods=()),
-            REST - {"group", "member"},
+            REST - {"group", "member", "of group", "of clique"},
             id="a group of others keeps its cliques",
         ),
         pytest.param(
@@ -140,6 +145,7 @@ def test_what_the_garbage_collector_has_orphaned_stays_although_its_finalizer_is
         cliques=(clique("alone", ""), clique("member", "group")),
         gangs=(part(PodGang, "gang", ""),),
         autoscalers=(part(HorizontalPodAutoscaler, "autoscaler", ""),),
+        claims=(part(Bare, "claim", ""),),
     )
     (release,) = plan_end(ending(marks.SET_FINALIZER), orphaned).intents
     assert isinstance(release, Patch)
@@ -148,7 +154,13 @@ def test_what_the_garbage_collector_has_orphaned_stays_although_its_finalizer_is
 
 @pytest.mark.parametrize(
     "found",
-    [estate(), estate(pods=()), Estate(services=estate().services), Estate(autoscalers=estate().autoscalers)],
+    [
+        estate(),
+        estate(pods=()),
+        Estate(services=estate().services),
+        Estate(autoscalers=estate().autoscalers),
+        Estate(claims=estate().claims),
+    ],
 )
 def test_nothing_is_deleted_before_something_witnesses_that_the_set_still_owns_it(found: Estate) -> None:
     """What we know of its children may be older than what we know of the set."""

@@ -16,6 +16,7 @@ from tests.plan import hands
 from tests.plan.api_server import decode
 from tests.plan.builders import a_set
 from tests.plan.invariants import check_history, check_settled, outline
+from tests.plan.meddling import SHARED, share_claims
 from tests.plan.world import OPERATOR, Run, World
 
 Act = Callable[[World], object]
@@ -67,6 +68,12 @@ STORIES: dict[str, tuple[Act, ...]] = {
         lost("PodClique", "wl-0-x-1-b"),
         lost("PodCliqueScalingGroup", "wl-0-x"),
     ),
+    "claims": (
+        lost("ResourceClaim", "wl-0-a-1-clique-per"),
+        lost("ResourceClaim", "wl-0-x-all-group-all"),
+        edited("ResourceClaim", "wl-0-set-per", {"metadata": {"ownerReferences": None}}),
+        lost("ResourceClaim", "wl-0-x-1-b-all-clique-all"),
+    ),
 }
 
 
@@ -74,7 +81,9 @@ class Teller:
     """Tells a story; the operator ends once, after so many writes."""
 
     def __init__(self, stop_after: int | None = None) -> None:
-        self.world = World(a_set("a:2/1 b:1", "x:2/1=b"))
+        body = a_set("a:2/1 b:1", "x:2/1=b")
+        share_claims(body, set(SHARED))
+        self.world = World(body)
         self.writes = 0
         self._stop_after = stop_after
 
@@ -91,6 +100,7 @@ class Teller:
     def _operate(self) -> None:
         """Pass after pass until there is nothing to do, or nothing more to be done before others act."""
         for _ in range(8):
+            self.world.share()
             plan = self.world.plan()
             run = Run(self.world, plan)
             while run.go_on():

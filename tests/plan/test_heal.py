@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from grove.api import annotations as keys
 from grove.plan import pods as state
@@ -310,3 +311,21 @@ def test_a_termination_that_could_not_be_written_is_tried_again():
     assert status(world, "PodClique", "wl-0-x-0-c")["scheduledReplicas"] == 3, "they are all still there"
     tend(world, 3)
     assert survivors(world, before) == set()
+
+
+def test_a_gang_that_learns_late_of_a_termination_does_not_bring_about_another():
+    """Its pods of before have their nodes while the whole replica has been started anew already: that they
+    had them says nothing of those that come after them."""
+    world = deployed("a:1 b:1", "x:2/1=b")
+    lose(world, "wl-0-a")
+    world.now += DELAY
+    plan = world.plan()
+    base = [intent for intent in plan.intents if "wl-0-x-0" not in intent.id and "wl-0-x-1" not in intent.id]
+    world.carry_out(replace(plan, intents=tuple(base), drafts=()))
+    late = world.plan()
+    assert any("PodGang ns/wl-0-x-0" in intent.id for intent in late.intents), "it does not know yet"
+    world.publish(late, all_done=False)
+    tend(world, 3)
+    once = names(world)
+    wait(world, 1000.0)
+    assert names(world) == once

@@ -14,7 +14,7 @@ from grove.plan.model import Plan
 from grove.plan.replica import plan_replica
 from tests.plan import hands
 from tests.plan.invariants import check_floor, check_history, check_settled, outline
-from tests.plan.meddling import GENTLE, ROUGH, SCALING, Meddler, workloads
+from tests.plan.meddling import GENTLE, ROUGH, SCALING, Meddler, sharing_workloads, workloads
 from tests.plan.world import Run, World
 
 chances = st.integers(0, 2**32).map(Random)
@@ -53,7 +53,7 @@ def breached(plan: Plan) -> bool:
 
 
 @quick
-@given(workload=workloads(), chance=chances)
+@given(workload=sharing_workloads(), chance=chances)
 def test_planned_again_there_is_nothing_to_do(workload, chance):
     world = a_life(workload, chance, *GENTLE, *SCALING, *ROUGH)
     calm(world)
@@ -66,7 +66,7 @@ def test_planned_again_there_is_nothing_to_do(workload, chance):
 
 
 @quick
-@given(workload=workloads(), chance=chances)
+@given(workload=sharing_workloads(), chance=chances)
 def test_the_order_in_which_things_are_seen_does_not_matter(workload, chance):
     world = a_life(workload, chance, *GENTLE, *SCALING, *ROUGH)
     snapshot = world.snapshot()
@@ -90,7 +90,7 @@ def by_id(plan: Plan) -> tuple[object, ...]:
 
 
 @quick
-@given(workload=workloads(), chance=chances)
+@given(workload=sharing_workloads(), chance=chances)
 def test_whatever_part_of_a_plan_was_done_the_next_plans_finish_it(workload, chance):
     world = a_life(workload, chance, *GENTLE, *SCALING, *ROUGH)
     finished, plan = world.copy(), world.plan()

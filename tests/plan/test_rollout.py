@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from grove.plan import pods as state
 from grove.plan.hashes import generation_hash
 from grove.plan.moments import rfc3339
 from tests.plan import hands
@@ -142,12 +145,17 @@ def test_what_does_not_answer_goes_at_once_and_repairs_what_is_broken():
     assert not outdated(world)
 
 
-def test_a_template_that_never_becomes_ready_costs_one_pod_and_the_next_template_repairs_it():
+@pytest.mark.parametrize("fate", [hands.schedule, hands.ail, hands.crash, hands.lack_image])
+def test_a_template_that_never_becomes_ready_costs_one_pod_and_the_next_template_repairs_it(fate):
     world = deployed("a:3/2", replicas=2)
     change(world)
     for _ in range(5):
         tend(world, 2)
         hands.finish_terminating(world)
+        for name, pod in world.pods().items():
+            if not state.ready(pod):
+                hands.schedule(world, name)
+                fate(world, name)
     assert outdated(world) == {"wl-0-a": 2, "wl-1-a": 3}
     change(world)
     tend(world)
@@ -274,3 +282,12 @@ def test_a_replica_that_never_had_a_place_is_new_at_once_and_holds_up_nobody():
     assert not outdated(world)
     assert progress(world)["updateEndedAt"]
     assert (status(world)["updatedReplicas"], status(world)["availableReplicas"]) == (1, 1)
+
+
+def test_a_template_that_changes_while_the_first_pods_are_made_reaches_them_too():
+    world = World(a_set("a:2/1 b:1", "x:2/1=b"))
+    world.step()
+    change(world)
+    quiet(world)
+    assert not outdated(world)
+    assert progress(world)["updateEndedAt"]

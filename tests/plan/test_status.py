@@ -8,6 +8,8 @@ from tests.plan.builders import a_set
 from tests.plan.test_scaling import running
 from tests.plan.world import World
 
+NO_UPDATE = {"UpdateInProgress": ("False", "NoActiveUpdate")}
+
 
 def conditions(world: World, kind: str, name: str) -> dict[str, tuple[str, str]]:
     found = world.api.get(kind, name)["status"]["conditions"]
@@ -28,6 +30,7 @@ def test_a_clique_counts_its_pods_on_their_way():
     assert conditions(world, "PodClique", name) == {
         "PodCliqueScheduled": ("False", "InsufficientScheduledPods"),
         "MinAvailableBreached": ("True", "ScheduledReplicasBelowMinAvailable"),
+        **NO_UPDATE,
     }
     hands.run(world, next(iter(world.pods(name))))
     world.settle()
@@ -41,6 +44,7 @@ def test_a_clique_counts_its_pods_on_their_way():
         "WasScheduled": ("True", "PodsHadNodes"),
         "PodCliqueScheduled": ("True", "SufficientScheduledPods"),
         "MinAvailableBreached": ("False", "SufficientReadyPods"),
+        **NO_UPDATE,
     }
 
 
@@ -144,7 +148,7 @@ def test_a_group_counts_whole_replicas():
     name = ("PodCliqueScalingGroup", "wl-0-x")
     assert counts(world, *name) == {"replicas": 2}
     breach = "InsufficientAvailablePodCliqueScalingGroupReplicas"
-    assert conditions(world, *name) == {"MinAvailableBreached": ("True", breach)}
+    assert conditions(world, *name) == {"MinAvailableBreached": ("True", breach), **NO_UPDATE}
     hands.run(world, *world.pods("wl-0-x-0-c"))
     world.settle()
     one = {"scheduledReplicas": 1, "availableReplicas": 1, "updatedReplicas": 1}

@@ -143,6 +143,35 @@ def test_a_gang_that_cannot_be_told_has_no_pods_until_it_can():
     assert world.plan().complaints == ()
 
 
+def test_why_a_gang_cannot_be_told_is_an_event_on_it():
+    complaints = settled(Kai(), queue="").plan().complaints
+    assert {(each.gang, each.reason) for each in complaints} == {
+        (gang, "KAIBackendMappingFailed") for gang in GANGS
+    }
+    world = a_world(Volcano())
+    world.lacking = "install Volcano 1.14 or later"
+    world.settle()
+    assert (world.api.all("Pod"), world.api.all("PodGroup")) == ({}, {})
+    assert {(each.reason, each.words) for each in world.plan().complaints} == {
+        ("VolcanoCapabilityUnavailable", "install Volcano 1.14 or later")
+    }
+    world.lacking = ""
+    world.settle()
+    assert len(world.api.all("Pod")) == 4
+
+
+@pytest.mark.parametrize("question", ["told_name", "told", "marks"])
+def test_a_backend_that_fails_holds_its_own_gangs_and_says_so(question: str):
+    def fail(*_: object) -> None:
+        raise KeyError("x")
+
+    world = a_world(type("Failing", (Kai,), {question: fail})())
+    world.settle()
+    assert world.api.all("Pod") == {}
+    (words,) = {(each.reason, each.words) for each in world.plan().complaints}
+    assert words == ("SchedulerNotTold", "scheduler backend kai-scheduler failed: KeyError: 'x'")
+
+
 def test_while_nobody_sees_what_was_told_nothing_is_made():
     world = settled(Kai())
     fresh = a_world(Kai())

@@ -12,7 +12,7 @@ from grove.api.topology import (
     SchedulerReference,
     TopologyLevel,
 )
-from grove.plan.topologies import Counterpart, plan_shadowed, plan_topology
+from grove.plan.topologies import Counterpart, Surroundings, plan_shadowed, plan_topology
 from grove.schedulers.backend import Foreign
 from grove.schedulers.kai import Kai
 from tests.schedulers.builders import cluster_topology
@@ -171,3 +171,43 @@ def test_a_binding_of_a_name_that_is_taken_says_so_and_no_longer_when_it_is_free
     assert (shadowed.type, shadowed.status) == ("Shadowed", "True")
     free = plan_topology(replace(binding, status=status), [Counterpart(KAI, False)], ENABLED, NOW)
     assert [each.type for each in status_of(free).conditions] == ["SchedulerTopologyDrift"]
+
+
+def test_what_nodes_and_users_say_is_told_and_stays_while_nobody_looks():
+    nodes = ({"zone": "z1", "rack": "r1"}, {"zone": "z2", "rack": "r1"}, {})
+    users = tuple(f"ns/w{number:02}" for number in reversed(range(25)))
+    topology = ours()
+    status = status_of(plan_topology(topology, [], ENABLED, NOW, Surroundings(nodes, users)))
+    assert status.nodes == 3
+    assert [(each.domain, each.labelled_nodes, each.values) for each in status.levels] == [
+        ("level-0", 2, 2),
+        ("level-1", 2, 1),
+    ]
+    assert status.levels[1].nesting_violations == 1
+    assert status.used_by.count == 25
+    assert status.used_by.pod_clique_sets == tuple(f"ns/w{number:02}" for number in range(20))
+    known = replace(topology, status=status)
+    again = status_of(plan_topology(known, [], ENABLED, NOW + 9, Surroundings(None, users)))
+    assert again == status
+
+
+class Furious(Kai):
+    """A backend of somebody else that fails in everything it is asked about topologies."""
+
+    name = "another"
+
+    def topology_name(self, *_):
+        raise RuntimeError("no name")
+
+    sync_topology = check_topology_drift = on_topology_delete = topology_name
+
+
+def test_a_backend_that_fails_does_not_cost_the_others_theirs():
+    for reference in ("", "elsewhere"):
+        failing = Counterpart(Furious(), True, reference, found=SAME, left=SAME if reference else None)
+        plan = plan_topology(ours(), [failing, Counterpart(KAI, True)], ENABLED, NOW)
+        assert [intent.id for intent in plan.intents] == ["create Topology racks"]
+        told = {entry.scheduler_name: entry.message for entry in status_of(plan).scheduler_topology_statuses}
+        assert told["another"] == "RuntimeError: no name"
+        assert told["kai-scheduler"] == "not there yet"
+        assert status_of(plan).observed_generation == 0

@@ -26,12 +26,14 @@ ON_DELETE = UpdateStrategy(UpdateStrategyType.ON_DELETE)
 
 
 def standing(word: str) -> Standing:
-    """`done`, `old`, `unscheduled`, `breached`, or `late` for one that knows only the former template."""
+    """`done`, `old`, `outdated`, `unscheduled`, `breached`, or `late` for one that knows only the former
+    template."""
     return Standing(
         rolled=word in ("done", "late"),
         scheduled_pods=0 if word == "unscheduled" else 2,
         breached=word in ("breached", "unscheduled"),
         generation_hash="former" if word == "late" else HASH,
+        outdated=word == "outdated",
     )
 
 
@@ -177,3 +179,33 @@ def test_each_thing_that_happens_is_told_with_the_write_that_makes_it_so(workloa
     plan = plan_set(workload, reports, NOW)
     assert [news.reason.value for news in plan.news] == told
     assert {news.intent for news in plan.news} <= {intent.id for intent in plan.intents}
+
+
+@pytest.mark.parametrize(
+    ("words", "opened"), [("old", False), ("outdated", True), ("old outdated", True), ("late outdated", True)]
+)
+def test_a_template_that_changed_before_it_was_ever_written_down_is_rolled_out(words, opened):
+    workload = replace(updating(len(words.split())), status=replace(read_set(a_set("a:2")).status))
+    progress = advance(workload, HASH, [standing(word) for word in words.split()], NOW)
+    assert (progress is not None and progress.update_started_at == AT_NOW) is opened
+
+
+def test_what_is_decided_is_written_down_and_not_told_before():
+    workload = updating(2, 0, known="former")
+    plan = plan_set(workload, {index: Report(1, standing("old")) for index in range(2)}, NOW)
+    (decision,) = plan.intents
+    (draft,) = plan.drafts
+    assert isinstance(decision, Status)
+    assert decision.body["status"]["currentGenerationHash"] == HASH
+    assert (draft.desired.current_generation_hash, draft.desired.update_progress.update_started_at) == (
+        "former",
+        THEN,
+    )
+
+
+def test_a_template_that_not_every_replica_has_looked_at_is_not_told():
+    """If it were, nobody would know any more that it had changed."""
+    workload = replace(updating(2), status=replace(read_set(a_set("a:2")).status))
+    reports = {0: Report(1, standing("late")), 1: Report(1, standing("done"))}
+    (draft,) = plan_set(workload, reports, NOW).drafts
+    assert draft.desired.current_generation_hash == ""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from grove.api import labels
 from grove.plan.moments import rfc3339
 from tests.plan import hands
-from tests.plan.invariants import check_history, check_settled
+from tests.plan.api_server import Deed
+from tests.plan.invariants import check_history, check_settled, clique_of, expand_now
 from tests.plan.updating import (
     change,
     deployed,
@@ -17,7 +19,7 @@ from tests.plan.updating import (
     status,
     tend,
 )
-from tests.plan.world import World
+from tests.plan.world import OPERATOR, World, read
 
 
 def test_on_delete_nothing_goes_and_what_is_deleted_comes_back_new():
@@ -62,6 +64,22 @@ def test_a_change_of_strategy_rolls_nothing_and_the_next_template_rolls_all():
     assert outdated(world) == {"wl-0-a": 2}
     change(world)
     quiet(world)
+    assert not outdated(world)
+
+
+def test_a_part_that_is_scaled_to_0_holds_up_no_update_and_comes_back_new():
+    world = deployed("a:1 b:1 c:1", "x:1/1=c")
+    world.scale("PodClique", "wl-0-b", 0)
+    world.scale("PodCliqueScalingGroup", "wl-0-x", 0)
+    quiet(world)
+    change(world, "b", "c")
+    quiet(world)
+    assert progress(world)["updateEndedAt"]
+    assert status(world)["updatedReplicas"] == 1
+    world.scale("PodClique", "wl-0-b", 1)
+    world.scale("PodCliqueScalingGroup", "wl-0-x", 1)
+    quiet(world)
+    assert len(names(world)) == 3
     assert not outdated(world)
 
 
@@ -111,6 +129,22 @@ def test_scaled_in_the_middle_it_comes_to_its_end_all_the_same(kind, name, count
     assert world.api.get(kind, name)["spec"]["replicas"] == count, "counts belong to whoever scales"
     check_settled(world)
     check_history(world)
+    assert (count < 2) or not twice_replaced(world), "who is new stays"
+
+
+def twice_replaced(world: World) -> list[str]:
+    """Pods of the latest template that the operator took down again."""
+    read_pods = [(deed, read("Pod", deed.before)) for deed in world.api.history if _takes_down(deed)]
+    hashes = {clique.name: clique.template_hash for clique in expand_now(world).cliques}
+    return [
+        deed.key[1]
+        for deed, pod in read_pods
+        if pod.metadata.labels[labels.TEMPLATE_HASH] == hashes.get(clique_of(pod))
+    ]
+
+
+def _takes_down(deed: Deed) -> bool:
+    return deed.by == OPERATOR and deed.verb == "delete" and deed.key[0] == "Pod"
 
 
 def paced(world: World, **pace: object) -> None:
@@ -155,6 +189,32 @@ def test_update_and_scaling_in_share_one_budget():
     assert not outdated(world)
 
 
+def test_update_and_scaling_in_of_a_group_share_one_budget():
+    world = deployed("b:1 c:2/1", "x:5/1=b,c")
+    paced(world, maxUnavailable=2)
+    world.scale("PodCliqueScalingGroup", "wl-0-x", 4)
+    change(world)
+    tend(world)
+    assert len([name for name in outdated(world) if name.endswith("-b")]) == 3, "one is on its way already"
+    hands.finish_terminating(world)
+    tend(world)
+    assert len([name for name in outdated(world) if name.endswith("-b")]) == 2, "it is gone: another may go"
+    quiet(world)
+    assert not outdated(world)
+
+
+def test_a_replica_that_does_not_go_holds_up_nobody_for_ever():
+    world = deployed("b:1", "x:3/1=b")
+    world.scale("PodCliqueScalingGroup", "wl-0-x", 2)
+    change(world)
+    tend(world)
+    assert sum(outdated(world).values()) == 2
+    assert world.plan().wake_at == world.now + 30
+    world.now += 30
+    tend(world)
+    assert sum(outdated(world).values()) == 1
+
+
 def test_an_update_that_comes_no_further_says_so_until_it_does():
     world = deployed("a:2/1")
     paced(world, progressDeadline="1m")
@@ -162,18 +222,18 @@ def test_an_update_that_comes_no_further_says_so_until_it_does():
     tend(world)
     hands.finish_terminating(world)
     tend(world)
-    assert reason(world) == "UpdateInProgress"
+    assert told(world) == ("True", "Progressing")
     assert world.plan().wake_at == world.now + 60
     world.now += 60
     tend(world)
-    assert reason(world) == "ProgressDeadlineExceeded"
+    assert told(world) == told(world, "PodCliqueSet", "wl") == ("Unknown", "ProgressDeadlineExceeded")
     hands.run_all(world)
     tend(world)
-    assert reason(world) == "UpdateInProgress"
+    assert told(world) == told(world, "PodCliqueSet", "wl") == ("True", "Progressing")
     quiet(world)
-    assert reason(world) == ""
+    assert told(world) == told(world, "PodCliqueSet", "wl") == ("False", "NoActiveUpdate")
 
 
-def reason(world: World) -> str:
-    facts = status(world, "PodClique", "wl-0-a")["conditions"]
-    return next((fact["reason"] for fact in facts if fact["type"] == "UpdateInProgress"), "")
+def told(world: World, kind: str = "PodClique", name: str = "wl-0-a") -> tuple[str, str]:
+    facts = status(world, kind, name)["conditions"]
+    return next((fact["status"], fact["reason"]) for fact in facts if fact["type"] == "UpdateInProgress")

@@ -14,7 +14,8 @@ from tests.plan.builders import a_set, read_set
 from tests.topology.builders import a_topology, missing, packed
 
 NOW = 1_800_000_000.0
-GOOD = Standing(available=True, updated=True, cliques=1, updated_cliques=1)
+HASH = generation_hash(read_set(a_set("a:2")))
+GOOD = Standing(available=True, updated=True, cliques=1, updated_cliques=1, generation_hash=HASH)
 ERROR = LastError("ERR_CREATE_POD", "no room", "2026-01-01T00:00:00Z")
 
 
@@ -56,7 +57,7 @@ def test_replicas_are_added_up_and_those_beyond_the_count_do_not_count() -> None
     assert (
         status.hpa_pod_selector == "app.kubernetes.io/managed-by=grove-operator,app.kubernetes.io/part-of=wl"
     )
-    assert status.current_generation_hash == generation_hash(the_set())
+    assert status.current_generation_hash == HASH
     assert status.update_progress is None, "the first template is no update"
 
 
@@ -73,6 +74,12 @@ def test_errors_of_replicas_are_told_once_and_cleared_with_success() -> None:
     assert told.last_errors == (ERROR,)
     after = replace(the_set(1), status=told)
     assert status_of(plan_set(after, {0: Report(3, GOOD)}, NOW)).last_errors == ()
+
+
+def test_an_error_that_is_known_keeps_its_date() -> None:
+    known = replace(the_set(1), status=replace(the_set(1).status, last_errors=(ERROR,)))
+    again = replace(ERROR, observed_at="2026-02-02T00:00:00Z")
+    assert status_of(plan_set(known, {0: Report(3, GOOD, (again,))}, NOW)).last_errors == (ERROR,)
 
 
 def conditions_of(workload, topology=None):
@@ -93,4 +100,6 @@ def test_levels_that_are_not_available_are_told_dated_when_they_go_and_forgotten
     back = conditions_of(told, a_topology())["TopologyLevelsUnavailable"]
     assert (back.status, back.last_transition_time) == ("False", "2027-01-15T08:00:00Z")
     indifferent = replace(the_set(1), status=told.status)
-    assert list(conditions_of(indifferent)) == ["Another"], "switched off, and nothing asked"
+    assert list(conditions_of(indifferent)) == ["Another", "UpdateInProgress"], (
+        "switched off, and nothing asked"
+    )

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from grove.api import labels, names
 from grove.api.cliques import PodClique
-from grove.api.cluster import Bare, HorizontalPodAutoscaler, Service
+from grove.api.cluster import Bare, HorizontalPodAutoscaler, ResourceClaimTemplateObject, Service
 from grove.api.gangs import PodGang
 from grove.api.groups import PodCliqueScalingGroup
 from grove.api.intents import Create, Delete, DeleteCollection, Intent, Status
@@ -28,16 +28,21 @@ from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
 from grove.kube.agenda import Agenda
 from grove.kube.binding import Binding
+from grove.plan.claims import plan_whole_set
 from grove.plan.diff import status_patch
 from grove.plan.expand import expand
 from grove.plan.model import Plan
 from grove.plan.moments import rfc3339
+from grove.plan.ours import keep_claims
 from grove.plan.replica import plan_replica
+from grove.plan.sharing import KIND as CLAIM
+from grove.plan.sharing import Place, Shared
 from grove.plan.snapshot import Snapshot
 from grove.plan.whole import Report, plan_set
 from grove.schedulers.backend import Backend, Foreign
 from grove.topology.constraints import Topology
 from tests.plan.api_server import ApiServer, Body, NotFound, Refused
+from tests.plan.claims import claims_in_sight
 
 OPERATOR = "operator"
 KINDS: Mapping[str, Any] = {
@@ -49,6 +54,7 @@ KINDS: Mapping[str, Any] = {
     "HorizontalPodAutoscaler": HorizontalPodAutoscaler,
     "Pod": Pod,
     "PodGroup": Foreign,
+    CLAIM: Bare,
 }
 Lag = Mapping[str, int]
 """How many changes ago a kind was last seen; 0 is now."""
@@ -75,6 +81,9 @@ class World:
         self.reports: dict[int, Report] = {}
         """What the operator remembers of its latest pass over each replica."""
         self.scheduler: Backend | None = None
+        self.claim_templates: dict[Place, ResourceClaimTemplateObject] = {}
+        self.claims_visible = True
+        self.lacking = ""
         self.awake_since = 0
         """How many changes of pods the operator has not seen: those before it started."""
 
@@ -112,7 +121,15 @@ class World:
             topology=self.topology,
             scheduler=self.scheduler,
             told=seen["PodGroup"],
+            shared=self._shared(workload, index, seen, (lag or {}).get(CLAIM, 0)),
+            lacking=self.lacking,
         )
+
+    def _shared(self, workload: PodCliqueSet, index: int, seen: Mapping[str, Any], lag: int) -> Shared:
+        claims = {name: read(CLAIM, stored) for name, stored in self._past(CLAIM, lag).items()}
+        owners = {*seen["PodClique"], *seen["PodCliqueScalingGroup"]}
+        found = claims_in_sight(claims, workload, index, owners)
+        return Shared(found, self.claim_templates) if self.claims_visible else Shared(visible=False)
 
     def _named_like_parts(self, workload: PodCliqueSet, index: int, lag: Lag | None) -> dict[str, Any]:
         """Autoscalers that upstream made: they do not say their replica, but have their names."""
@@ -129,7 +146,7 @@ class World:
 
     def _seen(self, kind: str, index: int, lag: int) -> dict[str, Any]:
         found = {name: read(kind, stored) for name, stored in self._past(kind, lag).items()}
-        if kind == "PodCliqueSet":
+        if kind in ("PodCliqueSet", CLAIM):
             return found
         wanted = {labels.PART_OF: self.set_name, labels.SET_REPLICA: str(index)}
         return {
@@ -180,13 +197,25 @@ class World:
 
     def step(self, index: int = 0) -> Plan:
         """Look, plan, write: one pass of the operator."""
+        self.share()
         plan = self.plan(index)
         self.carry_out(plan)
         return plan
 
+    def share(self) -> None:
+        """What the set's own plan makes for all of its replicas."""
+        workload, shared = self._whole_set()
+        if shared is not None:
+            self.carry_out(Plan(plan_whole_set(workload, keep_claims(shared, workload.metadata.uid))[0]))
+
+    def _whole_set(self) -> tuple[PodCliqueSet, Shared | None]:
+        workload = read("PodCliqueSet", self.api.all("PodCliqueSet")[self.set_name])
+        return workload, self.snapshot().shared if workload.spec.template.resource_sharing else None
+
     def settle(self, index: int = 0, passes: int = 12) -> int:
         """Pass after pass until there is nothing to do. Says how many it took."""
         for number in range(passes):
+            self.share()
             plan = self.plan(index)
             done = self.carry_out(plan)
             if not plan.intents and done and not self.publish(self.plan(index)):
@@ -195,9 +224,8 @@ class World:
 
     def plan_set(self) -> Plan:
         """The plan for the set as a whole, from the latest pass over each replica."""
-        return plan_set(
-            read("PodCliqueSet", self.api.all("PodCliqueSet")[self.set_name]), self.reports, self.now
-        )
+        workload, shared = self._whole_set()
+        return plan_set(workload, self.reports, self.now, shared=shared)
 
     def tend(self) -> int:
         """One pass over every replica and over the set. Says how many writes there were."""

@@ -6,14 +6,22 @@ import copy
 import re
 from typing import Any
 
+from grove.api.config import Scheduler, SchedulerProfile
 from grove.rules.defaults import default_set
 from grove.rules.model import Facts
+from grove.schedulers.registry import Backends, backends
 
 GONE = object()
 """As a value: take the field away."""
 
+
+def in_use(*names: str, **profile: Any) -> Backends:
+    """The backends of these profiles, and the default scheduler's."""
+    return backends(Scheduler(tuple(SchedulerProfile(name, **profile) for name in names)))
+
+
 FACTS = Facts(
-    schedulers=("default-scheduler", "kai-scheduler", "volcano", "lpx-scheduler"),
+    backends=in_use("default-scheduler", "kai-scheduler", "volcano", "lpx-scheduler"),
     topology_aware=True,
     topologies={"h100": ("zone", "block", "rack", "host"), "gb200": ("block", "nvlink")},
     operator_user="system:serviceaccount:grove-system:grove-operator",

@@ -8,7 +8,7 @@ import pytest
 from grove.api.config import Network
 from grove.rules import validate
 from tests.rules.builders import FACTS, GONE, changed, workload
-from tests.rules.words import C, G, T
+from tests.rules.words import ON_KAI, C, G, T
 
 S = f"{T}.topologyConstraint"
 CT = f"{C}.topologyConstraint"
@@ -38,7 +38,7 @@ def unknown(domain):
     return f"topology domain '{domain}' does not exist in cluster topology [zone, block, rack, host]"
 
 
-REFUSED = [
+REFUSALS = [
     ({CT: packs("rack")}, [f"{CT}.topologyName: Required value: {NAMELESS}"]),
     (
         {S: packs("rack", name="h100"), GT: packs("rack", name="gb200")},
@@ -95,6 +95,7 @@ REFUSED = [
         ],
     ),
 ]
+REFUSED = [({**ON_KAI, **changes}, errors) for changes, errors in REFUSALS]
 
 
 @pytest.mark.parametrize(("changes", "errors"), REFUSED)
@@ -113,7 +114,7 @@ def test_refused(changes, errors):
     ],
 )
 def test_accepted(changes):
-    verdict = validate.on_create(changed(workload(), changes), FACTS)
+    verdict = validate.on_create(changed(workload(), {**ON_KAI, **changes}), FACTS)
     assert (verdict.message, verdict.warnings) == ("", ())
 
 
@@ -129,7 +130,7 @@ def test_constraints_while_the_feature_is_off():
 
 
 def test_a_preference_that_says_nothing_is_warned_of():
-    body = changed(workload(), {S: packs("rack", "zone", name="h100")})
+    body = changed(workload(), {**ON_KAI, S: packs("rack", "zone", name="h100")})
     assert validate.on_create(body, FACTS).warnings == (
         f"{S}.pack.preferred is coarser than {S}.pack.required and is redundant",
     )
@@ -159,8 +160,9 @@ CHANGES = [
         {GT: packs("rack", name="h100")},
         [
             f'{GT}.topologyName: Forbidden: topologyName cannot be changed from "" to "h100"',
-            f"{GT}: Forbidden: PodCliqueScalingGroup 'engine' topology constraint cannot be changed from "
-            "required=rack preferred=host to required=rack preferred=",
+            f"{GT}: Forbidden: PodCliqueScalingGroup 'engine' topology constraint migration can only move "
+            "packDomain to pack.required without changing anything else: it was required=rack preferred=host "
+            "and would be required=rack preferred=",
         ],
     ),
     (
@@ -173,6 +175,22 @@ CHANGES = [
     (
         {CT: packs("rack")},
         [f"{CT}: Forbidden: PodClique 'router' topology constraint cannot be added after creation"],
+    ),
+    (
+        {GT: packs("host", "host")},
+        [
+            f"{GT}: Forbidden: PodCliqueScalingGroup 'engine' topology constraint migration can only move "
+            "packDomain to pack.required without changing anything else: it was required=rack preferred=host "
+            "and would be required=host preferred=host"
+        ],
+    ),
+    (
+        {f"{S}.topologyName": GONE},
+        [f'{S}.topologyName: Forbidden: topologyName cannot be changed from "h100" to ""'],
+    ),
+    (
+        {S: GONE},
+        [f"{S}: Forbidden: PodCliqueSet topology constraint cannot be removed after creation"],
     ),
     ({GT: packs("rack", "host")}, []),
     ({S: packs(domain="block", name="h100")}, []),

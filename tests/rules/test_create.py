@@ -5,9 +5,26 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from grove.api.config import OnUnsupported, Scheduler, SchedulerProfile
 from grove.rules import validate
-from tests.rules.builders import FACTS, GONE, bare, changed, clique, group, workload
-from tests.rules.words import CLAIMS, EXPLICIT, KAI, LPX, QUEUE, VOLCANO, C, G, T, scaling, sharing
+from grove.schedulers.registry import backends
+from grove.schedulers.volcano import Volcano
+from tests.rules.builders import FACTS, GONE, bare, changed, clique, group, in_use, workload
+from tests.rules.words import (
+    CLAIMS,
+    CONSTRAINED,
+    EXPLICIT,
+    KAI,
+    LPX,
+    ON_KAI,
+    QUEUE,
+    VOLCANO,
+    C,
+    G,
+    T,
+    scaling,
+    sharing,
+)
 
 ACCEPTED = [
     {},
@@ -69,26 +86,76 @@ def test_everything_that_is_wrong_is_said_at_once():
     assert verdict.message.endswith("spec.template.terminationDelay: Required value]")
 
 
+QUEUED = changed(
+    workload(), {**VOLCANO, "metadata.annotations": {"scheduling.grove.io/volcano-queue": "team"}}
+)
+
+
 @pytest.mark.parametrize(
-    ("queues", "wrong"),
+    ("found", "wrong"),
     [
-        (None, []),
-        ({"team": "Open", "default": "Closed"}, []),
-        ({"team": "Closing"}, ['Volcano queue "team" is Closing: it must be Open']),
-        ({"default": "Open"}, ['Volcano queue "team" not found']),
+        ({"status": {"state": "Open"}}, ""),
+        ({"status": {"state": "Closing"}}, 'Volcano queue "team" is Closing: it must be Open'),
+        ({}, 'Volcano queue "team" is not open yet: it must be Open'),
+        (None, 'Volcano queue "team" not found'),
     ],
 )
-def test_a_queue_of_volcano_must_be_open(queues, wrong):
-    facts = msgspec.structs.replace(FACTS, volcano_queues=queues)
-    annotated = {"metadata.annotations": {"scheduling.grove.io/volcano-queue": "team"}}
-    verdict = validate.on_create(changed(workload(), {**VOLCANO, **annotated}), facts)
-    assert list(map(str, verdict.errors)) == [f'spec: Invalid value: "volcano": {each}' for each in wrong]
+def test_a_queue_of_volcano_must_be_open(found, wrong):
+    (enquiry,) = validate.enquiries(QUEUED, FACTS)
+    assert (enquiry.kind.plural, enquiry.name) == ("queues", "team")
+    facts = msgspec.structs.replace(FACTS, found={enquiry: found})
+    verdict = validate.on_create(QUEUED, facts)
+    assert verdict.message == (f'spec: Invalid value: "volcano": {wrong}' if wrong else "")
+    assert validate.on_create(QUEUED, FACTS).allowed, "where nobody looked, nobody knows"
+    assert validate.on_update(QUEUED, changed(QUEUED, {"spec.replicas": 2}), facts).allowed
 
 
 def test_volcano_has_a_queue_by_default():
-    facts = msgspec.structs.replace(FACTS, volcano_queues={})
-    verdict = validate.on_create(changed(workload(), VOLCANO), facts)
+    body = changed(workload(), VOLCANO)
+    (enquiry,) = validate.enquiries(body, FACTS)
+    assert enquiry.name == "default"
+    verdict = validate.on_create(body, msgspec.structs.replace(FACTS, found={enquiry: None}))
     assert verdict.message == 'spec: Invalid value: "volcano": Volcano queue "default" not found'
+
+
+@pytest.mark.parametrize("body", [workload(), changed(workload(), ON_KAI), {"spec": 1}, {}])
+def test_other_schedulers_need_nothing_to_be_looked_up(body):
+    assert validate.enquiries(body, FACTS) == ()
+
+
+def test_where_the_profile_says_so_constraints_that_are_not_kept_are_only_warned_of():
+    facts = msgspec.structs.replace(
+        FACTS, backends=in_use("default-scheduler", "volcano", unsupported_constraints=OnUnsupported.WARN)
+    )
+    for scheduler in ({}, VOLCANO):
+        body = changed(workload(), {**scheduler, **CONSTRAINED})
+        verdict = validate.on_create(body, facts)
+        assert verdict.allowed
+        (warning,) = verdict.warnings
+        assert "PodCliqueSet" in warning
+        assert not validate.on_create(body, FACTS).allowed
+        assert validate.on_update(body, changed(body, {"spec.replicas": 2}), FACTS).allowed
+
+
+class Confused(Volcano):
+    """A backend of somebody else that fails whatever it is asked."""
+
+    name = "theirs"
+
+    def cannot(self, wish):
+        raise KeyError("x")
+
+    cannot_keep = enquires = cannot
+
+
+def test_a_backend_that_fails_costs_its_own_users_a_line_and_nobody_else_anything():
+    others = {"theirs": lambda _: Confused()}
+    scheduler = Scheduler((SchedulerProfile("theirs"),))
+    facts = msgspec.structs.replace(FACTS, backends=backends(scheduler, others))
+    body = changed(workload(), {**dict.fromkeys(KAI, "theirs"), **CONSTRAINED})
+    assert validate.enquiries(body, facts) == ()
+    assert "scheduler backend theirs failed: KeyError: 'x'" in validate.on_create(body, facts).message
+    assert validate.on_create(workload(), facts).allowed
 
 
 @pytest.mark.parametrize(

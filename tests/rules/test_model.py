@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from grove.api.config import (
     Authorizer,
@@ -13,19 +14,26 @@ from grove.api.config import (
     TopologyAwareScheduling,
 )
 from grove.rules.model import Facts, Verdict, duplicate, forbidden, invalid, not_found, required, unsupported
+from grove.schedulers.registry import backends
+
+BACKENDS = backends(Scheduler())
 
 
 def test_facts_follow_from_the_configuration():
-    assert Facts.of(OperatorConfiguration()) == Facts()
+    plain = Facts.of(OperatorConfiguration())
+    assert (plain.schedulers, plain.backends.default_name) == (("default-scheduler",), "default-scheduler")
+    assert replace(plain, backends=BACKENDS) == Facts(backends=BACKENDS)
     config = OperatorConfiguration(
         scheduler=Scheduler((SchedulerProfile("kai-scheduler"),), default_profile_name="kai-scheduler"),
         topology_aware_scheduling=TopologyAwareScheduling(enabled=True),
         network=Network(auto_mnnvl_enabled=True),
         authorizer=Authorizer(enabled=True, exempt_service_account_user_names=("jane",)),
     )
-    assert Facts.of(config, {"h100": ("rack",)}, "me") == Facts(
-        schedulers=("kai-scheduler", "default-scheduler"),
-        default_scheduler="kai-scheduler",
+    facts = Facts.of(config, {"h100": ("rack",)}, "me")
+    assert facts.schedulers == ("kai-scheduler", "default-scheduler")
+    assert facts.backends.default_name == "kai-scheduler"
+    assert Facts.of(config, {"h100": ("rack",)}, "me", BACKENDS) == Facts(
+        backends=BACKENDS,
         topology_aware=True,
         topologies={"h100": ("rack",)},
         network=Network(auto_mnnvl_enabled=True),

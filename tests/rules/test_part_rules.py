@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grove.rules import validate
+from grove.rules import syntax, validate
 from tests.rules.builders import FACTS, changed, group, workload
 from tests.rules.words import (
     CLAIMS,
@@ -14,7 +14,6 @@ from tests.rules.words import (
     QUEUE,
     REQUEST,
     SUBDOMAIN,
-    UNCONSTRAINED,
     VOLCANO,
     C,
     G,
@@ -72,8 +71,28 @@ SCHEDULERS = [
             "scheduling.grove.io/volcano-queue: a, b"
         ],
     ),
-    ({**VOLCANO, **CONSTRAINED}, [f'spec: Invalid value: "volcano": {UNCONSTRAINED}']),
-    ({**LPX, **CONSTRAINED}, [f'spec: Invalid value: "lpx-scheduler": {UNCONSTRAINED}']),
+    (
+        {**VOLCANO, **CONSTRAINED},
+        [
+            'spec: Invalid value: "volcano": volcano scheduler backend does not support topologyConstraint '
+            "on the PodCliqueSet: remove it"
+        ],
+    ),
+    (
+        {**LPX, **CONSTRAINED},
+        [
+            'spec: Invalid value: "lpx-scheduler": topologyConstraint on the PodCliqueSet is not supported: '
+            "placement must be expressed through the LPX workload contract"
+        ],
+    ),
+    (
+        CONSTRAINED,
+        [
+            'spec: Invalid value: "default-scheduler": default-scheduler cannot keep required topology '
+            "constraints (the PodCliqueSet): set gangScheduling in its profile, use pack.preferred, or "
+            "another scheduler"
+        ],
+    ),
     (
         {**VOLCANO, "metadata.annotations": {"scheduling.grove.io/volcano-queue": "No"}},
         [
@@ -139,6 +158,15 @@ GROUPS = [
     ),
 ]
 
+
+def too_long(name: str) -> str:
+    return (
+        f'resourceSharing[0].name: Invalid value: "{name}": the names of claims made from it would have more '
+        "than 63 characters, and no pod could refer to them: shorten it, or the names of set, scaling group "
+        "and clique"
+    )
+
+
 SHARING = [
     (
         {f"{T}.resourceClaimTemplates": [{"name": "", "templateSpec": REQUEST}]},
@@ -203,7 +231,37 @@ SHARING = [
         {f"{G}.resourceSharing": sharing(filter={"childCliqueNames": ["decode", "router"]})},
         [f'{G}.resourceSharing[0].filter.childCliqueNames[1]: Not found: "router"'],
     ),
+    (
+        {f"{T}.resourceSharing": sharing(name="team.gpu")},
+        [
+            f'{T}.resourceSharing[0].name: Invalid value: "team.gpu": it becomes part of the names by which '
+            f"pods refer to claims: {next(syntax.label('team.gpu'))}"
+        ],
+    ),
+    # app-all-… has 63 characters with 55 of the template's; app-0-engine-1-decode-all-… with 37 of them.
+    ({f"{T}.resourceSharing": sharing(name="t" * 56)}, [f"{T}.{too_long('t' * 56)}"]),
+    ({f"{T}.cliques[2].resourceSharing": sharing(name="t" * 38)}, [f"{T}.cliques[2].{too_long('t' * 38)}"]),
+    (
+        {"spec.replicas": 11, f"{T}.resourceSharing": sharing(name="t" * 57, scope="PerReplica")},
+        [f"{T}.{too_long('t' * 57)}"],
+    ),
+    (
+        {f"{G}.resourceSharing": sharing(name="t" * 47, scope="PerReplica"), f"{G}.replicas": 101},
+        [f"{G}.{too_long('t' * 47)}"],
+    ),
 ]
+FITS = [
+    {f"{T}.resourceSharing": sharing(name="t" * 55)},
+    {f"{T}.resourceSharing": sharing(name="t" * 57, scope="PerReplica")},
+    {"spec.replicas": 10, f"{T}.resourceSharing": sharing(name="t" * 57, scope="PerReplica")},
+    {f"{T}.cliques[2].resourceSharing": sharing(name="t" * 37)},
+    {f"{G}.resourceSharing": sharing(name="t" * 47, scope="PerReplica"), f"{G}.replicas": 100},
+]
+
+
+@pytest.mark.parametrize("changes", FITS, ids=lambda value: next(iter(value))[:60])
+def test_names_that_just_fit(changes):
+    assert validate.on_create(changed(workload(), changes), FACTS).allowed
 
 
 @pytest.mark.parametrize(

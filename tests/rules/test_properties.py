@@ -13,8 +13,8 @@ from grove.rules import topologies, validate
 from grove.rules.defaults import default_set
 from grove.rules.model import Verdict
 from grove.rules.order import circles
-from tests.rules.builders import FACTS, bare, clique, group, workload
-from tests.rules.words import CLAIMS, CONSTRAINED, sharing
+from tests.rules.builders import FACTS, bare, changed, clique, group, workload
+from tests.rules.words import CLAIMS, CONSTRAINED, ON_KAI, sharing
 
 quick = settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 
@@ -89,6 +89,7 @@ RICH = workload(
     resourceSharing=sharing(filter={"childCliqueNames": ["router"]}),
     topologyConstraint=next(iter(CONSTRAINED.values())),
 )
+RICH = changed(RICH, ON_KAI)
 RICH["spec"]["template"]["cliques"][2]["spec"]["startsAfter"] = ["router", "prefill"]
 RICH["spec"]["template"]["cliques"][0]["spec"]["autoScalingConfig"] = {"minReplicas": 2, "maxReplicas": 3}
 PLACES = everywhere(RICH)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from grove.rules import topologies
-from grove.rules.model import Facts
-from tests.rules.builders import FACTS
+from grove.rules.model import Facts, User
+from tests.rules.builders import FACTS, in_use
 
 LEVELS = [{"domain": "zone", "key": "example.com/zone"}, {"domain": "rack", "key": "example.com/rack"}]
 
@@ -84,7 +85,7 @@ def test_levels_may_be_edited_though_a_scheduler_was_switched_off():
 def test_levels_that_kai_would_refuse_are_told_where_kai_is_used_and_its_topology_ours():
     host = {"domain": "host", "key": "kubernetes.io/hostname"}
     body = topology([host, *LEVELS])
-    with_kai, without = Facts(schedulers=("kai-scheduler",)), Facts()
+    with_kai, without = Facts(backends=in_use("kai-scheduler")), Facts()
     why = "KAI wants kubernetes.io/hostname to be the last level"
     told = topologies.on_create(body, with_kai)
     assert told.allowed
@@ -93,3 +94,57 @@ def test_levels_that_kai_would_refuse_are_told_where_kai_is_used_and_its_topolog
     elsewhere = topology([host, *LEVELS], schedulerReferences=referred("kai-scheduler"))
     for fine, facts in ((topology([*LEVELS, host]), with_kai), (body, without), (elsewhere, with_kai)):
         assert topologies.on_create(fine, facts).warnings == ()
+
+
+ZONE, RACK = "zone", "rack"
+USERS = (
+    User("ns/b", frozenset({RACK})),
+    User("ns/a", frozenset({ZONE, RACK})),
+    User("ns/c", frozenset({"gone-already"})),
+)
+STAYS = "its pods stay, new ones are placed without"
+NO_RACK = (f"PodCliqueSet ns/a loses rack: {STAYS}", f"PodCliqueSet ns/b loses rack: {STAYS}")
+ALL = (f"PodCliqueSet ns/a loses rack, zone: {STAYS}", NO_RACK[1])
+BINDING = {**topology(), "kind": "ClusterTopologyBinding"}
+
+
+def used(rival=None):
+    return replace(FACTS, users=USERS, rival=rival)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "rival", "warnings"),
+    [
+        (topology(), topology(), None, ()),
+        (topology(), topology(LEVELS[::-1]), None, ()),
+        (topology(), topology([LEVELS[0], {"domain": "rack", "key": "other"}]), None, ()),
+        (topology(), topology(LEVELS[:1]), None, NO_RACK),
+        (topology(), topology([LEVELS[0], {"domain": "row", "key": "row"}]), None, NO_RACK),
+        (topology(), None, None, ALL),
+        # Of two kinds with one name the ClusterTopology counts, and the other one is there when it goes.
+        (topology(), None, (ZONE,), NO_RACK),
+        (topology(), None, (ZONE, RACK), ()),
+        (BINDING, None, (ZONE, RACK), ()),
+        (BINDING, None, None, ALL),
+        (None, topology(LEVELS[:1]), (ZONE, RACK), NO_RACK),
+        (None, BINDING, (ZONE,), ()),
+        (None, topology(), None, ()),
+    ],
+)
+def test_who_loses_a_level_is_told_and_nothing_is_held_up(old, new, rival, warnings):
+    facts = used(rival)
+    if new is None:
+        verdict = topologies.on_delete(old, facts)
+    elif old is None:
+        verdict = topologies.on_create(new, facts)
+    else:
+        verdict = topologies.on_update(old, new, facts)
+    assert (verdict.message, verdict.warnings) == ("", warnings)
+
+
+def test_many_losers_are_told_in_few_lines():
+    many = replace(FACTS, users=tuple(User(f"ns/w{n:02}", frozenset({RACK})) for n in range(40)))
+    warnings = topologies.on_delete(topology(), many).warnings
+    assert len(warnings) == 16
+    assert warnings[-1] == "and so do 25 more PodCliqueSets"
+    assert topologies.on_delete({"spec": 1}, many).warnings == ()

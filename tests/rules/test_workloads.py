@@ -5,15 +5,16 @@ from __future__ import annotations
 import pytest
 import yaml
 
+from grove.api.config import OnUnsupported
 from grove.rules import topologies, validate
 from grove.rules.defaults import default_set
 from grove.rules.model import Facts
+from tests.rules.builders import in_use
 from tests.shared import ROOT, SHARED, shared_data
 
 LEVELS = ("zone", "block", "rack", "host")
 FACTS = Facts(
-    schedulers=("default-scheduler", "kai-scheduler"),
-    default_scheduler="default-scheduler",
+    backends=in_use("default-scheduler", "kai-scheduler", unsupported_constraints=OnUnsupported.WARN),
     topology_aware=True,
     topologies={"grove-topology": LEVELS, "h100-topology": LEVELS, "h100": ("zone", "rack", "host")},
 )

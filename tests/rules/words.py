@@ -40,4 +40,5 @@ VOLCANO = dict.fromkeys(KAI, "volcano")
 LPX = dict.fromkeys(KAI, "lpx-scheduler")
 CONSTRAINED = {f"{T}.topologyConstraint": {"topologyName": "h100", "packDomain": "rack"}}
 QUEUE = "kai.scheduler/queue"
-UNCONSTRAINED = "topology constraints are not supported by this scheduler: remove every topologyConstraint"
+ON_KAI = {**KAI, "metadata.labels": {QUEUE: "team"}}
+"""A scheduler that keeps every constraint."""

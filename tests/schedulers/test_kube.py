@@ -135,6 +135,32 @@ REFUSED = [
 def test_required_constraints_that_it_cannot_keep_are_refused_never_ignored(wishes, plain, with_gangs):
     asked = wish(a_body("a b", "x:1=b", wishes))
     for backend, whose in ((PLAIN, plain), (GANGS, with_gangs)):
-        said = list(backend.cannot(asked))
+        said = list(backend.cannot_keep(asked))
         assert bool(said) == bool(whose)
         assert all(whose in wrong and "use pack.preferred" in wrong for wrong in said)
+
+
+ALL_OF_A_GANG = [
+    # cliques, groups, wishes; whether one key says it all
+    ("a", "", "a:rack", True),
+    ("a b", "x:2/1=a,b", "x:rack", True),
+    ("a", "x:2/1=a", "a:rack", True),
+    ("a b", "x:2/2=a,b", "x:rack", False),
+    ("a b c", "x:1=a,b", "x:rack", False),
+    ("a b", "", "a:rack", False),
+    ("a", "x:2/2=a", "a:rack", False),
+    ("a b", "x:1=a,b", "x:rack a:host", False),
+]
+
+
+@pytest.mark.parametrize(("cliques", "groups", "wishes", "kept"), ALL_OF_A_GANG)
+def test_a_constraint_on_what_is_all_of_a_gang_is_the_groups_own(cliques, groups, wishes, kept):
+    body = a_body(cliques, groups, wishes)
+    assert (list(GANGS.cannot_keep(wish(body))) == []) is kept
+    keys = [bool(_told_key(request)) for request in requests(body).values()]
+    assert all(keys) or not kept
+
+
+def _told_key(request) -> str:
+    spec = GANGS.told(request)["spec"]
+    return spec.get("schedulingConstraints", {}).get("topology", [{}])[0].get("key", "")

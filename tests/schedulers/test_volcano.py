@@ -88,9 +88,9 @@ def test_a_pod_carries_its_group_in_both_spellings():
     [("rack", "the PodCliqueSet"), ("x:rack", "scaling group x"), ("a:/rack", "clique a")],
 )
 def test_constraints_are_refused_wherever_they_are(backend, wishes, whose):
-    said = list(backend.cannot(wish(a_body("a b", "x:1=b", wishes))))
+    said = list(backend.cannot_keep(wish(a_body("a b", "x:1=b", wishes))))
     assert any(whose in wrong for wrong in said), said
-    assert list(backend.cannot(wish(a_body("a b", "x:1=b")))) == []
+    assert list(backend.cannot_keep(wish(a_body("a b", "x:1=b")))) == []
 
 
 def test_queues_that_are_not_agreed_on_are_refused():

@@ -6,7 +6,15 @@ import base64
 
 import pytest
 
-from grove.webhooks.registrations import AUTHORIZE, Path, Service, Url, account, configurations
+from grove.webhooks.registrations import (
+    AUTHORIZE,
+    VALIDATE_TOPOLOGY,
+    Path,
+    Service,
+    Url,
+    account,
+    configurations,
+)
 
 OPERATOR = account("grove-system")
 
@@ -86,3 +94,13 @@ def test_where_we_are_called():
     assert (
         webhooks()["podcliqueset-validating-webhook"]["clientConfig"]["service"]["path"] == Path.VALIDATE_SET
     )
+
+
+def test_the_end_of_a_topology_is_commented_on_and_never_held_up():
+    made = configurations(Service("grove-system"), operator=OPERATOR, trust=b"PEM")
+    (validating,) = (body for body in made if body["metadata"]["name"] == VALIDATE_TOPOLOGY.name)
+    judging, commenting = validating["webhooks"]
+    assert {op for rule in judging["rules"] for op in rule["operations"]} == {"CREATE", "UPDATE"}
+    assert {op for rule in commenting["rules"] for op in rule["operations"]} == {"DELETE"}
+    assert (judging["failurePolicy"], commenting["failurePolicy"]) == ("Fail", "Ignore")
+    assert judging["clientConfig"] == commenting["clientConfig"]

@@ -5,9 +5,11 @@ from __future__ import annotations
 import base64
 import json
 
+import msgspec
 import pytest
 
 from grove.api import labels
+from grove.api.sets import PodCliqueSet
 from grove.kube.client import Client
 from grove.kube.errors import LostReply
 from grove.kube.transport import Response
@@ -19,7 +21,10 @@ from grove.webhooks.reviewer import Reviewer
 from grove.webhooks.reviews import NotAReview
 from grove.webhooks.sight import Sight
 from tests.kube.replies import Replies, refused
+from tests.rules.builders import in_use
 from tests.webhooks.asking import OPERATOR, TOPOLOGY, UID, answered, patched, review, reviewer, workload
+
+AWARE = Facts(topology_aware=True)
 
 
 async def test_defaults_come_as_a_patch():
@@ -71,6 +76,22 @@ async def test_a_topology_is_judged():
     body = {"metadata": {"name": "t"}, "spec": {"levels": levels}}
     response = await answered(reviewer(), Path.VALIDATE_TOPOLOGY, review("CREATE", body, resource=TOPOLOGY))
     assert response["status"]["message"] == 'spec.levels[1].domain: Duplicate value: "rack"'
+
+
+async def test_who_loses_by_the_end_of_a_topology_is_told():
+    caches = Caches()
+    body = workload(topologyConstraint={"topologyName": "h100", "packDomain": "rack"})
+    found = msgspec.json.decode(msgspec.json.encode(default_set(body)), type=PodCliqueSet)
+    caches.sets.apply_event("ADDED", found)
+    levels = [{"domain": "rack", "key": "a"}]
+    old = {"metadata": {"name": "h100"}, "kind": "ClusterTopology", "spec": {"levels": levels}}
+    asked = review("DELETE", None, old, TOPOLOGY, name="h100")
+    for facts, warned in ((AWARE, True), (Facts(), False)):
+        nobody = Client(Replies(lambda _: refused(404, "NotFound"), lambda _: 0.0))
+        by = Reviewer(Sight(caches, nobody, facts))
+        response = await answered(by, Path.VALIDATE_TOPOLOGY, asked)
+        assert response["allowed"]
+        assert ("PodCliqueSet ns/app loses rack" in str(response.get("warnings"))) is warned
 
 
 @pytest.mark.parametrize("path", [Path.DEFAULT_SET, Path.VALIDATE_SET, Path.VALIDATE_TOPOLOGY])
@@ -173,8 +194,7 @@ async def test_without_the_authorizer_there_is_no_such_path():
     assert Path.AUTHORIZE not in reviewer(authorizer=False).paths
 
 
-CONSTRAINED = {"topologyConstraint": {"topologyName": "h100", "packDomain": "rack"}}
-AWARE = Facts(topology_aware=True)
+CONSTRAINED = {"topologyConstraint": {"topologyName": "h100", "pack": {"preferred": "rack"}}}
 
 
 async def test_a_topology_that_the_cache_does_not_know_is_asked_for():
@@ -200,6 +220,28 @@ async def test_a_server_that_cannot_be_asked_is_no_reason_to_refuse_for_good():
     response = await answered(by, Path.VALIDATE_SET, review("CREATE", default_set(workload(**CONSTRAINED))))
     assert response["status"]["code"] == 503
     assert response["status"]["message"].endswith("try again")
+
+
+QUEUED = {"metadata": {"name": "default"}, "status": {"state": "Open"}}
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        (lambda: replied(QUEUED), ""),
+        (lambda: refused(404, "NotFound"), 'Volcano queue "default" not found'),
+        (lambda: refused(403, "Forbidden"), "Queue default could not be looked up"),
+    ],
+)
+async def test_what_a_scheduler_wants_to_know_is_looked_up(reply, said):
+    asked = Replies(lambda _: reply(), lambda _: 0.0)
+    body = default_set(workload())
+    body["spec"]["template"]["cliques"][0]["spec"]["podSpec"]["schedulerName"] = "volcano"
+    by = reviewer(Facts(backends=in_use("volcano")), asked)
+    response = await answered(by, Path.VALIDATE_SET, review("CREATE", body))
+    assert response["allowed"] == (not said)
+    assert said in response["status"].get("message", "")
+    assert [sent.request.name for sent in asked.sent] == ["default"]
 
 
 async def test_names_that_cannot_exist_are_not_asked_for():

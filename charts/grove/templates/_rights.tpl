@@ -56,6 +56,13 @@ the API server answers. Verbs are those that the operator uses; it never replace
 - apiGroups: [autoscaling]
   resources: [horizontalpodautoscalers]
   verbs: [get, list, watch, create, patch, delete]
+# What pods share; the templates of it may be in any namespace.
+- apiGroups: [resource.k8s.io]
+  resources: [resourceclaims]
+  verbs: [get, list, watch, create, patch, delete]
+- apiGroups: [resource.k8s.io]
+  resources: [resourceclaimtemplates]
+  verbs: [get, list, watch]
 - apiGroups: [events.k8s.io]
   resources: [events]
   verbs: [create, patch]
@@ -81,9 +88,6 @@ the API server answers. Verbs are those that the operator uses; it never replace
 - apiGroups: [resource.nvidia.com]
   resources: [computedomains]
   verbs: [get, list, watch, create, patch, delete]
-- apiGroups: [resource.k8s.io]
-  resources: [resourceclaims, resourceclaimtemplates]
-  verbs: [get, list, watch]
 {{- end }}
 {{- if include "grove.usesScheduler" (list . "kai-scheduler") }}
 - apiGroups: [scheduling.run.ai]
@@ -110,7 +114,7 @@ the API server answers. Verbs are those that the operator uses; it never replace
   verbs: [get, list, watch, create, patch, delete]
 - apiGroups: [scheduling.volcano.sh]
   resources: [queues]
-  verbs: [get, list, watch]
+  verbs: [get]
 {{- end }}
 {{- end }}
 

@@ -17,6 +17,14 @@ metadata:
     {{- end }}
   {{- with include "grove.annotations" (list $top $top.Values.webhooks.annotations) }}{{ . | nindent 2 }}{{ end }}
 webhooks:
+  {{- include "grove.webhookEntry" . }}
+  {{- with .deletions }}
+  {{- include "grove.webhookEntry" (merge . $) }}
+  {{- end }}
+{{- end }}
+
+{{- define "grove.webhookEntry" }}
+{{- $top := .top }}
   - name: {{ .webhook }}
     admissionReviewVersions: [v1]
     clientConfig:
@@ -28,13 +36,13 @@ webhooks:
       {{- with $top.Values.webhooks.caBundle }}
       caBundle: {{ . }}
       {{- end }}
-    failurePolicy: Fail
+    failurePolicy: {{ .failurePolicy | default "Fail" }}
     matchPolicy: Exact
     {{- if eq .kind "Mutating" }}
     reinvocationPolicy: IfNeeded
     {{- end }}
     sideEffects: None
-    timeoutSeconds: 5
+    timeoutSeconds: {{ .timeoutSeconds | default 5 }}
     matchConditions:
       - name: not-being-deleted
         expression: oldObject == null || !has(oldObject.metadata.deletionTimestamp)

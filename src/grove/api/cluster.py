@@ -117,7 +117,7 @@ class ResourceClaimTemplateObject(Wire, frozen=True):
 
 
 class Bare(Wire, frozen=True):
-    """An object of which only the metadata matters: ServiceAccount, Role, RoleBinding.
+    """An object of which only the metadata matters: ServiceAccount, Role, RoleBinding, shared claim.
 
     Never a Secret: the operator may create those, not read them.
     """

@@ -34,7 +34,6 @@ class CliqueReason(StrEnum):
     INSUFFICIENT_READY_PODS = "InsufficientReadyPods"
     SUFFICIENT_READY_PODS = "SufficientReadyPods"
     UPDATE_IN_PROGRESS = "UpdateInProgress"
-    PROGRESS_DEADLINE_EXCEEDED = "ProgressDeadlineExceeded"
 
 
 class GroupReason(StrEnum):
@@ -44,6 +43,13 @@ class GroupReason(StrEnum):
     SUFFICIENT_AVAILABLE_REPLICAS = "SufficientAvailablePodCliqueScalingGroupReplicas"
     GANG_TERMINATION_ACTIVE = "GangTerminationActive"
     UPDATE_IN_PROGRESS = "UpdateInProgress"
+
+
+class UpdateReason(StrEnum):
+    """Reasons of `UpdateInProgress`, on cliques outside of groups, on groups and on sets."""
+
+    PROGRESSING = "Progressing"
+    NO_ACTIVE_UPDATE = "NoActiveUpdate"
     PROGRESS_DEADLINE_EXCEEDED = "ProgressDeadlineExceeded"
 
 

@@ -37,6 +37,13 @@ class CertProvisionMode(StrEnum):
     MANUAL = "manual"
 
 
+class OnUnsupported(StrEnum):
+    """What becomes of a workload with constraints that its scheduler cannot keep."""
+
+    REFUSE = "refuse"
+    WARN = "warn"
+
+
 class ClientConnection(Wire, frozen=True):
     """How the operator speaks to the API server."""
 
@@ -187,6 +194,8 @@ class SchedulerProfile(Wire, frozen=True):
     """The backend, which is also the pods' `schedulerName`."""
     config: dict[str, object] = field(default_factory=dict)
     """What the backend itself wants to know."""
+    unsupported_constraints: OnUnsupported = defaulted(OnUnsupported.REFUSE)
+    """Topology constraints that the backend cannot keep: `refuse` them, or `warn` and ignore them."""
 
 
 class Scheduler(Wire, frozen=True):

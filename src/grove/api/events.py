@@ -48,6 +48,7 @@ class EventReason(StrEnum):
     ALL_SCHEDULED_LOST = "AllScheduledReplicasLost"
     TOPOLOGY_DRIFT = "TopologyDriftDetected"
     TOPOLOGY_IN_SYNC = "TopologyInSync"
+    SCHEDULER_NOT_TOLD = "SchedulerNotTold"
     KAI_MAPPING_FAILED = "KAIBackendMappingFailed"
     VOLCANO_UNAVAILABLE = "VolcanoCapabilityUnavailable"
     COMPUTE_DOMAIN_CREATED = "ComputeDomainCreated"

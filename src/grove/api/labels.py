@@ -30,6 +30,8 @@ COMPUTE_DOMAIN = "grove.io/computedomain"
 COMPUTE_DOMAIN_MODE = "grove.io/computedomain-mode"
 MNNVL_GROUP = "grove.io/mnnvl-group"
 
+CLAIM_PLACES = frozenset({SET_REPLICA, GROUP, CLIQUE})
+"""A shared claim that carries none of these belongs to all replicas of its set."""
 OPERATOR = "grove-operator"
 OURS = "grove.io/"
 """Prefix of keys that are not copied from a set to its gangs."""
@@ -102,9 +104,9 @@ def for_pod(clique: Mapping[str, str], clique_name: str, index: int) -> Labels:
     return {**clique, CLIQUE: clique_name, POD_INDEX: str(index)}
 
 
-def for_claim(set_name: str) -> Labels:
-    """A shared ResourceClaim; the keys of its level come on top."""
-    return managed(set_name) | {COMPONENT: Component.RESOURCE_CLAIM.value}
+def for_claim(set_name: str, place: Mapping[str, str]) -> Labels:
+    """A shared ResourceClaim; `place` says to which part of the set it belongs, and which replica of it."""
+    return managed(set_name) | {COMPONENT: Component.RESOURCE_CLAIM.value} | dict(place)
 
 
 def pods_of_set(set_name: str) -> Labels:

@@ -129,8 +129,32 @@ class SchedulerTopologyStatus(Wire, frozen=True):
     """Why it is not in sync."""
 
 
+class TopologyLevelStatus(Wire, frozen=True):
+    """What the nodes of the cluster say to a level."""
+
+    domain: str
+    """The level."""
+    labelled_nodes: int = always(0)
+    """How many nodes carry its label."""
+    values: int = always(0)
+    """How many different values the label has: the domains that there are."""
+    nesting_violations: int = 0
+    """How many of those values lie in more than one domain of the level around it."""
+    examples: tuple[str, ...] = ()
+    """Some of those values, and where they lie."""
+
+
+class TopologyUsers(Wire, frozen=True):
+    """Who asks for levels of the topology."""
+
+    count: int = always(0)
+    """How many PodCliqueSets."""
+    pod_clique_sets: tuple[str, ...] = ()
+    """The first of them by name, as `namespace/name`."""
+
+
 class TopologyStatus(Wire, frozen=True):
-    """How the topology fares with the scheduler backends."""
+    """How the topology fares with the scheduler backends, and what the cluster says to it."""
 
     observed_generation: Int64 = 0
     """The generation that was last handled without an error."""
@@ -138,6 +162,12 @@ class TopologyStatus(Wire, frozen=True):
     """`SchedulerTopologyDrift`; on a binding also `Shadowed`."""
     scheduler_topology_statuses: tuple[SchedulerTopologyStatus, ...] = ()
     """One entry per topology-aware backend, and one per reference to a backend that is not available."""
+    nodes: int = 0
+    """How many nodes the cluster has."""
+    levels: tuple[TopologyLevelStatus, ...] = ()
+    """One entry per level, in the same order, as soon as the nodes have been looked at."""
+    used_by: TopologyUsers | None = None
+    """The workloads that name this topology."""
 
 
 class ClusterTopologySpec(Wire, frozen=True):

@@ -13,7 +13,7 @@ from typing import Any
 
 import structlog
 
-from grove.api.intents import Create, Delete, DeleteCollection, Intent
+from grove.api.intents import Create, Delete, DeleteCollection, Intent, Patch
 from grove.kube.binding import Binding
 from grove.kube.client import Client, Object
 from grove.kube.errors import AlreadyExists, Conflict, ConnectError, KubeError, NotFound, TooManyRequests
@@ -64,6 +64,8 @@ class Inquiry:
             return self._gone(intent, name)
         if isinstance(intent, Delete) and _is_leaving(existing, intent.uid):
             return Result(intent, State.DONE, name, intent.uid)
+        if isinstance(intent, Patch) and existing is not None and _confirms(intent, existing):
+            return Result(intent, State.DONE, name, existing.metadata.uid)
         return Result(intent, State.FAILED, name, error=error)
 
     def _missing(self, intent: Intent, name: str, error: NotFound) -> Result:
@@ -125,6 +127,14 @@ def _speaks_of(error: NotFound, name: str) -> bool:
     """Whether it is the object that is missing; a missing kind or namespace is another matter."""
     details = error.status.details
     return details is not None and details.name == name
+
+
+def _confirms(intent: Patch, existing: Any) -> bool:
+    """Whether a patch only asked if the object is still as it was seen: then seeing it so is the answer."""
+    asked = intent.body.get("metadata", {}) if isinstance(intent.body, dict) else {}
+    known = {"resourceVersion": existing.metadata.resource_version, "uid": existing.metadata.uid}
+    asks = "resourceVersion" in asked and intent.body == {"metadata": asked}
+    return asks and bool(asked.items() <= known.items())
 
 
 def _is_leaving(existing: Any, uid: str) -> bool:

@@ -171,6 +171,8 @@ class Queue(Generic[K]):
             log.error("work failed in a way that nobody foresaw", queue=self.name, key=key, exc_info=error)
 
     def _ring(self) -> None:
+        # It has rung, perhaps a trifle before its moment: what is not due yet needs another.
+        self._alarm = None
         now = self._loop.time()
         for key in self._later.take_due(now):
             self._make_ready(key, now)

@@ -15,6 +15,7 @@ from grove.kube.serving import FileServingContext, ServingContext
 from grove.operator.caches import Caches
 from grove.operator.servers import Endpoint
 from grove.rules.model import Facts
+from grove.schedulers.registry import Backends
 from grove.webhooks import registrations, selfcheck, server
 from grove.webhooks.callers import Caller, Callers
 from grove.webhooks.graphs import GraphSight
@@ -37,12 +38,14 @@ class Admission:
         client: Client,
         home: str,
         account: str,
+        in_use: Backends | None = None,
         sets: Callable[[], bool] = lambda: False,
     ) -> None:
         where, authorizer = config.server.webhooks, config.authorizer.enabled
         if authorizer and not account:
             raise ConfigError(f"authorizer.enabled: who we are is not known: set {ACCOUNT}")
-        facts = Facts.of(config, operator_user=registrations.account(home, account) if account else "")
+        user = registrations.account(home, account) if account else ""
+        facts = Facts.of(config, operator_user=user, in_use=in_use)
         sight, dynamo = Sight(caches, client, facts), config.dynamo.enabled
         graphs = GraphSight(caches, sight, Surroundings.of(config), sets) if dynamo else None
         reviewer = Reviewer(sight, authorizer=authorizer, graphs=graphs)

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from grove.api.cliques import PodClique
 from grove.api.errors import ErrorCode, Operation, describe
 from grove.api.gangs import PodGang
+from grove.api.groups import PodCliqueScalingGroup
 from grove.api.intents import Create, Delete, DeleteCollection, Intent, Patch, Target
 from grove.api.parts import LastError
+from grove.api.sets import PodCliqueSet
 from grove.kube.outcome import Outcome, State
-from grove.plan.model import Complaint
+from grove.plan.model import Complaint, Draft
 from grove.plan.moments import rfc3339
+from grove.plan.sharing import KIND as CLAIM
 
 _VERBS = {
     "Create": "CREATE",
@@ -29,6 +34,12 @@ _KNOWN = {
     "HorizontalPodAutoscaler": ErrorCode.SYNC_AUTOSCALER,
 }
 """What clients know as the code of a failed write, other than a delete."""
+_CLAIMS = {
+    PodCliqueSet.KIND.name: ErrorCode.SYNC_SET_CLAIM,
+    PodCliqueScalingGroup.KIND.name: ErrorCode.SYNC_GROUP_CLAIM,
+    PodClique.KIND.name: ErrorCode.SYNC_CLIQUE_CLAIM,
+}
+"""What it is called if a claim cannot be made, by the kind of its owner."""
 
 
 class Blame(Struct, frozen=True):
@@ -36,6 +47,12 @@ class Blame(Struct, frozen=True):
 
     of_cliques: dict[str, tuple[LastError, ...]] = {}
     of_set: tuple[LastError, ...] = ()
+
+    def differ_from(self, known: tuple[LastError, ...]) -> bool:
+        """Whether the set has other errors than those, whenever they were observed."""
+        return {(error.code, error.description) for error in self.of_set} != {
+            (error.code, error.description) for error in known
+        }
 
     def settle(self, target: Target, known: tuple[LastError, ...]) -> tuple[LastError, ...]:
         """The errors of an object; one that is known already keeps its date."""
@@ -56,20 +73,33 @@ def blame(outcome: Outcome, now: float, complaints: Iterable[Complaint] = ()) ->
     for complaint in complaints:
         words = f"[Operation: {Operation.SYNC}, Code: {complaint.code}] message: {complaint.words}"
         said = LastError(complaint.code, words, rfc3339(now))
-        of_cliques.setdefault(complaint.clique, {})[said.description] = said
+        place = of_cliques.setdefault(complaint.clique, {}) if complaint.clique else of_set
+        place[said.description] = said
     for result in outcome.results:
         if result.state is not State.FAILED:
             continue
         clique = _clique_of(result.intent)
         cause = str(result.error)
-        if clique and result.name:  # the server's words name the pod, and a hundred pods have one trouble
+        if _makes(result.intent, "Pod") and result.name:
+            # The server's words name the pod, and a hundred pods have one trouble.
             cause = cause.replace(result.name, f"{clique}-*")
         error = _error(result.intent, cause, now)
         place = of_cliques.setdefault(clique, {}) if clique else of_set
-        place.setdefault(error.description, error)
+        # Of many claims that have one trouble, the first is named.
+        trouble = f"{error.code} {cause.replace(result.name, '*')}" if result.name else error.description
+        place.setdefault(trouble if _makes(result.intent, CLAIM) else error.description, error)
     return Blame(
         {name: tuple(errors.values()) for name, errors in of_cliques.items()}, tuple(of_set.values())
     )
+
+
+def completed(draft: Draft, errors: Blame, complete: bool) -> Draft:
+    """What only the outcome can tell: the generation that was acted on, and what went wrong."""
+    if not hasattr(draft.desired, "last_errors") or draft.observed == 0:
+        return draft
+    found = errors.settle(draft.target, draft.current.last_errors)
+    observed = draft.observed if complete else draft.current.observed_generation
+    return replace(draft, desired=replace(draft.desired, last_errors=found, observed_generation=observed))
 
 
 def _error(intent: Intent, cause: str, now: float) -> LastError:
@@ -80,6 +110,8 @@ def _error(intent: Intent, cause: str, now: float) -> LastError:
 
 def _code(intent: Intent) -> str:
     kind = intent.kind if isinstance(intent, DeleteCollection) else intent.target.kind
+    if _makes(intent, CLAIM):
+        return _CLAIMS[_owner(intent)["kind"]]
     if isinstance(intent, Create | Patch) and kind in _KNOWN:
         return _KNOWN[kind]
     if isinstance(intent, Patch) and kind == "Pod" and "schedulingGates" in intent.body.get("spec", {}):
@@ -89,15 +121,22 @@ def _code(intent: Intent) -> str:
 
 def _words(intent: Intent) -> str:
     """What was tried, without the names that differ between pods of one clique: their error is one."""
-    clique = _clique_of(intent)
-    return (
-        f"could not {type(intent).__name__.lower()} pods of {clique}" if clique else f"could not {intent.id}"
-    )
+    if _makes(intent, "Pod"):
+        return f"could not create pods of {_clique_of(intent)}"
+    return f"could not {intent.id}"
 
 
 def _clique_of(intent: Intent) -> str:
-    """The clique of a pod that could not be made."""
-    if isinstance(intent, Create) and intent.target.kind == "Pod":
-        owners = intent.body["metadata"]["ownerReferences"]
-        return str(owners[0]["name"])
+    """The clique of a pod or claim that could not be made."""
+    if _makes(intent, "Pod") or (_makes(intent, CLAIM) and _owner(intent)["kind"] == PodClique.KIND.name):
+        return str(_owner(intent)["name"])
     return ""
+
+
+def _makes(intent: Intent, kind: str) -> bool:
+    return isinstance(intent, Create) and intent.target.kind == kind
+
+
+def _owner(intent: Intent) -> dict[str, Any]:
+    owner: dict[str, Any] = intent.body["metadata"]["ownerReferences"][0]  # type: ignore[union-attr]
+    return owner

@@ -5,19 +5,25 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, TypeVar
 
+from msgspec import Raw, Struct
+
 from grove.api import labels, names
 from grove.api.cliques import PodClique
-from grove.api.cluster import Bare, HorizontalPodAutoscaler, Service
+from grove.api.cluster import Bare, HorizontalPodAutoscaler, ResourceClaimTemplateObject, Service
 from grove.api.gangs import PodGang
 from grove.api.groups import PodCliqueScalingGroup
 from grove.api.kind import Kind
+from grove.api.meta import ObjectMeta
 from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
 from grove.api.topology import ClusterTopology, ClusterTopologyBinding
 from grove.kube.cache import Cache, HasMetadata
 from grove.kube.resource import (
+    CUSTOM_RESOURCE_DEFINITIONS,
     HORIZONTAL_POD_AUTOSCALERS,
     PODS,
+    RESOURCE_CLAIM_TEMPLATES,
+    RESOURCE_CLAIMS,
     ROLE_BINDINGS,
     ROLES,
     SECRETS,
@@ -27,6 +33,7 @@ from grove.kube.resource import (
 )
 from grove.operator.keys import SetKey, replica_of, set_of
 from grove.plan.access import Access
+from grove.plan.sharing import referred_templates
 from grove.schedulers.backend import Foreign, ForeignKind
 from grove.topology.constraints import name_of
 
@@ -35,7 +42,16 @@ T = TypeVar("T", bound=HasMetadata)
 BY_REPLICA = "replica"
 BY_SET = "set"
 BY_TOPOLOGY = "topology"
+BY_TEMPLATE = "template"
+BY_HOLDER = "holder"
 OURS = {labels.MANAGED_BY: labels.OPERATOR}
+
+
+class Definition(Struct, frozen=True):
+    """A CRD that somebody reads all of."""
+
+    metadata: ObjectMeta
+    spec: Raw
 
 
 def resource_of(kind: Kind) -> Resource:
@@ -51,9 +67,16 @@ def served(kind: ForeignKind) -> Resource:
 class Caches:
     """Everything that plans are made from."""
 
-    def __init__(self, kept: Iterable[ForeignKind] = (), mirrored: Iterable[ForeignKind] = ()) -> None:
+    def __init__(
+        self,
+        kept: Iterable[ForeignKind] = (),
+        mirrored: Iterable[ForeignKind] = (),
+        inspected: Iterable[ForeignKind] = (),
+    ) -> None:
         self.sets: Cache[PodCliqueSet] = Cache(
-            resource_of(PodCliqueSet.KIND), PodCliqueSet, indexes={BY_TOPOLOGY: _topology}
+            resource_of(PodCliqueSet.KIND),
+            PodCliqueSet,
+            indexes={BY_TOPOLOGY: _topology, BY_TEMPLATE: referred_templates},
         )
         self.groups = _part(resource_of(PodCliqueScalingGroup.KIND), PodCliqueScalingGroup)
         self.cliques = _part(resource_of(PodClique.KIND), PodClique)
@@ -68,12 +91,23 @@ class Caches:
         self.topology_bindings: Cache[ClusterTopologyBinding] = Cache(
             resource_of(ClusterTopologyBinding.KIND), ClusterTopologyBinding
         )
+        self.claims: Cache[Bare] = Cache(
+            RESOURCE_CLAIMS,
+            Bare,
+            indexes={BY_REPLICA: _replica, BY_SET: _set, BY_HOLDER: _holder},
+            labels=OURS,
+        )
+        self.claim_templates: Cache[ResourceClaimTemplateObject] = Cache(
+            RESOURCE_CLAIM_TEMPLATES, ResourceClaimTemplateObject
+        )
         self.told = {kind: _part(served(kind), Foreign) for kind in kept}
         """What schedulers were told about gangs. Their CRDs may be missing: nobody but their users waits."""
         self.mirrored: dict[ForeignKind, Cache[Foreign]] = {
             kind: Cache(served(kind), Foreign) for kind in mirrored
         }
         """The schedulers' own topologies, whoever manages them."""
+        self.definitions = {kind: _definition(kind) for kind in inspected}
+        """The CRDs of those kinds of which not every version will do."""
 
     @property
     def parts(self) -> tuple[Cache[Any], ...]:
@@ -87,7 +121,12 @@ class Caches:
 
     @property
     def all(self) -> tuple[Cache[Any], ...]:
-        return (*self.needed, *self.told.values(), *self.mirrored.values())
+        return (*self.needed, *self.optional)
+
+    @property
+    def optional(self) -> tuple[Cache[Any], ...]:
+        """The caches that only some sets need: what they hold may not be served, or not be ours to see."""
+        return (self.claims, self.claim_templates, *self.told.values(), *self.mirrored.values())
 
     @property
     def needed(self) -> tuple[Cache[Any], ...]:
@@ -108,6 +147,15 @@ class Caches:
             self.bindings.get(key.namespace, role),
         )
 
+    def holder(self, claim: Bare) -> HasMetadata | None:
+        """What says the replica of a claim: itself, or the clique or group that it belongs to."""
+        carried, namespace = claim.metadata.labels, claim.metadata.namespace
+        if name := carried.get(labels.CLIQUE):
+            return self.cliques.get(namespace, name)
+        if name := carried.get(labels.GROUP):
+            return self.groups.get(namespace, name)
+        return claim
+
     @property
     def unsynced(self) -> list[str]:
         """What is not known yet, or not served any more."""
@@ -116,7 +164,7 @@ class Caches:
     def replicas_of(self, key: SetKey) -> set[int]:
         """The indices of the replicas of which anything is there."""
         found: set[int] = set()
-        for cache in self.parts:
+        for cache in (*self.parts, self.claims):
             for part in cache.by_index(BY_SET, key):
                 if place := replica_of(part.metadata):
                     found.add(place.replica)
@@ -132,12 +180,29 @@ def owned_topology(found: Foreign) -> str:
     return next((owner.name for owner in owners), "")
 
 
+def definition_of(kind: ForeignKind) -> str:
+    """What the definition of a kind is called."""
+    return f"{kind.plural}.{kind.group}"
+
+
+def _definition(kind: ForeignKind) -> Cache[Definition]:
+    return Cache(CUSTOM_RESOURCE_DEFINITIONS, Definition, fields=f"metadata.name={definition_of(kind)}")
+
+
 def _part(resource: Resource, as_type: type[T]) -> Cache[T]:
     return Cache(resource, as_type, indexes={BY_REPLICA: _replica, BY_SET: _set}, labels=OURS)
 
 
 def _of_set(resource: Resource) -> Cache[Bare]:
     return Cache(resource, Bare, labels=OURS)
+
+
+def _holder(found: HasMetadata) -> Iterator[Hashable]:
+    """The clique or group whose labels a claim carries: they do not say the replica."""
+    for label in (labels.CLIQUE, labels.GROUP):
+        if name := found.metadata.labels.get(label):
+            yield found.metadata.namespace, label, name
+            return
 
 
 def _topology(workload: PodCliqueSet) -> Iterator[Hashable]:

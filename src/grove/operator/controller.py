@@ -15,17 +15,19 @@ from grove.api.sets import PodCliqueSet
 from grove.kube.executor import Executor
 from grove.kube.outcome import Outcome
 from grove.kube.queue import Queue
-from grove.operator.blame import Blame, blame
+from grove.operator.blame import Blame, blame, completed
 from grove.operator.caches import Caches
 from grove.operator.counterparts import Counterparts
+from grove.operator.environs import Environs
 from grove.operator.keys import Key, PlacementKey, ReplicaKey, SetKey, TopologyKey, WorkloadKey
+from grove.operator.nodes import Nodes
 from grove.operator.observe import Observer
 from grove.operator.placement import Placement
 from grove.operator.publish import Publisher, intents
 from grove.operator.schedulers import Schedulers
 from grove.operator.strays import call_back, put_back
 from grove.operator.telemetry import plan_seconds, plan_writes
-from grove.operator.tell import occurrences, stories
+from grove.operator.tell import Grievances, Homes, homes, occurrences, stories
 from grove.operator.topologies import Topologies
 from grove.operator.wakes import wire
 from grove.plan.end import plan_end
@@ -57,6 +59,7 @@ class Controller:
         backends: Backends | None = None,
         workers: int = 64,
         init_image: str = "",
+        nodes: Nodes | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._caches, self._executor, self._tell, self._clock = caches, executor, tell, clock
@@ -72,12 +75,16 @@ class Controller:
         self._repeats: dict[WorkloadKey, tuple[str, ...]] = {}
         self._ending: dict[SetKey, str] = {}
         """Sets, by UID, in namespaces that are on their way out."""
+        self._grievances = Grievances(caches)
         self._last_errors: dict[WorkloadKey, Blame] = {}
         """What could not be done there."""
         self._untold: dict[WorkloadKey, tuple[Snapshot, Plan]] = {}
         """Plans with nothing to do but to tell, which can wait. While nothing changes, they stay right."""
-        self._counterparts = Counterparts(caches, executor, backends, tell) if topology_aware else None
         self.queue: Queue[Key] = Queue("workloads", self._work, workers=workers)
+        self._counterparts = None
+        if topology_aware:
+            environs = Environs(caches, nodes or Nodes(), self.queue.wake)
+            self._counterparts = Counterparts(caches, executor, backends, tell, environs)
         wire(caches, self.queue.wake, topologies=topology_aware)
 
     async def _work(self, key: Key) -> None:
@@ -98,6 +105,7 @@ class Controller:
         if plan is None:
             self._forget(key)
             return
+        known = homes(self._caches, plan.intents)
         if plan.intents:
             self._untold.pop(key, None)
         outcome = await self._executor.execute(plan.intents) if plan.intents else _NOTHING
@@ -107,7 +115,7 @@ class Controller:
         if plan.unplaced and isinstance(key, ReplicaKey) and self._placement.ask(key, plan.unplaced):
             self.queue.wake(PlacementKey())
         self._report(key, plan, errors)
-        self._tell_news(key, plan, outcome)
+        self._tell_news(key, plan, outcome, known)
         retry = outcome.failed or outcome.outdated or self._stuck(key, plan.intents if outcome.done else ())
         wake_at = None if plan.wake_at is None else self._loop_time() + plan.wake_at - now
         if plan.intents and (outcome.done or outcome.outdated) and not outcome.failed:
@@ -181,14 +189,15 @@ class Controller:
             return None
         if workload.metadata.deletion_timestamp is not None:
             return plan_end(workload, self._observer.estate(key))
-        access = None if self._in_vain(key) else self._caches.access(key)
+        in_vain = self._in_vain(key)
         plan = plan_set(
             workload,
             self._reports.get(key, {}),
             now,
-            access,
+            None if in_vain else self._caches.access(key),
             self._troubles.get(key, ()),
             self._topologies.of(workload),
+            None if in_vain else self._observer.shared_claims.of_set(workload),
         )
         return replace(plan, intents=joined((plan.intents, *self._retirements(key, now))))
 
@@ -229,6 +238,8 @@ class Controller:
     def _report(self, key: WorkloadKey, plan: Plan, errors: Blame) -> None:
         """Tell the set how a replica stands, if that is news."""
         if not isinstance(key, ReplicaKey):
+            if errors.differ_from(self._troubles.get(key, ())):
+                self.queue.wake(key, self._loop_time() + _GATHERING)  # the next pass tells
             self._troubles[key] = errors.of_set
             return
         parent, workload = _parent(key), self._workload(key)
@@ -247,7 +258,7 @@ class Controller:
         self, key: WorkloadKey, drafts: Sequence[Draft], errors: Blame, *, complete: bool
     ) -> tuple[bool, float | None]:
         """Publish what is due. Returns whether that went well, and when more will be due."""
-        finished = tuple(_finish(draft, errors, complete) for draft in drafts)
+        finished = tuple(completed(draft, errors, complete) for draft in drafts)
         busy = not self._executor.limiter.room
         due, later = self._publisher.consider(key, finished, self._loop_time(), busy=busy)
         if not due:
@@ -257,12 +268,13 @@ class Controller:
             log.warning("status not published", key=str(key), action="retry", reason=str(error))
         return not (outcome.failed or outcome.outdated), None
 
-    def _tell_news(self, key: WorkloadKey, plan: Plan, outcome: Outcome) -> None:
-        if not outcome.results:
-            return
-        workload = self._workload(key)
+    def _tell_news(self, key: WorkloadKey, plan: Plan, outcome: Outcome, known: Homes) -> None:
+        for news in self._grievances.news(key, key.namespace, plan.complaints):
+            self._tell(news)
+        workload = self._workload(key) if outcome.results else None
         if workload is not None and not self._in_vain(key):
-            for news in (*occurrences(self._caches, workload, outcome), *stories(workload, plan, outcome)):
+            happened = occurrences(self._caches, workload, outcome, known)
+            for news in (*happened, *stories(workload, plan, outcome)):
                 self._tell(news)
 
     def _stuck(self, key: WorkloadKey, done: Sequence[Intent]) -> bool:
@@ -281,6 +293,7 @@ class Controller:
         self.queue.forget(key)
         self._publisher.forget(key)
         self._repeats.pop(key, None)
+        self._grievances.forget(key)
         self._last_errors.pop(key, None)
         self._untold.pop(key, None)
         if isinstance(key, ReplicaKey):
@@ -298,12 +311,3 @@ class Controller:
 
 def _parent(key: WorkloadKey) -> SetKey:
     return SetKey(key.namespace, key.set_name) if isinstance(key, ReplicaKey) else key
-
-
-def _finish(draft: Draft, errors: Blame, complete: bool) -> Draft:
-    """What only the outcome can tell: the generation that was acted on, and what went wrong."""
-    if not hasattr(draft.desired, "last_errors") or draft.observed == 0:
-        return draft
-    found = errors.settle(draft.target, draft.current.last_errors)
-    observed = draft.observed if complete else draft.current.observed_generation
-    return replace(draft, desired=replace(draft.desired, last_errors=found, observed_generation=observed))

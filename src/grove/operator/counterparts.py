@@ -12,6 +12,7 @@ from grove.api.intents import DeleteCollection, Intent, ObjectRef, Occurrence
 from grove.kube.executor import Executor
 from grove.kube.outcome import State
 from grove.operator.caches import Caches, owned_topology
+from grove.operator.environs import Environs
 from grove.operator.keys import TopologyKey
 from grove.operator.publish import intents
 from grove.plan.facts import find
@@ -32,8 +33,10 @@ class Counterparts:
         executor: Executor,
         in_use: Backends | None,
         tell: Callable[[Occurrence], None],
+        environs: Environs,
     ) -> None:
         self._caches, self._executor, self._tell = caches, executor, tell
+        self._environs = environs
         self._aware = in_use.topology_aware if in_use else ()
         self._enabled = frozenset(in_use.by_name) if in_use else frozenset()
         self._errors: dict[TopologyKey, dict[str, str]] = {}
@@ -71,13 +74,16 @@ class Counterparts:
             )
             for backend in self._aware
         ]
-        return plan_topology(topology, counterparts, self._enabled, now)
+        return plan_topology(topology, counterparts, self._enabled, now, self._environs.of(topology))
 
     def _counterpart(
         self, backend: TopologyAware, topology: AnyTopology, reference: str, error: str
     ) -> Counterpart:
         cache = self._caches.mirrored[backend.topology_kind]
-        own_name = backend.topology_name(topology)
+        try:
+            own_name = backend.topology_name(topology)
+        except Exception:  # of somebody else: the plan meets it again, and tells
+            own_name = topology.metadata.name
         own = cache.get("", own_name)
         if not reference:
             return Counterpart(backend, cache.synced.is_set(), "", own, error=error)
@@ -89,8 +95,13 @@ class Counterparts:
         """What we managed for a topology that is gone, also if it went while nobody looked."""
         for backend in self._aware:
             found = self._caches.mirrored[backend.topology_kind].get("", key.name)
-            if found is not None and owned_topology(found) and not found.metadata.deletion_timestamp:
+            if found is None or not owned_topology(found) or found.metadata.deletion_timestamp:
+                continue
+            try:
                 yield from backend.on_topology_delete(key.name, found)
+            except Exception as problem:  # of somebody else: the others' go all the same
+                why = f"{type(problem).__name__}: {problem}"
+                log.warning("left behind", key=f"{backend.name} {key.name}", action="go on", reason=why)
 
     async def _execute(self, key: TopologyKey, writes: tuple[Intent, ...]) -> bool:
         self._errors.pop(key, None)

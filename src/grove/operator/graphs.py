@@ -41,6 +41,7 @@ from grove.operator.graph_wakes import wire
 from grove.operator.publish import Publisher, intents
 from grove.rules.model import Facts
 from grove.rules.shape import Misshapen
+from grove.schedulers.registry import Backends
 
 log = structlog.get_logger("grove.operator")
 
@@ -57,13 +58,13 @@ class Layer(Struct, frozen=True):
     """What pods must name, where the default is not Kubernetes' own."""
 
     @classmethod
-    def of(cls, config: OperatorConfiguration) -> Layer | None:
+    def of(cls, config: OperatorConfiguration, in_use: Backends | None = None) -> Layer | None:
         """None if it is switched off."""
         if not config.dynamo.enabled:
             return None
         default = config.scheduler.default_profile_name
         scheduler = default if default != DEFAULT_SCHEDULER else ""
-        return cls(Surroundings.of(config), Facts.of(config), scheduler)
+        return cls(Surroundings.of(config), Facts.of(config, in_use=in_use), scheduler)
 
 
 async def foreign(client: Client) -> str:

@@ -21,6 +21,7 @@ from grove.operator.caches import Caches
 from grove.operator.controller import Controller
 from grove.operator.graph_caches import GraphCaches
 from grove.operator.graphs import Graphs, Layer, serve
+from grove.operator.nodes import Nodes
 from grove.operator.telemetry import Census
 from grove.plan.placement import Assigner
 from grove.schedulers.registry import Backends
@@ -55,12 +56,15 @@ class Manager:
         self._grace = grace
         aware = backends.topology_aware if backends and topology_aware else ()
         self.caches = Caches(
-            backends.kept if backends else (), tuple(backend.topology_kind for backend in aware)
+            backends.kept if backends else (),
+            tuple(backend.topology_kind for backend in aware),
+            backends.inspected if backends else (),
         )
         self._dynamo = dynamo
         self.graphs = (
             GraphCaches(without_grove=dynamo.surroundings.without_grove) if dynamo is not None else None
         )
+        self._nodes = Nodes()
         self.synced = asyncio.Event()
 
     async def run(self, writes: Transport | None = None) -> None:
@@ -75,12 +79,14 @@ class Manager:
         arrivals = Arrivals()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(arrivals.run(client))
-            for cache in (*self.caches.all, *(self.graphs.all if self.graphs else ())):
+            graphs = self.graphs.all if self.graphs else ()
+            for cache in (*self.caches.all, *self.caches.definitions.values(), *graphs):
                 tasks.create_task(Reflector(client, cache, arrivals=arrivals).run())
+            tasks.create_task(self._nodes.run(client))
             tasks.create_task(self._tell_what_is_missing())
             for cache in self.caches.needed:
                 await cache.synced.wait()
-            await self._look_for_schedulers()
+            await self._look_for_the_rest()
             log.info("synced", key="operator", action="watch", reason="everything that exists is known")
             self.synced.set()
 
@@ -99,6 +105,7 @@ class Manager:
             init_image=self._init_image,
             topology_aware=self._topology_aware,
             backends=self._backends,
+            nodes=self._nodes,
         )
         with Census(self.caches):
             recorder.start()
@@ -122,11 +129,12 @@ class Manager:
 
         await serve(graphs, Client(self._transport), known, self._grace)
 
-    async def _look_for_schedulers(self) -> None:
-        """Give what schedulers were told a moment to be seen. Longer waits only who uses them."""
+    async def _look_for_the_rest(self) -> None:
+        """Give shared claims, and what schedulers were told, a moment to be seen. Longer waits only who uses
+        them."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_MOMENT):
-                for cache in (*self.caches.told.values(), *self.caches.mirrored.values()):
+                for cache in (*self.caches.optional, *self.caches.definitions.values()):
                     await cache.settled.wait()
 
     async def _tell_what_is_missing(self) -> None:

@@ -9,6 +9,7 @@ from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
 from grove.kube.outcome import Outcome, State
 from grove.operator.caches import BY_REPLICA, BY_SET, Caches
+from grove.operator.claims import SharedClaims
 from grove.operator.keys import ReplicaKey, SetKey, replica_of
 from grove.operator.placement import Placement
 from grove.operator.schedulers import Schedulers
@@ -34,6 +35,7 @@ class Observer:
         self._init_image = init_image
         self._topologies = topologies or Topologies(caches, enabled=False)
         self._schedulers = schedulers or Schedulers(caches, None)
+        self.shared_claims = SharedClaims(caches)
         self._departed: dict[ReplicaKey, set[str]] = {}
         self._lost: dict[ReplicaKey, dict[str, Pod]] = {}
         caches.pods.subscribe(self._remember)
@@ -47,12 +49,14 @@ class Observer:
             self._lost.pop(key, None)
             return None
         gangs, scheduler = self._gangs(key, workload), self._schedulers.of(workload)
+        groups = {group.metadata.name: group for group in caches.groups.by_index(BY_REPLICA, key)}
+        cliques = {clique.metadata.name: clique for clique in caches.cliques.by_index(BY_REPLICA, key)}
         return Snapshot(
             workload=workload,
             index=key.replica,
             service=caches.services.get(key.namespace, names.service(key.set_name, key.replica)),
-            groups={group.metadata.name: group for group in caches.groups.by_index(BY_REPLICA, key)},
-            cliques={clique.metadata.name: clique for clique in caches.cliques.by_index(BY_REPLICA, key)},
+            groups=groups,
+            cliques=cliques,
             gangs=gangs,
             autoscalers=self._autoscalers(key, workload),
             pods=tuple(caches.pods.by_index(BY_REPLICA, key)),
@@ -63,6 +67,8 @@ class Observer:
             topology=self._topologies.of(workload),
             scheduler=scheduler,
             told=self._schedulers.told(key, scheduler),
+            shared=self.shared_claims.of_replica(key, workload, groups, cliques),
+            lacking=self._schedulers.lacking(scheduler),
         )
 
     def estate(self, key: SetKey) -> Estate:
@@ -74,6 +80,7 @@ class Observer:
             cliques=tuple(caches.cliques.by_index(BY_SET, key)),
             gangs=tuple(caches.gangs.by_index(BY_SET, key)),
             autoscalers=tuple(caches.autoscalers.by_index(BY_SET, key)),
+            claims=tuple(caches.claims.by_index(BY_SET, key)),
             pods=tuple(caches.pods.by_index(BY_SET, key)),
             access=caches.access(key),
         )

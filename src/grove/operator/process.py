@@ -87,7 +87,7 @@ async def operate(settings: Settings) -> None:
         init_image=settings.init_image,
         topology_aware=topology_aware,
         backends=settings.backends,
-        dynamo=Layer.of(settings.configuration),
+        dynamo=Layer.of(settings.configuration, settings.backends),
     )
     try:
         if settings.configuration.dynamo.enabled:
@@ -98,6 +98,7 @@ async def operate(settings: Settings) -> None:
             Client(transport),
             settings.home,
             settings.account,
+            settings.backends,
             lambda: manager.graphs is not None and manager.graphs.leader_worker_sets,
         )
 

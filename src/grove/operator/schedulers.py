@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib.metadata import entry_points
 
+import msgspec
+
 from grove.api.config import Scheduler
 from grove.api.sets import PodCliqueSet
-from grove.operator.caches import BY_REPLICA, Caches
+from grove.operator.caches import BY_REPLICA, Caches, Definition, definition_of
 from grove.operator.keys import ReplicaKey
 from grove.plan.compose import named_scheduler
-from grove.schedulers.backend import Backend, Foreign
+from grove.schedulers.backend import Backend, Foreign, Particular
 from grove.schedulers.registry import ENTRY_POINTS, Backends, Factory, backends
 
 
@@ -31,6 +33,8 @@ class Schedulers:
 
     def __init__(self, caches: Caches, in_use: Backends | None) -> None:
         self._caches, self._in_use = caches, in_use
+        self._judged: dict[str, tuple[str, str]] = {}
+        """By backend, the version of the definition that it was asked about, and what it said."""
 
     def of(self, workload: PodCliqueSet) -> Backend | None:
         """The backend of a set; None: its scheduler is told nothing."""
@@ -44,3 +48,23 @@ class Schedulers:
         if cache is None or not cache.settled.is_set():
             return None
         return {found.metadata.name: found for found in cache.by_index(BY_REPLICA, key)}
+
+    def lacking(self, backend: Backend | None) -> str:
+        """Why what is installed of a scheduler will not do; empty if it will, or if nobody has looked."""
+        kind = backend.keeps if backend is not None else None
+        cache = self._caches.definitions.get(kind) if kind is not None else None
+        if cache is None or kind is None or not cache.synced.is_set() or not isinstance(backend, Particular):
+            return ""
+        found = cache.get("", definition_of(kind))
+        version = found.metadata.resource_version if found is not None else ""
+        known = self._judged.get(backend.name)
+        if known is None or known[0] != version:
+            known = self._judged[backend.name] = (version, _asked(backend, found))
+        return known[1]
+
+
+def _asked(backend: Particular, found: Definition | None) -> str:
+    try:
+        return backend.lacks({"spec": msgspec.json.decode(found.spec)} if found is not None else None)
+    except Exception as problem:  # of somebody else
+        return f"its definition could not be judged: {type(problem).__name__}: {problem}"

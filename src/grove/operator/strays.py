@@ -18,7 +18,7 @@ from grove.api.pods import Pod
 from grove.kube.outcome import Outcome, Result, State
 from grove.plan.targets import pod_patch
 
-_FOUND_BY = (labels.MANAGED_BY, labels.PART_OF, labels.SET_REPLICA, labels.GROUP)
+_FOUND_BY = (labels.MANAGED_BY, labels.PART_OF, labels.SET_REPLICA, labels.GROUP, labels.CLIQUE)
 
 
 def call_back(pod: Pod) -> Patch:

@@ -6,7 +6,8 @@ that come and go, parts that are scaled away, and whatever could not be done.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from grove.api import labels
 from grove.api.cliques import PodClique
@@ -18,7 +19,7 @@ from grove.api.sets import PodCliqueSet
 from grove.kube.cache import HasMetadata
 from grove.kube.outcome import Outcome, Result, State
 from grove.operator.caches import Caches
-from grove.plan.model import Plan
+from grove.plan.model import Complaint, Plan
 
 _CREATE_FAILED = {
     "Pod": EventReason.POD_CREATE_FAILED,
@@ -40,32 +41,88 @@ _DELETE_FAILED = {
 }
 
 
-def occurrences(caches: Caches, workload: PodCliqueSet, outcome: Outcome) -> Iterator[Occurrence]:
+class Home(NamedTuple):
+    """Where a pod belongs."""
+
+    clique: PodClique
+    seat: tuple[str, str]
+    """The clique's name, and the pod's index in it."""
+    pod: str
+
+
+Homes = Mapping[str, Home]
+"""By what is done to the pod."""
+
+
+def homes(caches: Caches, intents: Iterable[Intent]) -> Homes:
+    """Where pods belong that are to be deleted. To be asked before they are: one that never had a node is
+    gone with the answer."""
+    found: dict[str, Home] = {}
+    for intent in intents:
+        if isinstance(intent, Delete) and intent.target.kind == "Pod":
+            pod = caches.pods.get(intent.target.namespace, intent.target.name)
+            carried = pod.metadata.labels if pod else {}
+            clique = caches.cliques.get(intent.target.namespace, carried.get(labels.CLIQUE, ""))
+            if clique is not None:
+                found[intent.id] = Home(clique, _seat(carried), intent.target.name)
+    return found
+
+
+def _seat(carried: Mapping[str, str]) -> tuple[str, str]:
+    return carried.get(labels.CLIQUE, ""), carried.get(labels.POD_INDEX, "")
+
+
+def occurrences(
+    caches: Caches, workload: PodCliqueSet, outcome: Outcome, homes: Homes
+) -> Iterator[Occurrence]:
     """What of an outcome is news. That the parts of what goes as a whole go with it is none: an event for
     each pod would be a call for each pod, while everybody waits for their GPUs."""
     ending = workload.metadata.deletion_timestamp is not None
+    done = [result for result in outcome.results if result.state is State.DONE]
     gangs = {
         result.intent.target.name
         for result in outcome.results
         if isinstance(result.intent, Delete) and result.intent.target.kind == PodGang.KIND.name
     }
+    replaced = _replaced(done, homes)
     for result in outcome.results:
-        found = _news(result)
+        found = _news(result, replaced)
         if found is None or (_went_along(result, gangs, ending) and result.state is State.DONE):
             continue
-        reason, note = found
-        about = _clique_of(caches, result.intent)
-        regarding = _reference(PodCliqueSet.KIND.api_version, PodCliqueSet.KIND.name, workload)
-        if about is not None:
-            regarding = _reference(PodClique.KIND.api_version, PodClique.KIND.name, about)
-        yield Occurrence(
-            regarding,
-            reason.value,
-            note,
-            action="Sync",
-            warning=result.state is State.FAILED,
-            reporter=(Reporter.SET if about is None else Reporter.CLIQUE).value,
-        )
+        yield _told(caches, workload, result, found, homes)
+
+
+def _told(
+    caches: Caches, workload: PodCliqueSet, result: Result, found: tuple[EventReason, str], homes: Homes
+) -> Occurrence:
+    reason, note = found
+    home = homes.get(result.intent.id)
+    about = home.clique if home else _new_home(caches, result.intent)
+    regarding = _reference(PodCliqueSet.KIND.api_version, PodCliqueSet.KIND.name, workload)
+    if about is not None:
+        regarding = _reference(PodClique.KIND.api_version, PodClique.KIND.name, about)
+    return Occurrence(
+        regarding,
+        reason.value,
+        note,
+        action="Sync",
+        warning=result.state is State.FAILED,
+        reporter=(Reporter.SET if about is None else Reporter.CLIQUE).value,
+    )
+
+
+def _replaced(done: Iterable[Result], homes: Homes) -> dict[str, str]:
+    """What was deleted and made anew in the same breath is one thing that happened: by the id of both writes,
+    the name of the pod that went."""
+    gone = {home.seat: (id_, home.pod) for id_, home in homes.items()}
+    deleted = {result.intent.id for result in done}
+    pairs: dict[str, str] = {}
+    for result in done:
+        if isinstance(result.intent, Create) and result.intent.target.kind == "Pod":
+            id_, pod = gone.get(_seat(result.intent.body["metadata"]["labels"]), ("", ""))
+            if id_ in deleted:
+                pairs |= {id_: pod, result.intent.id: pod}
+    return pairs
 
 
 def stories(workload: PodCliqueSet, plan: Plan, outcome: Outcome) -> Iterator[Occurrence]:
@@ -84,6 +141,48 @@ def stories(workload: PodCliqueSet, plan: Plan, outcome: Outcome) -> Iterator[Oc
             )
 
 
+class Grievances:
+    """Gangs that cannot be told to their scheduler: an event when that begins, not on every pass. What the
+    cliques say already was told by whoever led before."""
+
+    def __init__(self, caches: Caches) -> None:
+        self._caches = caches
+        self._told: dict[Hashable, frozenset[tuple[str, str]]] = {}
+
+    def news(self, key: Hashable, namespace: str, complaints: Sequence[Complaint]) -> Iterator[Occurrence]:
+        """What has not been told yet about a key."""
+        if not complaints and key not in self._told:
+            return
+        before, current = self._told.get(key, frozenset()), set()
+        for each in complaints:
+            gang = self._caches.gangs.get(namespace, each.gang) if each.gang else None
+            mark = (each.gang, each.words)
+            if gang is None or mark in current:
+                continue
+            current.add(mark)
+            if mark not in before and not self._stored(namespace, each):
+                yield Occurrence(
+                    _reference(PodGang.KIND.api_version, PodGang.KIND.name, gang),
+                    each.reason,
+                    each.words,
+                    action="Sync",
+                    warning=True,
+                    reporter=Reporter.SCHEDULER_BACKEND.value,
+                )
+        self.forget(key)
+        if current:
+            self._told[key] = frozenset(current)
+
+    def forget(self, key: Hashable) -> None:
+        """There is no such key any more."""
+        self._told.pop(key, None)
+
+    def _stored(self, namespace: str, complaint: Complaint) -> bool:
+        clique = self._caches.cliques.get(namespace, complaint.clique)
+        errors = clique.status.last_errors if clique is not None else ()
+        return any(error.code == complaint.code and complaint.words in error.description for error in errors)
+
+
 def _went_along(result: Result, gangs: set[str], ending: bool) -> bool:
     """Whether something was deleted with its set, or with the base gang that its name begins with."""
     if not isinstance(result.intent, Delete):
@@ -92,19 +191,22 @@ def _went_along(result: Result, gangs: set[str], ending: bool) -> bool:
     return ending or any("-".join(words[:count]) in gangs for count in range(1, len(words)))
 
 
-def _news(result: Result) -> tuple[EventReason, str] | None:
+def _news(result: Result, replaced: Mapping[str, str]) -> tuple[EventReason, str] | None:
     intent = result.intent
+    former = replaced.get(intent.id, "")
     if isinstance(intent, Create):
         kind = intent.target.kind
         if result.state is State.FAILED and kind in _CREATE_FAILED:
             return _CREATE_FAILED[kind], f"Could not create {kind}: {result.error}"
         if result.state is State.DONE and kind == "Pod" and not isinstance(_owner_uid(intent), Late):
-            return EventReason.POD_CREATED, f"Created pod {result.name}"
+            return EventReason.POD_CREATED, f"Created pod {result.name}" + (
+                f" in place of {former}" if former else ""
+            )
     if isinstance(intent, Delete) and intent.target.kind in _DELETED:
         kind, name = intent.target.kind, intent.target.name
         if result.state is State.FAILED:
             return _DELETE_FAILED[kind], f"Could not delete {kind} {name}: {result.error}"
-        if result.state is State.DONE:
+        if result.state is State.DONE and not former:
             return _DELETED[kind], f"Deleted {'pod' if kind == 'Pod' else kind} {name}"
     return None
 
@@ -114,14 +216,10 @@ def _owner_uid(intent: Create) -> str:
     return uid
 
 
-def _clique_of(caches: Caches, intent: Intent) -> PodClique | None:
-    """The clique that a pod belongs to: it is where its users look."""
+def _new_home(caches: Caches, intent: Intent) -> PodClique | None:
+    """The clique that a pod is made for: it is where its users look."""
     if isinstance(intent, Create) and intent.target.kind == "Pod":
         name = intent.body["metadata"]["labels"][labels.CLIQUE]
-        return caches.cliques.get(intent.target.namespace, name)
-    if isinstance(intent, Delete) and intent.target.kind == "Pod":
-        pod = caches.pods.get(intent.target.namespace, intent.target.name)
-        name = pod.metadata.labels.get(labels.CLIQUE, "") if pod else ""
         return caches.cliques.get(intent.target.namespace, name)
     return None
 

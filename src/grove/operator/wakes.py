@@ -9,12 +9,14 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Protocol
 
-from grove.api.cluster import HorizontalPodAutoscaler
+from grove.api import labels
+from grove.api.cluster import Bare, HorizontalPodAutoscaler
 from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
 from grove.kube.cache import Cache, Handler, HasMetadata
-from grove.operator.caches import BY_TOPOLOGY, Caches, owned_topology
+from grove.operator.caches import BY_TEMPLATE, BY_TOPOLOGY, Caches, owned_topology
 from grove.operator.keys import Key, ReplicaKey, SetKey, TopologyKey, replica_of, set_of
+from grove.plan.sharing import shares
 from grove.schedulers.backend import Foreign
 
 _MOMENT = 0.1
@@ -39,6 +41,10 @@ def wire(caches: Caches, wake: Wake, *, topologies: bool = False) -> None:
     _follow(caches.pods, waker.on_pod)
     _follow(caches.services, waker.on_any)  # its generation does not count changes of the spec
     _follow(caches.autoscalers, waker.on_autoscaler)
+    _follow(caches.claims, waker.on_claim)
+    _follow(caches.claim_templates, waker.on_template)
+    for seen in (caches.claims, caches.claim_templates):
+        seen.on_settled(waker.on_sight_of_claims)
     for named in (caches.topologies, caches.topology_bindings):
         _follow(named, waker.on_topology)
         if topologies:
@@ -49,6 +55,8 @@ def wire(caches: Caches, wake: Wake, *, topologies: bool = False) -> None:
     for told in caches.told.values():
         _follow(told, waker.on_part)
         told.on_settled(waker.on_sight)
+    for definition in caches.definitions.values():
+        definition.subscribe(lambda *_: waker.on_sight())
 
 
 def _follow(cache: Cache[Any], tell: Handler[Any]) -> None:
@@ -81,9 +89,7 @@ class _Waker:
         found = new or old
         assert found is not None
         for workload in self._caches.sets.by_index(BY_TOPOLOGY, found.metadata.name):
-            key = SetKey(workload.metadata.namespace, workload.metadata.name)
-            self._wake(key)
-            self._wake_replicas(key, workload)
+            self._wake_all(workload)
 
     def on_counterpart_of(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
         """The topology itself, and what schedulers have of it."""
@@ -112,6 +118,39 @@ class _Waker:
         """Everybody: a scheduler's kind has come, or gone, and its users wait."""
         for workload in self._caches.sets:
             self._wake_replicas(SetKey(workload.metadata.namespace, workload.metadata.name), workload)
+
+    def on_claim(self, old: Bare | None, new: Bare | None) -> None:
+        """The replica that a claim belongs to. What all replicas share the set makes, and they wait for."""
+        if old is not None and new is not None and not _changed(old, new):
+            return
+        for found in (old, new):
+            if found is None or (key := set_of(found.metadata)) is None:
+                continue
+            if labels.CLAIM_PLACES.isdisjoint(found.metadata.labels):
+                self._wake(key)
+                if old is None:
+                    self._wake_replicas(key, self._caches.sets.get(key.namespace, key.name))
+            elif holder := self._caches.holder(found):
+                self.on_any(holder, None)
+
+    def on_template(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
+        """The sets that refer to it: they may wait for it."""
+        if new is None or (old is not None and _edition(old) == _edition(new)):
+            return
+        place = (new.metadata.namespace, new.metadata.name)
+        for workload in self._caches.sets.by_index(BY_TEMPLATE, place):
+            self._wake_all(workload)
+
+    def on_sight_of_claims(self) -> None:
+        """Everybody who shares claims: they can be seen now, or not any more."""
+        for workload in self._caches.sets:
+            if shares(workload.spec.template):
+                self._wake_all(workload)
+
+    def _wake_all(self, workload: PodCliqueSet) -> None:
+        key = SetKey(workload.metadata.namespace, workload.metadata.name)
+        self._wake(key)
+        self._wake_replicas(key, workload)
 
     def on_grant(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
         """The set, which mends it; what its replicas wait for is that it comes."""

@@ -23,20 +23,24 @@ from msgspec.structs import replace
 
 from grove.api import marks
 from grove.api.cliques import PodClique
-from grove.api.cluster import HorizontalPodAutoscaler, Service
+from grove.api.cluster import Bare, HorizontalPodAutoscaler, Service
 from grove.api.gangs import PodGang
 from grove.api.groups import PodCliqueScalingGroup
 from grove.api.intents import Delete, Patch, Target
 from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
+from grove.plan import autoscalers, sharing
 from grove.plan.access import Access, withdraw
-from grove.plan.autoscalers import API_VERSION, KIND, delete_autoscaler
+from grove.plan.autoscalers import delete_autoscaler
+from grove.plan.claims import delete_claim
 from grove.plan.model import Plan
 from grove.plan.ours import is_ours
 from grove.plan.pods import controller_uid
 from grove.plan.targets import Kinded, Known, change, confirm, delete, delete_pod, foreign_target
 
 T = TypeVar("T", bound=Known)
+
+_Other = Service | HorizontalPodAutoscaler | Bare
 
 ORPHAN = "orphan"  # the garbage collector's finalizer of `--cascade=orphan`
 
@@ -49,6 +53,7 @@ class Estate(Struct, frozen=True):
     cliques: tuple[PodClique, ...] = ()
     gangs: tuple[PodGang, ...] = ()
     autoscalers: tuple[HorizontalPodAutoscaler, ...] = ()
+    claims: tuple[Bare, ...] = ()
     pods: tuple[Pod, ...] = ()
     access: Access = Access()
 
@@ -71,7 +76,7 @@ def _witness(uid: str, estate: Estate) -> Patch | None:
     owned = sorted((part for part in parts if controller_uid(part.metadata) == uid), key=_leaving)
     if owned:
         return confirm(owned[0])
-    others: tuple[Service | HorizontalPodAutoscaler, ...] = (*estate.services, *estate.autoscalers)
+    others: tuple[_Other, ...] = (*estate.services, *estate.autoscalers, *estate.claims)
     for found in others:
         if controller_uid(found.metadata) == uid:
             version = {"resourceVersion": found.metadata.resource_version}
@@ -79,10 +84,11 @@ def _witness(uid: str, estate: Estate) -> Patch | None:
     return None
 
 
-def _target(found: Service | HorizontalPodAutoscaler) -> Target:
+def _target(found: _Other) -> Target:
     if isinstance(found, Service):
         return foreign_target("v1", "Service", found)
-    return foreign_target(API_VERSION, KIND, found)
+    kind = sharing if isinstance(found, Bare) else autoscalers
+    return foreign_target(kind.API_VERSION, kind.KIND, found)
 
 
 def _next_deletions(uid: str, estate: Estate) -> list[Delete]:
@@ -96,11 +102,14 @@ def _next_deletions(uid: str, estate: Estate) -> list[Delete]:
         return deletions
     parts: Iterable[Kinded] = chain[Kinded](cliques, groups, _of({uid}, estate.gangs))
     services = (service for service in _of({uid}, estate.services) if not _leaving(service))
-    autoscalers = (found for found in _of({uid}, estate.autoscalers) if not _leaving(found))
+    scalers = (found for found in _of({uid}, estate.autoscalers) if not _leaving(found))
+    owners = {uid, *(group.metadata.uid for group in groups), *(clique.metadata.uid for clique in cliques)}
+    claims = (claim for claim in _of(owners, estate.claims) if not _leaving(claim))
     return [
+        *map(delete_claim, claims),
         *(delete(part) for part in parts if not _leaving(part)),
         *(Delete(foreign_target("v1", "Service", found), uid=found.metadata.uid) for found in services),
-        *map(delete_autoscaler, autoscalers),
+        *map(delete_autoscaler, scalers),
         *withdraw(uid, estate.access),
     ]
 

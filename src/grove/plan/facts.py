@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
+from grove.api.conditions import ConditionType, UpdateReason
 from grove.api.meta import Condition
 from grove.plan.moments import rfc3339
 
@@ -41,3 +42,14 @@ def settle(known: Facts, news: Iterable[Condition], now: float) -> Facts:
         since = rfc3339(now) if old is None or old.status != new.status else old.last_transition_time
         merged[new.type] = replace(new, last_transition_time=since)
     return tuple(merged.values())
+
+
+def update_in_progress(updating: bool, overdue: str = "") -> Condition:
+    """Whether an update goes on; that is doubtful while it is `overdue`, which says what stands still."""
+    if not updating:
+        status, reason, said = "False", UpdateReason.NO_ACTIVE_UPDATE, "No update goes on"
+    elif overdue:
+        status, reason, said = "Unknown", UpdateReason.PROGRESS_DEADLINE_EXCEEDED, overdue
+    else:
+        status, reason, said = "True", UpdateReason.PROGRESSING, "Pods are being replaced"
+    return Condition(ConditionType.UPDATE_IN_PROGRESS, status, reason=reason, message=said)

@@ -18,6 +18,7 @@ from grove.api.intents import Create, Delete, Intent, Patch, uid_of
 from grove.plan import compose
 from grove.plan import pods as state
 from grove.plan.access import token_secret
+from grove.plan.claims import Claims
 from grove.plan.enrolment import Enrolled
 from grove.plan.expand import Clique, Gang
 from grove.plan.gates import released
@@ -26,6 +27,7 @@ from grove.plan.ledger import Member
 from grove.plan.mend import Mender
 from grove.plan.podspec import pod, pod_spec
 from grove.plan.retire import counts_behind
+from grove.plan.sharing import with_claims
 from grove.plan.snapshot import Snapshot
 from grove.plan.targets import create, delete_pod, pod_patch
 from grove.plan.telling import Teller
@@ -43,12 +45,13 @@ class GangWork:
         cliques: Mapping[str, Enrolled],
         mender: Mender,
         waits: Waits,
+        claims: Claims,
         writes: Writes,
         notes: Callable[[Gang], Mapping[str, str]],
     ) -> None:
         self._notes = notes
         self._snapshot, self._cliques, self._mender, self._writes = snapshot, cliques, mender, writes
-        self._waits = waits
+        self._waits, self._claims = waits, claims
         self.teller = Teller(snapshot)
         self._scheduler = self.teller.scheduler
         self.unplaced: list[str] = []
@@ -60,7 +63,8 @@ class GangWork:
 
     def plan(self, gang: Gang) -> None:
         """Plan all writes of a gang and its pods. One that could not start whole is not begun."""
-        if gang.name not in self._snapshot.gangs and any(map(self._waits.held, gang.cliques)):
+        begins = gang.name not in self._snapshot.gangs
+        if begins and any(map(self._held, gang.cliques)):
             return
         waits = self._unplaced(gang) or (bool(gang.base_gang) and not self._scheduled(gang.base_gang))
         references = {
@@ -74,7 +78,8 @@ class GangWork:
         fences = self._fences(gang)
         after: tuple[str, ...] = ()
         if write is not None:
-            after = (self._writes.add(replace(write, after=(*write.after, *fences))),)
+            claims = self._claims.before_gang(gang, self._cliques) if begins else ()
+            after = (self._writes.add(replace(write, after=(*write.after, *fences, *claims))),)
         elif deeds:
             after = (*fences, self._writes.confirm(self._snapshot.gangs[gang.name]))
         if telling is not None:
@@ -82,6 +87,11 @@ class GangWork:
         self._writes.add_all(replace(deed, after=(*deed.after, *after)) for deed in deeds + openings)
         for enrolled in self._by_gang.get(gang.name, ()):
             self._writes.add_all(_relabelled(enrolled))
+
+    def _held(self, clique: Clique) -> bool:
+        """Whether some of its pods could not be made."""
+        missing = self._cliques[clique.name].membership.missing
+        return self._waits.held(clique) or any(self._claims.lacks(clique, member) for member in missing)
 
     def _uid(self, gang: Gang, write: Create | Patch | None) -> str:
         if isinstance(write, Create):
@@ -143,19 +153,22 @@ class GangWork:
         missing = clique.membership.missing
         if not missing or self._waits.held(clique.wanted) or self.teller.holds(clique.wanted.gang):
             return []
+        made = [member for member in missing if not self._claims.lacks(clique.wanted, member)]
         workload, index, wanted = self._snapshot.workload, self._snapshot.index, clique.wanted
         carried = compose.clique_labels(workload, index, wanted)
         owners, after = self._owners(clique)
         marks = self.teller.marks(gang, wanted.name)
-        waiting = {member.name: gated or self._is_surplus(wanted, member) for member in missing}
+        if marks is None:
+            return []
+        waiting = {member.name: gated or self._is_surplus(wanted, member) for member in made}
         specs = {held: self._pod_spec(wanted, held) for held in set(waiting.values())}
-        return [
-            create(
-                marked(pod(workload, wanted, member, specs[waiting[member.name]], carried, owners), marks),
-                after,
-            )
-            for member in missing
-        ]
+
+        def birth(member: Member) -> Create:
+            spec = with_claims(specs[waiting[member.name]], self._claims.of(wanted, member))
+            body = marked(pod(workload, wanted, member, spec, carried, owners), marks)
+            return create(body, (*after, *self._claims.before(wanted, member)))
+
+        return [birth(member) for member in made]
 
     def _pod_spec(self, wanted: Clique, gated: bool) -> compose.Body:
         workload, index = self._snapshot.workload, self._snapshot.index

@@ -31,7 +31,7 @@ from grove.plan.records import Record, Records
 from grove.plan.renew import Renewal
 from grove.plan.rollout import by_replica
 from grove.plan.snapshot import Snapshot
-from grove.plan.status import has_had_nodes
+from grove.plan.status import Life, has_had_nodes
 from grove.plan.targets import confirm_pod
 from grove.plan.writes import Writes
 
@@ -106,12 +106,12 @@ class Healing:
 
     def _eligible(self, clique: Enrolled) -> bool:
         """Short of pods, and its pods had their nodes since it was last started anew."""
-        return clique.view.breached and self.had_nodes(clique)
+        return clique.view.breached and self.had_nodes(clique) and not self._behind(clique.wanted.gang)
 
     def had_nodes(self, clique: Enrolled) -> bool:
         """Whether a clique has had its pods on nodes since it was last started anew."""
         return clique.found is not None and has_had_nodes(
-            clique.found.status, clique.view, self.born(clique.wanted)
+            clique.found.status, clique.view, self.life(clique.wanted)
         )
 
     def _since(self, conditions: Sequence[Condition]) -> float:
@@ -121,12 +121,20 @@ class Healing:
             return self._now  # it has not been said yet
         return max(moment(known.last_transition_time), moment(had.last_transition_time) if had else 0.0)
 
-    def born(self, clique: Clique) -> float:
-        """When the clique was last started anew; 0 if never. What is only planned may come to nothing, and
-        must not make it forget that it had its nodes."""
-        own, base = self._written.get(clique.gang, {}), self._written.get(self._base, {})
-        units = [own.get(_unit(clique)), own.get(self._base), base.get(self._base)]
-        return max((record.moment for record in units if record), default=0.0)
+    def life(self, clique: Clique) -> Life:
+        """The time since the clique was last started anew. What is only planned may come to nothing, and must
+        not make it forget that it had its nodes."""
+        own = self._written.get(clique.gang, {})
+        units = [own.get(_unit(clique)), own.get(self._base)]
+        born = max((record.moment for record in units if record), default=0.0)
+        return Life(born, over=self._behind(clique.gang))
+
+    def _behind(self, gang: str) -> bool:
+        """Whether a scaled gang does not know yet that the whole replica is started anew: its pods are those
+        of before."""
+        latest = self._written.get(self._base, {}).get(self._base)
+        known = self._written.get(gang, {}).get(self._base)
+        return latest is not None and gang != self._base and (known is None or known.at != latest.at)
 
     @property
     def terminated(self) -> float:

@@ -27,9 +27,12 @@ class Complaint(Struct, frozen=True, gc=False):
     """Something that the plan cannot do and that only a person can mend."""
 
     clique: str
-    """The PodClique on which it is told."""
+    """The PodClique on which it is told; empty: the set."""
     code: str
     words: str
+    gang: str = ""
+    """The PodGang on which it is an event, if it is one, and of what reason."""
+    reason: str = ""
 
 
 class Standing(Struct, frozen=True, gc=False):
@@ -47,6 +50,12 @@ class Standing(Struct, frozen=True, gc=False):
     """No update has anything left to do here: all is new, and answers or has never had a place."""
     scheduled_pods: int = 0
     breached: bool = False
+    outdated: bool = False
+    """It has pods of another template."""
+    rolling: int = 0
+    """Cliques and groups that are being updated."""
+    stuck: int = 0
+    """Those of them that have come no further for longer than they may."""
 
 
 class News(Struct, frozen=True, gc=False):

@@ -13,8 +13,11 @@ from msgspec.structs import replace
 from grove.api import labels, names
 from grove.api.pods import Pod
 from grove.plan.pods import controller_uid
+from grove.plan.sharing import Shared
 from grove.plan.snapshot import Snapshot
 from grove.plan.targets import Known
+
+_NONE: Mapping[str, Known] = {}
 
 
 class Households:
@@ -46,15 +49,16 @@ def keep_ours(snapshot: Snapshot) -> Snapshot:
     groups = {
         name: group for name, group in snapshot.groups.items() if _ours(group, uid) and _named(name, base)
     }
+    cliques = {
+        name: clique
+        for name, clique in snapshot.cliques.items()
+        if _ours(clique, _parent_uid(clique, uid, groups)) and _named(name, base)
+    }
     return replace(
         snapshot,
         service=snapshot.service if snapshot.service and _ours(snapshot.service, uid) else None,
         groups=groups,
-        cliques={
-            name: clique
-            for name, clique in snapshot.cliques.items()
-            if _ours(clique, _parent_uid(clique, uid, groups)) and _named(name, base)
-        },
+        cliques=cliques,
         gangs={
             name: gang for name, gang in snapshot.gangs.items() if _ours(gang, uid) and _named(name, base)
         },
@@ -63,7 +67,31 @@ def keep_ours(snapshot: Snapshot) -> Snapshot:
             for name, found in snapshot.autoscalers.items()
             if _ours(found, uid) and _named(name, base)
         },
+        shared=keep_claims(snapshot.shared, uid, groups, cliques),
     )
+
+
+def keep_claims(
+    shared: Shared, set_uid: str, groups: Mapping[str, Known] = _NONE, cliques: Mapping[str, Known] = _NONE
+) -> Shared:
+    """Without claims that are not ours; of those on their way out, only the names are known."""
+    if not shared.claims:
+        return shared
+    kept = {
+        name: claim
+        for name, claim in shared.claims.items()
+        if _ours(claim, _claimant(claim, set_uid, groups, cliques))
+    }
+    leaving = [name for name, claim in shared.claims.items() if claim.metadata.deletion_timestamp is not None]
+    return replace(shared, claims=kept, leaving=frozenset(leaving))
+
+
+def _claimant(claim: Known, set_uid: str, groups: Mapping[str, Known], cliques: Mapping[str, Known]) -> str:
+    """Whom a claim belongs to, by its labels; of a part that is not there, to nobody."""
+    for label, parts in ((labels.CLIQUE, cliques), (labels.GROUP, groups)):
+        if owner := claim.metadata.labels.get(label):
+            return parts[owner].metadata.uid if owner in parts else ""
+    return set_uid
 
 
 def is_ours(found: Known, parents: Set[str]) -> bool:

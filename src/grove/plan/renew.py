@@ -54,15 +54,21 @@ class Renewal:
         for group in shape.groups:
             if (known := self._snapshot.groups.get(group.name)) is not None:
                 replicas = by_replica(cliques.values(), group.name)
-                self.of_groups[group.name] = step_of_group = roll_group(target, known, group, replicas)
+                step_of_group = roll_group(target, known, group, replicas, self._snapshot.pods)
+                self.of_groups[group.name] = step_of_group
                 inside = [clique for members in replicas.values() for clique in members]
                 renewed |= self._replaced(known, step_of_group, inside)
         return renewed
 
     @property
-    def running(self) -> bool:
-        """Whether an update of a clique or group is under way."""
-        return any(step.running for step in self._steps)
+    def running(self) -> int:
+        """How many updates of cliques and groups are under way."""
+        return sum(step.running for step in self._steps)
+
+    @property
+    def stuck(self) -> int:
+        """How many of them have come no further for longer than they may."""
+        return sum(step.overdue for step in self._steps)
 
     @property
     def wake_at(self) -> float | None:
@@ -94,9 +100,9 @@ class Renewal:
 
     def _record(self, found: PodClique | PodCliqueScalingGroup, step: AnyStep) -> str:
         """That it is written down which members go, and that it still stands there if it does already."""
-        if step.progress == found.status.update_progress:
+        if step.decided == found.status.update_progress:
             return self._writes.confirm(found)
-        return self._writes.add(record(found, replace(found.status, update_progress=step.progress)))
+        return self._writes.add(record(found, replace(found.status, update_progress=step.decided)))
 
     def _busy(self, clique: Enrolled) -> bool:
         """Members come or go already, or the clique itself is to be mended."""

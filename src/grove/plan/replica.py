@@ -1,6 +1,6 @@
 """The plan for one replica of a set: what is missing is made, what is wrong is mended, what is too much goes.
 
-    service, groups -> cliques -> gangs -> pods
+    service, groups -> cliques -> claims -> gangs -> pods
                        `-> autoscalers
 
 Each arrow is a dependency: the right side is written after the left, and gone after it has let go. A gang
@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from grove.api.intents import uid_of
 from grove.plan import report
 from grove.plan.autoscalers import plan_autoscalers
+from grove.plan.claims import Claims
 from grove.plan.enrolment import Enrolled, Enrolment
 from grove.plan.expand import Clique, Shape, expand
 from grove.plan.gangs import GangWork
@@ -63,11 +64,13 @@ def _plan_present(snapshot: Snapshot, households: Households, writes: Writes, no
     renewal, healing = Renewal(snapshot, writes, enrol), Healing(snapshot, shape, writes, enrol, now)
     enrolled = {clique.name: enrol(clique) for clique in shape.cliques}
     cliques = healing.plan(renewal.plan(shape, enrolled, now), renewal)
-    waits = Waits(snapshot, shape)
-    gang_work = GangWork(snapshot, cliques, mender, waits, writes, healing.notes)
+    waits, claims = Waits(snapshot, shape), Claims(snapshot, mender, writes)
+    claims.plan(shape, cliques)
+    gang_work = GangWork(snapshot, cliques, mender, waits, claims, writes, healing.notes)
     for gang in shape.gangs:
         gang_work.plan(gang)
     retire_surplus(snapshot, shape, households, writes)
+    claims.retire(shape, cliques)
     plan_autoscalers(snapshot, shape, mender, writes)
     everybody = [pod for clique in cliques.values() for pod in clique.pods]
     ghosts, look_again = forgotten(snapshot.workload, everybody, now)
@@ -81,7 +84,7 @@ def _plan_present(snapshot: Snapshot, households: Households, writes: Writes, no
         _earliest(renewal.wake_at, healing.wake_at, look_again, _wake_at(cliques)),
         report.standing(shape, views, renewal, any(map(healing.had_nodes, cliques.values()))),
         tuple(gang_work.unplaced),
-        (*waits.complaints(shape.cliques), *gang_work.teller.complaints(members)),
+        (*waits.complaints(shape.cliques), *claims.complaints, *gang_work.teller.complaints(members)),
         tuple(healing.news),
     )
 

@@ -57,7 +57,7 @@ class _Told:
                     step is not None and step.overdue,
                     self._set_name,
                     self._hash,
-                    self._healing.born(clique),
+                    self._healing.life(clique),
                     self._now,
                 )
                 yield _draft(found, found.status, status)
@@ -106,6 +106,9 @@ def standing(shape: Shape, views: Views, renewal: Renewal, had_nodes: bool) -> S
         scheduled_pods=sum(view.count.scheduled for view in views.values()),
         breached=any(view.breached for view in alone)
         or any(_short(group, replicas) for group, replicas in groups),
+        outdated=any(view.count.updated < view.count.replicas for view in views.values()),
+        rolling=renewal.running,
+        stuck=renewal.stuck,
     )
 
 

@@ -1,6 +1,6 @@
 """What is too much goes: replicas beyond the set's count, group replicas beyond the group's.
 
-    counts confirmed -> gangs rewritten or deleted -> pods, cliques, groups, the Service deleted
+    counts confirmed -> gangs rewritten or deleted -> pods, claims, cliques, groups, the Service deleted
 
 A count is confirmed with the object it was read from before anything is deleted because of it: whoever acts
 on an old view of that count is stopped there. Pods go when no gang names them any more, as everywhere.
@@ -18,6 +18,7 @@ from grove.api.intents import Delete
 from grove.api.pods import Pod
 from grove.plan import pods as state
 from grove.plan.autoscalers import delete_autoscaler
+from grove.plan.claims import claims_of, claims_of_replica, delete_claim
 from grove.plan.expand import Shape
 from grove.plan.ours import Households
 from grove.plan.snapshot import Snapshot
@@ -33,13 +34,15 @@ def retire_replica(snapshot: Snapshot, households: Households, writes: Writes) -
     pods = _pods_of(snapshot.cliques.values(), households)
     pods |= _leavable(chain.from_iterable(households.orphans.values()))
     gangs, service, autoscalers = snapshot.gangs.values(), snapshot.service, snapshot.autoscalers.values()
-    if not (parts or pods or gangs or service or autoscalers):
+    claims = list(claims_of_replica(snapshot.shared))
+    if not (parts or pods or gangs or service or autoscalers or claims):
         return
     fence = (writes.confirm(snapshot.workload),)
     after = tuple(writes.add(delete(gang, fence)) for gang in gangs) or fence
     # Pods hold GPUs, the rest holds nothing: what is scaled in should be free for others first.
     then = tuple(writes.add(delete_pod(pod, after)) for pod in pods.values()) or after
-    writes.add_all(delete(part, then) for part in parts)
+    freed = tuple(writes.add(delete_claim(claim, then)) for claim in claims)
+    writes.add_all(delete(part, freed or then) for part in parts)
     writes.add_all(delete_autoscaler(found, then) for found in autoscalers)
     if service is not None:
         writes.add(Delete(foreign_target("v1", "Service", service), uid=service.metadata.uid, after=then))
@@ -61,9 +64,19 @@ def retire_surplus(snapshot: Snapshot, shape: Shape, households: Households, wri
         writes.add(delete(gang, fences))
     for clique in cliques:
         after = fences + _forgotten_by(snapshot, clique.metadata.name, writes)
-        writes.add_all(delete_pod(pod, after) for pod in _pods_of([clique], households).values())
-        writes.add(delete(clique, after))
-    writes.add_all(delete(group, fences) for group in groups)
+        pods = (delete_pod(pod, after) for pod in _pods_of([clique], households).values())
+        then = after + tuple(map(writes.add, pods))
+        writes.add(delete(clique, _freed(snapshot, labels.CLIQUE, clique, then, writes) or after))
+    for group in groups:
+        writes.add(delete(group, _freed(snapshot, labels.GROUP, group, fences, writes) or fences))
+
+
+def _freed(
+    snapshot: Snapshot, label: str, owner: Kinded, after: tuple[str, ...], writes: Writes
+) -> tuple[str, ...]:
+    """The writes that remove the claims of a clique or group which goes."""
+    claims = claims_of(snapshot.shared, label, owner.metadata.name)
+    return tuple(writes.add(delete_claim(claim, after)) for claim in claims)
 
 
 def counts_behind(snapshot: Snapshot, clique: str) -> tuple[Kinded, ...]:

@@ -42,6 +42,8 @@ class Step(Struct, Generic[P], frozen=True):
     """What the update does about one clique or group, and how its progress then reads."""
 
     progress: P | None = None
+    decided: P | None = None
+    """The same with the units that are now to be taken down: written down before they are, told after."""
     outgoing: tuple[Pod, ...] = ()
     """Pods to replace."""
     unready: tuple[Pod, ...] = ()
@@ -88,16 +90,22 @@ def roll_clique(target: Target, found: PodClique, clique: Enrolled) -> Step[Cliq
     pace = wanted.template.rolling_update
     verdict = judge(units, wanted.min_available, _budget(pace) - _surplus(clique, target.now))
     progress = _settled(progress, target, verdict)
-    if verdict.chosen and target.turn is Turn.ROLLING:
-        chosen = PodsSelectedToUpdate(*_selection(taken, verdict.chosen))
-        progress = replace(progress, ready_pods_selected_to_update=chosen)
-    return _step(progress, verdict, [clique], pace, target)
+    step = _step(progress, verdict, [clique], pace, target)
+    if not verdict.chosen:
+        return step
+    chosen = PodsSelectedToUpdate(*_selection(taken, verdict.chosen))
+    return replace(step, decided=replace(progress, ready_pods_selected_to_update=chosen))
 
 
 def roll_group(
-    target: Target, found: PodCliqueScalingGroup, group: Group, replicas: Mapping[int, Sequence[Enrolled]]
+    target: Target,
+    found: PodCliqueScalingGroup,
+    group: Group,
+    replicas: Mapping[int, Sequence[Enrolled]],
+    pods: Sequence[Pod] = (),
 ) -> Step[GroupProgress]:
-    """The next step for a scaling group, of which each replica is replaced as a whole."""
+    """The next step for a scaling group, of which each replica is replaced as a whole. `pods` are all that
+    there are, of replicas that it has no more, too."""
     known = found.status.update_progress
     opened = GroupProgress(
         update_started_at=rfc3339(target.now), pod_clique_set_generation_hash=target.generation_hash
@@ -111,18 +119,20 @@ def roll_group(
     units = [_replica_as_unit(index, cliques, taken, target.now) for index, cliques in replicas.items()]
     if selected is not None:
         units.sort(key=lambda unit: unit.name != selected.current)
-    verdict = judge(units, group.min_available, _budget(group.template.rolling_update))
+    surplus = _surplus_replicas(group, pods, target.now)
+    verdict = judge(units, group.min_available, _budget(group.template.rolling_update) - len(surplus))
     views = [clique.view for cliques in replicas.values() for clique in cliques]
     progress = replace(
         _settled(progress, target, verdict),
         updated_pod_cliques_count=sum(view.updated and view.available for view in views),
         total_pod_cliques_count=len(views),
     )
-    if verdict.chosen and target.turn is Turn.ROLLING:
-        chosen = ReplicasSelectedToUpdate(*_selection(taken, verdict.chosen))
-        progress = replace(progress, ready_replica_indices_selected_to_update=chosen)
     everybody = [clique for cliques in replicas.values() for clique in cliques]
-    return _step(progress, verdict, everybody, group.template.rolling_update, target)
+    step = _step(progress, verdict, everybody, group.template.rolling_update, target, surplus.values())
+    if not verdict.chosen:
+        return step
+    chosen = ReplicasSelectedToUpdate(*_selection(taken, verdict.chosen))
+    return replace(step, decided=replace(progress, ready_replica_indices_selected_to_update=chosen))
 
 
 def by_replica(cliques: Iterable[Enrolled], group: str) -> dict[int, list[Enrolled]]:
@@ -144,6 +154,19 @@ def _surplus(clique: Enrolled, now: float) -> int:
     seats = {member.index for member in clique.members}
     leaving = [pod for pod in clique.pods if state.terminating(pod) and state.index_of(pod) not in seats]
     return sum(_lingers_until(pod, now) > 0 for pod in leaving)
+
+
+def _surplus_replicas(group: Group, pods: Iterable[Pod], now: float) -> dict[int, float]:
+    """The same for a group: its replicas that still have pods, with when these are waited for no longer."""
+    going: dict[int, float] = {}
+    for pod in pods:
+        carried = pod.metadata.labels
+        index = carried.get(labels.GROUP_REPLICA, "")
+        if carried.get(labels.GROUP) == group.name and index.isdecimal() and int(index) >= group.replicas:
+            until = _lingers_until(pod, now) if state.terminating(pod) else now + _PATIENCE
+            if until:
+                going[int(index)] = max(until, going.get(int(index), 0.0))
+    return going
 
 
 def _current(target: Target, known: P | None, opened: P, same: bool) -> P | None:
@@ -172,8 +195,10 @@ def _step(
     cliques: Sequence[Enrolled],
     pace: RollingUpdate | None,
     target: Target,
+    others: Iterable[float] = (),
 ) -> Step[P]:
     moments = [_lingers_until(pod, target.now) for clique in cliques for pod in clique.pods]
+    moments += others
     overdue = False
     if progress.update_ended_at is None and pace is not None and pace.progress_deadline is not None:
         deadline = _latest_progress(progress, cliques) + seconds(pace.progress_deadline)
@@ -183,6 +208,7 @@ def _step(
         return Step(progress)
     going = (*verdict.unready, *verdict.chosen)
     return Step(
+        progress,
         progress,
         outgoing=tuple(pod for unit in going for pod in unit.pods),
         unready=tuple(pod for unit in verdict.unready for pod in unit.pods if not state.ready(pod)),

@@ -13,6 +13,7 @@ from grove.api.groups import PodCliqueScalingGroup
 from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
 from grove.plan.placement import Assignment
+from grove.plan.sharing import Shared
 from grove.schedulers.backend import Backend, Foreign
 from grove.topology.constraints import Topology
 
@@ -46,3 +47,7 @@ class Snapshot(Struct, frozen=True):
     """The backend of the scheduler that the pods ask for; None: it is told nothing."""
     told: Mapping[str, Foreign] | None = {}
     """What the scheduler was told about the replica's gangs; None if that cannot be seen."""
+    shared: Shared = Shared()
+    """What is there of the claims that the replica's pods refer to."""
+    lacking: str = ""
+    """Why what is installed of the scheduler will not do."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from grove.api import labels
@@ -18,7 +19,7 @@ from grove.api.groups import (
 )
 from grove.api.meta import Condition
 from grove.plan.expand import Clique, Gang, Group
-from grove.plan.facts import Facts, fact, find, is_true, settle
+from grove.plan.facts import Facts, fact, find, is_true, settle, update_in_progress
 from grove.plan.moments import moment
 from grove.plan.tally import Tally
 
@@ -54,21 +55,30 @@ class CliqueView:
         return self.count.scheduled - self.count.impaired < self.wanted.min_available
 
 
-def has_had_nodes(before: PodCliqueStatus, view: CliqueView, born: float) -> bool:
+class Life(Struct, frozen=True, gc=False):
+    """The time since a clique was last started anew."""
+
+    born: float = 0.0
+    """When that was; 0 if never."""
+    over: bool = False
+    """Its pods are still those of a life that is over: the next thing that happens to them is their end."""
+
+
+def has_had_nodes(before: PodCliqueStatus, view: CliqueView, life: Life) -> bool:
     """Whether enough pods have had their nodes since the clique was last started anew. That is remembered:
     it cannot be seen from the pods of today."""
     known = find(before.conditions, ConditionType.WAS_SCHEDULED)
-    if view.wanted.replicas and view.scheduled:
+    if view.wanted.replicas and view.scheduled and not life.over:
         return True
-    return known is not None and known.status == "True" and moment(known.last_transition_time) >= born
+    return known is not None and known.status == "True" and moment(known.last_transition_time) >= life.born
 
 
-def _of_this_life(before: PodCliqueStatus, born: float) -> tuple[Condition, ...]:
+def _of_this_life(before: PodCliqueStatus, life: Life) -> tuple[Condition, ...]:
     """The conditions without what was so before the clique was started anew."""
     return tuple(
         fact
         for fact in before.conditions
-        if fact.type != ConditionType.WAS_SCHEDULED or moment(fact.last_transition_time) >= born
+        if fact.type != ConditionType.WAS_SCHEDULED or moment(fact.last_transition_time) >= life.born
     )
 
 
@@ -79,14 +89,15 @@ def clique_status(
     overdue: bool,
     set_name: str,
     generation_hash: str,
-    born: float,
+    life: Life,
     now: float,
 ) -> PodCliqueStatus:
     """A PodClique's status."""
     updating = progress is not None and progress.update_ended_at is None
     reached = view.updated and not updating
-    facts = (*_clique_facts(view, updating), *_had_nodes(has_had_nodes(clique.status, view, born)))
+    facts = (*_clique_facts(view, updating), *_had_nodes(has_had_nodes(clique.status, view, life)))
     count, before, hash_ = view.count, clique.status, view.wanted.template_hash
+    known = settle(_of_this_life(before, life), facts, now)
     selector = "" if view.wanted.group else labels.selector(labels.pods_of_clique(set_name, view.wanted.name))
     return replace(
         before,
@@ -96,7 +107,7 @@ def clique_status(
         schedule_gated_replicas=count.gated,
         updated_replicas=count.updated,
         hpa_pod_selector=selector,
-        conditions=_with_update(settle(_of_this_life(before, born), facts, now), updating, overdue, now),
+        conditions=known if view.wanted.group else _with_update(known, updating, overdue, now),
         current_pod_template_hash=hash_ if reached else before.current_pod_template_hash,
         current_pod_clique_set_generation_hash=(
             generation_hash if reached else before.current_pod_clique_set_generation_hash
@@ -185,13 +196,12 @@ def group_status(
     )
 
 
+_STANDS_STILL = "It has come no further for longer than progressDeadline"
+
+
 def _with_update(known: Facts, updating: bool, overdue: bool, now: float) -> Facts:
-    """While an update goes on it is said that it does, and whether it still comes further."""
-    if not updating:
-        return tuple(fact for fact in known if fact.type != ConditionType.UPDATE_IN_PROGRESS)
-    reason = CliqueReason.PROGRESS_DEADLINE_EXCEEDED if overdue else CliqueReason.UPDATE_IN_PROGRESS
-    said = "It has come no further for longer than progressDeadline" if overdue else "Pods are being replaced"
-    return settle(known, (fact(ConditionType.UPDATE_IN_PROGRESS, True, reason, said),), now)
+    """Whether an update goes on, and whether it still comes further."""
+    return settle(known, (update_in_progress(updating, _STANDS_STILL if overdue else ""),), now)
 
 
 def _group_facts(known: Facts, breach: Condition, terminated: float, now: float) -> Facts:

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from msgspec import Struct
+
+from grove.api.events import EventReason
 from grove.api.intents import Create, Patch, Target
 from grove.plan import compose
 from grove.plan.diff import merge_patch
@@ -14,20 +17,25 @@ from grove.plan.model import Complaint
 from grove.plan.pods import controller_uid
 from grove.plan.snapshot import Snapshot
 from grove.plan.targets import create
-from grove.schedulers.backend import Body, Foreign, Marks, Request, Unmappable, Wish
+from grove.schedulers.backend import Backend, Body, Foreign, Marks, Request, Unmappable, Wish
 
 CANNOT_TELL = "ERR_SYNC_PODGROUP"
 _NOTHING = Marks()
 
 
+class _Trouble(Struct, frozen=True):
+    words: str
+    event: EventReason = EventReason.SCHEDULER_NOT_TOLD
+
+
 class Teller:
-    """Tells one replica's gangs to their scheduler."""
+    """Tells one replica's gangs to their scheduler. A backend of somebody else may raise anything."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._backend, self._told = snapshot.scheduler, snapshot.told
         self._wish = Wish(snapshot.workload.metadata, snapshot.workload.spec.template)
-        self._topology = snapshot.topology
-        self._troubles: dict[str, str] = {}
+        self._topology, self._lacking = snapshot.topology, snapshot.lacking
+        self._troubles: dict[str, _Trouble] = {}
         self.minimum_first = self._backend is not None and self._backend.minimum_first
         """Whether pods beyond a gang's minimum wait until that is placed."""
         self.scheduler = self._backend.name if self._backend else compose.scheduler_of(snapshot.workload)
@@ -38,16 +46,21 @@ class Teller:
             return None
         kind = self._backend.keeps
         if self._told is None and kind is not None:
-            self._hold(gang, f"cannot see {kind.plural}.{kind.group}: may the operator list and watch them?")
+            why = f"cannot see {kind.plural}.{kind.group}: may the operator list and watch them?"
+            self._hold(gang, _Trouble(why))
             return None
-        found = (self._told or {}).get(self._backend.told_name(gang))
+        try:
+            return self._telling(self._backend, gang, uid)
+        except Exception as problem:
+            self._hold(gang, _trouble(self._backend, problem))
+            return None
+
+    def _telling(self, backend: Backend, gang: Body, uid: str) -> Create | Patch | None:
+        found = (self._told or {}).get(backend.told_name(gang))
         if found is not None and controller_uid(found.metadata) != uid:
             found = None  # its name is taken: whoever creates it learns by whom
-        try:
-            body = self._backend.told(Request(gang, uid, self._wish, self._topology_name(), found))
-        except Unmappable as error:
-            self._hold(gang, str(error))
-            return None
+        request = Request(gang, uid, self._wish, self._topology_name(), found, self._lacking)
+        body = backend.told(request)
         if body is None:
             return None
         return create(body) if found is None else _mended(body, found)
@@ -56,26 +69,38 @@ class Teller:
         """Whether the gang cannot be told."""
         return gang in self._troubles
 
-    def marks(self, gang: Body, clique: str) -> Marks:
-        """What the pods of a clique carry for their scheduler."""
-        return _NOTHING if self._backend is None else self._backend.marks(gang, clique)
+    def marks(self, gang: Body, clique: str) -> Marks | None:
+        """What the pods of a clique carry for their scheduler; None if that cannot be known."""
+        if self._backend is None:
+            return _NOTHING
+        try:
+            return self._backend.marks(gang, clique)
+        except Exception as problem:
+            self._hold(gang, _trouble(self._backend, problem))
+            return None
 
     def complaints(self, cliques: Mapping[str, Iterable[str]]) -> tuple[Complaint, ...]:
         """What only a person can mend, told on the cliques of the gangs that it holds up."""
         return tuple(
-            Complaint(clique, CANNOT_TELL, why)
-            for gang, why in self._troubles.items()
+            Complaint(clique, CANNOT_TELL, trouble.words, gang, trouble.event.value)
+            for gang, trouble in self._troubles.items()
             for clique in cliques.get(gang, ())
         )
 
-    def _hold(self, gang: Body, why: str) -> None:
-        self._troubles[gang["metadata"]["name"]] = why
+    def _hold(self, gang: Body, trouble: _Trouble) -> None:
+        self._troubles[gang["metadata"]["name"]] = trouble
 
     def _topology_name(self) -> str:
         """What the scheduler calls the topology: somebody else's object, or the one that we manage."""
         if self._topology is None or self._backend is None:
             return ""
         return self._topology.references.get(self._backend.name, self._topology.name)
+
+
+def _trouble(backend: Backend, problem: Exception) -> _Trouble:
+    if isinstance(problem, Unmappable):
+        return _Trouble(str(problem), problem.event)
+    return _Trouble(f"scheduler backend {backend.name} failed: {type(problem).__name__}: {problem}")
 
 
 def _mended(body: Body, found: Foreign) -> Patch | None:

@@ -6,7 +6,7 @@ a reference     it is somebody else's: compared, never written
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -14,13 +14,15 @@ from msgspec.structs import replace
 from grove.api.conditions import ConditionType, DriftReason
 from grove.api.intents import Intent
 from grove.api.meta import Condition
-from grove.api.topology import ClusterTopologyBinding, SchedulerTopologyStatus
+from grove.api.topology import ClusterTopologyBinding, SchedulerTopologyStatus, TopologyUsers
 from grove.plan.facts import Facts, settle, without
 from grove.plan.model import Draft, Plan
 from grove.plan.targets import target
 from grove.schedulers.backend import AnyTopology, Foreign, Sync, TopologyAware
+from grove.topology.census import census
 
 _SHADOWED = "ClusterTopologyOfSameName"
+_MOST_USERS = 20
 
 
 class Counterpart(Struct, frozen=True):
@@ -38,23 +40,38 @@ class Counterpart(Struct, frozen=True):
     """Why it could not be brought in step the last time."""
 
 
+class Surroundings(Struct, frozen=True):
+    """What else there is to say about a topology: an observation, nothing depends on it."""
+
+    nodes: tuple[Mapping[str, str], ...] | None = None
+    """The labels of all nodes, as far as they matter; None: nobody has looked yet."""
+    users: tuple[str, ...] = ()
+    """The sets that name it."""
+
+
+_NOTHING_SEEN = Surroundings()
+
+
 def plan_topology(
-    topology: AnyTopology, counterparts: Sequence[Counterpart], enabled: Collection[str], now: float
+    topology: AnyTopology,
+    counterparts: Sequence[Counterpart],
+    enabled: Collection[str],
+    now: float,
+    seen: Surroundings = _NOTHING_SEEN,
 ) -> Plan:
     """What to do about a topology. `enabled` are all schedulers that workloads may use."""
     entries: list[SchedulerTopologyStatus] = []
     intents: list[Intent] = []
     well = True
     for each in sorted(counterparts, key=lambda each: each.backend.name):
+        name = each.reference or topology.metadata.name
         try:
+            name = each.reference or each.backend.topology_name(topology)
             sync = _sync(topology, each)
         except Exception as problem:  # a backend of somebody else must not cost the others theirs
             sync, well = Sync(in_sync=False, message=f"{type(problem).__name__}: {problem}"), False
         well = well and not each.error
         intents += sync.intents
-        if each.left is not None:
-            intents += each.backend.on_topology_delete(each.left.metadata.name, each.left)
-        name = each.reference or each.backend.topology_name(topology)
         entries.append(_entry(each.backend.name, name, sync, each.error))
     unknown = list(_unavailable(topology, {each.backend.name for each in counterparts}, enabled))
     news = _drift(topology, entries, unknown)
@@ -63,7 +80,10 @@ def plan_topology(
         topology.status,
         conditions=_with(known, news, ConditionType.SCHEDULER_TOPOLOGY_DRIFT, now),
         scheduler_topology_statuses=(*entries, *unknown),
+        used_by=_users(seen.users),
     )
+    if seen.nodes is not None:
+        status = replace(status, nodes=len(seen.nodes), levels=census(topology.spec.levels, seen.nodes))
     if well and not intents:
         status = replace(status, observed_generation=topology.metadata.generation)
     return Plan(tuple(intents), (Draft(target(topology), topology.status, status),))
@@ -83,6 +103,9 @@ def plan_shadowed(binding: ClusterTopologyBinding, now: float) -> Plan:
         binding.status,
         conditions=settle(known, (shadowed,), now),
         scheduler_topology_statuses=(),
+        nodes=0,
+        levels=(),
+        used_by=None,
         observed_generation=binding.metadata.generation,
     )
     return Plan((), (Draft(target(binding), binding.status, status),))
@@ -92,9 +115,17 @@ def _sync(topology: AnyTopology, each: Counterpart) -> Sync:
     if not each.served:
         why = f"topology CRD for scheduler backend {each.backend.name} not found in cluster"
         return Sync(in_sync=False, message=why)
-    if each.reference:
-        return each.backend.check_topology_drift(topology, each.reference, each.found)
-    return each.backend.sync_topology(topology, each.found)
+    if not each.reference:
+        return each.backend.sync_topology(topology, each.found)
+    sync = each.backend.check_topology_drift(topology, each.reference, each.found)
+    if each.left is None:
+        return sync
+    goes = each.backend.on_topology_delete(each.left.metadata.name, each.left)
+    return replace(sync, intents=(*sync.intents, *goes))
+
+
+def _users(named: tuple[str, ...]) -> TopologyUsers:
+    return TopologyUsers(count=len(named), pod_clique_sets=tuple(sorted(named)[:_MOST_USERS]))
 
 
 def _entry(scheduler: str, name: str, sync: Sync, error: str = "") -> SchedulerTopologyStatus:

@@ -54,7 +54,7 @@ def advance(
     before, moment = workload.status, rfc3339(now)
     on_delete = workload.spec.update_strategy.type is UpdateStrategyType.ON_DELETE
     progress = before.update_progress
-    if before.current_generation_hash and before.current_generation_hash != generation_hash:
+    if _has_changed(before.current_generation_hash, generation_hash, standings):
         progress = _opened(progress, moment)
     if progress is None or progress.update_ended_at is not None:
         return progress
@@ -69,6 +69,12 @@ def advance(
         return progress
     chosen = min(undone, key=lambda index: _urgency(standings[index], index))
     return replace(progress, currently_updating=(ReplicaUpdateProgress(chosen, moment),))
+
+
+def _has_changed(known: str, generation_hash: str, standings: Sequence[Standing]) -> bool:
+    """Whether the template is another than it was. If that has never been written down, the pods know: it may
+    have changed before it was."""
+    return known != generation_hash if known else any(standing.outdated for standing in standings)
 
 
 def _opened(earlier: Progress | None, moment: str) -> Progress:

@@ -11,6 +11,8 @@ from msgspec.structs import replace
 from grove.api import labels, marks
 from grove.api.conditions import ConditionType
 from grove.api.events import EventReason
+from grove.api.intents import Intent, Status
+from grove.api.meta import Condition
 from grove.api.parts import LastError
 from grove.api.sets import (
     PodCliqueSet,
@@ -20,10 +22,14 @@ from grove.api.sets import (
 )
 from grove.plan import facts
 from grove.plan.access import Access, grant, settles_at
+from grove.plan.claims import plan_whole_set
 from grove.plan.hashes import generation_hash
-from grove.plan.model import Draft, News, Plan, Standing
+from grove.plan.model import Complaint, Draft, News, Plan, Standing
+from grove.plan.ours import keep_claims
+from grove.plan.sharing import Shared
 from grove.plan.targets import change, record, target
 from grove.plan.turns import advance
+from grove.plan.writes import Writes
 from grove.topology.availability import levels_unavailable
 from grove.topology.constraints import Topology
 
@@ -45,32 +51,54 @@ def plan_set(
     access: Access | None = None,
     errors: tuple[LastError, ...] = (),
     topology: Topology | None = None,
+    shared: Shared | None = None,
 ) -> Plan:
     """What to do about a set. Its status waits until every replica has reported. Without `access` nothing is
-    granted; `errors` are those of the pass before."""
+    granted, without `shared` no claims are made; `errors` are those of the pass before."""
     if workload.metadata.deletion_timestamp is not None:
         return Plan()
-    intents = grant(workload, access, now) if access is not None else ()
+    intents, complaints = _provisions(workload, access, shared, now)
     wake_at = settles_at(workload, access, now) if access is not None else None
-    if marks.SET_FINALIZER not in workload.metadata.finalizers:
-        finalizers = [*workload.metadata.finalizers, marks.SET_FINALIZER]
-        intents = (change(workload, {"metadata": {"finalizers": finalizers}}), *intents)
     wanted = range(workload.spec.replicas)
     if not all(index in reports for index in wanted):
-        return Plan(intents, wake_at=wake_at)
-    news: tuple[News, ...] = ()
+        return Plan(intents, wake_at=wake_at, complaints=complaints)
     standings = [reports[index].standing for index in wanted]
     hash_ = generation_hash(workload)
     progress = advance(workload, hash_, standings, now)
-    if marks.SET_FINALIZER in workload.metadata.finalizers and _decides(workload.status, progress):
-        # Replicas act on it: it is written at once, and by whoever knows the latest.
-        decided = replace(workload.status, current_generation_hash=hash_, update_progress=progress)
-        decision = record(workload, decided)
+    status = _status(workload, [reports[index] for index in wanted], errors)
+    status = replace(status, conditions=_conditions(workload, topology, standings, now))
+    news: tuple[News, ...] = ()
+    if progress == workload.status.update_progress:
+        if all(standing.generation_hash == hash_ for standing in standings):
+            status = replace(status, current_generation_hash=hash_)
+    elif marks.SET_FINALIZER in workload.metadata.finalizers:
+        decision = _decision(workload, hash_, progress)
         intents, news = (*intents, decision), tuple(_story(workload, progress, standings, decision.id))
-    status = _status(workload, [reports[index] for index in wanted], errors, hash_, progress)
-    status = replace(status, conditions=_conditions(workload, topology, now))
     draft = Draft(target(workload), workload.status, status)
-    return Plan(intents, (draft,), wake_at, news=news)
+    return Plan(intents, (draft,), wake_at, complaints=complaints, news=news)
+
+
+def _provisions(
+    workload: PodCliqueSet, access: Access | None, shared: Shared | None, now: float
+) -> tuple[tuple[Intent, ...], tuple[Complaint, ...]]:
+    """What a set has besides its replicas: our finalizer, grants for init containers, shared claims."""
+    writes = Writes()
+    complaints: tuple[Complaint, ...] = ()
+    if marks.SET_FINALIZER not in workload.metadata.finalizers:
+        finalizers = [*workload.metadata.finalizers, marks.SET_FINALIZER]
+        writes.add(change(workload, {"metadata": {"finalizers": finalizers}}))
+    if access is not None:
+        writes.add_all(grant(workload, access, now))
+    if shared is not None:
+        claims, complaints = plan_whole_set(workload, keep_claims(shared, workload.metadata.uid))
+        writes.add_all(claims)
+    return writes.intents(), complaints
+
+
+def _decision(workload: PodCliqueSet, hash_: str, progress: PodCliqueSetUpdateProgress | None) -> Status:
+    """That an update begins, moves on or ends. Replicas act on it: it is written at once, by whoever knows
+    the latest, and is not told before."""
+    return record(workload, replace(workload.status, current_generation_hash=hash_, update_progress=progress))
 
 
 def _story(
@@ -95,17 +123,10 @@ def _story(
         yield News(intent, EventReason.UPDATE_FINISHED, f"All {len(standings)} replicas are updated")
 
 
-def _decides(before: PodCliqueSetStatus, progress: PodCliqueSetUpdateProgress | None) -> bool:
-    """Whether an update begins, moves on or ends: all that its progress says, but for the counts."""
-    return before.current_generation_hash != "" and before.update_progress != progress
-
-
 def _status(
     workload: PodCliqueSet,
     reports: list[Report],
     own: tuple[LastError, ...],
-    hash_: str,
-    progress: PodCliqueSetUpdateProgress | None,
 ) -> PodCliqueSetStatus:
     before = workload.status
     current = not own and all(
@@ -114,6 +135,10 @@ def _status(
     standings = [report.standing for report in reports]
     told = chain(own, *(report.errors for report in reports))
     errors = {(error.code, error.description): error for error in told}
+    # One that is known already keeps its date.
+    errors |= {
+        key: error for error in before.last_errors if (key := (error.code, error.description)) in errors
+    }
     return replace(
         before,
         observed_generation=workload.metadata.generation if current else before.observed_generation,
@@ -122,16 +147,27 @@ def _status(
         available_replicas=sum(standing.available for standing in standings),
         updated_replicas=sum(standing.updated for standing in standings),
         hpa_pod_selector=labels.selector(labels.pods_of_set(workload.metadata.name)),
-        current_generation_hash=hash_,
-        update_progress=progress and _counted(progress, standings),
+        update_progress=before.update_progress and _counted(before.update_progress, standings),
     )
 
 
-def _conditions(workload: PodCliqueSet, topology: Topology | None, now: float) -> facts.Facts:
-    levels, known = levels_unavailable(workload, topology), workload.status.conditions
+def _conditions(
+    workload: PodCliqueSet, topology: Topology | None, standings: list[Standing], now: float
+) -> facts.Facts:
+    known = facts.settle(workload.status.conditions, (_update_in_progress(workload, standings),), now)
+    levels = levels_unavailable(workload, topology)
     if levels is None:
         return facts.without(known, ConditionType.TOPOLOGY_LEVELS_UNAVAILABLE)
     return facts.settle(known, (levels,), now)
+
+
+def _update_in_progress(workload: PodCliqueSet, standings: list[Standing]) -> Condition:
+    progress = workload.status.update_progress
+    rolling = sum(standing.rolling for standing in standings)
+    stuck = sum(standing.stuck for standing in standings)
+    overdue = f"{stuck} of {rolling} cliques and groups that are being replaced come no further"
+    under_way = rolling > 0 or (progress is not None and progress.update_ended_at is None)
+    return facts.update_in_progress(under_way, overdue if stuck else "")
 
 
 def _counted(progress: PodCliqueSetUpdateProgress, standings: list[Standing]) -> PodCliqueSetUpdateProgress:

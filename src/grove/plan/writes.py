@@ -44,5 +44,9 @@ class Writes:
         """What is planned for an object that was seen."""
         return tuple(id_ for id_ in (confirm(found).id, delete(found).id) if id_ in self._intents)
 
+    def planned(self, ids: Iterable[str]) -> tuple[str, ...]:
+        """Those of the writes that are planned."""
+        return tuple(id_ for id_ in ids if id_ in self._intents)
+
     def intents(self) -> tuple[Intent, ...]:
         return tuple(self._intents.values())

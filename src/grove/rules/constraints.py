@@ -203,9 +203,21 @@ def _change(old: Place, new: Place) -> Iterator[FieldError]:
     if _named(old) != _named(new):
         why = f'topologyName cannot be changed from "{_named(old)}" to "{_named(new)}"'
         yield forbidden(f"{new.path}.topologyName", why)
-    if _packs(old) != _packs(new):
+    if _packs(old) != _packs(new) and _respelled(old, new):
+        why = (
+            f"{new} topology constraint migration can only move packDomain to pack.required without changing "
+            f"anything else: it was {_packing(old)} and would be {_packing(new)}"
+        )
+        yield forbidden(new.path, why)
+    elif _packs(old) != _packs(new):
         why = f"{new} topology constraint cannot be changed from {_packing(old)} to {_packing(new)}"
         yield forbidden(new.path, why)
+
+
+def _respelled(old: Place, new: Place) -> bool:
+    """Whether the old spelling gave way to the new one."""
+    now = new.constraint
+    return bool(old.constraint.pack_domain and not now.pack_domain and now.pack and now.pack.required)
 
 
 def _packing(place: Place) -> str:

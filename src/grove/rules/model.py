@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 from msgspec import Struct, field
 
-from grove.api.config import DEFAULT_SCHEDULER, Network, OperatorConfiguration
+from grove.api.config import Network, OperatorConfiguration, Scheduler
+from grove.schedulers.backend import Enquiry
+from grove.schedulers.registry import Backends, backends
 
-TOPOLOGY_AWARE = frozenset({"kai-scheduler"})
-"""Schedulers that keep a topology object of their own."""
 _MOST_TOLD = 100
 """An answer stays readable, and small, whatever was sent."""
 _LONGEST_VALUE = 200
@@ -99,20 +99,31 @@ class Verdict(Struct, frozen=True):
         return told[0] if len(told) == 1 else f"[{', '.join(told)}]" if told else ""
 
 
+class User(Struct, frozen=True):
+    """A set that means a topology."""
+
+    name: str
+    """As `namespace/name`."""
+    domains: frozenset[str]
+    """The domains that its constraints name."""
+
+
 class Facts(Struct, frozen=True):
     """What the rules need to know of the world. `Facts.of` takes it from the operator's configuration."""
 
-    schedulers: tuple[str, ...] = (DEFAULT_SCHEDULER,)
+    backends: Backends = field(default_factory=lambda: backends(Scheduler()))
     """Scheduler backends that are enabled."""
-    default_scheduler: str = DEFAULT_SCHEDULER
-    """The backend of pods that name none."""
     topology_aware: bool = False
     """Whether workloads may carry topology constraints."""
     topologies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Of each topology that is known, by name, the domains from broad to narrow. Of two kinds with one name,
     the ClusterTopology's."""
-    volcano_queues: Mapping[str, str] | None = None
-    """Volcano's queues by name, with their states; None if nobody has looked."""
+    users: tuple[User, ...] = ()
+    """The sets that mean the topology that is asked about."""
+    rival: tuple[str, ...] | None = None
+    """The domains of the topology of the other kind that has the same name; None if there is none."""
+    found: Mapping[Enquiry, dict[str, Any] | None] = field(default_factory=dict)
+    """What backends enquired about, as far as somebody has looked; None: it is not there."""
     network: Network = Network()
     """Multi-node NVLink."""
     operator_user: str = ""
@@ -120,17 +131,22 @@ class Facts(Struct, frozen=True):
     exempt_users: tuple[str, ...] = ()
     """Who else may change managed objects."""
 
+    @property
+    def schedulers(self) -> tuple[str, ...]:
+        """The names of backends that are enabled."""
+        return tuple(self.backends.by_name)
+
     @classmethod
     def of(
         cls,
         config: OperatorConfiguration,
         topologies: Mapping[str, tuple[str, ...]] | None = None,
         operator_user: str = "",
+        in_use: Backends | None = None,
     ) -> Facts:
         """The facts that follow from the configuration, and those that do not."""
         return cls(
-            schedulers=tuple(profile.name for profile in config.scheduler.in_use),
-            default_scheduler=config.scheduler.default_profile_name,
+            backends=in_use or backends(config.scheduler),
             topology_aware=config.topology_aware_scheduling.enabled,
             topologies=topologies or {},
             network=config.network,

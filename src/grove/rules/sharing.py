@@ -4,12 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from grove.api.parts import GroupResourceSharing, ResourceSharing, SetResourceSharing
+from grove.api import names
+from grove.api.parts import (
+    AutoScalingConfig,
+    GroupResourceSharing,
+    ResourceSharing,
+    SetResourceSharing,
+    SharingScope,
+)
+from grove.api.sets import ScalingGroupTemplate
+from grove.rules import syntax
 from grove.rules.cliques import twice
 from grove.rules.model import FieldError, duplicate, invalid, not_found, required
 from grove.rules.shape import Workload
 
 _TEMPLATE = "spec.template"
+_TOO_LONG = (
+    f"the names of claims made from it would have more than {syntax.LONGEST_LABEL} characters, and no pod "
+    "could refer to them: shorten it, or the names of set, scaling group and clique"
+)
 
 
 def errors(workload: Workload) -> Iterator[FieldError]:
@@ -26,6 +39,7 @@ def errors(workload: Workload) -> Iterator[FieldError]:
         path = f"{_TEMPLATE}.podCliqueScalingGroups[{index}].resourceSharing"
         yield from _shared(path, group.resource_sharing, internal)
         yield from _group_filters(path, group.resource_sharing, group.clique_names)
+    yield from _names(workload)
 
 
 def _templates(workload: Workload) -> Iterator[FieldError]:
@@ -88,3 +102,46 @@ def _group_filters(
 
 def _unknown(path: str, named: Sequence[str], known: Collection[str]) -> Iterator[FieldError]:
     yield from (not_found(f"{path}[{at}]", name) for at, name in enumerate(named) if name not in known)
+
+
+def _names(workload: Workload) -> Iterator[FieldError]:
+    """Names of claims that pods could not refer to, at the highest indices that the set itself speaks of."""
+    template, set_name = workload.template, workload.metadata.called
+    last = _last(workload.spec.replicas)
+    yield from _named(f"{_TEMPLATE}.resourceSharing", template.resource_sharing, set_name, last)
+    groups: dict[str, ScalingGroupTemplate] = {}
+    for index, group in enumerate(template.pod_clique_scaling_groups):
+        groups |= dict.fromkeys(group.clique_names, group)
+        path = f"{_TEMPLATE}.podCliqueScalingGroups[{index}].resourceSharing"
+        name = names.group(set_name, last, group.name)
+        yield from _named(path, group.resource_sharing, name, _last(group.replicas, group.scale_config))
+    for index, clique in enumerate(template.cliques):
+        name = names.clique(set_name, last, clique.name)
+        if (around := groups.get(clique.name)) is not None:
+            group_name = names.group(set_name, last, around.name)
+            last_replica = _last(around.replicas, around.scale_config)
+            name = names.member_clique(group_name, last_replica, clique.name)
+        path, spec = f"{_TEMPLATE}.cliques[{index}].resourceSharing", clique.spec
+        last_pod = _last(spec.replicas, spec.auto_scaling_config)
+        yield from _named(path, clique.resource_sharing, name, last_pod)
+
+
+def _last(replicas: int, config: AutoScalingConfig | None = None) -> int:
+    """The highest index."""
+    return max(replicas, config.max_replicas if config else 0, 1) - 1
+
+
+def _named(path: str, shared: Sequence[ResourceSharing], owner: str, last: int) -> Iterator[FieldError]:
+    for index, each in enumerate(shared):
+        place = f"{path}[{index}].name"
+        for_all = each.scope is SharingScope.ALL_REPLICAS
+        name = (
+            names.claim_for_all(owner, each.name) if for_all else names.claim_for_one(owner, last, each.name)
+        )
+        wrong = [*syntax.label(each.name)] if each.name else []
+        if wrong:
+            yield invalid(
+                place, each.name, f"it becomes part of the names by which pods refer to claims: {wrong[0]}"
+            )
+        elif len(name) > syntax.LONGEST_LABEL:
+            yield invalid(place, each.name, _TOO_LONG)

@@ -28,6 +28,7 @@ from grove.rules.defaults import default_set
 from grove.rules.guard import judged
 from grove.rules.model import Facts, FieldError, Verdict, invalid, required
 from grove.rules.shape import Misshapen, Workload
+from grove.schedulers.backend import Enquiry
 
 Body = dict[str, Any]
 
@@ -42,10 +43,11 @@ def on_create(new: Body, facts: Facts) -> Verdict:
     workload = shape.workload(new)
     errors = [
         *_errors(workload, facts, creating=True),
-        *constraints.on_create(workload, facts),
+        *(constraints.on_create(workload, facts) or backends.unkept(workload, facts)),
         *mnnvl.on_create(workload, facts),
     ]
-    return _verdict(errors, chain(_warnings(workload), constraints.warnings(workload, facts)))
+    of_topology = chain(constraints.warnings(workload, facts), backends.warnings(workload, facts))
+    return _verdict(errors, chain(_warnings(workload), of_topology))
 
 
 @judged
@@ -74,6 +76,14 @@ def topologies_named(body: Body) -> frozenset[str]:
         return constraints.topologies_named(shape.workload(body))
     except (Misshapen, RecursionError):
         return frozenset()
+
+
+def enquiries(body: Body, facts: Facts) -> tuple[Enquiry, ...]:
+    """What else of the cluster decides about the set, to be looked for likewise. Never raises."""
+    try:
+        return backends.enquiries(shape.workload(body), facts)
+    except (Misshapen, RecursionError):
+        return ()
 
 
 def _verdict(errors: list[FieldError], warnings: Iterator[str]) -> Verdict:

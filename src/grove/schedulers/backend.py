@@ -11,6 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from msgspec import Struct
 
+from grove.api.events import EventReason
 from grove.api.intents import Intent
 from grove.api.meta import ObjectMeta
 from grove.api.sets import PodCliqueSetTemplate
@@ -20,7 +21,12 @@ Body = dict[str, Any]
 
 
 class Unmappable(ValueError):
-    """A gang cannot be told to the scheduler; the message says why, and what would help."""
+    """A gang cannot be told to the scheduler; the message says why, and what would help. `event` is what that
+    is called in an event on the gang."""
+
+    def __init__(self, why: str, event: EventReason = EventReason.SCHEDULER_NOT_TOLD) -> None:
+        super().__init__(why)
+        self.event = event
 
 
 class ForeignKind(Struct, frozen=True):
@@ -63,6 +69,8 @@ class Request(Struct, frozen=True):
     """What the scheduler calls the topology that the gang's constraints mean."""
     found: Foreign | None = None
     """What the scheduler was told before."""
+    lacking: str = ""
+    """Why the installed kind of that object will not do (see `Particular`)."""
 
 
 class Marks(Struct, frozen=True):
@@ -110,7 +118,42 @@ class Backend(Protocol):
         ...
 
     def cannot(self, wish: Wish) -> Iterator[str]:
-        """What of a set it cannot honour, and what would help."""
+        """Why a set could never be scheduled by it, and what would help."""
+        ...
+
+    def cannot_keep(self, wish: Wish) -> Iterator[str]:
+        """Which topology constraints of a set it cannot keep, and what would help."""
+        ...
+
+
+@runtime_checkable
+class Particular(Protocol):
+    """A scheduler of which not every version will do: the definition of the kind that it keeps tells."""
+
+    def lacks(self, definition: Body | None) -> str:
+        """Why the installed CRD, if any, will not do; empty if it will."""
+        ...
+
+
+class Enquiry(Struct, frozen=True):
+    """An object that must be looked at before a set is accepted."""
+
+    kind: ForeignKind
+    name: str
+    where: str
+    """Where the set names it."""
+
+
+@runtime_checkable
+class Enquiring(Protocol):
+    """A scheduler whose sets name objects that must be there already."""
+
+    def enquires(self, wish: Wish) -> Iterator[Enquiry]:
+        """Those objects."""
+        ...
+
+    def unfit(self, enquiry: Enquiry, found: Body | None) -> str:
+        """Why what was found, if anything, will not do; empty if it will."""
         ...
 
 

@@ -27,3 +27,6 @@ class Broken:
 
     def cannot(self, wish: Wish) -> Iterator[str]:  # noqa: ARG002 - whatever it is
         yield self._why
+
+    def cannot_keep(self, wish: Wish) -> Iterator[str]:  # noqa: ARG002 - nothing of it is taken
+        yield from ()

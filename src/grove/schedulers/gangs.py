@@ -11,6 +11,18 @@ from grove.api.topology import TopologyConstraint
 
 Body = dict[str, Any]
 
+THE_SET = "the PodCliqueSet"
+
+
+def of_group(name: str) -> str:
+    """How users are told of a scaling group."""
+    return f"scaling group {name}"
+
+
+def of_clique(name: str) -> str:
+    """How users are told of a clique."""
+    return f"clique {name}"
+
 
 def minimum(gang: Body) -> int:
     """How many pods must be placed together."""
@@ -34,10 +46,10 @@ def pack(part: Body, how: str) -> str:
 def constraints(template: PodCliqueSetTemplate) -> Iterator[tuple[str, TopologyConstraint]]:
     """All constraints of a set, with whose they are."""
     if template.topology_constraint is not None:
-        yield "the PodCliqueSet", template.topology_constraint
+        yield THE_SET, template.topology_constraint
     for group in template.pod_clique_scaling_groups:
         if group.topology_constraint is not None:
-            yield f"scaling group {group.name}", group.topology_constraint
+            yield of_group(group.name), group.topology_constraint
     for clique in template.cliques:
         if clique.topology_constraint is not None:
-            yield f"clique {clique.name}", clique.topology_constraint
+            yield of_clique(clique.name), clique.topology_constraint

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from grove.api import foreign
+from grove.api.events import EventReason
 from grove.api.intents import Intent
 from grove.schedulers import gangs, kai_topology
 from grove.schedulers.backend import (
@@ -82,6 +83,10 @@ class Kai:
         if wrong := _queue(wish)[1]:
             yield wrong
 
+    def cannot_keep(self, wish: Wish) -> Iterator[str]:  # noqa: ARG002 - whatever it is
+        """It keeps them all."""
+        yield from ()
+
     def topology_name(self, topology: AnyTopology) -> str:
         return topology.metadata.name
 
@@ -121,7 +126,7 @@ def _spec(request: Request, topology: str) -> Body:
     if not spec.get("queue"):
         spec["queue"], wrong = _queue(request.wish)
         if wrong:
-            raise Unmappable(wrong)
+            raise Unmappable(wrong, EventReason.KAI_MAPPING_FAILED)
     if priority := gang.get("priorityClassName"):
         spec["priorityClassName"] = priority
     spec["topologyConstraint"] = _constraint(gang, topology) or {}
@@ -161,5 +166,6 @@ def _constraint(part: Body, topology: str) -> dict[str, Any] | None:
     if not levels:
         return None
     if not topology:
-        raise Unmappable("the gang has a topology constraint but names no topology: set topologyName")
+        why = "the gang has a topology constraint but names no topology: set topologyName"
+        raise Unmappable(why, EventReason.KAI_MAPPING_FAILED)
     return {"topology": topology, **levels}

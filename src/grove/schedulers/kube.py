@@ -15,6 +15,7 @@ import msgspec
 
 from grove.api import labels
 from grove.api.config import DEFAULT_SCHEDULER
+from grove.api.sets import PodCliqueSetTemplate
 from grove.schedulers import gangs
 from grove.schedulers.backend import Body, ForeignKind, Marks, Request, Wish
 
@@ -61,19 +62,35 @@ class Kube:
             return Marks(near=near)
         return Marks(spec={"schedulingGroup": {"podGroupName": group_name(gang)}}, near=near)
 
-    def cannot(self, wish: Wish) -> Iterator[str]:
-        """Required constraints, but for a single one on the whole set that a group can carry."""
+    def cannot(self, wish: Wish) -> Iterator[str]:  # noqa: ARG002 - it takes any set
+        yield from ()
+
+    def cannot_keep(self, wish: Wish) -> Iterator[str]:
+        """Required constraints, but for a single one that holds for all pods of a gang."""
         required = [whose for whose, each in gangs.constraints(wish.template) if each.required]
         if required and not self._gangs:
             yield (
                 f"{NAME} cannot keep required topology constraints ({', '.join(required)}): set "
                 "gangScheduling in its profile, use pack.preferred, or another scheduler"
             )
-        elif len(required) > 1 or any(whose != "the PodCliqueSet" for whose in required):
+        elif len(required) > 1 or any(whose not in _for_all(wish.template) for whose in required):
             yield (
-                f"{NAME} can keep one required topology constraint, on the PodCliqueSet, not those on "
-                f"{', '.join(required)}: use pack.preferred there, or another scheduler"
+                f"{NAME} can keep one required topology constraint, for all pods of a gang, not those on "
+                f"{', '.join(required)}: leave it on the PodCliqueSet, use pack.preferred elsewhere, or "
+                "another scheduler"
             )
+
+
+def _for_all(template: PodCliqueSetTemplate) -> Iterator[str]:
+    """Whose constraints hold for all pods of each gang."""
+    yield gangs.THE_SET
+    cliques, groups = template.cliques, template.pod_clique_scaling_groups
+    grouped = {name for group in groups for name in group.clique_names}
+    alone = len(groups) == 1 and groups[0].min_available == 1 and grouped == {each.name for each in cliques}
+    if alone:
+        yield gangs.of_group(groups[0].name)
+    if len(cliques) == 1 and (alone or not grouped):
+        yield gangs.of_clique(cliques[0].name)
 
 
 def group_name(gang: Body) -> str:

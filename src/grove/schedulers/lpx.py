@@ -26,8 +26,11 @@ class Lpx:
     def marks(self, gang: Body, clique: str) -> Marks:  # noqa: ARG002 - the scheduler's name is enough
         return Marks()
 
-    def cannot(self, wish: Wish) -> Iterator[str]:
-        """Constraints of ours."""
+    def cannot(self, wish: Wish) -> Iterator[str]:  # noqa: ARG002 - whatever it is
+        yield from ()
+
+    def cannot_keep(self, wish: Wish) -> Iterator[str]:
+        """Any constraint of ours."""
         for whose, _ in gangs.constraints(wish.template):
             yield (
                 f"topologyConstraint on {whose} is not supported: placement must be expressed through the "

@@ -10,10 +10,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from grove.api.config import Scheduler
+from grove.api.config import OnUnsupported, Scheduler
 from grove.api.configfile import ConfigurationError
 from grove.schedulers import kai, kube, lpx, volcano
-from grove.schedulers.backend import Backend, ForeignKind, TopologyAware
+from grove.schedulers.backend import Backend, ForeignKind, Particular, TopologyAware
 from grove.schedulers.broken import Broken
 
 ENTRY_POINTS = "grove.schedulers"
@@ -26,6 +26,8 @@ class Backends(Struct, frozen=True):
 
     by_name: Mapping[str, Backend]
     default_name: str
+    lenient: frozenset[str] = frozenset()
+    """Those whose users are only warned of constraints that are not kept."""
 
     def of(self, scheduler: str) -> Backend | None:
         """The backend of pods that ask for a scheduler; those that name none get the default one."""
@@ -36,6 +38,12 @@ class Backends(Struct, frozen=True):
         """The kinds of what they are told about gangs."""
         kinds = (backend.keeps for backend in self.by_name.values())
         return tuple(dict.fromkeys(kind for kind in kinds if kind is not None))
+
+    @property
+    def inspected(self) -> tuple[ForeignKind, ...]:
+        """The kinds whose definitions must be looked at, as not every version will do."""
+        particular = (backend for backend in self.by_name.values() if isinstance(backend, Particular))
+        return tuple(dict.fromkeys(kind for backend in particular if (kind := backend.keeps) is not None))
 
     @property
     def topology_aware(self) -> tuple[TopologyAware, ...]:
@@ -63,7 +71,8 @@ def backends(scheduler: Scheduler, others: Mapping[str, Factory] | None = None) 
                 made[profile.name] = Broken(profile.name, f"{type(error).__name__}: {error}")
     if problems:
         raise ConfigurationError(tuple(problems))
-    return Backends(made, scheduler.default_profile_name)
+    lenient = {each.name for each in scheduler.in_use if each.unsupported_constraints is OnUnsupported.WARN}
+    return Backends(made, scheduler.default_profile_name, frozenset(lenient))
 
 
 def _kube(config: Mapping[str, Any]) -> Backend:

@@ -6,13 +6,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from grove.api import foreign, labels
+from grove.api.events import EventReason
 from grove.schedulers import gangs
-from grove.schedulers.backend import Body, ForeignKind, Marks, Request, Wish
+from grove.schedulers.backend import Body, Enquiry, ForeignKind, Marks, Request, Unmappable, Wish
 from grove.schedulers.queues import annotation, queue
 
 NAME = "volcano"
 POD_GROUP = ForeignKind("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup")
+QUEUE = ForeignKind("scheduling.volcano.sh", "v1beta1", "queues", "Queue", namespaced=False)
 DEFAULT_QUEUE = "default"
+_OPEN = "Open"
 _ITS_SPEC = ("minResources", "minTaskMember")
 """What Volcano's own controllers write into the spec."""
 
@@ -29,6 +32,8 @@ class Volcano:
 
     def told(self, request: Request) -> Body | None:
         """The PodGroup of a gang."""
+        if request.lacking:
+            raise Unmappable(request.lacking, EventReason.VOLCANO_UNAVAILABLE)
         gang = request.gang
         metadata = gang["metadata"]
         return {
@@ -49,12 +54,31 @@ class Volcano:
         keys = (foreign.VOLCANO_POD_GROUP, foreign.VOLCANO_POD_GROUP_LEGACY)
         return Marks(annotations=dict.fromkeys(keys, name))
 
+    def lacks(self, definition: Body | None) -> str:
+        return incapable(definition)
+
     def cannot(self, wish: Wish) -> Iterator[str]:
-        """Constraints, and queues that are not agreed on."""
-        for whose, _ in gangs.constraints(wish.template):
-            yield f"volcano scheduler backend does not support topologyConstraint on {whose}: remove it"
+        """Queues that are not agreed on."""
         if wrong := queue(wish, foreign.VOLCANO_QUEUE, annotation)[1]:
             yield wrong
+
+    def cannot_keep(self, wish: Wish) -> Iterator[str]:
+        """Any constraint."""
+        for whose, _ in gangs.constraints(wish.template):
+            yield f"volcano scheduler backend does not support topologyConstraint on {whose}: remove it"
+
+    def enquires(self, wish: Wish) -> Iterator[Enquiry]:
+        """The queue."""
+        asked, wrong = queue(wish, foreign.VOLCANO_QUEUE, annotation)
+        if not wrong:
+            yield Enquiry(QUEUE, asked or DEFAULT_QUEUE, f"annotation {foreign.VOLCANO_QUEUE}")
+
+    def unfit(self, enquiry: Enquiry, found: Body | None) -> str:
+        """A queue must be there and open."""
+        if found is None:
+            return f'Volcano queue "{enquiry.name}" not found'
+        state = (found.get("status") or {}).get("state") or "not open yet"
+        return "" if state == _OPEN else f'Volcano queue "{enquiry.name}" is {state}: it must be {_OPEN}'
 
 
 def _spec(request: Request) -> Body:

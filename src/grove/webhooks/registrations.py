@@ -45,7 +45,7 @@ class Path(StrEnum):
 
 
 class Registration(Struct, frozen=True):
-    """One configuration object with its one webhook."""
+    """One configuration object with its webhook."""
 
     resource: Resource
     name: str
@@ -142,7 +142,7 @@ def _configuration(
     wanted: Registration, address: Service | Url, operator: str, exempt: tuple[str, ...], trust: bytes
 ) -> Body:
     bundle = {"caBundle": base64.b64encode(trust).decode()} if trust else {}
-    webhook = {
+    webhook: Body = {
         "name": wanted.webhook,
         "admissionReviewVersions": ["v1"],
         "clientConfig": {**address.client_config(wanted.path), **bundle},
@@ -153,6 +153,9 @@ def _configuration(
         "matchConditions": _conditions(operator, exempt if wanted is AUTHORIZE else ()),
         "rules": _RULES[wanted.path],
     }
+    webhooks = [webhook]
+    if wanted is VALIDATE_TOPOLOGY:
+        webhooks.append({**webhook, **_TOPOLOGY_GOES})
     if wanted is AUTHORIZE:
         webhook["objectSelector"] = {"matchLabels": {labels.MANAGED_BY: labels.OPERATOR}}
     if wanted.resource is MUTATING_WEBHOOKS:
@@ -161,7 +164,7 @@ def _configuration(
         "apiVersion": wanted.resource.api_version,
         "kind": wanted.resource.kind,
         "metadata": {"name": wanted.name},
-        "webhooks": [webhook],
+        "webhooks": webhooks,
     }
 
 
@@ -229,4 +232,12 @@ _RULES: dict[Path, list[Body]] = {
     ],
     Path.DEFAULT_GRAPH: [_GRAPHS],
     Path.VALIDATE_GRAPH: [_GRAPHS],
+}
+
+# What goes is only commented on: nobody's delete waits for an operator that is away, nor fails for it.
+_TOPOLOGY_GOES: Body = {
+    "name": "clustertopology.deletion.webhooks.grove.io",
+    "failurePolicy": "Ignore",
+    "timeoutSeconds": 2,
+    "rules": [_ours(("DELETE",), ClusterTopology.KIND, ClusterTopologyBinding.KIND)],
 }

@@ -78,13 +78,16 @@ class Reviewer:
     async def _validate_set(self, asked: Asked) -> bytes:
         _expect(asked, _SETS)
         new, facts = asked.new(), self._sight.standing
-        if facts.topology_aware:
-            facts = await self._sight.facts_on(validate.topologies_named(new))
+        named = validate.topologies_named(new) if facts.topology_aware else ()
+        facts = await self._sight.facts_on(named, validate.enquiries(new, facts))
         return _judged(asked, new, facts, validate.on_create, validate.on_update)
 
     async def _validate_topology(self, asked: Asked) -> bytes:
         _expect(asked, _TOPOLOGIES)
-        return _judged(asked, asked.new(), self._sight.standing, topologies.on_create, topologies.on_update)
+        facts = self._sight.facts_around(asked.resource.resource, asked.name)
+        if asked.operation == "DELETE":
+            return reviews.allowed(asked.uid, topologies.on_delete(asked.old(), facts).warnings)
+        return _judged(asked, asked.new(), facts, topologies.on_create, topologies.on_update)
 
     async def _default_graph(self, asked: Asked) -> bytes:
         """What does not fit its type is refused here already: the API server would name but one field of it,

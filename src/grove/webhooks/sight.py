@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from msgspec.structs import replace
 
@@ -18,7 +18,10 @@ from grove.api.topology import ClusterTopology, ClusterTopologyBinding
 from grove.kube.cache import Cache
 from grove.kube.client import Client, Object
 from grove.kube.errors import KubeError, NotFound
-from grove.rules.model import Facts, Parent
+from grove.kube.resource import Resource
+from grove.rules.model import Facts, Parent, User
+from grove.schedulers.backend import Enquiry
+from grove.topology.constraints import domains, name_of
 
 T = TypeVar("T")
 _PATIENCE = 2.0  # seconds for all live reads of a review: the API server that asks us waits for 5
@@ -44,13 +47,39 @@ class Sight:
     def __init__(self, known: Known, client: Client, standing: Facts) -> None:
         self._known, self._client, self.standing = known, client, standing
 
-    async def facts_on(self, topologies: Iterable[str]) -> Facts:
-        """The standing facts and what these topologies are like, those aside that do not exist."""
-        found: dict[str, tuple[str, ...]] = {}
+    async def facts_on(self, topologies: Iterable[str], enquiries: Iterable[Enquiry] = ()) -> Facts:
+        """The standing facts, what these topologies are like, those aside that do not exist, and what
+        schedulers want to know before they take a set."""
+        known: dict[str, tuple[str, ...]] = {}
         for name in sorted(filter(_NAME, topologies))[:_MOST_NAMES]:
             if (domains := await self._domains(name)) is not None:
-                found[name] = domains
-        return replace(self.standing, topologies=found) if found else self.standing
+                known[name] = domains
+        asked = [enquiry for enquiry in enquiries if _NAME(enquiry.name)][:_MOST_NAMES]
+        found = {enquiry: await self._look(enquiry) for enquiry in asked}
+        return replace(self.standing, topologies=known, found=found) if known or found else self.standing
+
+    def facts_around(self, kind: str, name: str) -> Facts:
+        """The standing facts, and who would notice a change of this topology. It is for a warning: what the
+        caches know will do."""
+        if not self.standing.topology_aware:
+            return self.standing
+        named = ((found, found.spec.template) for found in self._known.sets)
+        users = tuple(
+            User(f"{found.metadata.namespace}/{found.metadata.name}", domains(template))
+            for found, template in named
+            if name_of(template) == name
+        )
+        kinds = (self._known.topologies, self._known.topology_bindings)
+        others = (cache.get("", name) for cache in kinds if cache.resource.plural != kind)
+        rival = next((_domains_of(found) for found in others if found is not None), None)
+        return replace(self.standing, users=users, rival=rival)
+
+    async def _look(self, enquiry: Enquiry) -> dict[str, Any] | None:
+        kind = enquiry.kind
+        resource = Resource(kind.group, kind.version, kind.plural, kind.name, kind.namespaced)
+        return await _ask(
+            f"{kind.name} {enquiry.name}", lambda: self._client.get(resource, enquiry.name, as_type=dict)
+        )
 
     async def parent(self, namespace: str, name: str) -> Parent | None:
         """The set of that name; None if there certainly is none."""

@@ -59,11 +59,30 @@ def test_try_the_operator(home: Path) -> None:
     assert left(home) == []
 
 
-def test_autoscaling(home: Path) -> None:
-    said = type_in(block(section("docs/autoscaling.md", "Try it")), home).stdout
+def test_autoscaling_and_sharing(home: Path) -> None:
+    """The commands of the second page are typed on the cluster of the first."""
+    *commands, kill, down_ = block(section("docs/autoscaling.md", "Try it"))
+    *begin, sharing = commands[:3], block(section("docs/sharing.md", "Try it"))
+    assert [sharing[:3], sharing[-2:]] == [*begin, [kill, down_]]
+    said = type_in([*commands, *sharing[3:-2], kill, down_], home).stdout
+    assert re.search(r"^twins-0-(server|shadow)-\S+ +twins-0-gpu$", said, re.MULTILINE)
+    assert re.search(r"^twins-0-loader-\S+ +twins-0-loader-1-port$", said, re.MULTILINE)
+    assert re.search(r"^twins-0-loader-2-port +allocated,reserved", said, re.MULTILINE)
     assert re.search(r"^chat-0-router +PodClique/chat-0-router .* 2 +6 ", said, re.MULTILINE)
     assert re.search(r"^chat-0-decode +PodCliqueScalingGroup/chat-0-decode .* 1 +4 ", said, re.MULTILINE)
     assert re.search(r"chat-0-decode +3/3 available", said)
+    assert left(home) == []
+
+
+def test_topologies(home: Path) -> None:
+    said = type_in(block(section("docs/topology.md", "Try it")), home).stdout
+    pods = dict(re.findall(r"^(packed-\d-worker-\S+) +(\S+)$", said, re.MULTILINE))
+    racks = dict(re.findall(r"^(\S+) +Ready .* (\S+)$", said, re.MULTILINE))
+    assert len(pods) == 8
+    for replica in ("packed-0-", "packed-1-"):
+        assert len({racks[node] for pod, node in pods.items() if pod.startswith(replica)}) == 1
+    assert '{"domain":"rack","labelledNodes":16,"values":2}' in said
+    assert "podcliqueset.grove.io/packed condition met" in said
     assert left(home) == []
 
 

@@ -111,13 +111,13 @@ async def operating(
 
 
 @asynccontextmanager
-async def succession(world: World, lives: Iterator[int]) -> AsyncIterator[None]:
+async def succession(world: World, lives: Iterator[int], **options: Any) -> AsyncIterator[None]:
     """One operator after another: each ends right after as many writes as `lives` says, and the next one
     starts from what it finds."""
 
     async def reign() -> None:
         for writes in lives:
-            async with operating(world, stop_after=writes, synced=False) as operator:
+            async with operating(world, stop_after=writes, synced=False, **options) as operator:
                 await operator.stopped.wait()
 
     task = asyncio.create_task(reign())

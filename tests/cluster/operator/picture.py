@@ -7,12 +7,14 @@ from typing import Any, Protocol
 
 import msgspec
 
+from grove.api import annotations as keys
 from grove.api import labels
-from grove.kube.resource import PODS, Resource
+from grove.kube.resource import PODS, RESOURCE_CLAIMS, Resource
 from tests.cluster.operator.seen import GANGS, PARTS, SETS, Seen
 
 Picture = dict[str, Any]
 
+_AT = re.compile(r'"at":"[^"]*",?')
 _MOMENTS = re.compile(r"(Time|At)$")
 _TOKEN_VOLUME = re.compile(r"kube-api-access-\w{5}")
 _OF_THE_SERVER = ("clusterIP", "clusterIPs", "nodeName")
@@ -36,6 +38,8 @@ def picture(world: Gallery) -> Picture:
             while key in found:  # two pods in one seat are two
                 key += " again"
             found[key] = _portrait(one, is_pod=resource is PODS)
+            if resource is RESOURCE_CLAIMS:  # which device it has is the scheduler's choice
+                found[key]["status"] = {}
             if resource is GANGS:
                 found[key]["members"] = _members(one, pods)
     text = msgspec.json.encode(found).decode().replace(world.namespace, "NAMESPACE")
@@ -69,13 +73,18 @@ def _portrait(one: Seen, *, is_pod: bool) -> Picture:
     spec = {key: value for key, value in one.spec.items() if key not in (*_OF_THE_SERVER, "podgroups")}
     return {
         "labels": meta.labels,
-        "annotations": meta.annotations,
+        "annotations": {key: _undated(key, note) for key, note in meta.annotations.items()},
         "finalizers": meta.finalizers,
         "owners": [f"{owner.kind} {owner.name}" for owner in meta.owner_references],
         "terminating": one.terminating,
         "spec": spec,
         "status": _without_moments(status),
     }
+
+
+def _undated(key: str, note: str) -> str:
+    """What a gang remembers of its terminations, but for when they were."""
+    return _AT.sub("", note) if key == keys.TERMINATIONS else note
 
 
 def _members(gang: Seen, pods: dict[str, str]) -> Picture:

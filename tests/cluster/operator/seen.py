@@ -12,14 +12,14 @@ from grove.api.gangs import PodGang
 from grove.api.groups import PodCliqueScalingGroup
 from grove.api.meta import ObjectMeta
 from grove.api.sets import PodCliqueSet
-from grove.kube.resource import PODS, SERVICES
+from grove.kube.resource import PODS, RESOURCE_CLAIMS, SERVICES
 from grove.operator.caches import resource_of
 
 SETS = resource_of(PodCliqueSet.KIND)
 GROUPS = resource_of(PodCliqueScalingGroup.KIND)
 CLIQUES = resource_of(PodClique.KIND)
 GANGS = resource_of(PodGang.KIND)
-PARTS = (GROUPS, CLIQUES, GANGS, PODS, SERVICES)
+PARTS = (GROUPS, CLIQUES, GANGS, PODS, SERVICES, RESOURCE_CLAIMS)
 
 
 class Seen(Struct, frozen=True):

@@ -7,7 +7,7 @@ import random
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from grove.kube.client import Client
 from grove.kube.config import Config
@@ -137,6 +137,12 @@ def compare(recorder: Recorder, expected: Counter[str], counted: str = "") -> No
     assert not too_many | missing, f"too many: {too_many}, missing: {missing}\n{told}"
 
 
+def options(scenario: Scenario) -> dict[str, Any]:
+    """What the operator of a scenario is started with, if it is something special."""
+    found: dict[str, Any] = getattr(scenario, "options", {})
+    return found
+
+
 _told: dict[str, Telling] = {}
 _numbers = itertools.count(1)
 
@@ -146,7 +152,10 @@ async def measure(client: Client, config: Config, name: str, scenario: Scenario)
     if name not in _told:
         namespace = f"measure-{next(_numbers)}"
         await client.create(NAMESPACES, {"metadata": {"name": namespace}}, as_type=Object)
-        async with watching(client, config, namespace) as world, operating(world) as operator:
+        async with (
+            watching(client, config, namespace) as world,
+            operating(world, **options(scenario)) as operator,
+        ):
             teller = world.teller = Measuring(world, operator.recorder)
             await scenario(world)
             _told[name] = teller.told()

@@ -16,12 +16,14 @@ from grove.kube.wire import Object
 from grove.operator.caches import served
 from grove.schedulers.kai import POD_GROUP
 from grove.schedulers.registry import backends
+from tests.chart import AWARE, operators_account
 from tests.cluster.conftest import PATIENCE, apply, established
 from tests.cluster.operator.harness import operating
 from tests.cluster.operator.seen import CLIQUES, GANGS, SETS
 from tests.cluster.operator.test_topology import BLOCK, RACK, topology
 from tests.cluster.operator.workloads import clique, workload
 from tests.cluster.operator.world import World, watching
+from tests.cluster.schedulers.test_counterparts import Sight
 from tests.clusters import Clusters
 from tests.shared import shared_data
 
@@ -76,8 +78,9 @@ async def test_kai_is_told_of_gangs_before_there_are_pods_even_if_it_comes_late(
         for definition in crd.all_definitions():
             await install(client, definition)
         await client.create(NAMESPACES, {"metadata": {"name": "kai"}}, as_type=Object)
+        account = await operators_account(cluster, AWARE)
         async with (
-            watching(client, connection, "kai") as world,
+            watching(client, account.config, "kai") as world,
             topology(world, "grove-topology"),
             operating(world, topology_aware=True, backends=KAI),
         ):
@@ -86,6 +89,7 @@ async def test_kai_is_told_of_gangs_before_there_are_pods_even_if_it_comes_late(
             await world.watch(POD_GROUPS)
             await _told(world)
             await _mended(world)
+            await _mirrored_when_it_can_be(world)
 
 
 async def _held_without_its_crd(world: World) -> None:
@@ -115,6 +119,18 @@ async def _told(world: World) -> None:
         lambda: not any(one.status.get("lastErrors") for one in (*world.all(SETS), *world.all(CLIQUES))),
         "no error any more",
     )
+
+
+async def _mirrored_when_it_can_be(world: World) -> None:
+    """KAI's other kind, its topologies, comes last."""
+    missing = "topology CRD for scheduler backend kai-scheduler not found in cluster"
+    text = shared_data("crds/kai/kai.scheduler_topologies.yaml").read_text()
+    sight = Sight(world)
+    async with sight.open():
+        await world.until(lambda: sight.drift("grove-topology")[0] == "True", "that it is missing")
+        assert sight.message("grove-topology") == missing
+        await install(world.client, yaml.load(text, Loader=yaml.CSafeLoader))
+        await world.until(lambda: sight.drift("grove-topology") == ("False", 1), "KAI's topology in step")
 
 
 async def _mended(world: World) -> None:

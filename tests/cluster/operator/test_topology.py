@@ -6,15 +6,18 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
+import pytest
 import yaml
 
 from grove.api import annotations as keys
 from grove.api.conditions import ConditionType
 from grove.api.topology import ClusterTopology, ClusterTopologyBinding
+from grove.kube.client import Client
 from grove.kube.errors import NotFound
 from grove.kube.resource import PODS, Resource
 from grove.operator.caches import resource_of
-from tests.cluster.operator.harness import World, operating
+from tests.chart import Account
+from tests.cluster.operator.harness import World, operating, watching
 from tests.cluster.operator.seen import GANGS, GROUPS, SETS, Seen
 from tests.cluster.operator.workloads import upstream
 from tests.shared import ROOT
@@ -31,6 +34,15 @@ LEVELS = [
     {"domain": domain, "key": key}
     for domain, key in zip(("zone", "block", "rack", "host"), KEYS, strict=True)
 ]
+
+
+@pytest.fixture
+async def world(
+    client: Client, aware_account: Account, namespace: str, agents: list[str]
+) -> AsyncIterator[World]:
+    """A world whose operator has the rights that topologies need."""
+    async with watching(client, aware_account.config, namespace) as world:
+        yield world
 
 
 def a_topology(kind: Resource, name: str) -> dict[str, Any]:

@@ -1,5 +1,5 @@
 """A changed template reaches the pods: one replica of the set after another, one pod or one group replica at
-a time; with OnDelete only where somebody deletes. Named after upstream's scenarios where there is one."""
+a time. Named after upstream's scenarios where there is one."""
 
 from __future__ import annotations
 
@@ -14,40 +14,8 @@ from tests.cluster.operator.nodes import cordoned
 from tests.cluster.operator.picture import picture
 from tests.cluster.operator.scenarios.renewal import change
 from tests.cluster.operator.seen import CLIQUES, GROUPS, SETS, Seen, answers
-from tests.cluster.operator.workloads import Body, upstream
-
-SLOW = {"pod-ready.grove.local/delay": "400ms", "pod-gone.grove.local/delay": "300ms"}
-
-
-def slow(body: Body, replicas: int = 1, **strategy: Any) -> Body:
-    """The set with pods that take their time to come and go, so that what happens can be seen."""
-    body["spec"]["replicas"] = replicas
-    if strategy:
-        body["spec"]["updateStrategy"] = strategy
-    for clique in body["spec"]["template"]["cliques"]:
-        clique["annotations"] = SLOW
-    return body
-
-
-def current(pod: Seen, image: str = "next:1") -> bool:
-    return bool(pod.spec["containers"][0]["image"] == image)
-
-
-def updated(world: World, name: str) -> bool:
-    """The update is over, and everything is well again."""
-    found = world.get(SETS, name)
-    progress = progress_of(world, name)
-    return (
-        found.settled
-        and bool(progress.get("updateEndedAt"))
-        and found.status["updatedReplicas"] == found.spec["replicas"]
-        and world.whole()
-    )
-
-
-def progress_of(world: World, name: str) -> Body:
-    progress: Body = world.get(SETS, name).status.get("updateProgress", {})
-    return progress
+from tests.cluster.operator.updating import current, progress_of, slow, updated
+from tests.cluster.operator.workloads import upstream
 
 
 def unit(pod: Seen) -> str:
@@ -235,58 +203,34 @@ async def test_ru16_ru20_scaled_in_during_an_update_it_comes_to_its_end(world: W
         )
 
 
+async def test_ru13_ru17_ru21_scaled_in_before_an_update_and_after_it(world: World) -> None:
+    everything = ("pc-a", "pc-b", "pc-c")
+    async with operating(world) as operator:
+        await world.create(SETS, slow(upstream("workload1"), 2))
+        await world.until_whole()
+        for index in (0, 1):
+            await world.scale(GROUPS, f"workload1-{index}-sg-x", 3)
+            await world.scale(CLIQUES, f"workload1-{index}-pc-a", 3)
+        await world.until(lambda: len(world.pods()) == 30 and world.whole())
+        for index in (0, 1):
+            await world.scale(GROUPS, f"workload1-{index}-sg-x", 2)
+            await world.scale(CLIQUES, f"workload1-{index}-pc-a", 2)
+        await change(world, "workload1", "next:1", *everything)
+        await world.until(
+            lambda: (
+                len(world.all(PODS)) == 20 and all(map(current, world.pods())) and updated(world, "workload1")
+            ),
+            "the end of ru17 and ru21",
+        )
+        left = {pod.uid for pod in world.pods() if "workload1-0-" in pod.name}
+        ended = progress_of(world, "workload1")["updateEndedAt"]
+        await world.scale(SETS, "workload1", 1)
+        await world.until(lambda: len(world.all(PODS)) == 10 and updated(world, "workload1"), "ru13")
+        await operator.recorder.silence()
+    assert {pod.uid for pod in world.all(PODS)} == left, "who is new is not updated again"
+    assert progress_of(world, "workload1")["updateEndedAt"] == ended
+
+
 def _turn(world: World, name: str) -> int | None:
     entries = progress_of(world, name).get("currentlyUpdating") or [{}]
     return entries[0].get("replicaIndex")
-
-
-async def test_od_nothing_goes_by_itself_and_what_is_deleted_comes_back_new(world: World) -> None:
-    """OD1, OD2, OD3, OD5, OD7."""
-    async with operating(world) as operator:
-        await world.create(SETS, slow(upstream("workload-ondelete"), 2))
-        await world.until_whole()
-        before = {pod.uid for pod in world.pods()}
-        await change(world, "workload-ondelete", "next:1", "pc-a", "pc-b", "pc-c")
-        await world.until(lambda: world.get(SETS, "workload-ondelete").settled and world.whole())
-        await operator.recorder.silence()
-        assert {pod.uid for pod in world.pods()} == before
-        progress = world.get(SETS, "workload-ondelete").status["updateProgress"]
-        assert progress["updateStartedAt"] == progress["updateEndedAt"]
-        assert "currentlyUpdating" not in progress
-        assert progress["updatedPodCliquesCount"] == 0
-        assert progress["totalPodCliquesCount"] == 2
-
-        for clique in ("workload-ondelete-1-pc-a", "workload-ondelete-0-sg-x-0-pc-c"):
-            lost = world.pods(clique=clique)[0]
-            await world.delete(PODS, lost.name)
-            await world.until(lambda lost=lost: world.find(PODS, lost.name) is None and world.whole())
-            await world.until(
-                lambda clique=clique: world.get(CLIQUES, clique).status.get("updatedReplicas") == 1
-            )
-        assert sum(map(current, world.pods())) == 2
-
-        await world.scale(CLIQUES, "workload-ondelete-1-pc-a", 1)
-        await world.until(lambda: len(world.all(PODS)) == 19 and world.whole())
-        (left,) = world.pods(clique="workload-ondelete-1-pc-a")
-        assert current(left), "the outdated one went"
-
-
-async def test_od9_the_strategy_counts_that_is_there_when_the_template_changes(world: World) -> None:
-    name = "workload-ondelete"
-    async with operating(world) as operator:
-        await world.create(SETS, slow(upstream(name)))
-        await world.until_whole()
-        await change(world, name, "next:1", "pc-a")
-        await world.until(lambda: world.get(SETS, name).settled and progress_of(world, name))
-        await world.patch(SETS, name, {"spec": {"updateStrategy": {"type": "RollingRecreate"}}})
-        await world.until(lambda: world.get(SETS, name).settled)
-        await operator.recorder.silence()
-        assert not any(map(current, world.pods())), "a change of strategy rolls nothing"
-        await change(world, name, "next:2", "pc-b")
-        await world.until(lambda: updated(world, name))
-        assert len([pod for pod in world.pods() if current(pod)]) == 2, "what was left behind rolls too"
-        await world.patch(SETS, name, {"spec": {"updateStrategy": {"type": "OnDelete"}}})
-        await change(world, name, "next:3", "pc-a")
-        await world.until(lambda: world.get(SETS, name).settled)
-        await operator.recorder.silence()
-        assert not any(current(pod, "next:3") for pod in world.pods())

@@ -13,12 +13,13 @@ from collections.abc import Awaitable, Callable, Iterator
 import pytest
 
 from grove.kube.faults import Rates
-from grove.kube.resource import PODS, ROLE_BINDINGS, ROLES, SERVICE_ACCOUNTS, SERVICES
+from grove.kube.resource import PODS, RESOURCE_CLAIMS, ROLE_BINDINGS, ROLES, SERVICE_ACCOUNTS, SERVICES
+from tests.chart import Account
 from tests.cluster.operator.harness import World, operating, succession
 from tests.cluster.operator.recorder import Recorder
 from tests.cluster.operator.scenarios import SCENARIOS
 from tests.cluster.operator.seen import CLIQUES, GANGS, GROUPS, SETS
-from tests.cluster.operator.telling import Freezing, Retelling, Scenario, Telling, measure, retell
+from tests.cluster.operator.telling import Freezing, Retelling, Scenario, Telling, measure, options, retell
 
 CAMPAIGN = int(os.environ.get("GROVE_CAMPAIGN") or 0)
 SEED = int(os.environ.get("GROVE_SEED") or 0)
@@ -43,7 +44,7 @@ RATES = {
     ),
 }
 GRANTS = (SERVICE_ACCOUNTS, ROLES, ROLE_BINDINGS)
-KINDS = [kind.label for kind in (SETS, GROUPS, CLIQUES, GANGS, PODS, SERVICES, *GRANTS)]
+KINDS = [kind.label for kind in (SETS, GROUPS, CLIQUES, GANGS, PODS, SERVICES, RESOURCE_CLAIMS, *GRANTS)]
 Weather = Callable[[World, Scenario, Telling, int], Awaitable[None]]
 
 
@@ -51,7 +52,7 @@ def disturbed(rates: Rates) -> Weather:
     """Events and writes meet faults by chance."""
 
     async def tell(world: World, scenario: Scenario, telling: Telling, seed: int) -> None:
-        async with operating(world, seed=seed, rates=rates) as operator:
+        async with operating(world, seed=seed, rates=rates, **options(scenario)) as operator:
             await retell(world, scenario, Retelling(world, telling, operator.recorder))
         assert operator.faults.met, "the weather was bad"
 
@@ -60,7 +61,7 @@ def disturbed(rates: Rates) -> Weather:
 
 async def standstill(world: World, scenario: Scenario, telling: Telling, seed: int) -> None:
     """What happens is acted on with one kind of object as it was before, until nothing more can be done."""
-    async with operating(world) as operator:
+    async with operating(world, **options(scenario)) as operator:
         await retell(world, scenario, Freezing(world, telling, operator, seed, KINDS))
 
 
@@ -73,7 +74,7 @@ async def short_lives(world: World, scenario: Scenario, telling: Telling, seed: 
         while True:
             yield chance.randint(1, 40)
 
-    async with succession(world, lives()):
+    async with succession(world, lives(), **options(scenario)):
         await retell(world, scenario, Retelling(world, telling))
 
 
@@ -81,7 +82,11 @@ async def two_leaders(world: World, scenario: Scenario, telling: Telling, seed: 
     """Both believe to lead and neither knows of the other; one of them sees everything late. Until a parent
     goes, nothing is made twice; a pod that is on its way out already may be deleted again."""
     both = Recorder()
-    async with operating(world, recorder=both), operating(world, recorder=both, seed=seed, rates=LAG):
+    more = options(scenario)
+    async with (
+        operating(world, recorder=both, **more),
+        operating(world, recorder=both, seed=seed, rates=LAG, **more),
+    ):
         teller = Retelling(world, telling, both, counted="create", to_the_end=False)
         await retell(world, scenario, teller)
 
@@ -111,6 +116,14 @@ def forecast() -> Iterator[tuple[str, str, int]]:
 
 
 pytestmark = pytest.mark.usefixtures("collector")
+
+
+@pytest.fixture
+async def world(world: World, name: str, scheduler_crds: None, aware_account: Account) -> World:
+    """The operator of a scenario with another scheduler has the rights to its kinds."""
+    if options(SCENARIOS[name]):
+        world.config = aware_account.config
+    return world
 
 
 async def in_fair_weather(world: World, name: str) -> Telling:

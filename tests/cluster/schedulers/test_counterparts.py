@@ -11,18 +11,19 @@ import pytest
 
 from grove.api.config import Scheduler, SchedulerProfile
 from grove.api.topology import ClusterTopology, ClusterTopologyBinding
-from grove.kube import config
 from grove.kube.cache import Cache
 from grove.kube.client import Client
 from grove.kube.errors import NotFound
 from grove.kube.reflector import Reflector
-from grove.kube.resource import Resource
-from grove.local.cluster import Cluster
+from grove.kube.resource import NODES, Resource
+from grove.kube.wire import Object
 from grove.operator.caches import resource_of, served
 from grove.schedulers.kai_topology import TOPOLOGY
 from grove.schedulers.registry import backends
+from tests.chart import Account
 from tests.cluster.operator.harness import operating
-from tests.cluster.operator.seen import Seen
+from tests.cluster.operator.seen import SETS, Seen
+from tests.cluster.operator.workloads import clique, workload
 from tests.cluster.operator.world import World, watching
 
 TOPOLOGIES, BINDINGS = resource_of(ClusterTopology.KIND), resource_of(ClusterTopologyBinding.KIND)
@@ -81,6 +82,10 @@ class Sight:
             return "", 0
         return found.condition("SchedulerTopologyDrift"), found.status.get("observedGeneration", 0)
 
+    def status(self, name: str) -> dict[str, Any]:
+        found = self._caches[TOPOLOGIES].get("", name)
+        return dict(found.status) if found else {}
+
     def message(self, name: str) -> str:
         found = self._caches[TOPOLOGIES].get("", name)
         assert found is not None
@@ -101,9 +106,9 @@ def levels(*keys: str) -> dict[str, Any]:
 
 @pytest.fixture
 async def sight(
-    cluster: Cluster, client: Client, namespace: str, scheduler_crds: None
+    client: Client, aware_account: Account, namespace: str, scheduler_crds: None
 ) -> AsyncIterator[Sight]:
-    async with watching(client, config.load(cluster.kubeconfig), namespace) as world:
+    async with watching(client, aware_account.config, namespace) as world:
         found = Sight(world)
         async with found.open():
             yield found
@@ -132,6 +137,37 @@ async def test_kais_topology_is_made_made_anew_and_repaired(sight: Sight, client
     await client.delete(TOPOLOGIES, "managed", as_type=Seen)
     async with operating(sight.world, topology_aware=True, backends=KAI):
         await until(lambda: not sight.levels("managed"), "what was left behind to go")
+
+
+async def test_what_nodes_and_sets_say_is_told_and_follows(sight: Sight, client: Client) -> None:
+    until, world = sight.world.until, sight.world
+    nodes = sorted(node.metadata.name for node in (await client.list(NODES, as_type=Object)).items)
+    row, tray = "example.com/census-row", "example.com/census-tray"
+
+    async def label(chosen: list[str], **values: str | None) -> None:
+        for node in chosen:
+            await client.patch(NODES, node, {"metadata": {"labels": values}}, as_type=Object)
+
+    def seen() -> list[tuple[int, int, int]]:
+        told = sight.status("counted").get("levels", ())
+        return [(each["labelledNodes"], each["values"], each.get("nestingViolations", 0)) for each in told]
+
+    await label(nodes[:3], **{row: "a", tray: "t"})
+    try:
+        async with operating(world, topology_aware=True, backends=KAI):
+            await sight.create(TOPOLOGIES, "counted", levels(row, tray))
+            await until(lambda: seen() == [(3, 1, 0), (3, 1, 0)], "all nodes counted")
+            assert sight.status("counted")["nodes"] == len(nodes)
+            await label(nodes[:1], **{row: "b"})
+            await until(lambda: seen() == [(3, 2, 0), (3, 1, 1)], "a tray in two rows")
+            body = workload("counting", clique("a"))
+            pack = {"topologyName": "counted", "pack": {"preferred": "level-1"}}
+            body["spec"]["template"]["topologyConstraint"] = pack
+            await world.create(SETS, body)
+            users = {"count": 1, "podCliqueSets": [f"{world.namespace}/counting"]}
+            await until(lambda: sight.status("counted").get("usedBy") == users, "who uses it")
+    finally:
+        await label(nodes[:3], **{row: None, tray: None})
 
 
 async def test_a_topology_that_others_manage_is_compared_whenever_it_changes(

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 from grove.api import crd
 from grove.api.config import Scheduler, SchedulerProfile
 from grove.kube import config
 from grove.kube.client import Client
-from grove.kube.resource import NAMESPACES, NODES
+from grove.kube.resource import NAMESPACES, NODES, PODS
 from grove.kube.wire import Object
 from grove.schedulers.registry import backends
+from tests.chart import AWARE, operators_account
 from tests.cluster.conftest import PATIENCE, apply, established
 from tests.cluster.operator.harness import operating
 from tests.cluster.operator.seen import SETS, gated
@@ -23,6 +25,7 @@ GATES = ("GenericWorkload", "GangScheduling", "TopologyAwareWorkloadScheduling")
 IN_TREE = backends(Scheduler((SchedulerProfile("default-scheduler", {"gangScheduling": True}),)))
 RACK = "topology.example.com/rack"
 SPECIAL = "example.com/special"
+PACKED = {"topologyName": "grove-topology", "pack": {"required": "rack"}}
 
 
 def bound(world: World) -> dict[str, str]:
@@ -49,16 +52,16 @@ async def test_a_gang_is_bound_whole_and_in_one_rack_or_not_at_all(clusters: Clu
         for name, rack in racks.items():
             await client.patch(NODES, name, {"metadata": {"labels": {RACK: rack}}}, as_type=Object)
         await client.create(NAMESPACES, {"metadata": {"name": "in-tree"}}, as_type=Object)
+        account = await operators_account(cluster, AWARE)
         async with (
-            watching(client, connection, "in-tree") as world,
+            watching(client, account.config, "in-tree") as world,
             topology(world, "grove-topology"),
             operating(world, topology_aware=True, backends=IN_TREE),
         ):
             world.always(lambda: _whole_or_nothing(world))
             picky = clique("picky", 1, pod={"nodeSelector": {SPECIAL: "yes"}})
             body = workload("gang", clique("eager", 4, 1), picky)
-            pack = {"topologyName": "grove-topology", "pack": {"required": "rack"}}
-            body["spec"]["template"]["topologyConstraint"] = pack
+            body["spec"]["template"]["topologyConstraint"] = PACKED
             await world.create(SETS, body)
             await world.until(lambda: len(world.pods()) == 5, "all pods")
             await world.until(lambda: any(map(_refused, world.pods())), "the scheduler to refuse the gang")
@@ -67,6 +70,52 @@ async def test_a_gang_is_bound_whole_and_in_one_rack_or_not_at_all(clusters: Clu
             await client.patch(NODES, chosen, {"metadata": {"labels": {SPECIAL: "yes"}}}, as_type=Object)
             await world.until(lambda: len(bound(world)) == 5, "the whole gang, and the rest of it")
             assert {racks[node] for node in bound(world).values()} == {racks[chosen]}
+            await _gone(world, "gang")
+            await _more_than_a_rack_has(world)
+            await _each_replica_in_one_rack(world, racks)
+            await _all_on_one_host(world)
+
+
+def big(name: str, count: int) -> dict[str, Any]:
+    """A clique of pods with half of a node's GPUs each: a rack has room for four."""
+    half = {"limits": {"nvidia.com/gpu": "4"}}
+    return clique(name, count, pod={"containers": [{"name": "main", "image": "model:1", "resources": half}]})
+
+
+async def _gone(world: World, name: str) -> None:
+    await world.delete(SETS, name)
+    await world.until(lambda: not world.all(PODS), "its pods to go")
+
+
+async def _more_than_a_rack_has(world: World) -> None:
+    """TAS13: the cluster has room for five such pods, no rack has."""
+    body = workload("insufficient", big("worker", 5))
+    body["spec"]["template"]["topologyConstraint"] = PACKED
+    await world.create(SETS, body)
+    await world.until(lambda: len(world.pods()) == 5 and all(map(_refused, world.pods())), "all refused")
+    assert bound(world) == {}
+    await _gone(world, "insufficient")
+
+
+async def _each_replica_in_one_rack(world: World, racks: dict[str, str]) -> None:
+    """TAS3 and TAS14: four pods fill a rack, and each replica finds one."""
+    body = workload("each", big("worker", 4), replicas=2)
+    body["spec"]["template"]["topologyConstraint"] = PACKED
+    await world.create(SETS, body)
+    await world.until(lambda: len(bound(world)) == 8, "both replicas")
+    found = [{racks[n] for pod, n in bound(world).items() if pod.startswith(f"each-{i}-")} for i in (0, 1)]
+    assert sorted(map(sorted, found)) == [["r0"], ["r1"]]
+    await _gone(world, "each")
+
+
+async def _all_on_one_host(world: World) -> None:
+    """TAS5: a clique that is all of its gang may ask for itself."""
+    body = workload("host", {**big("worker", 2), "topologyConstraint": {"pack": {"required": "host"}}})
+    body["spec"]["template"]["topologyConstraint"] = {"topologyName": "grove-topology"}
+    await world.create(SETS, body)
+    await world.until(lambda: len(bound(world)) == 2, "both pods")
+    assert len(set(bound(world).values())) == 1
+    await _gone(world, "host")
 
 
 def _refused(pod) -> bool:

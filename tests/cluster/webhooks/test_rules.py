@@ -6,34 +6,44 @@ better, before us; what they accept is accepted.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
 import pytest
 import pytest_asyncio
+import yaml
 
 from grove.api.topology import ClusterTopologyBinding
 from grove.kube import config
 from grove.kube.client import Client
 from grove.kube.errors import ApiError
+from grove.kube.resource import CUSTOM_RESOURCE_DEFINITIONS as CRDS
 from grove.kube.resource import NAMESPACES, Resource
 from grove.kube.wire import Object
 from grove.local.cluster import Cluster
-from grove.operator.caches import resource_of
+from grove.operator.caches import resource_of, served
 from grove.rules import validate
 from grove.rules.defaults import default_set
 from grove.rules.model import Verdict
+from grove.schedulers.volcano import QUEUE
+from tests.cluster.conftest import PATIENCE, apply, established
 from tests.cluster.operator.seen import SETS
-from tests.cluster.webhooks.harness import TOPOLOGIES, Body, admitting, refusal, topology
+from tests.cluster.webhooks.harness import TOPOLOGIES, Body, admitting, eventually, refusal, topology
 from tests.rules import test_constraints, test_create, test_part_rules, test_set_rules, test_update
 from tests.rules.builders import FACTS, bare, changed, clique, workload
+from tests.rules.words import ON_KAI, VOLCANO, T
+from tests.shared import shared_data
 
 pytestmark = [pytest.mark.cluster, pytest.mark.asyncio(loop_scope="session")]
 
 NAMESPACE = "rules"
 BINDINGS = resource_of(ClusterTopologyBinding.KIND)
+QUEUES = served(QUEUE)
+QUEUE_CRD = "crds/volcano/scheduling.volcano.sh_queues.yaml"
 OURS = 'admission webhook "pcs.validating.webhooks.grove.io" denied the request: '
 PROFILES = {"profiles": [{"name": name} for name in FACTS.schedulers]}
 SWITCHES = {
@@ -55,11 +65,32 @@ async def asked(cluster: Cluster, crds: object) -> AsyncIterator[Client]:
         async with admitting(client, connection, NAMESPACE, **SWITCHES):
             for name, domains in FACTS.topologies.items():
                 await client.create(TOPOLOGIES, topology(name, *domains), as_type=Object)
-            yield client
+            async with volcano_queues(client, "default", "team"):
+                yield client
             for name in FACTS.topologies:
                 await client.delete(TOPOLOGIES, name, as_type=Object)
         await client.delete_collection(SETS, namespace=NAMESPACE, labels="")
         await client.delete(NAMESPACES, NAMESPACE, as_type=Object)
+
+
+@asynccontextmanager
+async def volcano_queues(client: Client, *names: str) -> AsyncIterator[None]:
+    """Volcano's CRD of queues with open ones, as its controller would leave them."""
+    definition = yaml.load(shared_data(QUEUE_CRD).read_text(), Loader=yaml.CSafeLoader)
+    definition.pop("status", None)
+    await apply(client, definition)
+    async with asyncio.timeout(PATIENCE):
+        await established(client, definition["metadata"]["name"])
+    for name in names:
+        meta = {"metadata": {"name": name}}
+        body = {"apiVersion": QUEUES.api_version, "kind": QUEUES.kind, **meta, "spec": {}}
+        await client.create(QUEUES, body, as_type=Object)
+        opened = {"status": {"state": "Open"}}
+        await client.patch(QUEUES, name, opened, subresource="status", as_type=Object)
+    try:
+        yield
+    finally:
+        await client.delete(CRDS, definition["metadata"]["name"], as_type=Object)
 
 
 BY_KUBERNETES = (
@@ -213,10 +244,37 @@ async def test_a_topology_and_a_set_that_names_it_are_accepted_in_one_breath(
     """The cache of the webhooks cannot know it yet: the server is asked before anybody is refused."""
     for number in range(10):
         name = f"fresh-{number}"
-        changes = {"spec.template.topologyConstraint": {"topologyName": name, "packDomain": "rack"}}
+        changes = {
+            **ON_KAI,
+            "spec.template.topologyConstraint": {"topologyName": name, "packDomain": "rack"},
+        }
         body = here(changed(workload(), changes))
         assert f'"{name}" not found' in await refusal(asked, SETS, body, namespace=NAMESPACE)
         made = {**topology(name, "zone", "rack"), "kind": resource.kind}
         await asked.create(resource, made, as_type=Object)
         assert await refusal(asked, SETS, body, namespace=NAMESPACE) == ""
         await asked.delete(resource, name, as_type=Object)
+
+
+async def test_a_queue_of_volcano_is_looked_for(asked: Client) -> None:
+    body = here(changed(workload(), VOLCANO))
+    assert await refusal(asked, SETS, body, namespace=NAMESPACE) == ""
+    elsewhere = changed(body, {"metadata.annotations": {"scheduling.grove.io/volcano-queue": "nowhere"}})
+    said = await refusal(asked, SETS, elsewhere, namespace=NAMESPACE)
+    assert 'Volcano queue "nowhere" not found' in said
+
+
+async def test_who_loses_by_the_end_of_a_topology_is_told_to_whoever_ends_it(asked: Client) -> None:
+    await asked.create(TOPOLOGIES, topology("mourned", "zone", "rack"), as_type=Object)
+    constraint = {"topologyName": "mourned", "packDomain": "rack"}
+    made = await stored(asked, here(changed(workload(), {**ON_KAI, f"{T}.topologyConstraint": constraint})))
+    whose = f"PodCliqueSet {NAMESPACE}/{made['metadata']['name']} loses rack"
+    path = f"{TOPOLOGIES.path()}/mourned?dryRun=All"
+
+    async def told() -> bool:
+        reply = await asked.raw("DELETE", path)
+        return whose in reply.headers.get("Warning", "")
+
+    await eventually(told)  # as soon as the webhooks have seen the set
+    await asked.delete(TOPOLOGIES, "mourned", as_type=Object)
+    await asked.delete(SETS, made["metadata"]["name"], namespace=NAMESPACE, as_type=Object)

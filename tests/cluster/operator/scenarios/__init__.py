@@ -6,11 +6,35 @@ weather, every rest looks the same, and it came about by the same creates and de
 
 from __future__ import annotations
 
-from tests.cluster.operator.scenarios import gates, ready, refusals, removal, renewal, repairs, scaling, wear
+from tests.cluster.operator.scenarios import (
+    gates,
+    ready,
+    refusals,
+    removal,
+    renewal,
+    repairs,
+    scaling,
+    sharing,
+    termination,
+    told,
+    wear,
+)
 from tests.cluster.operator.telling import Scenario
 
 SCENARIOS: dict[str, Scenario] = {
     f"{room.__name__.rpartition('.')[2]}: {name.replace('_', ' ')}": scenario
-    for room in (gates, ready, refusals, removal, renewal, repairs, scaling, wear)
+    for room in (
+        gates,
+        ready,
+        refusals,
+        removal,
+        renewal,
+        repairs,
+        scaling,
+        sharing,
+        termination,
+        told,
+        wear,
+    )
     for name, scenario in room.SCENARIOS.items()
 }

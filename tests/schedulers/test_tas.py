@@ -1,0 +1,38 @@
+"""Upstream's topology scenarios: what KAI is told for each, by the plan itself."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from grove.rules import validate
+from grove.rules.defaults import default_set
+from grove.schedulers.kai import Kai
+from grove.topology.constraints import Topology
+from tests.plan.world import World
+from tests.rules.builders import FACTS
+from tests.schedulers.tas import DOMAINS, SCENARIOS, TOPOLOGY, Scenario
+
+FACTS = replace(FACTS, topologies={TOPOLOGY: tuple(DOMAINS)})
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS)
+def test_the_pod_groups_field_by_field(scenario: Scenario):
+    body = default_set(scenario.body)
+    body["metadata"] |= {"namespace": "ns", "uid": "u"}
+    world = World(body)
+    world.scheduler, world.topology = Kai(), Topology(TOPOLOGY, DOMAINS, found=True)
+    world.settle()
+    assert {
+        name: world.api.get("PodGroup", name)["spec"] for name in world.api.all("PodGroup")
+    } == scenario.told
+    for name in scenario.told:
+        gang = world.api.get("PodGang", name)["metadata"]
+        assert gang["annotations"]["grove.io/topology-name"] == TOPOLOGY
+        assert gang["labels"]["grove.io/scheduler-name"] == "kai-scheduler"
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS)
+def test_the_set_is_accepted(scenario: Scenario):
+    verdict = validate.on_create(default_set(scenario.body), FACTS)
+    assert (verdict.message, verdict.warnings) == ("", ())
