@@ -12,10 +12,19 @@ from grove.dynamo.graph import Graph
 from grove.dynamo.normalise import graph as normalised
 from grove.dynamo.reading import read
 from grove.dynamo.surroundings import Surroundings
+from grove.rules.model import Facts
+from tests.rules.builders import in_use
 
 Body = dict[str, Any]
 
-KNOWN = Surroundings(topology_aware=True, topologies={"dc": ("zone", "block", "rack", "host")})
+KNOWN = Surroundings(
+    topology_aware=True,
+    topologies={"dc": ("zone", "block", "rack", "host")},
+    scheduler="kai-scheduler",
+)
+FACTS = Facts(backends=in_use("kai-scheduler"), topology_aware=True, topologies=KNOWN.topologies)
+"""The same, as Grove's rules are told; with a scheduler that keeps constraints."""
+ON_KAI = sets.Setting(topology="dc", scheduler="kai-scheduler")
 VLLM = ["python3", "-m", "dynamo.vllm"]
 
 

@@ -17,11 +17,9 @@ from grove.dynamo.defaults import default_graph
 from grove.dynamo.grove import Grove
 from grove.dynamo.plan import plan_graph
 from grove.dynamo.seen import Companion, Seen, StoredGraph
-from grove.rules.model import Facts
-from tests.dynamo.builders import KNOWN, component, deployment, engine, manifest
+from tests.dynamo.builders import FACTS, KNOWN, component, deployment, engine, manifest
 
 BACKENDS = {"grove": Grove()}
-FACTS = Facts(topology_aware=True, topologies=KNOWN.topologies)
 
 
 def seen(body, **more) -> Seen:

@@ -10,8 +10,19 @@ from grove.dynamo import rules, sets
 from grove.dynamo.surroundings import Surroundings
 from grove.rules import validate
 from grove.rules.defaults import default_set
-from grove.rules.model import Facts
-from tests.dynamo.builders import KNOWN, alpha, component, deployment, graph, manifest, rendered, service
+from tests.dynamo.builders import (
+    FACTS,
+    KNOWN,
+    ON_KAI,
+    alpha,
+    component,
+    deployment,
+    graph,
+    manifest,
+    rendered,
+    service,
+)
+from tests.rules.builders import in_use
 
 ZONE = {"topologyName": "dc", "pack": {"required": "zone"}}
 
@@ -55,8 +66,15 @@ def test_each_shape_is_admitted_and_handed_on(shape, made):
 
 @pytest.mark.parametrize("shape", ["deployment-only", "service-only", "both"])
 def test_grove_itself_admits_the_set(shape):
-    facts = Facts(topology_aware=True, topologies=KNOWN.topologies)
-    assert validate.on_create(default_set(rendered(manifest(shape))), facts).message == ""
+    assert validate.on_create(default_set(rendered(manifest(shape), ON_KAI)), FACTS).message == ""
+    assert rules.on_create(manifest(shape), KNOWN, FACTS).message == ""
+
+
+def test_a_constraint_that_no_scheduler_would_keep_is_refused_and_not_dropped():
+    plain = replace(KNOWN, scheduler="")
+    (error,) = rules.on_create(manifest("both"), plain, replace(FACTS, backends=in_use())).errors
+    assert "Grove would refuse its PodCliqueSet" in error.detail
+    assert "default-scheduler cannot keep required topology constraints" in error.detail
 
 
 def test_a_multinode_component_is_packed_as_a_group_and_its_cliques_inherit():

@@ -89,7 +89,7 @@ class Grove:
         if not named and graph.constrained:
             named = topology.resolve(graph, seen.surroundings)
         reached = restarts.reached(graph, seen)
-        return sets.Setting(topology=named, scheduler=seen.scheduler, restarts=reached)
+        return sets.Setting(topology=named, scheduler=seen.surroundings.scheduler, restarts=reached)
 
     def _wanted(self, graph: Graph, seen: Seen) -> Body:
         """The set with everything filled in, and with the counts that it was made with: whoever scales later

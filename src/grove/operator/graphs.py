@@ -11,7 +11,7 @@ import structlog
 from msgspec import Struct
 from msgspec.structs import replace
 
-from grove.api.config import DEFAULT_SCHEDULER, OperatorConfiguration
+from grove.api.config import OperatorConfiguration
 from grove.api.intents import Delete, ObjectRef, Occurrence, Target
 from grove.api.sets import PodCliqueSet
 from grove.dynamo import companions
@@ -54,17 +54,13 @@ class Layer(Struct, frozen=True):
 
     surroundings: Surroundings = Surroundings()
     facts: Facts = Facts()
-    scheduler: str = ""
-    """What pods must name, where the default is not Kubernetes' own."""
 
     @classmethod
     def of(cls, config: OperatorConfiguration, in_use: Backends | None = None) -> Layer | None:
         """None if it is switched off."""
         if not config.dynamo.enabled:
             return None
-        default = config.scheduler.default_profile_name
-        scheduler = default if default != DEFAULT_SCHEDULER else ""
-        return cls(Surroundings.of(config), Facts.of(config, in_use=in_use), scheduler)
+        return cls(Surroundings.of(config), Facts.of(config, in_use=in_use))
 
 
 async def foreign(client: Client) -> str:
@@ -140,7 +136,6 @@ class Graphs:
             stored=stored,
             surroundings=self._surroundings(),
             facts=replace(self._layer.facts, topologies=self._topologies()),
-            scheduler=self._layer.scheduler,
         )
         try:
             graph = normalised(read(raw(stored)))
