@@ -8,12 +8,14 @@ from pathlib import Path
 
 import yaml
 
+from grove.api.config import Scheduler, SchedulerProfile
 from grove.rules import defaults, validate
 from grove.rules.model import Facts
+from grove.schedulers.registry import backends
 
 ROUNDS = 5
 COUNT = 1000
-FACTS = Facts(schedulers=("default-scheduler", "kai-scheduler"))
+FACTS = Facts(backends=backends(Scheduler((SchedulerProfile("kai-scheduler"),))))
 
 
 def a_second(body: dict[str, object], change: bool) -> float:

@@ -117,9 +117,9 @@ def outline(world: World) -> dict[str, Any]:
 
 
 def portrait(world: World) -> dict[str, Any]:
-    """All that there is, without what only history explains: names and indices of pods, who owns what by UID,
-    moments, generations, how an update went, and what a gang remembers of its terminations."""
-    kinds = [kind for kind in world.api.past if kind != "Pod"]
+    """All that there is, without what only history explains: names and indices of pods, and claims by these,
+    who owns what by UID, moments, generations, how an update went, what a gang remembers of terminations."""
+    kinds = [kind for kind in world.api.past if kind not in ("Pod", CLAIM)]
     seen: dict[str, Any] = {
         f"{kind} {name}": _features(world, kind, name) for kind in kinds for name in world.api.all(kind)
     }

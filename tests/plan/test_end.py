@@ -15,6 +15,7 @@ from grove.api.groups import PodCliqueScalingGroup
 from grove.api.intents import Delete, Patch
 from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
+from grove.fabrics.provider import Domain
 from grove.plan.end import ORPHAN, Estate, plan_end
 from tests.plan.builders import a_clique, a_set, read_set
 
@@ -169,3 +170,28 @@ def test_nothing_is_deleted_before_something_witnesses_that_the_set_still_owns_i
     assert set(witness.body["metadata"]) == {"resourceVersion"}
     assert deletions
     assert all(deletion.after == (witness.id,) for deletion in deletions)
+
+
+def domain(**meta: Any) -> Domain:
+    carried = {**labels.managed("wl"), labels.COMPONENT: labels.Component.COMPUTE_DOMAIN.value}
+    body = {"metadata": {"name": "wl-0", "labels": carried, **meta}}
+    return msgspec.json.decode(msgspec.json.encode(body), type=Domain)
+
+
+HELD = {"finalizers": [marks.COMPUTE_DOMAIN_FINALIZER]}
+
+
+@pytest.mark.parametrize(
+    ("found", "waits"),
+    [
+        (domain(**HELD), True),
+        (domain(), True),
+        (domain(deletionTimestamp=THEN, **HELD), True),
+        (domain(deletionTimestamp=THEN, finalizers=["driver"]), False),
+        (domain(labels={}), False),
+    ],
+)
+def test_a_set_stays_until_its_fabric_domains_are_let_go(found: Domain, waits: bool) -> None:
+    empty = Estate(domains=(found,))
+    assert (plan_end(ending(marks.SET_FINALIZER), empty).intents == ()) is waits
+    assert plan_end(ending(marks.SET_FINALIZER, ORPHAN), empty).intents != ()

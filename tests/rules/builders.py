@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from grove.api.config import Scheduler, SchedulerProfile
+from grove.fabrics.registry import providers
 from grove.rules.defaults import default_set
 from grove.rules.model import Facts
 from grove.schedulers.registry import Backends, backends
@@ -25,6 +26,7 @@ FACTS = Facts(
     topology_aware=True,
     topologies={"h100": ("zone", "block", "rack", "host"), "gb200": ("block", "nvlink")},
     operator_user="system:serviceaccount:grove-system:grove-operator",
+    fabrics=providers(("nvidia",)),
     exempt_users=("system:serviceaccount:kube-system:generic-garbage-collector",),
 )
 

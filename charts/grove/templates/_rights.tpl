@@ -79,12 +79,13 @@ the API server answers. Verbs are those that the operator uses; it never replace
   resources: [validatingwebhookconfigurations]
   resourceNames: [podcliqueset-validating-webhook, clustertopology-validating-webhook, authorizer-webhook]
   verbs: {{ $verbs }}
-{{- if or .Values.config.topologyAwareScheduling.enabled .Values.config.network.autoMNNVLEnabled }}
+{{- if .Values.config.topologyAwareScheduling.enabled }}
 - apiGroups: [""]
   resources: [nodes]
   verbs: [get, list, watch]
 {{- end }}
-{{- if .Values.config.network.autoMNNVLEnabled }}
+# The domains of each vendor whose fabric is managed. Cliques may ask for one in any cluster.
+{{- if has "nvidia" .Values.config.fabrics }}
 - apiGroups: [resource.nvidia.com]
   resources: [computedomains]
   verbs: [get, list, watch, create, patch, delete]

@@ -50,6 +50,26 @@ class Kind(Struct, frozen=True):
         return f"{self.plural}.{self.group}"
 
 
+class ForeignKind(Struct, frozen=True):
+    """A kind that another project defines: enough to watch and to write it."""
+
+    group: str
+    version: str
+    plural: str
+    name: str
+    namespaced: bool = True
+
+    @property
+    def api_version(self) -> str:
+        """`scheduling.run.ai/v2alpha2`."""
+        return f"{self.group}/{self.version}"
+
+    @property
+    def crd_name(self) -> str:
+        """`podgroups.scheduling.run.ai`."""
+        return f"{self.plural}.{self.group}"
+
+
 AGE = Column("Age", "date", ".metadata.creationTimestamp")
 MIN_BREACHED = Column(
     "MinBreached", "string", '.status.conditions[?(@.type=="MinAvailableBreached")].status', priority=1

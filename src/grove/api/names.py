@@ -124,6 +124,11 @@ def grouped_compute_domain(set_name: str, replica: int, group: str) -> str:
     return f"{set_name}-{replica}-{group}"
 
 
+def named_compute_domain(name: str, *indices: int) -> str:
+    """The ComputeDomain that cliques ask for by name: for all, for a replica, or for a group's replica."""
+    return "-".join((name, *map(str, indices)))
+
+
 def chosen_length(names: Iterable[str]) -> int:
     """How long the names a user chose are, taken together; at most LONGEST_CHOSEN."""
     return sum(map(len, names))

@@ -216,7 +216,7 @@ class PodCliqueSetStatus(Wire, frozen=True):
     observed_generation: Int64 = 0
     """The generation of the spec that was last acted on."""
     conditions: tuple[Condition, ...] = ()
-    """`TopologyLevelsUnavailable`, `ComputeDomainsReady`."""
+    """`UpdateInProgress`, `TopologyLevelsUnavailable`, `ComputeDomainsReady`."""
     last_errors: tuple[LastError, ...] = ()
     """Errors that hold the set up."""
     replicas: Int32 = 0

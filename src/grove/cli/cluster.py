@@ -40,6 +40,7 @@ def up(
     runtime_config: str | None = None,
     audit: bool | None = None,
     init_containers: bool | None = None,
+    fabric: bool | None = None,
 ) -> int:
     """Start a real control plane with GPU nodes on this machine.
 
@@ -66,11 +67,13 @@ def up(
         Write an audit log of every request that is not the control plane's own.
     init_containers
         Run the init containers by which pods wait for each other (yes); without, they end at once.
+    fabric
+        Play NVIDIA's DRA driver (no): nodes have NVLink channels, and ComputeDomains come to life.
     """
     state = state_of(state_dir)
     given = {
         "nodes": nodes, "gpus": gpus, "shape": shape, "pace": pace, "port": port, "audit": audit,
-        "init_containers": init_containers,
+        "init_containers": init_containers, "fabric": fabric,
         "feature_gates": None if feature_gates is None else _gates(feature_gates),
         "runtime_config": None if runtime_config is None else tuple(runtime_config.split(",")),
     }  # fmt: skip

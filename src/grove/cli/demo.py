@@ -17,6 +17,7 @@ from typing import Any
 import structlog
 from rich.console import Console
 
+from grove.api import annotations as keys
 from grove.api import names
 from grove.api.groups import PodCliqueScalingGroup
 from grove.api.sets import PodCliqueSet
@@ -26,12 +27,15 @@ from grove.cli.live import Watching, screen
 from grove.cli.looking import room, show
 from grove.cli.racks import topology
 from grove.cli.rows import lines, tree
+from grove.fabrics.nvidia import Nvidia
+from grove.fabrics.provider import Domain
 from grove.kube import config, yamltext
 from grove.kube.client import Client
 from grove.kube.errors import NotFound
 from grove.kube.wire import Object
 from grove.local import cluster as local
 from grove.local.companion import ensure_operator, operator_of, stop_operator, until_it_ends
+from grove.local.drastandin.words import DOMAINS
 from grove.local.errors import LocalError
 from grove.local.nodes import read_nodes
 from grove.local.paths import default_state_dir
@@ -49,22 +53,29 @@ _PATIENCE = 180.0  # seconds for a step that takes ten on an idle machine
 _FAREWELL = 20.0
 
 
-def demo(*, state_dir: StateOption = None) -> int:
-    """Bring up a cluster of GPU nodes, run a prefill/decode workload on it, and scale it out."""
+def demo(*, state_dir: StateOption = None, fabric: bool = False) -> int:
+    """Bring up a cluster of GPU nodes, run a prefill/decode workload on it, and scale it out.
+
+    Parameters
+    ----------
+    fabric
+        With multi-node NVLink: GPU pods wait for the ComputeDomain of their replica.
+    """
     state, console = state_of(state_dir), Console()
     # A watch that waits for a kind to be served warns of it: here that is no news, and spoils the picture.
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     before = _Before(state)
     try:
-        cluster = start(state, {} if before.existed else {"shape": _SHAPE})
+        wanted: dict[str, object] = {} if before.existed else {"shape": _SHAPE}
+        cluster = start(state, {**wanted, "fabric": True} if fabric else wanted)
         console.print()
         console.print(topology(asyncio.run(read_nodes(cluster.kubeconfig))))
-        asyncio.run(_Story(state, console, before).play())
+        asyncio.run(_Story(state, console, before, fabric).play())
     except KeyboardInterrupt:
         before.restore(state)
         raise
     console.print("\n[bold]what to try next[/]", highlight=False)
-    for command in next_commands(program(), state):
+    for command in next_commands(program(), state, fabric):
         console.print(f"  {command}", highlight=False, soft_wrap=True)
     return 0
 
@@ -88,8 +99,8 @@ class _Before:
 class _Story:
     """The steps of the demo, each shown until it is done."""
 
-    def __init__(self, state: StateDir, console: Console, before: _Before) -> None:
-        self._state, self._console, self._before = state, console, before
+    def __init__(self, state: StateDir, console: Console, before: _Before, fabric: bool) -> None:
+        self._state, self._console, self._before, self._fabric = state, console, before, fabric
         self._watching = Watching(NAMESPACE, NAME)
 
     async def play(self) -> None:
@@ -112,14 +123,24 @@ class _Story:
             self._say("taking away what the last demo left")
             await self._remove(client, operator, _PATIENCE)
         self._say("deploying a router and two scaling groups, started in order", str(WORKLOAD))
-        await client.create(SETS, workload(), namespace=NAMESPACE, as_type=Object)
+        await client.create(SETS, workload(self._fabric), namespace=NAMESPACE, as_type=Object)
         await self._until(operator, self._ready)
+        if self._fabric:
+            await self._domains(client)
         self._tree(pods=False)
         self._say(f"scaling {GROUP} out to {OUT} replicas: each new one is a gang of its own")
         await client.set_scale(GROUPS, GROUP, OUT, namespace=NAMESPACE)
         await self._until(operator, lambda: self._ready() and self._scaled())
         self._say(f"what was made ({program()} tree)")
         self._tree(pods=True)
+
+    async def _domains(self, client: Client) -> None:
+        """The NVLink domains that the pods have joined."""
+        self._say("each GPU pod has joined the NVLink domain of its replica, and waited for it")
+        for domain in (await client.list(DOMAINS, namespace=NAMESPACE, as_type=Domain)).items:
+            view = Nvidia().observe(domain)
+            told = f"{view.ready_nodes} of {view.total_nodes} nodes ready, on {len(view.partitions)} racks"
+            self._console.print(f"  ComputeDomain {domain.metadata.name}: {told}", highlight=False)
 
     async def _remove(self, client: Client, operator: Process, seconds: float) -> None:
         with suppress(NotFound):
@@ -163,14 +184,16 @@ class _Story:
             self._console.print(f"  {detail}", style="dim", highlight=False, soft_wrap=True)
 
 
-def workload() -> dict[str, Any]:
-    """The PodCliqueSet that is deployed."""
+def workload(fabric: bool = False) -> dict[str, Any]:
+    """The PodCliqueSet that is deployed; with a fabric, as admission marks it where that is automatic."""
     body = yamltext.parse(WORKLOAD.read_text(encoding="utf-8"))
     assert isinstance(body, dict)
+    if fabric:
+        body["metadata"]["annotations"] = {keys.AUTO_MNNVL: keys.AUTO_MNNVL_ENABLED}
     return body
 
 
-def next_commands(grove: str, state: StateDir) -> tuple[str, ...]:
+def next_commands(grove: str, state: StateDir, fabric: bool = False) -> tuple[str, ...]:
     """What to try next, in a shell."""
     here = "" if state.root == default_state_dir() else f" --state-dir {state.root}"
     return (
@@ -178,6 +201,7 @@ def next_commands(grove: str, state: StateDir) -> tuple[str, ...]:
         f"{grove} get",
         f"{grove} tree --no-pods",
         f"{grove} kubectl{here} get grove",
+        *((f"{grove} kubectl{here} describe computedomains",) if fabric else ()),
         f"{grove} kubectl{here} scale pcsg {GROUP} --replicas 1",
         f"{grove} kubectl{here} scale pclq demo-0-router --replicas 0",
         f"{grove} kubectl{here} scale pcs demo --replicas 2",

@@ -20,7 +20,7 @@ from grove.kube import config as connection
 from grove.kube import yamltext
 from grove.kube.errors import ConfigError, KubeError
 from grove.kube.yamltext import NotYaml
-from grove.operator import logs
+from grove.operator import fabrics, logs
 from grove.operator.admission import ACCOUNT
 from grove.operator.process import LeadershipEnded, Settings, operate
 from grove.operator.schedulers import registered
@@ -36,7 +36,7 @@ class Exit(IntEnum):
     SETUP = 4
     OPERATION = 6
     NVLINK = 7
-    """Reserved: what multi-node NVLink needs is not in the cluster."""
+    """What automatic multi-node NVLink needs is not in the cluster."""
 
 
 def operator(
@@ -49,7 +49,8 @@ def operator(
     """Run the operator until SIGTERM or SIGINT.
 
     Exit codes: 0 told to stop; 1 wrong command line; 2 wrong configuration; 4 no kubeconfig, certificate or
-    free port; 6 leadership lost, or a fault of ours; 7 reserved for multi-node NVLink.
+    free port; 6 leadership lost, or a fault of ours; 7 automatic MNNVL is
+    enabled and the cluster lacks what it needs.
 
     Parameters
     ----------
@@ -66,6 +67,7 @@ def operator(
     try:
         configuration = read(config) if config else OperatorConfiguration()
         schedulers = registered(configuration.scheduler)
+        vendors = fabrics.registered(configuration)
         logs.configure(configuration.log_level, configuration.log_format)
         image = init_image(os.environ.get(OperatorEnv.INIT_IMAGE, ""), metadata.version("grove"))
         account = os.environ.get(ACCOUNT, "")
@@ -76,6 +78,7 @@ def operator(
             image,
             account,
             schedulers,
+            vendors,
         )
     except ConfigurationError as error:
         return _refuse(Exit.CONFIGURATION, *(f"{config}: {problem}" for problem in error.problems))
@@ -101,6 +104,9 @@ def _run(settings: Settings) -> Exit:
         asyncio.run(operate(settings))
     except (CannotListen, ConfigError) as error:
         return _refuse(Exit.SETUP, str(error))
+    except fabrics.Unfit as error:
+        log.error(fabrics.HEADLINE, key="operator", action="exit", reason=str(error))  # noqa: TRY400
+        return _refuse(Exit.NVLINK, f"{fabrics.HEADLINE}: {error}")
     except LeadershipEnded as error:
         log.error("stopped", key="operator", action="exit", reason=f"no longer the leader: {error}")  # noqa: TRY400
         return Exit.OPERATION

@@ -18,7 +18,7 @@ from grove.dynamo.objects import digest, owned, target, within
 from grove.dynamo.seen import Seen, Standing
 from grove.dynamo.told import AppliedTopology, ComponentStatus, RestartStatus
 from grove.plan.facts import fact, find
-from grove.rules import validate
+from grove.rules import fabric, validate
 from grove.rules.defaults import default_set
 from grove.rules.model import FieldError
 from grove.topology.constraints import name_of
@@ -98,7 +98,8 @@ class Grove:
         wanted = sets.workload(graph, self._setting(graph, seen))
         if old is not None:
             _keep_counts(wanted["spec"]["template"], old["spec"]["template"])
-        return default_set(wanted, old)
+        filled = default_set(wanted, old)
+        return fabric.marked(filled, seen.facts) if old is None else filled
 
     def _scaled(self, graph: Graph, seen: Seen) -> list[Intent]:
         found: list[Intent] = []

@@ -52,6 +52,7 @@ class Reflector(Generic[T]):
         backoff: Backoff | None = None,
         seed: int | None = None,
         streaming: bool = True,
+        optional: bool = False,
     ) -> None:
         self._client = client
         self._cache = cache
@@ -59,6 +60,7 @@ class Reflector(Generic[T]):
         self._backoff = backoff or Backoff(first=0.1, most=10.0)
         self._rng = random.Random(seed)  # noqa: S311 - jitter, not secrets
         self._streaming = streaming
+        self._optional = optional
         self._decoder = watch.EventDecoder(cache.as_type, cache.resource)
         self._version = ""
         self._failures = 0  # passes since the server last told something
@@ -188,7 +190,8 @@ class Reflector(Generic[T]):
     async def _absent(self, error: NotFound) -> str:
         """The server does not serve the resource: wait for its CRD to come, or look again later."""
         if self._cache.synced.is_set() or not self._cache.settled.is_set():
-            log.warning("not served", key=self._cache.resource.label, action="wait", reason=str(error))
+            tell = log.info if self._optional else log.warning
+            tell("not served", key=self._cache.resource.label, action="wait", reason=str(error))
         self._version = ""
         self._cache.clear()
         pause = PATIENT.pause(self._failures - 1, self._rng)

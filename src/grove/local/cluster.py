@@ -26,7 +26,7 @@ from grove.local.progress import Reporter
 from grove.local.state import Ports, Record, Settings, StateDir
 
 PARTS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
-STAND_INS = (components.INIT_CONTAINERS,)
+STAND_INS = (components.INIT_CONTAINERS, components.DRA_STANDIN)
 _PATIENCE = {"kube-apiserver": 3.0, "etcd": 3.0}  # seconds until a part that was asked to end is made to
 _TRIES = 3
 
@@ -88,7 +88,8 @@ def down(state: StateDir, *, delete: bool = False) -> list[str]:
 
 def parts_of(settings: Settings) -> tuple[str, ...]:
     """What a cluster consists of."""
-    return (*PARTS, components.INIT_CONTAINERS) if settings.init_containers else PARTS
+    chosen = (settings.init_containers, settings.fabric)
+    return (*PARTS, *(part for part, wanted in zip(STAND_INS, chosen, strict=True) if wanted))
 
 
 def running(state: StateDir) -> dict[str, Process]:
@@ -200,6 +201,7 @@ def _command_lines(state: StateDir, record: Record, binaries: Binaries, pki: Pki
         "kube-scheduler": components.scheduler(binaries["kube-scheduler"], state, settings, chosen, pki),
         "kwok": components.kwok(binaries["kwok"], state, chosen),
         components.INIT_CONTAINERS: components.init_containers(state),
+        components.DRA_STANDIN: components.dra_standin(state),
     }
 
 

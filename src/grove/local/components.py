@@ -16,6 +16,7 @@ from string import Template
 from typing import Any
 
 from grove.api import marks
+from grove.local.drastandin.words import NAME, PREPARED
 from grove.local.pki import Pki
 from grove.local.state import Ports, Settings, StateDir
 
@@ -35,10 +36,16 @@ CONTROLLER_MANAGER_TUNING = (
 SCHEDULER_TUNING = {"qps": 1000, "burst": 2000}
 
 INIT_CONTAINERS = "init-containers"
+DRA_STANDIN = NAME
 _HELD = (
     f'if any(.spec.initContainers[]?; .name == "{marks.INIT_CONTAINER}") and '
     f'(any(.status.initContainerStatuses[]?; .name == "{marks.INIT_CONTAINER}" and '
     '.state.terminated.exitCode == 0) | not) then "yes" else "no" end'
+)
+
+_UNPREPARED = (
+    f'if any(.spec.resourceClaims[]?; .name == "{marks.MNNVL_CLAIM}") and '
+    f'.metadata.annotations["{PREPARED}"] != "true" then "yes" else "no" end'
 )
 
 PACES: Mapping[str, Mapping[str, int]] = {
@@ -171,10 +178,16 @@ def init_containers(state: StateDir) -> list[str]:
     return [sys.executable, "-m", "grove.local.initcontainers", str(kubeconfig)]
 
 
+def dra_standin(state: StateDir) -> list[str]:
+    """A stand-in of ours for the driver of GPU fabrics."""
+    return [sys.executable, "-m", "grove.local.drastandin", str(state.config(f"{DRA_STANDIN}.kubeconfig"))]
+
+
 def kwok_config(pace: str, init_containers: bool) -> str:
     """The stages of KWOK's nodes and pods at a given pace; whether pods wait for their init containers."""
     stages = Template(Path(__file__).with_name("kwok.yaml").read_text())
-    return stages.substitute(PACES[pace], held=_HELD if init_containers else '"no"')
+    held = _HELD if init_containers else '"no"'
+    return stages.substitute(PACES[pace], held=held, unprepared=_UNPREPARED)
 
 
 def scheduler_config(state: StateDir) -> dict[str, Any]:
@@ -197,6 +210,7 @@ def audit_policy() -> dict[str, Any]:
         "system:kube-scheduler",
         "kwok",
         INIT_CONTAINERS,
+        DRA_STANDIN,
     ]
     return {
         "apiVersion": "audit.k8s.io/v1",

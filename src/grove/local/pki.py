@@ -88,6 +88,7 @@ def issue_all(folder: Path, now: datetime.datetime) -> Pki:
     # KWOK plays every kubelet at once; no built-in role covers that.
     _sign(pki, "ca", "kwok", now, common_name="kwok", group="system:masters")
     _sign(pki, "ca", "init-containers", now, group="system:masters")
+    _sign(pki, "ca", "dra-standin", now, group="system:masters")
     return pki
 
 

@@ -43,6 +43,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     runtime_config: tuple[str, ...] = ()
     audit: bool = False
     init_containers: bool = False
+    fabric: bool = False
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,6 +9,7 @@ from pathlib import Path
 from grove.api.config import CertProvisionMode, OperatorConfiguration, WebhookServer
 from grove.api.marks import OperatorEnv
 from grove.dynamo.surroundings import Surroundings
+from grove.fabrics.registry import Providers, providers
 from grove.kube.client import Client
 from grove.kube.errors import ConfigError
 from grove.kube.serving import FileServingContext, ServingContext
@@ -40,12 +41,17 @@ class Admission:
         account: str,
         in_use: Backends | None = None,
         sets: Callable[[], bool] = lambda: False,
+        fabrics: Providers | None = None,
     ) -> None:
         where, authorizer = config.server.webhooks, config.authorizer.enabled
         if authorizer and not account:
             raise ConfigError(f"authorizer.enabled: who we are is not known: set {ACCOUNT}")
-        user = registrations.account(home, account) if account else ""
-        facts = Facts.of(config, operator_user=user, in_use=in_use)
+        facts = Facts.of(
+            config,
+            operator_user=registrations.account(home, account) if account else "",
+            in_use=in_use,
+            fabrics=providers(config.fabrics) if fabrics is None else fabrics,
+        )
         sight, dynamo = Sight(caches, client, facts), config.dynamo.enabled
         graphs = GraphSight(caches, sight, Surroundings.of(config), sets) if dynamo else None
         reviewer = Reviewer(sight, authorizer=authorizer, graphs=graphs)

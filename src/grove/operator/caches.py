@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from functools import partial
+from itertools import chain
 from typing import Any, TypeVar
 
 from msgspec import Raw, Struct
@@ -17,7 +19,10 @@ from grove.api.meta import ObjectMeta
 from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
 from grove.api.topology import ClusterTopology, ClusterTopologyBinding
-from grove.kube.cache import Cache, HasMetadata
+from grove.fabrics.provider import Domain, FabricDomainProvider, Scope
+from grove.fabrics.registry import Providers
+from grove.fabrics.resolve import demands
+from grove.kube.cache import Cache, HasMetadata, Index
 from grove.kube.resource import (
     CUSTOM_RESOURCE_DEFINITIONS,
     HORIZONTAL_POD_AUTOSCALERS,
@@ -42,6 +47,9 @@ T = TypeVar("T", bound=HasMetadata)
 BY_REPLICA = "replica"
 BY_SET = "set"
 BY_TOPOLOGY = "topology"
+BY_DOMAIN = "domain"
+BY_CLAIM = "claim"
+BY_OWNER = "owner"
 BY_TEMPLATE = "template"
 BY_HOLDER = "holder"
 OURS = {labels.MANAGED_BY: labels.OPERATOR}
@@ -72,16 +80,22 @@ class Caches:
         kept: Iterable[ForeignKind] = (),
         mirrored: Iterable[ForeignKind] = (),
         inspected: Iterable[ForeignKind] = (),
+        fabrics: Providers | None = None,
     ) -> None:
+        self.fabrics = fabrics or Providers()
         self.sets: Cache[PodCliqueSet] = Cache(
             resource_of(PodCliqueSet.KIND),
             PodCliqueSet,
-            indexes={BY_TOPOLOGY: _topology, BY_TEMPLATE: referred_templates},
+            indexes={
+                BY_TOPOLOGY: _topology,
+                BY_TEMPLATE: referred_templates,
+                BY_DOMAIN: partial(_asked_for, self.fabrics),
+            },
         )
         self.groups = _part(resource_of(PodCliqueScalingGroup.KIND), PodCliqueScalingGroup)
         self.cliques = _part(resource_of(PodClique.KIND), PodClique)
         self.gangs = _part(resource_of(PodGang.KIND), PodGang)
-        self.pods = _part(PODS, Pod)
+        self.pods = _part(PODS, Pod, {BY_CLAIM: _claimed})
         self.services = _part(SERVICES, Service)
         self.autoscalers = _part(HORIZONTAL_POD_AUTOSCALERS, HorizontalPodAutoscaler)
         self.accounts = _of_set(SERVICE_ACCOUNTS)
@@ -108,6 +122,15 @@ class Caches:
         """The schedulers' own topologies, whoever manages them."""
         self.definitions = {kind: _definition(kind) for kind in inspected}
         """The CRDs of those kinds of which not every version will do."""
+        self.domains: dict[str, Cache[Domain]] = {
+            provider.vendor: Cache(
+                served(provider.api),
+                Domain,
+                indexes={BY_OWNER: _owners, BY_CLAIM: partial(_claimed_from, provider)},
+            )
+            for provider in self.fabrics
+        }
+        """Fabric domains by vendor, whoever made them."""
 
     @property
     def parts(self) -> tuple[Cache[Any], ...]:
@@ -126,7 +149,8 @@ class Caches:
     @property
     def optional(self) -> tuple[Cache[Any], ...]:
         """The caches that only some sets need: what they hold may not be served, or not be ours to see."""
-        return (self.claims, self.claim_templates, *self.told.values(), *self.mirrored.values())
+        of_schedulers = (*self.told.values(), *self.mirrored.values())
+        return (self.claims, self.claim_templates, *of_schedulers, *self.domains.values())
 
     @property
     def needed(self) -> tuple[Cache[Any], ...]:
@@ -189,12 +213,41 @@ def _definition(kind: ForeignKind) -> Cache[Definition]:
     return Cache(CUSTOM_RESOURCE_DEFINITIONS, Definition, fields=f"metadata.name={definition_of(kind)}")
 
 
-def _part(resource: Resource, as_type: type[T]) -> Cache[T]:
-    return Cache(resource, as_type, indexes={BY_REPLICA: _replica, BY_SET: _set}, labels=OURS)
+def _part(resource: Resource, as_type: type[T], more: Mapping[str, Index[T]] | None = None) -> Cache[T]:
+    indexes: dict[str, Index[T]] = {BY_REPLICA: _replica, BY_SET: _set, **(more or {})}
+    return Cache(resource, as_type, indexes=indexes, labels=OURS)
 
 
 def _of_set(resource: Resource) -> Cache[Bare]:
     return Cache(resource, Bare, labels=OURS)
+
+
+def _asked_for(fabrics: Providers, workload: PodCliqueSet) -> Iterator[Hashable]:
+    """The domains that a set may ask for, by vendor, namespace and name; where the name depends on the count
+    of a group, by what it begins with."""
+    meta = workload.metadata
+    for demand in dict.fromkeys(chain.from_iterable(demands(workload, fabrics).values())):
+        if demand.scope is Scope.GROUP_REPLICA:
+            yield demand.vendor, meta.namespace, f"{demand.base}-*"
+        elif demand.scope is Scope.SHARED:
+            yield demand.vendor, meta.namespace, demand.base
+        else:
+            for replica in range(workload.spec.replicas):
+                yield demand.vendor, meta.namespace, demand.name(replica)
+
+
+def _claimed(pod: Pod) -> Iterator[Hashable]:
+    for claim in pod.spec.resource_claims:
+        if claim.resource_claim_template_name:
+            yield pod.metadata.namespace, claim.resource_claim_template_name
+
+
+def _claimed_from(provider: FabricDomainProvider, domain: Domain) -> Iterator[Hashable]:
+    yield domain.metadata.namespace, provider.template_name(domain)
+
+
+def _owners(found: HasMetadata) -> Iterator[Hashable]:
+    return (owner.uid for owner in found.metadata.owner_references)
 
 
 def _holder(found: HasMetadata) -> Iterator[Hashable]:

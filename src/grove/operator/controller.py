@@ -18,8 +18,9 @@ from grove.kube.queue import Queue
 from grove.operator.blame import Blame, blame, completed
 from grove.operator.caches import Caches
 from grove.operator.counterparts import Counterparts
+from grove.operator.domains import Domains
 from grove.operator.environs import Environs
-from grove.operator.keys import Key, PlacementKey, ReplicaKey, SetKey, TopologyKey, WorkloadKey
+from grove.operator.keys import DomainKey, Key, PlacementKey, ReplicaKey, SetKey, TopologyKey, WorkloadKey
 from grove.operator.nodes import Nodes
 from grove.operator.observe import Observer
 from grove.operator.placement import Placement
@@ -66,7 +67,10 @@ class Controller:
         self._placement = Placement(assigner or Unassigned())
         self._topologies = Topologies(caches, enabled=topology_aware)
         schedulers = Schedulers(caches, backends)
-        self._observer = Observer(caches, self._placement, init_image, self._topologies, schedulers)
+        self._domains = Domains(caches, executor, tell, clock)
+        self._observer = Observer(
+            caches, self._placement, init_image, self._topologies, schedulers, self._domains.neighbourhood
+        )
         self._publisher: Publisher[Key] = Publisher()
         executor.limiter.on_room = self._use_room
         self._reports: dict[SetKey, dict[int, Report]] = {}
@@ -86,12 +90,13 @@ class Controller:
             environs = Environs(caches, nodes or Nodes(), self.queue.wake)
             self._counterparts = Counterparts(caches, executor, backends, tell, environs)
         wire(caches, self.queue.wake, topologies=topology_aware)
+        self._domains.wire(self.queue.wake)
 
     async def _work(self, key: Key) -> None:
         """One pass over one key."""
         if isinstance(key, PlacementKey):
             self._place()
-        elif isinstance(key, TopologyKey):
+        elif isinstance(key, TopologyKey | DomainKey):
             await self._bring_in_step(key)
         else:
             await self._bring_in_order(key)
@@ -129,9 +134,12 @@ class Controller:
         moments = [moment for moment in (wake_at, later) if moment is not None]
         self.queue.wake(key, min(moments, default=None), failed=retry or not told)
 
-    async def _bring_in_step(self, key: TopologyKey) -> None:
-        assert self._counterparts is not None
-        well, again = await self._counterparts.bring_in_order(key, self._clock())
+    async def _bring_in_step(self, key: TopologyKey | DomainKey) -> None:
+        if isinstance(key, DomainKey):
+            well, again = await self._domains.bring_in_order(key)
+        else:
+            assert self._counterparts is not None
+            well, again = await self._counterparts.bring_in_order(key, self._clock())
         self.queue.wake(key, self._loop_time() if well and again else None, failed=not well)
 
     def _use_room(self, room: int) -> None:
@@ -188,7 +196,7 @@ class Controller:
         if workload is None:
             return None
         if workload.metadata.deletion_timestamp is not None:
-            return plan_end(workload, self._observer.estate(key))
+            return plan_end(workload, self._observer.estate(key, workload.metadata.uid))
         in_vain = self._in_vain(key)
         plan = plan_set(
             workload,
@@ -198,6 +206,7 @@ class Controller:
             self._troubles.get(key, ()),
             self._topologies.of(workload),
             None if in_vain else self._observer.shared_claims.of_set(workload),
+            self._domains.notes(workload),
         )
         return replace(plan, intents=joined((plan.intents, *self._retirements(key, now))))
 
@@ -258,9 +267,9 @@ class Controller:
         self, key: WorkloadKey, drafts: Sequence[Draft], errors: Blame, *, complete: bool
     ) -> tuple[bool, float | None]:
         """Publish what is due. Returns whether that went well, and when more will be due."""
-        finished = tuple(completed(draft, errors, complete) for draft in drafts)
+        told = tuple(completed(draft, errors, complete) for draft in drafts)
         busy = not self._executor.limiter.room
-        due, later = self._publisher.consider(key, finished, self._loop_time(), busy=busy)
+        due, later = self._publisher.consider(key, told, self._loop_time(), busy=busy)
         if not due:
             return True, later
         outcome = await self._executor.execute(intents(due))

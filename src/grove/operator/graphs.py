@@ -24,6 +24,7 @@ from grove.dynamo.reading import read
 from grove.dynamo.seen import Backend, Seen, StoredGraph, raw
 from grove.dynamo.surroundings import Surroundings
 from grove.dynamo.types import DynamoGraphDeployment
+from grove.fabrics.registry import Providers
 from grove.kube.cache import Cache
 from grove.kube.client import Client
 from grove.kube.errors import KubeError, NotFound
@@ -56,11 +57,16 @@ class Layer(Struct, frozen=True):
     facts: Facts = Facts()
 
     @classmethod
-    def of(cls, config: OperatorConfiguration, in_use: Backends | None = None) -> Layer | None:
+    def of(
+        cls,
+        config: OperatorConfiguration,
+        in_use: Backends | None = None,
+        fabrics: Providers | None = None,
+    ) -> Layer | None:
         """None if it is switched off."""
         if not config.dynamo.enabled:
             return None
-        return cls(Surroundings.of(config), Facts.of(config, in_use=in_use))
+        return cls(Surroundings.of(config), Facts.of(config, in_use=in_use, fabrics=fabrics))
 
 
 async def foreign(client: Client) -> str:

@@ -45,8 +45,19 @@ class TopologyKey(NamedTuple):
         return f"topology {self.name}"
 
 
+class DomainKey(NamedTuple):
+    """A fabric domain, which several sets may share."""
+
+    vendor: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.vendor} domain {self.namespace}/{self.name}"
+
+
 WorkloadKey = SetKey | ReplicaKey
-Key = WorkloadKey | PlacementKey | TopologyKey
+Key = WorkloadKey | PlacementKey | TopologyKey | DomainKey
 
 
 def replica_of(metadata: ObjectMeta) -> ReplicaKey | None:

@@ -9,6 +9,7 @@ from contextlib import suppress
 import structlog
 
 from grove.api import labels
+from grove.fabrics.registry import Providers
 from grove.kube.arrivals import Arrivals
 from grove.kube.client import Client
 from grove.kube.events import Recorder
@@ -46,6 +47,7 @@ class Manager:
         topology_aware: bool = False,
         backends: Backends | None = None,
         dynamo: Layer | None = None,
+        fabrics: Providers | None = None,
     ) -> None:
         self._transport = transport
         self._assigner = assigner
@@ -59,12 +61,13 @@ class Manager:
             backends.kept if backends else (),
             tuple(backend.topology_kind for backend in aware),
             backends.inspected if backends else (),
+            fabrics,
         )
+        self._nodes = Nodes()
         self._dynamo = dynamo
         self.graphs = (
             GraphCaches(without_grove=dynamo.surroundings.without_grove) if dynamo is not None else None
         )
-        self._nodes = Nodes()
         self.synced = asyncio.Event()
 
     async def run(self, writes: Transport | None = None) -> None:
@@ -81,7 +84,8 @@ class Manager:
             tasks.create_task(arrivals.run(client))
             graphs = self.graphs.all if self.graphs else ()
             for cache in (*self.caches.all, *self.caches.definitions.values(), *graphs):
-                tasks.create_task(Reflector(client, cache, arrivals=arrivals).run())
+                unusual = cache in self.caches.domains.values()  # in most clusters there is no driver
+                tasks.create_task(Reflector(client, cache, arrivals=arrivals, optional=unusual).run())
             tasks.create_task(self._nodes.run(client))
             tasks.create_task(self._tell_what_is_missing())
             for cache in self.caches.needed:
@@ -130,8 +134,8 @@ class Manager:
         await serve(graphs, Client(self._transport), known, self._grace)
 
     async def _look_for_the_rest(self) -> None:
-        """Give shared claims, and what schedulers were told, a moment to be seen. Longer waits only who uses
-        them."""
+        """Give shared claims, fabric domains and what schedulers were told a moment to be seen. Longer waits
+        only who uses them."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_MOMENT):
                 for cache in (*self.caches.optional, *self.caches.definitions.values()):

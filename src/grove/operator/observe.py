@@ -11,6 +11,7 @@ from grove.kube.outcome import Outcome, State
 from grove.operator.caches import BY_REPLICA, BY_SET, Caches
 from grove.operator.claims import SharedClaims
 from grove.operator.keys import ReplicaKey, SetKey, replica_of
+from grove.operator.neighbourhood import Neighbourhood
 from grove.operator.placement import Placement
 from grove.operator.schedulers import Schedulers
 from grove.operator.topologies import Topologies
@@ -30,11 +31,13 @@ class Observer:
         init_image: str = "",
         topologies: Topologies | None = None,
         schedulers: Schedulers | None = None,
+        neighbourhood: Neighbourhood | None = None,
     ) -> None:
         self._caches, self._placement = caches, placement or Placement(Unassigned())
         self._init_image = init_image
         self._topologies = topologies or Topologies(caches, enabled=False)
         self._schedulers = schedulers or Schedulers(caches, None)
+        self._neighbourhood = neighbourhood or Neighbourhood(caches)
         self.shared_claims = SharedClaims(caches)
         self._departed: dict[ReplicaKey, set[str]] = {}
         self._lost: dict[ReplicaKey, dict[str, Pod]] = {}
@@ -67,12 +70,14 @@ class Observer:
             topology=self._topologies.of(workload),
             scheduler=scheduler,
             told=self._schedulers.told(key, scheduler),
+            fabrics=caches.fabrics,
+            domains=self._neighbourhood.of_replica(key, workload),
             shared=self.shared_claims.of_replica(key, workload, groups, cliques),
             lacking=self._schedulers.lacking(scheduler),
         )
 
-    def estate(self, key: SetKey) -> Estate:
-        """Everything that carries the labels of a set."""
+    def estate(self, key: SetKey, uid: str) -> Estate:
+        """Everything that carries the labels of a set, and the domains that it owns."""
         caches = self._caches
         return Estate(
             services=tuple(caches.services.by_index(BY_SET, key)),
@@ -83,6 +88,7 @@ class Observer:
             claims=tuple(caches.claims.by_index(BY_SET, key)),
             pods=tuple(caches.pods.by_index(BY_SET, key)),
             access=caches.access(key),
+            domains=self._neighbourhood.owned(uid),
         )
 
     def lost(self, key: ReplicaKey) -> list[Pod]:

@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from grove.api import durations
 from grove.api.config import LeaderElection, OperatorConfiguration
+from grove.fabrics.registry import Providers
 from grove.kube.client import Client
 from grove.kube.config import SERVICE_ACCOUNT, Config
 from grove.kube.elector import Elector
@@ -29,6 +30,7 @@ from grove.kube.lease import Timing, new_identity
 from grove.kube.transport import HttpTransport
 from grove.operator import garbage
 from grove.operator.admission import Admission
+from grove.operator.fabrics import preflight
 from grove.operator.graphs import Layer, foreign
 from grove.operator.manager import Manager
 from grove.operator.servers import endpoints, serving
@@ -56,6 +58,8 @@ class Settings(Struct, frozen=True):
     """The ServiceAccount that we run as, if we were told."""
     backends: Backends | None = None
     """The schedulers that workloads may use; None: they are told nothing."""
+    fabrics: Providers = Providers()
+    """The vendors whose fabric domains are managed."""
 
     @property
     def lease_namespace(self) -> str:
@@ -76,7 +80,7 @@ def _pods_namespace(folder: Path = SERVICE_ACCOUNT) -> str:
 
 async def operate(settings: Settings) -> None:
     """Run until SIGTERM or SIGINT. Raises CannotListen or ConfigError before anything is done,
-    LeadershipEnded after."""
+    Unfit if the cluster lacks what is enabled, LeadershipEnded after."""
     garbage.look_seldom()
     told_to_stop = _signals()
     transport = HttpTransport(settings.connection)
@@ -87,11 +91,14 @@ async def operate(settings: Settings) -> None:
         init_image=settings.init_image,
         topology_aware=topology_aware,
         backends=settings.backends,
-        dynamo=Layer.of(settings.configuration, settings.backends),
+        dynamo=Layer.of(settings.configuration, settings.backends, settings.fabrics),
+        fabrics=settings.fabrics,
     )
     try:
         if settings.configuration.dynamo.enabled:
             await refuse_foreign(Client(transport))
+        if settings.configuration.network.auto_mnnvl_enabled and settings.fabrics.auto is not None:
+            await preflight(Client(transport), settings.fabrics.auto)
         admission = Admission(
             settings.configuration,
             manager.caches,
@@ -100,6 +107,7 @@ async def operate(settings: Settings) -> None:
             settings.account,
             settings.backends,
             lambda: manager.graphs is not None and manager.graphs.leader_worker_sets,
+            settings.fabrics,
         )
 
         async def troubles() -> list[str]:

@@ -16,6 +16,7 @@ from prometheus_client import Gauge, Histogram
 from grove.api import times
 from grove.api.conditions import ConditionType
 from grove.api.gangs import PodGang
+from grove.operator import domain_census
 from grove.operator.caches import Caches
 from grove.plan.facts import is_true
 from grove.plan.pods import gated
@@ -87,6 +88,7 @@ class Census:
             self._undo.callback(caches.gangs.subscribe(milestone.follow))
         workloads.set_function(lambda: len(caches.sets))
         gated_pods.set_function(lambda: sum(map(gated, caches.pods)))
+        self._undo.enter_context(domain_census.count(caches))
         leader.set(1)
         return self
 

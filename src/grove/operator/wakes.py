@@ -33,33 +33,34 @@ class Wake(Protocol):
 def wire(caches: Caches, wake: Wake, *, topologies: bool = False) -> None:
     """From now on, changes wake keys; what is there already is news to whoever begins now."""
     waker = _Waker(caches, wake)
-    _follow(caches.sets, waker.on_set)
+    follow(caches.sets, waker.on_set)
     for part in (caches.groups, caches.cliques, caches.gangs):
-        _follow(part, waker.on_part)
+        follow(part, waker.on_part)
     for grant in caches.grants:
-        _follow(grant, waker.on_grant)
-    _follow(caches.pods, waker.on_pod)
-    _follow(caches.services, waker.on_any)  # its generation does not count changes of the spec
-    _follow(caches.autoscalers, waker.on_autoscaler)
-    _follow(caches.claims, waker.on_claim)
-    _follow(caches.claim_templates, waker.on_template)
+        follow(grant, waker.on_grant)
+    follow(caches.pods, waker.on_pod)
+    follow(caches.services, waker.on_any)  # its generation does not count changes of the spec
+    follow(caches.autoscalers, waker.on_autoscaler)
+    follow(caches.claims, waker.on_claim)
+    follow(caches.claim_templates, waker.on_template)
     for seen in (caches.claims, caches.claim_templates):
         seen.on_settled(waker.on_sight_of_claims)
     for named in (caches.topologies, caches.topology_bindings):
-        _follow(named, waker.on_topology)
+        follow(named, waker.on_topology)
         if topologies:
-            _follow(named, waker.on_counterpart_of)
+            follow(named, waker.on_counterpart_of)
     for mirrored in caches.mirrored.values():
-        _follow(mirrored, waker.on_counterpart)
+        follow(mirrored, waker.on_counterpart)
         mirrored.on_settled(waker.on_counterparts)
     for told in caches.told.values():
-        _follow(told, waker.on_part)
+        follow(told, waker.on_part)
         told.on_settled(waker.on_sight)
     for definition in caches.definitions.values():
         definition.subscribe(lambda *_: waker.on_sight())
 
 
-def _follow(cache: Cache[Any], tell: Handler[Any]) -> None:
+def follow(cache: Cache[Any], tell: Handler[Any]) -> None:
+    """Tell of what is there, and from now on of every change."""
     for found in cache:
         tell(None, found)
     cache.subscribe(tell)
@@ -72,7 +73,7 @@ class _Waker:
     def on_set(self, old: PodCliqueSet | None, new: PodCliqueSet | None) -> None:
         """All of its replicas, those that are too many included, if more than its status has changed; of the
         status it is the replica whose turn it is to be updated that counts."""
-        if old is not None and new is not None and not _changed(old, new):
+        if old is not None and new is not None and not changed(old, new):
             for index in {index for index, _ in _turns(old) ^ _turns(new)}:
                 self._wake(ReplicaKey(new.metadata.namespace, new.metadata.name, index))
             return
@@ -121,7 +122,7 @@ class _Waker:
 
     def on_claim(self, old: Bare | None, new: Bare | None) -> None:
         """The replica that a claim belongs to. What all replicas share the set makes, and they wait for."""
-        if old is not None and new is not None and not _changed(old, new):
+        if old is not None and new is not None and not changed(old, new):
             return
         for found in (old, new):
             if found is None or (key := set_of(found.metadata)) is None:
@@ -166,12 +167,12 @@ class _Waker:
             self._wake(ReplicaKey(key.namespace, key.name, index))
 
     def on_part(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
-        if old is None or new is None or _changed(old, new):
+        if old is None or new is None or changed(old, new):
             self.on_any(old, new)
 
     def on_autoscaler(self, old: HorizontalPodAutoscaler | None, new: HorizontalPodAutoscaler | None) -> None:
         """Its status tells what it measures, every few seconds; nobody counts the changes of its spec."""
-        if old is None or new is None or _changed(old, new) or old.spec != new.spec:
+        if old is None or new is None or changed(old, new) or old.spec != new.spec:
             self.on_any(old, new)
 
     def on_pod(self, old: Pod | None, new: Pod | None) -> None:
@@ -202,7 +203,7 @@ def _edition(found: HasMetadata) -> tuple[str, int]:
     return found.metadata.uid, found.metadata.generation
 
 
-def _changed(old: HasMetadata, new: HasMetadata) -> bool:
+def changed(old: HasMetadata, new: HasMetadata) -> bool:
     """The generation counts changes of the spec; of the metadata, nobody counts the changes."""
     before, after = old.metadata, new.metadata
     return (

@@ -94,7 +94,10 @@ def service_terms(workload: PodCliqueSet, index: int) -> Body:
 
 def group_metadata(workload: PodCliqueSet, index: int, wanted: Group) -> Body:
     carried = labels.for_replica(workload.metadata.name, index, wanted.name, labels.Component.GROUP)
-    return metadata(workload, wanted.name, carried, wanted.template.annotations, owned_by_set(workload))
+    notes = wanted.template.annotations
+    if workload.metadata.annotations.get(keys.AUTO_MNNVL) == keys.AUTO_MNNVL_ENABLED:
+        notes = {**notes, keys.AUTO_MNNVL: keys.AUTO_MNNVL_ENABLED}
+    return metadata(workload, wanted.name, carried, notes, owned_by_set(workload))
 
 
 def group_terms(wanted: Group) -> Body:
@@ -108,6 +111,8 @@ def clique_labels(workload: PodCliqueSet, index: int, wanted: Clique) -> labels.
     ours = labels.for_clique(set_name, index, wanted.name, template.name, wanted.gang, wanted.template_hash)
     if wanted.group is not None:
         ours = labels.for_member(ours, wanted.group.name, wanted.group_replica, wanted.base_gang)
+    if wanted.seats:
+        ours[labels.COMPUTE_DOMAIN] = wanted.seats[0].domain
     return {**template.labels, **ours}
 
 

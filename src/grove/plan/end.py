@@ -1,6 +1,6 @@
 """The end of a set: all that is its own goes, by us, for the garbage collector is slow; then it may go.
 
-    pods deleted -> the rest deleted -> the finalizer taken off, one pass each
+    pods deleted -> the rest deleted -> fabric domains let go (see `domains`) -> the finalizer taken off
 
 Everything is deleted one by one, as the object that was seen: whoever learns late that a set has gone can
 not take down its successor of the same name, and what only looks like ours is spared. One by one is also
@@ -29,10 +29,12 @@ from grove.api.groups import PodCliqueScalingGroup
 from grove.api.intents import Delete, Patch, Target
 from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
+from grove.fabrics.provider import Domain
 from grove.plan import autoscalers, sharing
 from grove.plan.access import Access, withdraw
 from grove.plan.autoscalers import delete_autoscaler
 from grove.plan.claims import delete_claim
+from grove.plan.fabric import is_managed
 from grove.plan.model import Plan
 from grove.plan.ours import is_ours
 from grove.plan.pods import controller_uid
@@ -56,6 +58,8 @@ class Estate(Struct, frozen=True):
     claims: tuple[Bare, ...] = ()
     pods: tuple[Pod, ...] = ()
     access: Access = Access()
+    domains: tuple[Domain, ...] = ()
+    """Fabric domains that name the set as an owner."""
 
 
 def plan_end(workload: PodCliqueSet, estate: Estate) -> Plan:
@@ -66,8 +70,16 @@ def plan_end(workload: PodCliqueSet, estate: Estate) -> Plan:
     witness = _witness(uid, estate)
     if ORPHAN not in finalizers and witness and (deletions := _next_deletions(uid, estate)):
         return Plan((witness, *(replace(deletion, after=(witness.id,)) for deletion in deletions)))
+    if ORPHAN not in finalizers and any(map(_held, estate.domains)):
+        return Plan()  # it is let go when the pods are gone; that wakes us
     rest = [name for name in finalizers if name != marks.SET_FINALIZER]
     return Plan((change(workload, {"metadata": {"finalizers": rest}}),))
+
+
+def _held(domain: Domain) -> bool:
+    """Whether a domain of ours is there to stay, or could not go without us."""
+    held = marks.COMPUTE_DOMAIN_FINALIZER in domain.metadata.finalizers
+    return is_managed(domain) and (held or not _leaving(domain))
 
 
 def _witness(uid: str, estate: Estate) -> Patch | None:

@@ -9,7 +9,7 @@ is only for one that is yet to be made. A part that is scaled to 0 leaves its ga
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -17,7 +17,11 @@ from msgspec import Struct
 from grove.api import names
 from grove.api.cliques import PodCliqueSpec
 from grove.api.sets import CliqueTemplate, PodCliqueSet, PodCliqueSetTemplate, ScalingGroupTemplate
+from grove.fabrics.places import Seat
 from grove.plan.hashes import combined, template_hash
+
+Seats = Callable[[str, int], tuple[Seat, ...]]
+"""The places in fabric domains of a clique, by its name in the set and the replica of its group."""
 
 
 class Group(Struct, frozen=True, gc=False):
@@ -42,6 +46,8 @@ class Clique(Struct, frozen=True, gc=False):
     """The gang that must be scheduled first; empty in the base gang itself."""
     group: Group | None = None
     group_replica: int = 0
+    seats: tuple[Seat, ...] = ()
+    """The fabric domains that its pods join."""
 
 
 class Gang(Struct, frozen=True, gc=False):
@@ -72,10 +78,11 @@ def expand(
     index: int,
     group_counts: Mapping[str, int],
     clique_counts: Mapping[str, int],
+    seats: Seats | None = None,
 ) -> Shape:
     """What replica `index` consists of, with the counts of the groups and cliques that exist, by name."""
     template, set_name = workload.spec.template, workload.metadata.name
-    parts = _Parts(template, clique_counts, names.base_gang(set_name, index))
+    parts = _Parts(template, clique_counts, names.base_gang(set_name, index), seats)
     groups = tuple(
         _group(set_name, index, group, group_counts) for group in template.pod_clique_scaling_groups
     )
@@ -98,8 +105,10 @@ def _group(set_name: str, index: int, template: ScalingGroupTemplate, counts: Ma
 class _Parts:
     """Makes the cliques of one replica from the templates."""
 
-    def __init__(self, template: PodCliqueSetTemplate, counts: Mapping[str, int], base: str) -> None:
-        self._counts, self.base = counts, base
+    def __init__(
+        self, template: PodCliqueSetTemplate, counts: Mapping[str, int], base: str, seats: Seats | None
+    ) -> None:
+        self._counts, self.base, self._seats = counts, base, seats
         hashes = [template_hash(clique, template.priority_class_name) for clique in template.cliques]
         self.generation_hash = combined(hashes)
         self._templates = {
@@ -116,6 +125,7 @@ class _Parts:
             gang=scaled_gang or self.base,
             template_hash=hash_,
             base_gang=self.base if scaled_gang else "",
+            seats=self._seats(template_name, member.get("group_replica", 0)) if self._seats else (),
             **member,
         )
 

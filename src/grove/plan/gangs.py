@@ -21,6 +21,7 @@ from grove.plan.access import token_secret
 from grove.plan.claims import Claims
 from grove.plan.enrolment import Enrolled
 from grove.plan.expand import Clique, Gang
+from grove.plan.fabric import Fabric
 from grove.plan.gates import released
 from grove.plan.initcontainer import with_init_container
 from grove.plan.ledger import Member
@@ -48,8 +49,9 @@ class GangWork:
         claims: Claims,
         writes: Writes,
         notes: Callable[[Gang], Mapping[str, str]],
+        fabric: Fabric,
     ) -> None:
-        self._notes = notes
+        self._notes, self._fabric = notes, fabric
         self._snapshot, self._cliques, self._mender, self._writes = snapshot, cliques, mender, writes
         self._waits, self._claims = waits, claims
         self.teller = Teller(snapshot)
@@ -152,6 +154,8 @@ class GangWork:
     def _births(self, clique: Enrolled, gang: compose.Body, gated: bool) -> list[Create]:
         missing = clique.membership.missing
         if not missing or self._waits.held(clique.wanted) or self.teller.holds(clique.wanted.gang):
+            return []
+        if self._fabric.held(clique.wanted):
             return []
         made = [member for member in missing if not self._claims.lacks(clique.wanted, member)]
         workload, index, wanted = self._snapshot.workload, self._snapshot.index, clique.wanted

@@ -13,6 +13,7 @@ from grove.api import annotations as keys
 from grove.api import labels, marks, names
 from grove.api.marks import Env
 from grove.api.sets import PodCliqueSet
+from grove.fabrics.places import Seat
 from grove.plan.expand import Clique
 from grove.plan.hashes import canonical_digest
 from grove.plan.ledger import Member
@@ -26,14 +27,17 @@ _GROUP_VARIABLES = frozenset({Env.GROUP_NAME, Env.GROUP_PODS, Env.GROUP_INDEX})
 
 
 def clique_pod_spec(workload: PodCliqueSet, wanted: Clique) -> Body:
-    """The pod spec of a clique: the template's, and in a group the variables that tell which one."""
+    """The pod spec of a clique: the template's, in a group the variables that tell which one, and the claims
+    by which its pods join fabric domains."""
     raw = bytes(wanted.template.spec.pod_spec)
+    if wanted.seats:
+        return _seated_spec(raw, _group_pods(workload, wanted), wanted.seats)
     return _decoded(raw) if wanted.group is None else _member_spec(raw, _group_pods(workload, wanted))
 
 
 def same_spec(found: Raw, workload: PodCliqueSet, wanted: Clique) -> bool:
     """Whether a PodClique has the pod spec that it should have, however it is spelled."""
-    digest = _digest_of(bytes(wanted.template.spec.pod_spec), _group_pods(workload, wanted))
+    digest = _digest_of(bytes(wanted.template.spec.pod_spec), _group_pods(workload, wanted), wanted.seats)
     return canonical_digest(bytes(found)) == digest
 
 
@@ -46,9 +50,16 @@ def _group_pods(workload: PodCliqueSet, wanted: Clique) -> int:
 
 
 @lru_cache(maxsize=1024)
-def _digest_of(raw: bytes, group_pods: int) -> str:
+def _digest_of(raw: bytes, group_pods: int, seats: tuple[Seat, ...]) -> str:
+    return canonical_digest(msgspec.json.encode(_seated_spec(raw, group_pods, seats)))
+
+
+@lru_cache(maxsize=1024)
+def _seated_spec(raw: bytes, group_pods: int, seats: tuple[Seat, ...]) -> Body:
     spec = _member_spec(raw, group_pods) if group_pods else _decoded(raw)
-    return canonical_digest(msgspec.json.encode(spec))
+    for seat in seats:
+        spec = seat.provider.inject(spec, seat.template, seat.policy)
+    return spec
 
 
 @lru_cache(maxsize=1024)

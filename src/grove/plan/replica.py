@@ -17,6 +17,7 @@ from grove.plan.autoscalers import plan_autoscalers
 from grove.plan.claims import Claims
 from grove.plan.enrolment import Enrolled, Enrolment
 from grove.plan.expand import Clique, Shape, expand
+from grove.plan.fabric import Fabric
 from grove.plan.gangs import GangWork
 from grove.plan.ghosts import forgotten
 from grove.plan.heal import Healing
@@ -53,7 +54,8 @@ def plan_in_vain(snapshot: Snapshot, now: float) -> Plan:
 
 def _plan_present(snapshot: Snapshot, households: Households, writes: Writes, now: float) -> Plan:
     """A replica that the set has."""
-    shape = _shape(snapshot)
+    fabric = Fabric(snapshot)
+    shape = _shape(snapshot, fabric)
     mender = Mender(snapshot, shape, households, writes)
     mender.parents()
     enrolment = Enrolment(snapshot, households, now)
@@ -66,7 +68,7 @@ def _plan_present(snapshot: Snapshot, households: Households, writes: Writes, no
     cliques = healing.plan(renewal.plan(shape, enrolled, now), renewal)
     waits, claims = Waits(snapshot, shape), Claims(snapshot, mender, writes)
     claims.plan(shape, cliques)
-    gang_work = GangWork(snapshot, cliques, mender, waits, claims, writes, healing.notes)
+    gang_work = GangWork(snapshot, cliques, mender, waits, claims, writes, healing.notes, fabric)
     for gang in shape.gangs:
         gang_work.plan(gang)
     retire_surplus(snapshot, shape, households, writes)
@@ -84,15 +86,20 @@ def _plan_present(snapshot: Snapshot, households: Households, writes: Writes, no
         _earliest(renewal.wake_at, healing.wake_at, look_again, _wake_at(cliques)),
         report.standing(shape, views, renewal, any(map(healing.had_nodes, cliques.values()))),
         tuple(gang_work.unplaced),
-        (*waits.complaints(shape.cliques), *claims.complaints, *gang_work.teller.complaints(members)),
+        (
+            *waits.complaints(shape.cliques),
+            *claims.complaints,
+            *gang_work.teller.complaints(members),
+            *fabric.complaints(shape.cliques),
+        ),
         tuple(healing.news),
     )
 
 
-def _shape(snapshot: Snapshot) -> Shape:
+def _shape(snapshot: Snapshot, fabric: Fabric) -> Shape:
     groups = {name: group.spec.replicas for name, group in snapshot.groups.items()}
     cliques = {name: clique.spec.replicas for name, clique in snapshot.cliques.items()}
-    return expand(snapshot.workload, snapshot.index, groups, cliques)
+    return expand(snapshot.workload, snapshot.index, groups, cliques, fabric.seats)
 
 
 def _uid(snapshot: Snapshot, mender: Mender, clique: str) -> str:

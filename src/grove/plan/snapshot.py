@@ -12,6 +12,8 @@ from grove.api.gangs import PodGang
 from grove.api.groups import PodCliqueScalingGroup
 from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
+from grove.fabrics.provider import Domain
+from grove.fabrics.registry import Providers
 from grove.plan.placement import Assignment
 from grove.plan.sharing import Shared
 from grove.schedulers.backend import Backend, Foreign
@@ -47,6 +49,10 @@ class Snapshot(Struct, frozen=True):
     """The backend of the scheduler that the pods ask for; None: it is told nothing."""
     told: Mapping[str, Foreign] | None = {}
     """What the scheduler was told about the replica's gangs; None if that cannot be seen."""
+    fabrics: Providers = Providers()
+    """The vendors whose domains cliques may be in."""
+    domains: Mapping[str, Mapping[str, Domain] | None] = {}
+    """By vendor, the domains that the replica asks for, by name; None if they cannot be seen."""
     shared: Shared = Shared()
     """What is there of the claims that the replica's pods refer to."""
     lacking: str = ""

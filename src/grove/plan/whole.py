@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
 from msgspec import Struct
@@ -23,6 +23,7 @@ from grove.api.sets import (
 from grove.plan import facts
 from grove.plan.access import Access, grant, settles_at
 from grove.plan.claims import plan_whole_set
+from grove.plan.domain_status import DomainNote, failures, with_domains
 from grove.plan.hashes import generation_hash
 from grove.plan.model import Complaint, Draft, News, Plan, Standing
 from grove.plan.ours import keep_claims
@@ -52,9 +53,11 @@ def plan_set(
     errors: tuple[LastError, ...] = (),
     topology: Topology | None = None,
     shared: Shared | None = None,
+    domains: Sequence[DomainNote] = (),
 ) -> Plan:
     """What to do about a set. Its status waits until every replica has reported. Without `access` nothing is
-    granted, without `shared` no claims are made; `errors` are those of the pass before."""
+    granted, without `shared` no claims are made; `errors` are those of the pass before; `domains` are those
+    that the set is in."""
     if workload.metadata.deletion_timestamp is not None:
         return Plan()
     intents, complaints = _provisions(workload, access, shared, now)
@@ -65,6 +68,7 @@ def plan_set(
     standings = [reports[index].standing for index in wanted]
     hash_ = generation_hash(workload)
     progress = advance(workload, hash_, standings, now)
+    errors = (*errors, *failures(domains))
     status = _status(workload, [reports[index] for index in wanted], errors)
     status = replace(status, conditions=_conditions(workload, topology, standings, now))
     news: tuple[News, ...] = ()
@@ -74,8 +78,15 @@ def plan_set(
     elif marks.SET_FINALIZER in workload.metadata.finalizers:
         decision = _decision(workload, hash_, progress)
         intents, news = (*intents, decision), tuple(_story(workload, progress, standings, decision.id))
+    status = with_domains(status, workload, domains, now)
     draft = Draft(target(workload), workload.status, status)
     return Plan(intents, (draft,), wake_at, complaints=complaints, news=news)
+
+
+def _decision(workload: PodCliqueSet, hash_: str, progress: PodCliqueSetUpdateProgress | None) -> Status:
+    """That an update begins, moves on or ends. Replicas act on it: it is written at once, by whoever knows
+    the latest, and is not told before."""
+    return record(workload, replace(workload.status, current_generation_hash=hash_, update_progress=progress))
 
 
 def _provisions(
@@ -93,12 +104,6 @@ def _provisions(
         claims, complaints = plan_whole_set(workload, keep_claims(shared, workload.metadata.uid))
         writes.add_all(claims)
     return writes.intents(), complaints
-
-
-def _decision(workload: PodCliqueSet, hash_: str, progress: PodCliqueSetUpdateProgress | None) -> Status:
-    """That an update begins, moves on or ends. Replicas act on it: it is written at once, by whoever knows
-    the latest, and is not told before."""
-    return record(workload, replace(workload.status, current_generation_hash=hash_, update_progress=progress))
 
 
 def _story(

@@ -10,6 +10,7 @@ from grove.rules.model import Facts, FieldError, forbidden, invalid
 from grove.rules.shape import Workload
 
 _KEY = keys.MNNVL_GROUP
+_INDEX = len("-9999-")
 
 
 def on_create(workload: Workload, facts: Facts) -> Iterator[FieldError]:
@@ -21,6 +22,11 @@ def on_create(workload: Workload, facts: Facts) -> Iterator[FieldError]:
             yield invalid(path, value, f"must be {keys.MNNVL_GROUP_NONE} or a name")
             continue
         yield from (invalid(path, value, wrong) for wrong in syntax.label(value))
+        longest = syntax.LONGEST_LABEL - len(workload.metadata.called) - _INDEX
+        if longest < len(value) <= syntax.LONGEST_LABEL:
+            yield invalid(
+                path, value, f"must be no more than {longest} characters: the domain is named after both"
+            )
         if not facts.network.auto_mnnvl_enabled:
             yield invalid(
                 path,

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct, field
 
 from grove.api.config import Network, OperatorConfiguration, Scheduler
+from grove.fabrics.registry import Providers
 from grove.schedulers.backend import Enquiry
 from grove.schedulers.registry import Backends, backends
 
@@ -126,6 +127,10 @@ class Facts(Struct, frozen=True):
     """What backends enquired about, as far as somebody has looked; None: it is not there."""
     network: Network = Network()
     """Multi-node NVLink."""
+    fabrics: Providers = Providers()
+    """Vendors whose domains cliques may be in."""
+    unserved: frozenset[str] = frozenset()
+    """Vendors whose kind the API server does not serve."""
     operator_user: str = ""
     """Who we are: `system:serviceaccount:<namespace>:<name>`."""
     exempt_users: tuple[str, ...] = ()
@@ -143,6 +148,7 @@ class Facts(Struct, frozen=True):
         topologies: Mapping[str, tuple[str, ...]] | None = None,
         operator_user: str = "",
         in_use: Backends | None = None,
+        fabrics: Providers | None = None,
     ) -> Facts:
         """The facts that follow from the configuration, and those that do not."""
         return cls(
@@ -150,6 +156,7 @@ class Facts(Struct, frozen=True):
             topology_aware=config.topology_aware_scheduling.enabled,
             topologies=topologies or {},
             network=config.network,
+            fabrics=fabrics or Providers(),
             operator_user=operator_user,
             exempt_users=config.authorizer.exempt_service_account_user_names,
         )

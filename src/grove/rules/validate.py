@@ -15,6 +15,7 @@ from grove.rules import (
     backends,
     cliques,
     constraints,
+    fabric,
     fixed,
     groups,
     mnnvl,
@@ -45,9 +46,10 @@ def on_create(new: Body, facts: Facts) -> Verdict:
         *_errors(workload, facts, creating=True),
         *(constraints.on_create(workload, facts) or backends.unkept(workload, facts)),
         *mnnvl.on_create(workload, facts),
+        *fabric.on_create(workload, facts),
     ]
     of_topology = chain(constraints.warnings(workload, facts), backends.warnings(workload, facts))
-    return _verdict(errors, chain(_warnings(workload), of_topology))
+    return _verdict(errors, chain(_warnings(workload), of_topology, fabric.warnings(workload, facts)))
 
 
 @judged
@@ -66,6 +68,7 @@ def on_update(old: Body, new: Body, facts: Facts) -> Verdict:
     errors += fixed.errors(stored, workload)
     errors += constraints.on_update(stored, workload, facts)
     errors += mnnvl.on_update(stored, workload)
+    errors += fabric.on_update(stored, workload, facts)
     return _verdict(errors, _warnings(workload))
 
 

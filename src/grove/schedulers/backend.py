@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from grove.api.events import EventReason
 from grove.api.intents import Intent
+from grove.api.kind import ForeignKind as ForeignKind
 from grove.api.meta import ObjectMeta
 from grove.api.sets import PodCliqueSetTemplate
 from grove.api.topology import ClusterTopology, ClusterTopologyBinding
@@ -27,20 +28,6 @@ class Unmappable(ValueError):
     def __init__(self, why: str, event: EventReason = EventReason.SCHEDULER_NOT_TOLD) -> None:
         super().__init__(why)
         self.event = event
-
-
-class ForeignKind(Struct, frozen=True):
-    """A kind that another project defines: enough to watch and to write it."""
-
-    group: str
-    version: str
-    plural: str
-    name: str
-    namespaced: bool = True
-
-    @property
-    def api_version(self) -> str:
-        return f"{self.group}/{self.version}"
 
 
 class Foreign(Struct, frozen=True):

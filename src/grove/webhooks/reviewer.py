@@ -15,7 +15,7 @@ from grove.dynamo import reading, rules
 from grove.dynamo.common import NVIDIA
 from grove.dynamo.defaults import default_graph
 from grove.dynamo.types import DynamoGraphDeployment
-from grove.rules import authorise, defaults, topologies, validate
+from grove.rules import authorise, defaults, fabric, topologies, validate
 from grove.rules.model import Facts, Request, Verdict
 from grove.webhooks import patches, reviews
 from grove.webhooks.graphs import GraphSight
@@ -73,6 +73,8 @@ class Reviewer:
         _expect(asked, _SETS)
         before, old = asked.new(), asked.old() if asked.operation == "UPDATE" else None
         after = defaults.default_set(before, old)
+        if asked.operation == "CREATE":
+            after = fabric.marked(after, self._sight.standing)
         return reviews.allowed(asked.uid, patch=list(patches.between(before, after)))
 
     async def _validate_set(self, asked: Asked) -> bytes:

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from grove.api.sets import PodCliqueSet
 from grove.api.topology import ClusterTopology, ClusterTopologyBinding
+from grove.fabrics.provider import Domain
 from grove.kube.cache import Cache
 from grove.kube.client import Client, Object
 from grove.kube.errors import KubeError, NotFound
@@ -39,6 +40,7 @@ class Known(Protocol):
     sets: Cache[PodCliqueSet]
     topologies: Cache[ClusterTopology]
     topology_bindings: Cache[ClusterTopologyBinding]
+    domains: dict[str, Cache[Domain]]
 
 
 class Sight:
@@ -46,6 +48,15 @@ class Sight:
 
     def __init__(self, known: Known, client: Client, standing: Facts) -> None:
         self._known, self._client, self.standing = known, client, standing
+
+    def here(self) -> Facts:
+        """The standing facts, and which vendors' kinds are not served."""
+        unserved = {
+            vendor
+            for vendor, cache in self._known.domains.items()
+            if cache.settled.is_set() and not cache.synced.is_set()
+        }
+        return replace(self.standing, unserved=frozenset(unserved)) if unserved else self.standing
 
     async def facts_on(self, topologies: Iterable[str], enquiries: Iterable[Enquiry] = ()) -> Facts:
         """The standing facts, what these topologies are like, those aside that do not exist, and what
@@ -56,7 +67,8 @@ class Sight:
                 known[name] = domains
         asked = [enquiry for enquiry in enquiries if _NAME(enquiry.name)][:_MOST_NAMES]
         found = {enquiry: await self._look(enquiry) for enquiry in asked}
-        return replace(self.standing, topologies=known, found=found) if known or found else self.standing
+        here = self.here()
+        return replace(here, topologies=known, found=found) if known or found else here
 
     def facts_around(self, kind: str, name: str) -> Facts:
         """The standing facts, and who would notice a change of this topology. It is for a warning: what the

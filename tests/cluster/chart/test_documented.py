@@ -22,13 +22,11 @@ from tests.shared import ROOT
 
 pytestmark = pytest.mark.cluster
 
-PAGE = re.sub(r"```.*?```", "", (ROOT / "docs/install.md").read_text(), flags=re.DOTALL)
-"""Without its examples of files."""
 
-
-def scripts() -> Iterator[tuple[str, str]]:
+def scripts_of(page: str) -> Iterator[tuple[str, str]]:
     """The commands below each heading."""
-    for section in re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:]:
+    text = re.sub(r"```.*?```", "", (ROOT / page).read_text(), flags=re.DOTALL)  # without examples of files
+    for section in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
         heading, _, text = section.partition("\n")
         if lines := [line[4:] for line in text.splitlines() if line.startswith("    ")]:
             yield heading, "\n".join(lines)
@@ -52,7 +50,8 @@ def shell(site: Cluster, control_plane: binaries.Binaries, tmp_path: Path) -> di
     return {**os.environ, "KUBECONFIG": str(site.kubeconfig), "PATH": f"{tools}:{os.environ['PATH']}"}
 
 
-async def type_in(script: str, shell: dict[str, str]) -> None:
+async def type_in(script: str, shell: dict[str, str]) -> str:
+    """Type it into a shell; what was said."""
     process = await asyncio.create_subprocess_exec(
         "bash",
         "-euo",
@@ -66,10 +65,11 @@ async def type_in(script: str, shell: dict[str, str]) -> None:
     )
     said, _ = await process.communicate()
     assert process.returncode == 0, f"{script}\n{said.decode()}"
+    return said.decode()
 
 
 async def test_the_page(site: Cluster, admin: Client, shell: dict[str, str], tmp_path: Path) -> None:
-    first, *rest = scripts()
+    first, *rest = scripts_of("docs/install.md")
     installing, _, trying = first[1].partition("kubectl apply")
     assert [heading for heading, _ in rest] == ["Change something", "Rights", "Upgrade", "Uninstall"]
     async with running_jobs(site, admin) as ran:

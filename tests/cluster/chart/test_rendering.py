@@ -195,7 +195,6 @@ def test_a_value_arrives(values: Values, kind: str, path: str, expected: object)
     ("values", "right"),
     [
         ({"config.topologyAwareScheduling.enabled": True}, "nodes"),
-        ({"config.network.autoMNNVLEnabled": True}, "computedomains"),
         ({"config.scheduler.profiles": [{"name": "kai-scheduler"}]}, "topologies"),
         ({"config.scheduler.profiles": [{"name": "kai-scheduler"}]}, "clustertopologies/finalizers"),
         ({"config.scheduler.profiles": [{"name": "volcano"}]}, "queues"),
@@ -211,12 +210,19 @@ def test_a_value_arrives(values: Values, kind: str, path: str, expected: object)
     ids=str,
 )
 def test_rights_follow_what_is_switched_on(values: Values, right: str) -> None:
-    def resources(given: Values) -> set[str]:
-        role = one(render(given), "ClusterRole", "grove:system:grove-operator")
-        return {resource for rule in role["rules"] for resource in rule["resources"]}
-
     assert right not in resources({})
     assert right in resources(values)
+
+
+def resources(given: Values) -> set[str]:
+    role = one(render(given), "ClusterRole", "grove:system:grove-operator")
+    return {resource for rule in role["rules"] for resource in rule["resources"]}
+
+
+def test_rights_to_domains_are_those_of_the_vendors_in_use() -> None:
+    assert "computedomains" in resources({})
+    assert "computedomains" in resources({"config.network.autoMNNVLEnabled": True})
+    assert "computedomains" not in resources({"config.fabrics": []})
 
 
 def configuration(values: Values | None = None) -> OperatorConfiguration:

@@ -118,3 +118,14 @@ def test_an_operator_that_cannot_live_is_told_of(state: StateDir) -> None:
     assert process.returncode == 1
     assert said.startswith("grove: the operator has ended; the end of ")
     assert "Traceback" not in said
+
+
+def test_with_a_fabric_pods_join_the_domain_of_their_replica(state: StateDir) -> None:
+    said = run("demo", "--fabric", "--state-dir", str(state.root))
+    assert re.search(r"ComputeDomain demo-0: 8 of 8 nodes ready, on \d racks", said)
+    assert "gang demo-0-decode-1: Running" in said
+    assert "describe computedomains" in said
+    kubectl = ("kubectl", "--state-dir", str(state.root))
+    twelve = "--for=jsonpath={.status.computeDomains[0].readyNodes}=12"
+    run(*kubectl, "wait", "pcs/demo", twelve, "--timeout=2m")
+    run(*kubectl, "wait", "pcs/demo", "--for=condition=ComputeDomainsReady", "--timeout=2m")

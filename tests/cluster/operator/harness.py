@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from grove.fabrics.registry import Providers
 from grove.kube.config import Config
 from grove.kube.faults import FaultyTransport, Rates
 from grove.kube.transport import HttpTransport
@@ -35,6 +36,7 @@ class Operator:
         topology_aware: bool = False,
         backends: Backends | None = None,
         dynamo: Layer | None = None,
+        fabrics: Providers | None = None,
         **weather: Any,
     ) -> None:
         self.recorder = recorder or Recorder()
@@ -46,6 +48,7 @@ class Operator:
             topology_aware=topology_aware,
             backends=backends,
             dynamo=dynamo,
+            fabrics=fabrics,
         )
         self.stopped = asyncio.Event()
         """Set when the faults have ended this process."""
@@ -84,6 +87,7 @@ async def operating(
     topology_aware: bool = False,
     backends: Backends | None = None,
     dynamo: Layer | None = None,
+    fabrics: Providers | None = None,
 ) -> AsyncIterator[Operator]:
     """An operator until the block is left. `synced=False`: do not wait until it knows all that exists."""
     operator = Operator(
@@ -94,6 +98,7 @@ async def operating(
         topology_aware,
         backends,
         dynamo,
+        fabrics,
         seed=seed,
         rates=rates,
         stop_after_writes=stop_after,

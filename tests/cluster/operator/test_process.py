@@ -17,8 +17,10 @@ from grove.kube.cache import Cache
 from grove.kube.client import Client
 from grove.kube.config import Config
 from grove.kube.lease import Lease
-from grove.kube.resource import LEASES, PODS
+from grove.kube.resource import CUSTOM_RESOURCE_DEFINITIONS, LEASES, PODS
+from grove.kube.wire import Object
 from grove.local.cluster import Cluster
+from grove.local.drastandin.words import definition
 from grove.operator.caches import resource_of
 from tests.chart import Account, may_live_in, operators_account
 from tests.cluster.api.objects import create, pod_clique_set
@@ -251,3 +253,22 @@ async def test_what_it_is_doing_can_be_looked_at(operator_account: Account, tmp_
         status, told = await operator.get("debugging.pprofBindPort", "/debug/tasks")
         assert status == 200
         assert "reflector.py" in told
+
+
+async def test_automatic_mnnvl_without_the_driver_ends_with_a_code_of_its_own(
+    operator_account: Account, client: Client, namespace: str, tmp_path: Path
+) -> None:
+    wanted = configuration(network={"autoMNNVLEnabled": True})
+    async with running(tmp_path, operator_account.kubeconfig, wanted) as operator:
+        said = await operator.hear("MNNVL preflight check failed", level="error")
+        assert "ComputeDomain CRD (computedomains.resource.nvidia.com) is missing" in said["reason"]
+        assert "install the NVIDIA DRA driver, or disable" in said["reason"]
+        assert await operator.process.wait() == 7
+    await apply(client, definition())
+    await established(client, definition()["metadata"]["name"])
+    try:
+        async with running(tmp_path, operator_account.kubeconfig, wanted) as operator:
+            await operator.hear("MNNVL preflight check passed")
+            await operator.hear("working")
+    finally:
+        await client.delete(CUSTOM_RESOURCE_DEFINITIONS, definition()["metadata"]["name"], as_type=Object)

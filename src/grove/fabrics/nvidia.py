@@ -1,0 +1,101 @@
+"""NVIDIA: multi-node NVLink by the ComputeDomains of its DRA driver.
+
+The driver makes the ResourceClaimTemplate of a domain, under the name that the domain's spec gives it; we
+never do. Every pod claims a channel from it, one exclusive device on each node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from grove.api import foreign, marks
+from grove.api.kind import ForeignKind
+from grove.fabrics import claims
+from grove.fabrics.provider import (
+    Body,
+    Discovery,
+    Domain,
+    DomainRequest,
+    DomainView,
+    Finding,
+    Policy,
+    Scope,
+    Severity,
+)
+
+VENDOR = "nvidia"
+COMPUTE_DOMAIN = ForeignKind("resource.nvidia.com", "v1beta1", "computedomains", "ComputeDomain")
+
+
+class Nvidia:
+    """The provider."""
+
+    vendor = VENDOR
+    annotation_key = foreign.NVIDIA_COMPUTE_DOMAIN
+    scope_key = foreign.NVIDIA_COMPUTE_DOMAIN_SCOPE
+    options: Mapping[str, tuple[str, ...]] = {foreign.NVIDIA_ALLOCATION_MODE: ("Single", "All")}
+    supports_auto = True
+    claim_name = marks.MNNVL_CLAIM
+    api = COMPUTE_DOMAIN
+    advice = "install the NVIDIA DRA driver"
+
+    def preflight(self, discovery: Discovery) -> list[Finding]:
+        """The domains themselves must be served, and claims should be."""
+        if not discovery.serves(self.api):
+            return [
+                Finding(
+                    Severity.FATAL,
+                    "automatic MNNVL is enabled (network.autoMNNVLEnabled) but the ComputeDomain CRD "
+                    f"({self.api.crd_name}) is missing: {self.advice}, or disable automatic MNNVL",
+                )
+            ]
+        if not discovery.serves(claims.CLAIMS):
+            words = f"{claims.CLAIMS.api_version} is not served: pods lose claims; Kubernetes 1.34 has it"
+            return [Finding(Severity.WARNING, words)]
+        return []
+
+    def uses_accelerator(self, container: Mapping[str, Any]) -> bool:
+        """Whole GPUs only: slices and shared ones have no NVLink of their own."""
+        return claims.asks_for(container, foreign.NVIDIA_GPU)
+
+    def validate(self, value: str, scope: Scope) -> list[str]:
+        return claims.misspelt(value, scope)
+
+    def build_domain(self, request: DomainRequest) -> Body:
+        """Elastic (`numNodes: 0`): its daemons do not wait for each other. Older CRDs want that written."""
+        metadata = {
+            "name": request.name,
+            "namespace": request.namespace,
+            "labels": dict(request.labels),
+            "finalizers": list(request.finalizers),
+            "ownerReferences": list(request.owners),
+        }
+        channel: Body = {"resourceClaimTemplate": {"name": request.name}}
+        if mode := request.options.get(foreign.NVIDIA_ALLOCATION_MODE):
+            channel["allocationMode"] = mode
+        return {
+            "apiVersion": self.api.api_version,
+            "kind": self.api.name,
+            "metadata": metadata,
+            "spec": {"numNodes": 0, "channel": channel},
+        }
+
+    def template_name(self, domain: Domain) -> str:
+        channel = domain.spec.get("channel") or {}
+        template = channel.get("resourceClaimTemplate") or {}
+        return str(template.get("name") or domain.metadata.name)
+
+    def inject(self, pod_spec: Body, template_name: str, policy: Policy) -> Body:
+        return claims.joined(pod_spec, self.claim_name, template_name, self.uses_accelerator, policy)
+
+    def observe(self, domain: Domain) -> DomainView:
+        """By its nodes: an elastic domain without any calls itself ready at once."""
+        nodes = (domain.status or {}).get("nodes") or []
+        partitions = {str(node["cliqueID"]) for node in nodes if node.get("cliqueID")}
+        ready = sum(node.get("status") == "Ready" for node in nodes)
+        return DomainView(ready, len(nodes), tuple(sorted(partitions)))
+
+    def node_holder(self, node: Mapping[str, Any]) -> str | None:
+        found = ((node.get("metadata") or {}).get("labels") or {}).get(foreign.NVIDIA_DRIVER_COMPUTE_DOMAIN)
+        return str(found) if found else None

@@ -1,0 +1,104 @@
+"""Domains and the parts of sets that are in them: from a set to names, and from a name to the replica."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import chain
+
+from msgspec import Struct
+
+from grove.api.sets import PodCliqueSet
+from grove.fabrics.provider import FabricDomainProvider, Policy, Scope
+from grove.fabrics.registry import Providers
+from grove.fabrics.resolve import Demand, Demands, Mode, demands
+
+GroupCount = Callable[[int, str], int]
+"""How many replicas a scaling group has, by the set's replica and the group's name in the set."""
+
+
+class Seat(Struct, frozen=True):
+    """A place in a domain, for all pods of a clique."""
+
+    provider: FabricDomainProvider
+    demand: Demand
+    domain: str
+    template: str
+    """The ResourceClaimTemplate by which pods take it."""
+
+    @property
+    def policy(self) -> Policy:
+        return self.demand.policy
+
+
+class Stay(Struct, frozen=True):
+    """How a set is in a domain."""
+
+    demand: Demand
+    replicas: tuple[int, ...]
+
+
+def in_replica(
+    workload: PodCliqueSet, found: Demands, replica: int, count: GroupCount
+) -> Iterator[tuple[Demand, str]]:
+    """The domains that one replica of a set is in."""
+    for name, asked in found.items():
+        for demand in asked:
+            members = (
+                _members(workload, name, replica, count) if demand.scope is Scope.GROUP_REPLICA else (0,)
+            )
+            for member in members:
+                yield demand, demand.name(replica, member)
+
+
+def stays(workload: PodCliqueSet, providers: Providers, count: GroupCount) -> dict[tuple[str, str], Stay]:
+    """All domains that a set is in, by vendor and name."""
+    found = demands(workload, providers)
+    if not found:
+        return {}
+    inside: dict[tuple[str, str], tuple[Demand, dict[int, None]]] = {}
+    for replica in range(workload.spec.replicas):
+        for demand, name in in_replica(workload, found, replica, count):
+            _, replicas = inside.setdefault((demand.vendor, name), (demand, {}))
+            replicas[replica] = None
+    return {key: Stay(demand, tuple(replicas)) for key, (demand, replicas) in inside.items()}
+
+
+def stay_in(
+    workload: PodCliqueSet, providers: Providers, vendor: str, name: str, count: GroupCount
+) -> Stay | None:
+    """How a set is in the domain of that name; None if it is not."""
+    found = demands(workload, providers)
+    for demand in dict.fromkeys(chain.from_iterable(found.values())):
+        if demand.vendor != vendor or (indices := _indices(demand, name)) is None:
+            continue
+        if demand.scope is Scope.SHARED:
+            if workload.spec.replicas > 0:
+                return Stay(demand, tuple(range(workload.spec.replicas)))
+            continue
+        replica = indices[0]
+        if replica < workload.spec.replicas and (demand, name) in in_replica(workload, found, replica, count):
+            return Stay(demand, (replica,))
+    return None
+
+
+def _indices(demand: Demand, name: str) -> tuple[int, ...] | None:
+    """The indices that make the name of a demand's domain; None if none do."""
+    if demand.scope is Scope.SHARED:
+        return () if name == demand.base else None
+    tail = f"-{demand.group}" if demand.mode is Mode.AUTO and demand.group else ""
+    if not name.startswith(f"{demand.base}-") or not name.endswith(tail):
+        return None
+    written = name[len(demand.base) + 1 : len(name) - len(tail)].split("-")
+    if not all(word.isdecimal() for word in written):
+        return None
+    indices = tuple(map(int, written))
+    if len(indices) != (2 if demand.scope is Scope.GROUP_REPLICA else 1) or demand.name(*indices) != name:
+        return None
+    return indices
+
+
+def _members(workload: PodCliqueSet, clique: str, replica: int, count: GroupCount) -> range:
+    for group in workload.spec.template.pod_clique_scaling_groups:
+        if clique in group.clique_names:
+            return range(count(replica, group.name))
+    return range(0)

@@ -1,0 +1,182 @@
+"""Which clique of a set is in which domain: asked for by name, by group, or because automation is on.
+
+    the clique's own annotation of a vendor     a domain of that name, shared as its scope says
+    grove.io/mnnvl-group, nearest layer         one for each replica and group; `none`: no domain
+    grove.io/auto-mnnvl: enabled on the set     one for each replica
+
+The first that says anything decides, for each vendor. The last two are for cliques with accelerators only,
+and a group on any layer means that its author does not want automation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from grove.api import annotations as keys
+from grove.api import names
+from grove.api.sets import CliqueTemplate, PodCliqueSet, PodCliqueSetTemplate
+from grove.fabrics.provider import FabricDomainProvider, Policy, Scope
+from grove.fabrics.registry import Providers
+
+Body = dict[str, Any]
+
+
+class Mode(StrEnum):
+    """Who a domain is for: one set's replica, or whoever names it."""
+
+    AUTO = "auto"
+    EXPLICIT = "explicit"
+
+
+class Demand(Struct, frozen=True):
+    """What one clique asks of one vendor: to be in a domain."""
+
+    vendor: str
+    mode: Mode
+    scope: Scope
+    base: str
+    """The set's name, or the one that the clique gives the domain."""
+    group: str = ""
+    """The `grove.io/mnnvl-group`."""
+    options: tuple[tuple[str, str], ...] = ()
+    """What else is asked of the domain, by annotation."""
+
+    @property
+    def policy(self) -> Policy:
+        return Policy.ACCELERATED_OR_ALL if self.mode is Mode.EXPLICIT else Policy.ACCELERATED_ONLY
+
+    def name(self, replica: int, group_replica: int = 0) -> str:
+        """The domain of a replica's clique."""
+        if self.mode is Mode.AUTO:
+            if self.group:
+                return names.grouped_compute_domain(self.base, replica, self.group)
+            return names.compute_domain(self.base, replica)
+        indices = {Scope.SHARED: (), Scope.REPLICA: (replica,), Scope.GROUP_REPLICA: (replica, group_replica)}
+        return names.named_compute_domain(self.base, *indices[self.scope])
+
+    def namesakes(self) -> Iterator[Demand]:
+        """Other demands by name, one of whose domains would be called like one of this."""
+        root, indices = self.base, _INDICES[self.scope]
+        for scope in (scope for scope in Scope if _INDICES[scope] > indices):
+            root, dash, index = root.rpartition("-")
+            if not dash or not _is_index(index):
+                return
+            yield Demand(self.vendor, self.mode, scope, root)
+
+
+_INDICES = {Scope.SHARED: 0, Scope.REPLICA: 1, Scope.GROUP_REPLICA: 2}
+
+Demands = Mapping[str, tuple[Demand, ...]]
+"""By the name of the clique in the set; in the order of vendors."""
+_NOBODY: Demands = {}
+
+
+def demands(workload: PodCliqueSet, providers: Providers) -> Demands:
+    """What the cliques of a set ask for; those that ask for nothing are not in it."""
+    if not len(providers) or not _asks(workload, providers):
+        return _NOBODY
+    return of_template(
+        workload.metadata.name, workload.metadata.annotations, workload.spec.template, providers
+    )
+
+
+def of_template(
+    set_name: str, annotations: Mapping[str, str], template: PodCliqueSetTemplate, providers: Providers
+) -> Demands:
+    """The same, for a set that is still being judged."""
+    found: dict[str, tuple[Demand, ...]] = {}
+    by_group = grouped(annotations, template)
+    automatic = annotations.get(keys.AUTO_MNNVL) == keys.AUTO_MNNVL_ENABLED and not by_group
+    for clique in template.cliques:
+        asked = tuple(
+            demand
+            for provider in providers
+            if (demand := _demand(set_name, clique, provider, by_group, automatic)) is not None
+        )
+        asked = tuple(_with_options(demand, clique, annotations, providers) for demand in asked)
+        if asked:
+            found[clique.name] = asked
+    return found
+
+
+def grouped(annotations: Mapping[str, str], template: PodCliqueSetTemplate) -> Mapping[str, str]:
+    """The group that each clique is in, the nearest layer counting, `none` included; empty if nobody says
+    anything about groups."""
+    of_set = annotations.get(keys.MNNVL_GROUP)
+    layers = {
+        name: group.annotations.get(keys.MNNVL_GROUP)
+        for group in template.pod_clique_scaling_groups
+        for name in group.clique_names
+    }
+    found = {}
+    for clique in template.cliques:
+        said = (clique.annotations.get(keys.MNNVL_GROUP), layers.get(clique.name), of_set)
+        found[clique.name] = next((each for each in said if each is not None), None)
+    if all(group is None for group in found.values()) and of_set is None:
+        return {}
+    return {name: group or keys.MNNVL_GROUP_NONE for name, group in found.items()}
+
+
+def accelerated(clique: CliqueTemplate, provider: FabricDomainProvider) -> bool:
+    """Whether any container of a clique asks for the vendor's accelerators."""
+    return any(map(provider.uses_accelerator, _containers(bytes(clique.spec.pod_spec))))
+
+
+def scope_of(clique: CliqueTemplate, provider: FabricDomainProvider) -> Scope:
+    """Who shares the clique's domain; what nobody knows means the default."""
+    said = clique.annotations.get(provider.scope_key, "")
+    return Scope(said) if said in set(Scope) else Scope.SHARED
+
+
+def _demand(
+    set_name: str,
+    clique: CliqueTemplate,
+    provider: FabricDomainProvider,
+    by_group: Mapping[str, str],
+    automatic: bool,
+) -> Demand | None:
+    if named := clique.annotations.get(provider.annotation_key):
+        return Demand(provider.vendor, Mode.EXPLICIT, scope_of(clique, provider), named)
+    group = by_group.get(clique.name, keys.MNNVL_GROUP_NONE)
+    in_group = group != keys.MNNVL_GROUP_NONE
+    if not provider.supports_auto or not (automatic or in_group) or not accelerated(clique, provider):
+        return None
+    return Demand(provider.vendor, Mode.AUTO, Scope.REPLICA, set_name, group if in_group else "")
+
+
+def _with_options(
+    demand: Demand, clique: CliqueTemplate, of_set: Mapping[str, str], providers: Providers
+) -> Demand:
+    said = clique.annotations if demand.mode is Mode.EXPLICIT else of_set
+    chosen = tuple((key, said[key]) for key in providers.of(demand.vendor).options if key in said)
+    return replace(demand, options=chosen) if chosen else demand
+
+
+def _asks(workload: PodCliqueSet, providers: Providers) -> bool:
+    """Whether anything about domains is said at all: most sets do not, and pay no more than this look."""
+    own = workload.metadata.annotations
+    if keys.AUTO_MNNVL in own or keys.MNNVL_GROUP in own:
+        return True
+    template = workload.spec.template
+    mine = [keys.MNNVL_GROUP, *(provider.annotation_key for provider in providers)]
+    parts: Iterator[Mapping[str, str]] = (
+        part.annotations for parts in (template.cliques, template.pod_clique_scaling_groups) for part in parts
+    )
+    return any(key in annotations for annotations in parts if annotations for key in mine)
+
+
+def _is_index(text: str) -> bool:
+    return text.isdecimal() and (text == "0" or not text.startswith("0"))
+
+
+@lru_cache(maxsize=1024)
+def _containers(pod_spec: bytes) -> tuple[Body, ...]:
+    spec = msgspec.json.decode(pod_spec) if pod_spec else {}
+    return (*(spec.get("containers") or ()), *(spec.get("initContainers") or ()))

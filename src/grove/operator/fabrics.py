@@ -1,0 +1,70 @@
+"""Which fabric vendors are in use, and whether the cluster has what the automatic mode needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib.metadata import entry_points
+from typing import Any
+
+import msgspec
+import structlog
+
+from grove.api.config import OperatorConfiguration
+from grove.api.kind import ForeignKind
+from grove.fabrics.claims import CLAIMS
+from grove.fabrics.provider import Discovery, FabricDomainProvider, Severity
+from grove.fabrics.registry import ENTRY_POINTS, Factory, Providers, providers
+from grove.kube.client import Client
+from grove.kube.errors import KubeError, NotFound
+
+log = structlog.get_logger("grove.operator")
+
+HEADLINE = "MNNVL preflight check failed"
+
+
+class Unfit(Exception):
+    """The cluster lacks what the automatic mode needs; the message says what, and what would help."""
+
+
+def registered(config: OperatorConfiguration) -> Providers:
+    """The vendors that a configuration lists, those of others found by entry point. Raises
+    ConfigurationError."""
+    others: dict[str, Factory] = {
+        point.name: lambda point=point: _made(point)  # type: ignore[misc]
+        for point in entry_points(group=ENTRY_POINTS)
+        if point.name in config.fabrics
+    }
+    return providers(config.fabrics, others, auto=config.network.auto_mnnvl_enabled)
+
+
+def _made(point: Any) -> FabricDomainProvider:
+    provider: FabricDomainProvider = point.load()()
+    return provider
+
+
+async def preflight(client: Client, provider: FabricDomainProvider) -> None:
+    """Look, before anything is done, whether the automatic mode can work here. Raises Unfit."""
+    try:
+        discovery = await _discover(client, (provider.api, CLAIMS))
+    except KubeError as problem:
+        raise Unfit(f"what the API server serves cannot be seen: {problem}") from None
+    for finding in provider.preflight(discovery):
+        if finding.severity is Severity.FATAL:
+            raise Unfit(finding.words)
+        log.warning("MNNVL preflight check", key=provider.vendor, action="go on", reason=finding.words)
+    log.info(
+        "MNNVL preflight check passed", key=provider.vendor, action="start", reason=provider.api.crd_name
+    )
+
+
+async def _discover(client: Client, kinds: Iterable[ForeignKind]) -> Discovery:
+    """Group by group: one that is down does not stand in the way of the others."""
+    served: set[tuple[str, str, str]] = set()
+    for kind in kinds:
+        try:
+            answer = await client.raw("GET", f"/apis/{kind.api_version}")
+        except NotFound:
+            continue
+        found = msgspec.json.decode(answer.body).get("resources") or []
+        served |= {(kind.group, kind.version, str(each.get("name"))) for each in found}
+    return Discovery(frozenset(served))

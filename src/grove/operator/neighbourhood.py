@@ -1,0 +1,156 @@
+"""Who is in which fabric domain, by the caches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import chain
+
+from grove.api import names
+from grove.api.groups import PodCliqueScalingGroup
+from grove.api.parts import LastError
+from grove.api.sets import PodCliqueSet
+from grove.fabrics.places import GroupCount, Stay, in_replica, stay_in, stays
+from grove.fabrics.provider import Domain, Scope
+from grove.fabrics.resolve import demands
+from grove.operator.caches import BY_CLAIM, BY_DOMAIN, BY_OWNER, BY_SET, Caches
+from grove.operator.keys import DomainKey, ReplicaKey, SetKey
+from grove.plan.domain_status import DomainNote
+from grove.plan.domains import DomainSnapshot, User
+from grove.plan.fabric import State, state_of
+
+_NOTHING: Mapping[str, Mapping[str, Domain] | None] = {}
+
+
+class Neighbourhood:
+    """Answers questions about domains."""
+
+    def __init__(self, caches: Caches) -> None:
+        self._caches, self._fabrics = caches, caches.fabrics
+
+    def of_replica(
+        self, key: ReplicaKey, workload: PodCliqueSet
+    ) -> Mapping[str, Mapping[str, Domain] | None]:
+        """By vendor, the domains that a replica asks for; None if they cannot be seen."""
+        if not (asked := demands(workload, self._fabrics)):
+            return _NOTHING
+        found: dict[str, dict[str, Domain] | None] = {}
+        for demand, name in in_replica(workload, asked, key.replica, self._count(workload)):
+            cache = self._caches.domains[demand.vendor]
+            if not cache.synced.is_set():
+                found[demand.vendor] = None
+            elif (inside := found.setdefault(demand.vendor, {})) is not None and (
+                domain := cache.get(key.namespace, name)
+            ):
+                inside[name] = domain
+        return found
+
+    def of_set(self, workload: PodCliqueSet) -> dict[DomainKey, Stay]:
+        """The domains that a set is in."""
+        namespace = workload.metadata.namespace
+        return {
+            DomainKey(vendor, namespace, name): stay
+            for (vendor, name), stay in stays(workload, self._fabrics, self._count(workload)).items()
+        }
+
+    def notes(self, workload: PodCliqueSet, failures: Mapping[DomainKey, LastError]) -> list[DomainNote]:
+        """How the domains of a set stand to it."""
+        return [self._note(workload, key, stay, failures) for key, stay in self.of_set(workload).items()]
+
+    def _note(
+        self, workload: PodCliqueSet, key: DomainKey, stay: Stay, failures: Mapping[DomainKey, LastError]
+    ) -> DomainNote:
+        cache = self._caches.domains[key.vendor]
+        found = cache.get(key.namespace, key.name)
+        state = state_of(found, stay.demand, workload) if cache.synced.is_set() else State.UNSERVED
+        return DomainNote(key.name, self._fabrics.of(key.vendor), stay, state, found, failures.get(key))
+
+    def owned(self, uid: str) -> tuple[Domain, ...]:
+        """The domains that name a set as an owner."""
+        return tuple(
+            chain.from_iterable(cache.by_index(BY_OWNER, uid) for cache in self._caches.domains.values())
+        )
+
+    def keys_owned(self, uid: str) -> Iterator[DomainKey]:
+        for vendor, cache in self._caches.domains.items():
+            for domain in cache.by_index(BY_OWNER, uid):
+                yield DomainKey(vendor, domain.metadata.namespace, domain.metadata.name)
+
+    def users(self, key: DomainKey) -> list[User]:
+        """The sets that need a domain."""
+        found = []
+        for workload in self._candidates(key):
+            if workload.metadata.deletion_timestamp is None:
+                count = self._count(workload)
+                if stay := stay_in(workload, self._fabrics, key.vendor, key.name, count):
+                    found.append(User(workload, stay))
+        return found
+
+    def snapshot(self, key: DomainKey) -> DomainSnapshot | None:
+        """All about a domain; None if domains cannot be seen."""
+        provider, cache = self._fabrics.of(key.vendor), self._caches.domains[key.vendor]
+        if not cache.synced.is_set():
+            return None
+        found, users = cache.get(key.namespace, key.name), self.users(key)
+        former, strange = self._owners(key, found, {user.workload.metadata.uid for user in users})
+        template = provider.template_name(found) if found else key.name
+        return DomainSnapshot(
+            provider,
+            key.namespace,
+            key.name,
+            found,
+            tuple(users),
+            former,
+            tuple(chain.from_iterable(map(self._groups, former))),
+            strange,
+            occupied=bool(self._caches.pods.by_index(BY_CLAIM, (key.namespace, template))),
+        )
+
+    def claimed(self, namespace: str, template: str) -> Iterator[DomainKey]:
+        """The domains that a template belongs to."""
+        for vendor, cache in self._caches.domains.items():
+            for domain in cache.by_index(BY_CLAIM, (namespace, template)):
+                yield DomainKey(vendor, namespace, domain.metadata.name)
+
+    def _owners(
+        self, key: DomainKey, found: Domain | None, users: set[str]
+    ) -> tuple[tuple[PodCliqueSet, ...], bool]:
+        """Sets that own it and do not need it, and whether there is an owner that we do not know."""
+        former, strange = [], False
+        for owner in found.metadata.owner_references if found else ():
+            if owner.kind != PodCliqueSet.KIND.name or owner.uid in users:
+                continue
+            workload = self._caches.sets.get(key.namespace, owner.name)
+            if workload is None or workload.metadata.uid != owner.uid:
+                strange = True
+            elif workload.metadata.deletion_timestamp is None:
+                former.append(workload)
+        return tuple(former), strange
+
+    def _groups(self, workload: PodCliqueSet) -> list[PodCliqueScalingGroup]:
+        """The groups whose counts say which domains a set is in."""
+        if not self.counts_matter(workload):
+            return []
+        key = SetKey(workload.metadata.namespace, workload.metadata.name)
+        return self._caches.groups.by_index(BY_SET, key)
+
+    def _candidates(self, key: DomainKey) -> Iterator[PodCliqueSet]:
+        exact = self._caches.sets.by_index(BY_DOMAIN, tuple(key))
+        root = key.name.rsplit("-", 2)[0]
+        counted = self._caches.sets.by_index(BY_DOMAIN, (key.vendor, key.namespace, f"{root}-*"))
+        return chain(exact, (workload for workload in counted if workload not in exact))
+
+    def counts_matter(self, workload: PodCliqueSet) -> bool:
+        """Whether the domains of a set depend on how its groups are scaled."""
+        asked = chain.from_iterable(demands(workload, self._fabrics).values())
+        return any(demand.scope is Scope.GROUP_REPLICA for demand in asked)
+
+    def _count(self, workload: PodCliqueSet) -> GroupCount:
+        """The count of a group that exists is its own, the template's is for one that is yet to be made."""
+        meta = workload.metadata
+        templates = {group.name: group.replicas for group in workload.spec.template.pod_clique_scaling_groups}
+
+        def count(replica: int, group: str) -> int:
+            found = self._caches.groups.get(meta.namespace, names.group(meta.name, replica, group))
+            return found.spec.replicas if found else templates[group]
+
+        return count

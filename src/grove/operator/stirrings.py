@@ -1,0 +1,100 @@
+"""Which change wakes which fabric domain, and whom a domain wakes. For sets without domains, nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from grove.api import labels
+from grove.api.groups import PodCliqueScalingGroup
+from grove.api.pods import Pod
+from grove.api.sets import PodCliqueSet
+from grove.fabrics.provider import Domain
+from grove.operator.caches import Caches
+from grove.operator.keys import DomainKey, Key, ReplicaKey, SetKey
+from grove.operator.neighbourhood import Neighbourhood
+from grove.operator.wakes import changed, follow
+
+Wake = Callable[[Key], None]
+
+
+def wire_domains(caches: Caches, neighbourhood: Neighbourhood, wake: Wake) -> None:
+    """From now on, changes wake domains, and domains wake those who wait for them."""
+    waker = _Waker(caches, neighbourhood, wake)
+    follow(caches.sets, waker.on_set)
+    caches.groups.subscribe(waker.on_group)
+    caches.pods.subscribe(waker.on_pod)
+    for vendor, cache in caches.domains.items():
+        follow(cache, partial(waker.on_domain, vendor))
+        cache.on_settled(waker.on_sight)
+
+
+class _Waker:
+    def __init__(self, caches: Caches, neighbourhood: Neighbourhood, wake: Wake) -> None:
+        self._caches, self._neighbourhood, self._wake = caches, neighbourhood, wake
+
+    def on_set(self, old: PodCliqueSet | None, new: PodCliqueSet | None) -> None:
+        """The domains that it is in, was in, or owns."""
+        if old is not None and new is not None and not changed(old, new):
+            return
+        found = new or old
+        assert found is not None
+        for workload in (old, new):
+            for key in self._neighbourhood.of_set(workload) if workload is not None else ():
+                self._wake(key)
+        for key in self._neighbourhood.keys_owned(found.metadata.uid):
+            self._wake(key)
+
+    def on_group(self, old: PodCliqueScalingGroup | None, new: PodCliqueScalingGroup | None) -> None:
+        """A group that is scaled, if the domains of its set depend on that."""
+        if old is not None and new is not None and old.spec.replicas == new.spec.replicas:
+            return
+        found = new or old
+        assert found is not None
+        name = found.metadata.labels.get(labels.PART_OF, "")
+        workload = self._caches.sets.get(found.metadata.namespace, name)
+        if workload is not None and self._neighbourhood.counts_matter(workload):
+            self.on_set(None, workload)
+
+    def on_pod(self, old: Pod | None, new: Pod | None) -> None:
+        """A pod that goes leaves its domain."""
+        if old is None or new is not None:
+            return
+        for claim in old.spec.resource_claims:
+            if template := claim.resource_claim_template_name:
+                for key in self._neighbourhood.claimed(old.metadata.namespace, template):
+                    self._wake(key)
+
+    def on_domain(self, vendor: str, old: Domain | None, new: Domain | None) -> None:
+        """Itself, those who own it, and those who need it: all of them tell how it stands, and if it has
+        come, changed or gone, their replicas look whether their pods may join it."""
+        found = new or old
+        assert found is not None
+        key = DomainKey(vendor, found.metadata.namespace, found.metadata.name)
+        more = old is None or new is None or changed(old, new)
+        if more or self._partitions(vendor, old) != self._partitions(vendor, new):
+            self._wake(key)
+        for each in (old, new):
+            for owner in each.metadata.owner_references if each is not None else ():
+                if owner.kind == PodCliqueSet.KIND.name:
+                    self._wake(SetKey(key.namespace, owner.name))
+        for user in self._neighbourhood.users(key):
+            set_name = user.workload.metadata.name
+            self._wake(SetKey(key.namespace, set_name))
+            for replica in user.stay.replicas if more else ():
+                self._wake(ReplicaKey(key.namespace, set_name, replica))
+
+    def _partitions(self, vendor: str, domain: Domain | None) -> tuple[str, ...]:
+        return self._caches.fabrics.of(vendor).observe(domain).partitions if domain is not None else ()
+
+    def on_sight(self) -> None:
+        """Everybody who needs domains: a vendor's kind has come, or gone."""
+        for workload in self._caches.sets:
+            stays = self._neighbourhood.of_set(workload)
+            namespace, set_name = workload.metadata.namespace, workload.metadata.name
+            for key, stay in stays.items():
+                self._wake(key)
+                for replica in stay.replicas:
+                    self._wake(ReplicaKey(namespace, set_name, replica))
+            if stays:
+                self._wake(SetKey(namespace, set_name))

@@ -1,0 +1,262 @@
+"""Fabric domains: what is filled in, refused and warned of, for the automatic mode and for cliques that name
+their domain.
+
+The automatic mode is chosen when a set is made, and never again: a set that was there before it was switched
+on must stay as it is, and whoever is in a domain cannot leave it while pods use it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from grove.api import annotations as keys
+from grove.api.pods import PodSpecView, read_template
+from grove.api.sets import CliqueTemplate
+from grove.fabrics import resolve
+from grove.fabrics.provider import FabricDomainProvider, Scope
+from grove.fabrics.resolve import Demand, Mode
+from grove.rules import shape
+from grove.rules.model import Facts, FieldError, forbidden, invalid, unsupported
+from grove.rules.shape import Misshapen, Workload
+
+Body = dict[str, Any]
+
+_AUTO = f"metadata.annotations.{keys.AUTO_MNNVL}"
+_LEGAL = (keys.AUTO_MNNVL_ENABLED, keys.AUTO_MNNVL_DISABLED)
+_CLIQUES = "spec.template.cliques"
+_GROUPS = "spec.template.podCliqueScalingGroups"
+_OPT_OUT = f'{keys.AUTO_MNNVL}: "{keys.AUTO_MNNVL_DISABLED}"'
+
+
+def marked(body: Body, facts: Facts) -> Body:
+    """A new set that uses accelerators, marked as one that gets its domains by itself; the same object if it
+    says anything about that, or if automation is off. Never raises."""
+    provider = facts.fabrics.auto
+    if provider is None or not facts.network.auto_mnnvl_enabled:
+        return body
+    try:
+        workload = shape.workload(body)
+    except (Misshapen, RecursionError):
+        return body  # for validation to name
+    annotations, template = workload.metadata.annotations, workload.template
+    if keys.AUTO_MNNVL in annotations or resolve.grouped(annotations, template):
+        return body
+    if not any(resolve.accelerated(clique, provider) for clique in template.cliques):
+        return body
+    written = {**(body["metadata"].get("annotations") or {}), keys.AUTO_MNNVL: keys.AUTO_MNNVL_ENABLED}
+    return {**body, "metadata": {**body["metadata"], "annotations": written}}
+
+
+def on_create(workload: Workload, facts: Facts) -> Iterator[FieldError]:
+    """What a new set may not ask for."""
+    said = workload.metadata.annotations.get(keys.AUTO_MNNVL)
+    if said is not None and said not in _LEGAL:
+        legal = " or ".join(f'"{each}"' for each in _LEGAL)
+        yield invalid(_AUTO, said, f"must be {legal}")
+    elif said == keys.AUTO_MNNVL_ENABLED and not facts.network.auto_mnnvl_enabled:
+        yield invalid(
+            _AUTO,
+            said,
+            "MNNVL is off in the operator's configuration: set network.autoMNNVLEnabled, or remove the "
+            f"annotation {keys.AUTO_MNNVL}",
+        )
+    automatic = facts.network.auto_mnnvl_enabled and said != keys.AUTO_MNNVL_DISABLED
+    for provider in facts.fabrics:
+        for index, clique in enumerate(workload.template.cliques):
+            yield from _named(_Place(workload, index, clique, provider), facts, automatic)
+        yield from _options(workload, provider)
+    yield from _collisions(workload, facts)
+    yield from _reserved(workload, facts)
+
+
+def on_update(old: Workload, new: Workload, facts: Facts) -> Iterator[FieldError]:
+    """All of it stays what it was. Cliques are told apart by name."""
+    yield from _fixed(_AUTO, keys.AUTO_MNNVL, old.metadata.annotations, new.metadata.annotations)
+    known = {clique.name: clique.annotations for clique in old.template.cliques}
+    for provider in facts.fabrics:
+        for key in provider.options if provider.supports_auto else ():
+            path = f"metadata.annotations.{key}"
+            yield from _fixed(path, key, old.metadata.annotations, new.metadata.annotations)
+        for key in (provider.annotation_key, provider.scope_key, *provider.options):
+            for index, clique in enumerate(new.template.cliques):
+                if (before := known.get(clique.name)) is not None:
+                    path = f"{_CLIQUES}[{index}].annotations.{key}"
+                    yield from _fixed(path, key, before, clique.annotations)
+
+
+def warnings(workload: Workload, facts: Facts) -> Iterator[str]:
+    """What is legal, and hardly meant."""
+    auto, annotations = facts.fabrics.auto, workload.metadata.annotations
+    demands = resolve.of_template(workload.metadata.called, annotations, workload.template, facts.fabrics)
+    if annotations.get(keys.AUTO_MNNVL) == keys.AUTO_MNNVL_ENABLED and auto is not None and not demands:
+        yield f"{_AUTO} has no effect: no container asks for the accelerators of {auto.vendor}"
+    for provider in facts.fabrics:
+        yield from _misplaced(workload, provider)
+        for index, clique in enumerate(workload.template.cliques):
+            if clique.annotations.get(provider.annotation_key):
+                yield from _doubtful(workload, index, clique, provider)
+    for vendor in sorted({demand.vendor for each in demands.values() for demand in each} & facts.unserved):
+        provider = facts.fabrics.of(vendor)
+        yield (
+            f"pods that need a {provider.api.name} will wait: {provider.api.crd_name} is not served; "
+            f"{provider.advice}"
+        )
+
+
+class _Place:
+    """A clique, seen by one vendor."""
+
+    def __init__(
+        self, workload: Workload, index: int, clique: CliqueTemplate, provider: FabricDomainProvider
+    ) -> None:
+        self.provider, self.name = provider, clique.name
+        self.value = clique.annotations.get(provider.annotation_key)
+        self.scope = clique.annotations.get(provider.scope_key)
+        self.group = clique.annotations.get(keys.MNNVL_GROUP)
+        annotations = f"{_CLIQUES}[{index}].annotations"
+        self.path, self.scope_path = (
+            f"{annotations}.{provider.annotation_key}",
+            f"{annotations}.{provider.scope_key}",
+        )
+        self._workload = workload
+
+    @property
+    def grouped(self) -> bool:
+        """Whether the clique is in a scaling group."""
+        groups = self._workload.template.pod_clique_scaling_groups
+        return any(self.name in group.clique_names for group in groups)
+
+
+def _named(place: _Place, facts: Facts, automatic: bool) -> Iterator[FieldError]:
+    provider, kind = place.provider, place.provider.api.name
+    yield from _scoped(place)
+    if place.value is None:
+        return
+    if automatic and provider.supports_auto:
+        yield forbidden(
+            place.path,
+            "automatic MNNVL injection is enabled for this PodCliqueSet and each of its replicas; explicit "
+            f"{kind} annotations require opting out of automatic injection with {_OPT_OUT}",
+        )
+    if not facts.network.explicit_compute_domains:
+        yield forbidden(place.path, f"explicit {kind}s are disabled by the administrator")
+    if place.group is not None and provider.supports_auto:
+        yield forbidden(place.path, f"cannot be combined with {keys.MNNVL_GROUP}: use one of them")
+    scope = Scope(place.scope) if place.scope in set(Scope) else Scope.SHARED
+    yield from (invalid(place.path, place.value, wrong) for wrong in provider.validate(place.value, scope))
+
+
+def _scoped(place: _Place) -> Iterator[FieldError]:
+    if place.scope is None:
+        return
+    if place.scope not in set(Scope):
+        legal = ", ".join(f'"{scope}"' for scope in Scope)
+        yield invalid(place.scope_path, place.scope, f"must be one of {legal}")
+    if place.value is None:
+        yield invalid(
+            place.scope_path, place.scope, f"has no effect without {place.provider.annotation_key}: set both"
+        )
+    if place.scope == Scope.GROUP_REPLICA and not place.grouped:
+        yield invalid(
+            place.scope_path,
+            place.scope,
+            f'clique {place.name} is in no scaling group: use "{Scope.REPLICA}", or put it into one',
+        )
+
+
+def _options(workload: Workload, provider: FabricDomainProvider) -> Iterator[FieldError]:
+    """What is said about domains beside their names: legal, and the same by all who share one."""
+    said: dict[tuple[str, str, Scope], tuple[int, str | None]] = {}
+    for key, legal in provider.options.items():
+        places = [("metadata.annotations", workload.metadata.annotations)] if provider.supports_auto else []
+        for index, clique in enumerate(workload.template.cliques):
+            path, value = f"{_CLIQUES}[{index}].annotations", clique.annotations.get(key)
+            places.append((path, clique.annotations))
+            if name := clique.annotations.get(provider.annotation_key):
+                domain = (key, name, resolve.scope_of(clique, provider))
+                first, other = said.setdefault(domain, (index, value))
+                if other != value:
+                    why = f"{_CLIQUES}[{first}] shares the domain and says {other or 'nothing'}: say the same"
+                    yield invalid(f"{path}.{key}", value, why)
+        for path, carried in places:
+            if (given := carried.get(key)) is not None and given not in legal:
+                yield unsupported(f"{path}.{key}", given, legal)
+
+
+def _collisions(workload: Workload, facts: Facts) -> Iterator[FieldError]:
+    """Two domains that would be one by accident."""
+    for provider in facts.fabrics:
+        named: dict[Demand, int] = {}
+        for index, clique in enumerate(workload.template.cliques):
+            if value := clique.annotations.get(provider.annotation_key):
+                demand = Demand(provider.vendor, Mode.EXPLICIT, resolve.scope_of(clique, provider), value)
+                named.setdefault(demand, index)
+        for demand, index in named.items():
+            for other in demand.namesakes():
+                if other in named:
+                    yield _collision(provider, *sorted(((named[other], other), (index, demand))))
+
+
+def _collision(
+    provider: FabricDomainProvider, first: tuple[int, Demand], second: tuple[int, Demand]
+) -> FieldError:
+    (before, one), (index, other) = first, second
+    return invalid(
+        f"{_CLIQUES}[{index}].annotations.{provider.annotation_key}",
+        other.base,
+        f"{provider.api.name} names would collide with those of {_CLIQUES}[{before}], "
+        f'"{one.base}" with scope {one.scope}: choose another name',
+    )
+
+
+def _reserved(workload: Workload, facts: Facts) -> Iterator[FieldError]:
+    """Claims that are called like ours, where ours will be."""
+    demands = resolve.of_template(
+        workload.metadata.called, workload.metadata.annotations, workload.template, facts.fabrics
+    )
+    for index, clique in enumerate(workload.template.cliques):
+        taken = {facts.fabrics.of(demand.vendor).claim_name for demand in demands.get(clique.name, ())}
+        if taken:
+            path = f"{_CLIQUES}[{index}].spec.podSpec"
+            for where, name in _claims(read_template(clique.spec.pod_spec), path):
+                if name in taken:
+                    yield forbidden(where, f"the claim name {name} is reserved for the operator: rename it")
+
+
+def _claims(pod: PodSpecView, path: str) -> Iterator[tuple[str, str]]:
+    for index, claim in enumerate(pod.resource_claims):
+        yield f"{path}.resourceClaims[{index}].name", claim.name
+    for field, containers in (("containers", pod.containers), ("initContainers", pod.init_containers)):
+        for number, container in enumerate(containers):
+            for index, reference in enumerate(container.resources.claims):
+                yield f"{path}.{field}[{number}].resources.claims[{index}].name", reference.name
+
+
+def _fixed(path: str, key: str, old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[FieldError]:
+    was, is_ = old.get(key), new.get(key)
+    if was is None and is_ is not None:
+        yield forbidden(path, f"{key} cannot be added after creation")
+    elif was is not None and is_ is None:
+        yield forbidden(path, f"{key} cannot be removed after creation")
+    elif was != is_:
+        yield invalid(path, is_, f'{key} is immutable: it cannot be changed from "{was}" to "{is_}"')
+
+
+def _misplaced(workload: Workload, provider: FabricDomainProvider) -> Iterator[str]:
+    key = provider.annotation_key
+    if key in workload.metadata.annotations:
+        yield f"metadata.annotations.{key} is ignored: annotate cliques with it"
+    for index, group in enumerate(workload.template.pod_clique_scaling_groups):
+        if key in group.annotations:
+            yield f"{_GROUPS}[{index}].annotations.{key} is ignored: annotate cliques with it"
+
+
+def _doubtful(
+    workload: Workload, index: int, clique: CliqueTemplate, provider: FabricDomainProvider
+) -> Iterator[str]:
+    path = f"{_CLIQUES}[{index}].annotations.{provider.annotation_key}"
+    if not resolve.accelerated(clique, provider):
+        yield f"{path}: no container asks for the accelerators of {provider.vendor}; all get the claim"
+    if workload.spec.replicas > 1 and resolve.scope_of(clique, provider) is Scope.SHARED:
+        yield f"{path}: all replicas share one domain; {provider.scope_key}: replica gives each its own"

@@ -1,0 +1,117 @@
+"""Every command of docs/nvlink.md, in the order of the page: the guide to automatic MNNVL, replayed.
+
+Helm, admission, operator, claims and their allocation are real; the driver is a stand-in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+import yaml
+
+from grove.kube.client import Client
+from grove.kube.errors import Forbidden, NotFound
+from grove.kube.resource import CUSTOM_RESOURCE_DEFINITIONS, Resource
+from grove.kube.wire import Object
+from grove.local.cluster import Cluster
+from grove.local.drastandin.driver import DraStandIn
+from grove.local.drastandin.words import DOMAINS, definition
+from tests import chart
+from tests.cluster.chart.hands import running_jobs
+from tests.cluster.chart.sites import operator_of
+from tests.cluster.chart.test_documented import scripts_of, shell, type_in  # noqa: F401 - a fixture
+from tests.cluster.operator.fabric import FINALIZER
+from tests.cluster.webhooks.harness import eventually
+
+pytestmark = pytest.mark.cluster
+
+PAGE = "docs/nvlink.md"
+GROUP = "admissionregistration.k8s.io"
+POLICIES = {
+    kind: Resource(GROUP, "v1", plural, kind, namespaced=False)
+    for kind, plural in (
+        ("ValidatingAdmissionPolicy", "validatingadmissionpolicies"),
+        ("ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings"),
+    )
+}
+
+
+async def test_the_page(site: Cluster, admin: Client, shell: dict[str, str], tmp_path: Path) -> None:  # noqa: F811
+    (_, installing), *rest = scripts_of(PAGE)
+    said: list[str] = []
+    driver = DraStandIn(admin)
+    playing = asyncio.create_task(driver.run())
+    try:
+        async with asyncio.timeout(60.0):
+            await driver.ready.wait()
+        async with running_jobs(site, admin):
+            await type_in(installing, shell)
+            async with operator_of(site, admin, tmp_path) as operator:
+                await operator.hear("MNNVL preflight check passed")
+                said = [await type_in(script, shell) for _, script in rest]
+                await refused(admin, "default")
+            await type_in("helm uninstall grove --namespace grove-system", shell)
+    finally:
+        playing.cancel()
+        await asyncio.wait({playing})
+        with suppress(NotFound):
+            name = definition()["metadata"]["name"]
+            await admin.delete(CUSTOM_RESOURCE_DEFINITIONS, name, as_type=Object)
+    first, scaled, by_hand, by_name = said[:4]
+    assert first.splitlines()[1].startswith("enabled")
+    for words in ("my-inference-0", "my-inference-1", "ComputeDomainCreated", "AllReady"):
+        assert words in first
+    listed = scaled.rpartition("NAME")[2].split()
+    assert "my-inference-0" in listed
+    assert not {"my-inference-1", "my-inference-2", "my-inference-3"} & set(listed)
+    assert FINALIZER in by_hand
+    assert "decoders" in by_name
+    assert by_name.count("by-name-0-decode-") == 2
+
+
+async def refused(admin: Client, namespace: str) -> None:
+    """With the policy of `protectComputeDomains`, deleting a domain of ours by hand is refused."""
+    policy = [
+        each
+        for each in chart.render({"config.network.protectComputeDomains": True})
+        if each["kind"] in POLICIES
+    ]
+    assert not [each for each in chart.render() if each["kind"] in POLICIES]
+    carried = {"app.kubernetes.io/managed-by": "grove-operator"}
+    body = {
+        "apiVersion": DOMAINS.api_version,
+        "kind": DOMAINS.kind,
+        "metadata": {"name": "protected", "labels": carried},
+        "spec": {"channel": {"resourceClaimTemplate": {"name": "protected"}}},
+    }
+    for each in policy:
+        await admin.create(POLICIES[each["kind"]], each, as_type=Object)
+
+    async def denied() -> bool:
+        """API servers tell nobody when they have taken in a policy: ask until one has."""
+        with suppress(NotFound):
+            await admin.get(DOMAINS, "protected", namespace=namespace, as_type=Object)
+            try:
+                await admin.delete(DOMAINS, "protected", namespace=namespace, as_type=Object)
+            except Forbidden as error:
+                return "managed by Grove and pods may need it" in str(error)
+            return False
+        await admin.create(DOMAINS, body, namespace=namespace, as_type=Object)
+        return False
+
+    await eventually(denied)
+    free = {"metadata": {"annotations": {"grove.io/allow-delete": "true"}}}
+    await admin.patch(DOMAINS, "protected", free, namespace=namespace, as_type=Object)
+    await admin.delete(DOMAINS, "protected", namespace=namespace, as_type=Object)
+    for each in policy:
+        await admin.delete(POLICIES[each["kind"]], each["metadata"]["name"], as_type=Object)
+
+
+def test_the_examples_are_on_the_page() -> None:
+    for name in ("nvlink", "nvlink-by-name"):
+        path = f"examples/{name}.yaml"
+        assert path in (chart.ROOT / PAGE).read_text()
+        assert yaml.safe_load((chart.ROOT / "docs" / path).read_text())["kind"] == "PodCliqueSet"

@@ -1,0 +1,173 @@
+"""NVLink on the shared cluster: the driver's CRD and a stand-in for the driver while a test runs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import Any
+
+import yaml
+
+from grove.fabrics.registry import providers
+from grove.kube.client import Client
+from grove.kube.errors import NotFound
+from grove.kube.resource import (
+    CLUSTER_ROLE_BINDINGS,
+    CLUSTER_ROLES,
+    NODES,
+    PODS,
+    RESOURCE_CLAIM_TEMPLATES,
+    RESOURCE_CLAIMS,
+)
+from grove.kube.resource import CUSTOM_RESOURCE_DEFINITIONS as CRDS
+from grove.kube.wire import Object
+from grove.local.drastandin.driver import DraStandIn
+from grove.local.drastandin.words import DEVICE_CLASSES, DOMAINS, KEY, RESOURCE_SLICES, device_classes
+from grove.operator.caches import served
+from tests.chart import ACCOUNT, NAMESPACE
+from tests.cluster.conftest import apply, established
+from tests.cluster.operator.harness import World
+from tests.cluster.operator.seen import SETS, answers
+from tests.cluster.operator.workloads import Body, clique, workload
+from tests.fabrics import dummy
+from tests.shared import shared_data
+
+__all__ = ["DOMAINS", "PODS", "RESOURCE_CLAIMS", "RESOURCE_CLAIM_TEMPLATES", "SETS", "answers"]
+
+CRD = "computedomains.resource.nvidia.com"
+NVIDIA = providers(("nvidia",))
+FINALIZER = "grove.io/computedomain-finalizer"
+AUTO = {"grove.io/auto-mnnvl": "enabled"}
+
+
+async def install(client: Client, *required: str) -> None:
+    """The driver's own CRD; with fields that it does not have required, one that takes no domain."""
+    text = shared_data("crds/nvidia/resource.nvidia.com_computedomains.yaml").read_text()
+    body = yaml.safe_load(text)
+    schema = body["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    schema["properties"]["spec"]["required"] += required
+    await apply(client, body)
+    await established(client, CRD)
+
+
+async def uninstall(client: Client) -> None:
+    """Without it there are no domains; those that are there go with it, and what the stand-in brought."""
+    await _forget_driver(client)
+    for domain in (await client.list(DOMAINS, as_type=Object)).items:
+        meta = domain.metadata
+        body = {"metadata": {"finalizers": None}}
+        await client.patch(DOMAINS, meta.name, body, namespace=meta.namespace, as_type=Object)
+    await client.delete(CRDS, CRD, as_type=Object)
+
+
+@asynccontextmanager
+async def driver(client: Client) -> AsyncIterator[None]:
+    """The stand-in at work."""
+    standin = DraStandIn(client, install=False)
+    task = asyncio.create_task(standin.run())
+    try:
+        async with asyncio.timeout(60.0):
+            await standin.ready.wait()
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
+
+
+async def _forget_driver(client: Client) -> None:
+    for slice_ in (await client.list(RESOURCE_SLICES, as_type=Object)).items:
+        await client.delete(RESOURCE_SLICES, slice_.metadata.name, as_type=Object)
+    for body in device_classes():
+        with suppress(NotFound):
+            await client.delete(DEVICE_CLASSES, body["metadata"]["name"], as_type=Object)
+    for node in (await client.list(NODES, as_type=Object)).items:
+        if KEY in node.metadata.labels:
+            nothing = {"metadata": {"labels": {KEY: None}}}
+            await client.patch(NODES, node.metadata.name, nothing, as_type=Object)
+
+
+def gpus(name: str, replicas: int = 1, **template: Any) -> Body:
+    """A clique of pods with GPUs, and a container beside the one that uses them."""
+    containers = [
+        {"name": "model", "image": "model:1", "resources": {"limits": {"nvidia.com/gpu": "8"}}},
+        {"name": "sidecar", "image": "sidecar:1"},
+    ]
+    return clique(name, replicas, pod={"containers": containers}, **template)
+
+
+def automatic(name: str, *cliques: Body, **options: Any) -> Body:
+    """A set as admission leaves it where automation is on."""
+    body = workload(name, *(cliques or (gpus("worker"),)), **options)
+    body["metadata"]["annotations"] = dict(AUTO)
+    return body
+
+
+def named(name: str, domain: str, **options: Any) -> Body:
+    """A set whose clique names a domain."""
+    notes = {"nvidia.com/computedomain": domain, **options.pop("notes", {})}
+    return workload(name, gpus("worker", annotations=notes), **options)
+
+
+def theirs(name: str, template: str) -> Body:
+    """A ComputeDomain that somebody made."""
+    channel = {"resourceClaimTemplate": {"name": template}}
+    meta = {"metadata": {"name": name}}
+    return {"apiVersion": DOMAINS.api_version, "kind": DOMAINS.kind, **meta, "spec": {"channel": channel}}
+
+
+async def let_go(world: World) -> None:
+    """A world whose test failed must not hold up the next one."""
+    for domain in world.all(DOMAINS):
+        try:
+            await world.patch(DOMAINS, domain.name, {"metadata": {"finalizers": None}})
+            await world.delete(DOMAINS, domain.name)
+        except NotFound:
+            continue
+
+
+@contextmanager
+def never(world: World, broken: Any) -> Iterator[None]:
+    """A rule that must hold after every event."""
+
+    def rule() -> None:
+        assert not (found := broken()), found
+
+    world.always(rule)
+    yield
+
+
+ISLANDS = served(dummy.ISLANDS)
+
+
+async def install_islands(client: Client) -> None:
+    """The kind of a second vendor."""
+    free = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": free}}
+    kind = dummy.ISLANDS
+    names = {"kind": kind.name, "plural": kind.plural, "singular": "island", "listKind": "IslandList"}
+    spec = {"group": kind.group, "scope": "Namespaced", "names": names, "versions": [version]}
+    meta = {"metadata": {"name": kind.crd_name}}
+    await apply(client, {"apiVersion": CRDS.api_version, "kind": CRDS.kind, **meta, "spec": spec})
+    await established(client, kind.crd_name)
+
+
+@asynccontextmanager
+async def rights_to_islands(client: Client) -> AsyncIterator[None]:
+    """What an administrator gives the operator for a vendor that the chart does not know."""
+    verbs = ["get", "list", "watch", "create", "patch", "delete"]
+    rule = {"apiGroups": ["example.com"], "resources": ["islands"], "verbs": verbs}
+    name, group = "grove-islands", "rbac.authorization.k8s.io"
+    role = {"metadata": {"name": name}, "rules": [rule]}
+    binding = {
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": name},
+        "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": NAMESPACE}],
+    }
+    await client.create(CLUSTER_ROLES, role, as_type=Object)
+    await client.create(CLUSTER_ROLE_BINDINGS, binding, as_type=Object)
+    try:
+        yield
+    finally:
+        await client.delete(CLUSTER_ROLE_BINDINGS, name, as_type=Object)
+        await client.delete(CLUSTER_ROLES, name, as_type=Object)

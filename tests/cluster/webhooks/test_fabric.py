@@ -1,0 +1,88 @@
+"""Every rule about fabric domains on the real API server, with automation on and off."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from grove.kube import config
+from grove.kube.client import Client
+from grove.kube.errors import ApiError
+from grove.kube.wire import Object
+from grove.local.cluster import Cluster
+from tests.cluster.operator.seen import SETS
+from tests.cluster.webhooks.harness import Body, admitting, refusal
+from tests.rules import test_fabric as rules
+from tests.rules.builders import changed, workload
+
+OURS = 'admission webhook "pcs.validating.webhooks.grove.io" denied the request: '
+Row = tuple[dict[str, Any], list[str]]
+
+
+def words(errors: list[str]) -> str:
+    """Several errors as Kubernetes joins them."""
+    return errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]"
+
+
+def here(changes: dict[str, Any], namespace: str) -> Body:
+    body = changed(workload(), changes)
+    return {**body, "metadata": {**body["metadata"], "namespace": namespace}}
+
+
+async def said(client: Client, namespace: str, changes: dict[str, Any]) -> str:
+    return await refusal(client, SETS, here(changes, namespace), namespace=namespace)
+
+
+async def said_to_update(client: Client, namespace: str, old: dict[str, Any], new: dict[str, Any]) -> str:
+    """What is said to a change of a stored set."""
+    made = await client.create(SETS, here(old, namespace), namespace=namespace, as_type=dict)
+    after = here(new, namespace)
+    kept = {key: made["metadata"][key] for key in ("name", "resourceVersion")}
+    try:
+        body = {**after, "metadata": {**after["metadata"], **kept}}
+        await client.replace(SETS, kept["name"], body, namespace=namespace, as_type=Object)
+    except ApiError as error:
+        return error.status.message
+    finally:
+        await client.delete(SETS, kept["name"], namespace=namespace, as_type=Object)
+    return ""
+
+
+async def test_with_automation(cluster: Cluster, crds: object, client: Client, namespace: str) -> None:
+    connection = config.load(cluster.kubeconfig)
+    table: list[Row] = [*rules.ALWAYS, *rules.WITH_AUTOMATION]
+    async with admitting(client, connection, namespace, network={"autoMNNVLEnabled": True}):
+        for changes, errors in table:
+            assert await said(client, namespace, changes) == OURS + words(errors)
+        for changes in rules.ACCEPTED_WITH_AUTOMATION:
+            assert await said(client, namespace, changes) == ""
+        for old, new, errors in rules.UPDATES:
+            if rules.NAME in str(old) or rules.NAME in str(new):
+                old, new = {**rules.OUT, **old}, {**rules.OUT, **new}  # so that it can be made
+            elif old == rules.GPUS:
+                continue  # who has GPUs is marked when it is made
+            assert await said_to_update(client, namespace, old, new) == OURS + words(errors)
+        made = await client.create(SETS, here(rules.GPUS, namespace), namespace=namespace, as_type=dict)
+        assert made["metadata"]["annotations"][rules.KEY] == "enabled"
+        # V27: the manifest as it was, put in place of what is stored, takes the mark away.
+        again = here(rules.GPUS, namespace)
+        again["metadata"] |= {"resourceVersion": made["metadata"]["resourceVersion"]}
+        with pytest.raises(ApiError, match="cannot be removed after creation"):
+            await client.replace(SETS, "app", again, namespace=namespace, as_type=Object)
+        await client.patch(SETS, "app", {"spec": {"replicas": 2}}, namespace=namespace, as_type=Object)
+
+
+async def test_without_automation(cluster: Cluster, crds: object, client: Client, namespace: str) -> None:
+    connection = config.load(cluster.kubeconfig)
+    table: list[Row] = [*rules.ALWAYS, *rules.WITHOUT_AUTOMATION]
+    async with admitting(client, connection, namespace):
+        for changes, errors in table:
+            assert await said(client, namespace, changes) == OURS + words(errors)
+        for changes in rules.ACCEPTED_WITHOUT:
+            assert await said(client, namespace, changes) == ""
+        made = await client.create(SETS, here(rules.GPUS, namespace), namespace=namespace, as_type=dict)
+        assert rules.KEY not in made["metadata"].get("annotations", {})
+        added = {"metadata": {"annotations": {rules.KEY: "enabled"}}}
+        with pytest.raises(ApiError, match="cannot be added after creation"):
+            await client.patch(SETS, "app", added, namespace=namespace, as_type=Object)

@@ -1,0 +1,66 @@
+"""A second vendor, as somebody else would write one: nothing outside of its module knows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from grove.api.kind import ForeignKind
+from grove.fabrics import claims
+from grove.fabrics.provider import (
+    Body,
+    Discovery,
+    Domain,
+    DomainRequest,
+    DomainView,
+    Finding,
+    Policy,
+    Scope,
+)
+
+ISLANDS = ForeignKind("example.com", "v1", "islands", "Island")
+
+
+class Example:
+    """Accelerators of example.com, joined to islands."""
+
+    vendor = "example"
+    annotation_key = "example.com/fabric"
+    scope_key = "example.com/fabric-scope"
+    options: Mapping[str, tuple[str, ...]] = {}
+    supports_auto = False
+    claim_name = "island"
+    api = ISLANDS
+    advice = "install the example driver"
+
+    def preflight(self, discovery: Discovery) -> list[Finding]:
+        return []
+
+    def uses_accelerator(self, container: Mapping[str, Any]) -> bool:
+        return claims.asks_for(container, "example.com/npu")
+
+    def validate(self, value: str, scope: Scope) -> list[str]:
+        return claims.misspelt(value, scope)
+
+    def build_domain(self, request: DomainRequest) -> Body:
+        metadata = {
+            "name": request.name,
+            "namespace": request.namespace,
+            "labels": dict(request.labels),
+            "finalizers": list(request.finalizers),
+            "ownerReferences": list(request.owners),
+        }
+        spec = {"template": f"{request.name}-berth"}
+        return {"apiVersion": self.api.api_version, "kind": self.api.name, "metadata": metadata, "spec": spec}
+
+    def template_name(self, domain: Domain) -> str:
+        return str(domain.spec["template"])
+
+    def inject(self, pod_spec: Body, template_name: str, policy: Policy) -> Body:
+        return claims.joined(pod_spec, self.claim_name, template_name, self.uses_accelerator, policy)
+
+    def observe(self, domain: Domain) -> DomainView:
+        return DomainView()
+
+    def node_holder(self, node: Mapping[str, Any]) -> str | None:
+        return None

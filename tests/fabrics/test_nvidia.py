@@ -1,0 +1,181 @@
+"""NVIDIA's provider: which containers count (G), what is injected (J), what a domain looks like (CD), what is
+missing at start (P)."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+
+from grove.api.meta import ObjectMeta
+from grove.fabrics.claims import CLAIMS
+from grove.fabrics.nvidia import COMPUTE_DOMAIN, Nvidia
+from grove.fabrics.provider import (
+    Discovery,
+    Domain,
+    DomainRequest,
+    DomainView,
+    FabricDomainProvider,
+    Policy,
+    Scope,
+    Severity,
+)
+
+NVIDIA = Nvidia()
+ONLY, OR_ALL = Policy.ACCELERATED_ONLY, Policy.ACCELERATED_OR_ALL
+CLAIM = {"name": "mnnvl-claim", "resourceClaimTemplateName": "inference-0"}
+
+
+@pytest.mark.parametrize(
+    ("resources", "counts"),
+    [
+        ({"limits": {"nvidia.com/gpu": "8"}}, True),
+        ({"requests": {"nvidia.com/gpu": 1}}, True),
+        ({"limits": {"nvidia.com/gpu": "1k"}}, True),
+        ({"limits": {"nvidia.com/gpu": "0"}}, False),
+        ({"limits": {"nvidia.com/gpu": 0}, "requests": {"nvidia.com/gpu": "0m"}}, False),
+        ({"limits": {"amd.com/gpu": "8"}}, False),
+        ({"limits": {"nvidia.com/mig-1g.5gb": "1", "nvidia.com/gpu.shared": "1"}}, False),
+        ({"claims": [{"name": "gpu"}]}, False),
+        ({"limits": None}, False),
+        (None, False),
+    ],
+    ids=str,
+)
+def test_g1_g4_what_counts_as_a_gpu(resources, counts):
+    assert NVIDIA.uses_accelerator({"name": "main", "resources": resources}) is counts
+    assert not NVIDIA.uses_accelerator({"name": "main"})
+
+
+def gpu(name="gpu", **more):
+    return {"name": name, "resources": {"limits": {"nvidia.com/gpu": "8"}, **more}}
+
+
+def test_j_the_claim_goes_to_gpu_containers_only_and_nothing_else_changes():
+    spec = {
+        "containers": [gpu(), {"name": "sidecar"}],
+        "initContainers": [{"name": "fetch"}, gpu("warm-up")],
+        "tolerations": [{"key": "x"}],
+    }
+    before = copy.deepcopy(spec)
+    joined = NVIDIA.inject(spec, "inference-0", ONLY)
+    assert spec == before
+    assert joined["resourceClaims"] == [CLAIM]
+    claims = [{"name": "mnnvl-claim"}]
+    assert joined["containers"] == [gpu(claims=claims), {"name": "sidecar"}]
+    assert joined["initContainers"] == [{"name": "fetch"}, gpu("warm-up", claims=claims)]
+    assert joined["tolerations"] == [{"key": "x"}]
+
+
+def test_j2_without_a_gpu_nothing_is_added_unless_the_clique_asked_by_name():
+    spec = {"containers": [{"name": "a"}, {"name": "b"}], "initContainers": [{"name": "c"}]}
+    assert NVIDIA.inject(spec, "t", ONLY) is spec
+    joined = NVIDIA.inject(spec, "t", OR_ALL)
+    assert [each["resources"]["claims"] for each in joined["containers"]] == [[{"name": "mnnvl-claim"}]] * 2
+    assert joined["initContainers"] == spec["initContainers"]
+
+
+@pytest.mark.parametrize("policy", list(Policy))
+def test_j3_twice_is_as_good_as_once_and_claims_of_the_user_come_first(policy):
+    own = {"name": "mine", "resourceClaimName": "shared"}
+    spec = {"containers": [gpu(claims=[{"name": "mine"}])], "resourceClaims": [own]}
+    once = NVIDIA.inject(spec, "inference-0", policy)
+    assert once["resourceClaims"] == [own, CLAIM]
+    assert once["containers"][0]["resources"]["claims"] == [{"name": "mine"}, {"name": "mnnvl-claim"}]
+    assert NVIDIA.inject(once, "inference-0", policy) == once
+
+
+def test_cd_the_domain_is_elastic_and_names_the_template_that_the_driver_makes():
+    owner = {"apiVersion": "grove.io/v1alpha1", "kind": "PodCliqueSet", "name": "x", "uid": "1"}
+    body = NVIDIA.build_domain(DomainRequest("x-0", "ns", {"a": "b"}, (owner,), ("f",)))
+    assert body == {
+        "apiVersion": "resource.nvidia.com/v1beta1",
+        "kind": "ComputeDomain",
+        "metadata": {
+            "name": "x-0",
+            "namespace": "ns",
+            "labels": {"a": "b"},
+            "finalizers": ["f"],
+            "ownerReferences": [owner],
+        },
+        "spec": {"numNodes": 0, "channel": {"resourceClaimTemplate": {"name": "x-0"}}},
+    }
+    found = Domain(ObjectMeta(name="x-0"), body["spec"])
+    assert NVIDIA.template_name(found) == "x-0"
+    theirs = Domain(ObjectMeta(name="theirs"), {"channel": {"resourceClaimTemplate": {"name": "other"}}})
+    assert NVIDIA.template_name(theirs) == "other"
+    assert NVIDIA.template_name(Domain(ObjectMeta(name="bare"))) == "bare"
+
+
+@pytest.mark.parametrize(
+    ("status", "view"),
+    [
+        (None, DomainView()),
+        ({"status": "Ready"}, DomainView()),
+        (
+            {
+                "nodes": [
+                    {"name": "a", "cliqueID": "c.1", "status": "Ready"},
+                    {"name": "b", "cliqueID": "c.0", "status": "NotReady"},
+                    {"name": "c", "cliqueID": "", "status": "Ready"},
+                ]
+            },
+            DomainView(2, 3, ("c.0", "c.1")),
+        ),
+    ],
+)
+def test_b1_how_a_domain_fares_is_told_by_its_nodes(status, view):
+    assert NVIDIA.observe(Domain(ObjectMeta(), status=status)) == view
+
+
+def test_whose_node_it_is():
+    key = "resource.nvidia.com/computeDomain"
+    assert NVIDIA.node_holder({"metadata": {"labels": {key: "uid-1"}}}) == "uid-1"
+    assert NVIDIA.node_holder({"metadata": {}}) is None
+
+
+def served(*apis):
+    return Discovery(frozenset((api.group, api.version, api.plural) for api in apis))
+
+
+def test_p_what_is_missing_at_start():
+    (missing,) = NVIDIA.preflight(served(CLAIMS))
+    assert missing.severity is Severity.FATAL
+    for words in ("MNNVL is enabled", "ComputeDomain CRD (computedomains.resource.nvidia.com)"):
+        assert words in missing.words
+    assert "install the NVIDIA DRA driver, or disable automatic MNNVL" in missing.words
+    assert NVIDIA.preflight(served(CLAIMS, COMPUTE_DOMAIN)) == []
+    (warning,) = NVIDIA.preflight(served(COMPUTE_DOMAIN))
+    assert warning.severity is Severity.WARNING
+
+
+def test_p2_another_version_is_not_the_same():
+    other = Discovery(frozenset({("resource.nvidia.com", "v1alpha1", "computedomains")}))
+    assert NVIDIA.preflight(other)[0].severity is Severity.FATAL
+
+
+@pytest.mark.parametrize(
+    ("value", "scope", "words"),
+    [
+        ("", Scope.SHARED, "must not be empty"),
+        ("Team", Scope.SHARED, "must consist of lower case"),
+        ("a.b", Scope.SHARED, "must consist of lower case"),
+        ("a" * 64, Scope.SHARED, "no more than 63"),
+        ("a" * 59, Scope.REPLICA, "no more than 58 characters with scope replica"),
+        ("a" * 54, Scope.GROUP_REPLICA, "no more than 53"),
+    ],
+)
+def test_v5_names(value, scope, words):
+    (wrong,) = NVIDIA.validate(value, scope)
+    assert words in wrong
+
+
+@pytest.mark.parametrize(
+    ("value", "scope"), [("a" * 63, Scope.SHARED), ("a" * 58, Scope.REPLICA), ("a", Scope.GROUP_REPLICA)]
+)
+def test_v5_names_that_are_right(value, scope):
+    assert NVIDIA.validate(value, scope) == []
+
+
+def test_it_is_a_provider():
+    assert isinstance(NVIDIA, FabricDomainProvider)
