@@ -39,9 +39,11 @@ class Grove:
         if made is None:
             wrong = topology.on_create(graph, seen.surroundings)
             return wrong or list(validate.on_create(self._wanted(graph, seen), seen.facts).errors)
-        if _edition(self._wanted(graph, seen)) == made.metadata.annotations.get(keys.APPLIED):
+        wanted, stored = self._wanted(graph, seen), _plain(made)
+        if _edition(wanted) == made.metadata.annotations.get(keys.APPLIED):
             return []
-        return list(validate.on_update(_plain(made), self._wanted(graph, seen), seen.facts).errors)
+        changed = {**wanted, "metadata": stored["metadata"]}  # only its spec is written
+        return list(validate.on_update(stored, changed, seen.facts).errors)
 
     def writes(self, graph: Graph, seen: Seen) -> list[Intent]:
         wanted, made = self._wanted(graph, seen), seen.workload
