@@ -7,7 +7,6 @@ from typing import Any
 
 import yaml
 
-from grove.api.config import OnUnsupported
 from grove.dynamo import sets
 from grove.dynamo.graph import Graph
 from grove.dynamo.normalise import graph as normalised
@@ -18,13 +17,14 @@ from tests.rules.builders import in_use
 
 Body = dict[str, Any]
 
-KNOWN = Surroundings(topology_aware=True, topologies={"dc": ("zone", "block", "rack", "host")})
-FACTS = Facts(
+KNOWN = Surroundings(
     topology_aware=True,
-    topologies=KNOWN.topologies,
-    backends=in_use("default-scheduler", unsupported_constraints=OnUnsupported.WARN),
+    topologies={"dc": ("zone", "block", "rack", "host")},
+    scheduler="kai-scheduler",
 )
-"""What Grove itself knows there."""
+FACTS = Facts(backends=in_use("kai-scheduler"), topology_aware=True, topologies=KNOWN.topologies)
+"""The same, as Grove's rules are told; with a scheduler that keeps constraints."""
+ON_KAI = sets.Setting(topology="dc", scheduler="kai-scheduler")
 VLLM = ["python3", "-m", "dynamo.vllm"]
 
 

@@ -10,7 +10,7 @@ from grove.dynamo import rules, unsupported
 from grove.dynamo.defaults import default_graph
 from grove.rules import validate
 from grove.rules.defaults import default_set
-from tests.dynamo.builders import FACTS, KNOWN, rendered
+from tests.dynamo.builders import FACTS, KNOWN, ON_KAI, rendered
 from tests.pages import section
 from tests.shared import ROOT
 
@@ -21,7 +21,7 @@ def test_the_example_is_admitted_and_becomes_a_set_that_grove_takes():
     body = default_graph(body, creating=True)
     verdict = rules.on_create(body, KNOWN)
     assert (verdict.errors, verdict.warnings) == ((), ())
-    assert validate.on_create(default_set(rendered(body)), FACTS).errors == ()
+    assert validate.on_create(default_set(rendered(body, ON_KAI)), FACTS).errors == ()
 
 
 def test_every_field_that_is_refused_is_listed():

@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from grove.api.cliques import PodClique, PodCliqueSpec, PodCliqueStatus
+from grove.api.config import Network
 from grove.api.groups import PodCliqueScalingGroup, PodCliqueScalingGroupSpec, PodCliqueScalingGroupStatus
 from grove.api.intents import Create, Delete, Patch
 from grove.api.meta import Condition, ObjectMeta
@@ -17,6 +18,7 @@ from grove.dynamo.defaults import default_graph
 from grove.dynamo.grove import Grove
 from grove.dynamo.plan import plan_graph
 from grove.dynamo.seen import Companion, Seen, StoredGraph
+from grove.fabrics.registry import providers
 from tests.dynamo.builders import FACTS, KNOWN, component, deployment, engine, manifest
 
 BACKENDS = {"grove": Grove()}
@@ -327,3 +329,12 @@ def test_whatever_was_written_before_a_crash_the_next_plan_finishes_it(stop):
     rest = done(begun)
     assert writes(planned(begun)) == writes(planned(found))[stop:]
     assert (rest.children, rest.workload) == (whole.children, whole.workload)
+
+
+def test_a_set_with_gpus_gets_its_fabric_domains_as_anybodys_does():
+    facts = replace(FACTS, network=Network(auto_mnnvl_enabled=True), fabrics=providers(("nvidia",)))
+    found = replace(seen(deployment(engine([], nodes=1))), facts=facts)
+    assert "grove.io/auto-mnnvl" in planned(found).intents[-1].body["metadata"]["annotations"]
+    body = deployment(engine(["--more"], nodes=1))
+    changed = replace(done(found), stored=seen(body).stored)
+    assert writes(planned(changed)) == ["patch PodCliqueSet ns/app"]

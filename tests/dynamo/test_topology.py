@@ -13,6 +13,7 @@ from grove.rules.defaults import default_set
 from tests.dynamo.builders import (
     FACTS,
     KNOWN,
+    ON_KAI,
     alpha,
     component,
     deployment,
@@ -21,6 +22,7 @@ from tests.dynamo.builders import (
     rendered,
     service,
 )
+from tests.rules.builders import in_use
 
 ZONE = {"topologyName": "dc", "pack": {"required": "zone"}}
 
@@ -64,7 +66,15 @@ def test_each_shape_is_admitted_and_handed_on(shape, made):
 
 @pytest.mark.parametrize("shape", ["deployment-only", "service-only", "both"])
 def test_grove_itself_admits_the_set(shape):
-    assert validate.on_create(default_set(rendered(manifest(shape))), FACTS).message == ""
+    assert validate.on_create(default_set(rendered(manifest(shape), ON_KAI)), FACTS).message == ""
+    assert rules.on_create(manifest(shape), KNOWN, FACTS).message == ""
+
+
+def test_a_constraint_that_no_scheduler_would_keep_is_refused_and_not_dropped():
+    plain = replace(KNOWN, scheduler="")
+    (error,) = rules.on_create(manifest("both"), plain, replace(FACTS, backends=in_use())).errors
+    assert "Grove would refuse its PodCliqueSet" in error.detail
+    assert "default-scheduler cannot keep required topology constraints" in error.detail
 
 
 def test_a_multinode_component_is_packed_as_a_group_and_its_cliques_inherit():

@@ -18,6 +18,7 @@ from grove.webhooks.graphs import GraphSight
 from grove.webhooks.reviewer import Reviewer
 from grove.webhooks.sight import Sight
 from tests.kube.replies import Replies, refused
+from tests.rules.builders import in_use
 
 Body = dict[str, Any]
 
@@ -70,8 +71,9 @@ def reviewer(
     """Nothing is known, and who asks the server learns that nothing is there."""
     client = Client(replies or Replies(lambda _: refused(404, "NotFound"), lambda _: 0.0))
     caches = Caches()
-    sight = Sight(caches, client, facts or Facts(operator_user=OPERATOR))
-    graphs = GraphSight(caches, sight, Surroundings(topology_aware=True)) if dynamo else None
+    sight = Sight(caches, client, facts or Facts(operator_user=OPERATOR, backends=in_use("kai-scheduler")))
+    around = Surroundings(topology_aware=True, scheduler="kai-scheduler")
+    graphs = GraphSight(caches, sight, around) if dynamo else None
     return Reviewer(sight, authorizer=authorizer, graphs=graphs)
 
 

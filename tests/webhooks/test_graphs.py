@@ -8,7 +8,7 @@ import msgspec
 
 from grove.kube.transport import Response
 from grove.webhooks.registrations import Path
-from tests.dynamo.builders import component, deployment, manifest
+from tests.dynamo.builders import FACTS, component, deployment, manifest
 from tests.kube.replies import Replies, refused
 from tests.webhooks.asking import GRAPH, answered, patched, review, reviewer
 
@@ -55,9 +55,7 @@ async def test_a_topology_that_no_cache_knows_is_asked_for():
         return refused(404, "NotFound")
 
     asked = Replies(reply, lambda _: 0.0)
-    response = await answered(
-        reviewer(replies=asked), Path.VALIDATE_GRAPH, asking("CREATE", manifest("both"))
-    )
+    response = await answered(reviewer(FACTS, asked), Path.VALIDATE_GRAPH, asking("CREATE", manifest("both")))
     assert response["allowed"], json.dumps(response)
 
 

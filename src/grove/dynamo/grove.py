@@ -18,7 +18,7 @@ from grove.dynamo.objects import digest, owned, target, within
 from grove.dynamo.seen import Seen, Standing
 from grove.dynamo.told import AppliedTopology, ComponentStatus, RestartStatus
 from grove.plan.facts import fact, find
-from grove.rules import validate
+from grove.rules import fabric, validate
 from grove.rules.defaults import default_set
 from grove.rules.model import FieldError
 from grove.topology.constraints import name_of
@@ -39,9 +39,11 @@ class Grove:
         if made is None:
             wrong = topology.on_create(graph, seen.surroundings)
             return wrong or list(validate.on_create(self._wanted(graph, seen), seen.facts).errors)
-        if _edition(self._wanted(graph, seen)) == made.metadata.annotations.get(keys.APPLIED):
+        wanted, stored = self._wanted(graph, seen), _plain(made)
+        if _edition(wanted) == made.metadata.annotations.get(keys.APPLIED):
             return []
-        return list(validate.on_update(_plain(made), self._wanted(graph, seen), seen.facts).errors)
+        changed = {**wanted, "metadata": stored["metadata"]}  # only its spec is written
+        return list(validate.on_update(stored, changed, seen.facts).errors)
 
     def writes(self, graph: Graph, seen: Seen) -> list[Intent]:
         wanted, made = self._wanted(graph, seen), seen.workload
@@ -89,7 +91,7 @@ class Grove:
         if not named and graph.constrained:
             named = topology.resolve(graph, seen.surroundings)
         reached = restarts.reached(graph, seen)
-        return sets.Setting(topology=named, scheduler=seen.scheduler, restarts=reached)
+        return sets.Setting(topology=named, scheduler=seen.surroundings.scheduler, restarts=reached)
 
     def _wanted(self, graph: Graph, seen: Seen) -> Body:
         """The set with everything filled in, and with the counts that it was made with: whoever scales later
@@ -98,7 +100,8 @@ class Grove:
         wanted = sets.workload(graph, self._setting(graph, seen))
         if old is not None:
             _keep_counts(wanted["spec"]["template"], old["spec"]["template"])
-        return default_set(wanted, old)
+        filled = default_set(wanted, old)
+        return fabric.marked(filled, seen.facts) if old is None else filled
 
     def _scaled(self, graph: Graph, seen: Seen) -> list[Intent]:
         found: list[Intent] = []

@@ -6,16 +6,17 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from grove.dynamo import keys, parts, restarts, topology, unsupported
+from grove.dynamo import keys, parts, restarts, sets, topology, unsupported
 from grove.dynamo.common import MOST_COMPONENTS
 from grove.dynamo.graph import Graph
 from grove.dynamo.normalise import graph as normalised
 from grove.dynamo.reading import misshapen, ratcheted, read
 from grove.dynamo.surroundings import Surroundings, provider, runs_on_grove
 from grove.dynamo.types import DynamoGraphDeployment
-from grove.rules import syntax
+from grove.rules import syntax, validate
+from grove.rules.defaults import default_set
 from grove.rules.guard import judged
-from grove.rules.model import FieldError, Problem, Verdict, forbidden, invalid, required
+from grove.rules.model import Facts, FieldError, Problem, Verdict, forbidden, invalid, required
 from grove.rules.model import unsupported as not_among
 from grove.rules.shape import Misshapen
 
@@ -34,12 +35,19 @@ _WITHOUT_CASE = frozenset({keys.VLLM_EXECUTOR})
 
 
 @judged
-def on_create(new: Body, known: Surroundings) -> Verdict:
-    """Judges a deployment that is to be made. Never raises."""
+def on_create(new: Body, known: Surroundings, facts: Facts | None = None) -> Verdict:
+    """Judges a deployment that is to be made; with `facts`, also whether Grove would take its set. Never
+    raises."""
     found = read(new)
     graph = normalised(found)
     errors = [*_standing(found, graph, known), *parts.on_create(graph), *restarts.on_create(graph)]
     errors += topology.on_create(graph, known)
+    if facts is not None and not errors and runs_on_grove(graph):
+        setting = sets.Setting(topology.resolve(graph, known), known.scheduler)
+        wrong = validate.on_create(default_set(sets.workload(graph, setting)), facts).errors
+        errors += [
+            invalid("spec", graph.name, f"Grove would refuse its PodCliqueSet: {each}") for each in wrong
+        ]
     return _verdict(errors, found, graph)
 
 

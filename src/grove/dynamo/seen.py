@@ -46,8 +46,6 @@ class Seen(Struct, frozen=True):
     surroundings: Surroundings = Surroundings()
     facts: Facts = Facts()
     """What Grove's own rules are told."""
-    scheduler: str = ""
-    """The scheduler that pods of sets must name, if any."""
     workload: PodCliqueSet | None = None
     cliques: Mapping[str, PodClique] = field(default_factory=dict)
     groups: Mapping[str, PodCliqueScalingGroup] = field(default_factory=dict)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
-from grove.api.config import DynamoTopology, OperatorConfiguration
+from grove.api.config import DEFAULT_SCHEDULER, DynamoTopology, OperatorConfiguration
 from grove.dynamo import keys
 from grove.dynamo.graph import Graph
 
@@ -23,14 +23,18 @@ class Surroundings(Struct, frozen=True):
     """Whether the cluster serves them."""
     without_grove: bool = True
     """Whether deployments may decline Grove."""
+    scheduler: str = ""
+    """What pods of sets must name, where the default is not Kubernetes' own scheduler."""
 
     @classmethod
     def of(cls, config: OperatorConfiguration) -> Surroundings:
         """What the configuration says."""
+        default = config.scheduler.default_profile_name
         return cls(
             config.dynamo.topology_aware_scheduling,
             config.topology_aware_scheduling.enabled,
             without_grove=config.dynamo.without_grove,
+            scheduler=default if default != DEFAULT_SCHEDULER else "",
         )
 
 

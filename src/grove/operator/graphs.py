@@ -11,7 +11,7 @@ import structlog
 from msgspec import Struct
 from msgspec.structs import replace
 
-from grove.api.config import DEFAULT_SCHEDULER, OperatorConfiguration
+from grove.api.config import OperatorConfiguration
 from grove.api.intents import Delete, ObjectRef, Occurrence, Target
 from grove.api.sets import PodCliqueSet
 from grove.dynamo import companions
@@ -24,6 +24,7 @@ from grove.dynamo.reading import read
 from grove.dynamo.seen import Backend, Seen, StoredGraph, raw
 from grove.dynamo.surroundings import Surroundings
 from grove.dynamo.types import DynamoGraphDeployment
+from grove.fabrics.registry import Providers
 from grove.kube.cache import Cache
 from grove.kube.client import Client
 from grove.kube.errors import KubeError, NotFound
@@ -41,6 +42,7 @@ from grove.operator.graph_wakes import wire
 from grove.operator.publish import Publisher, intents
 from grove.rules.model import Facts
 from grove.rules.shape import Misshapen
+from grove.schedulers.registry import Backends
 
 log = structlog.get_logger("grove.operator")
 
@@ -53,17 +55,18 @@ class Layer(Struct, frozen=True):
 
     surroundings: Surroundings = Surroundings()
     facts: Facts = Facts()
-    scheduler: str = ""
-    """What pods must name, where the default is not Kubernetes' own."""
 
     @classmethod
-    def of(cls, config: OperatorConfiguration) -> Layer | None:
+    def of(
+        cls,
+        config: OperatorConfiguration,
+        in_use: Backends | None = None,
+        fabrics: Providers | None = None,
+    ) -> Layer | None:
         """None if it is switched off."""
         if not config.dynamo.enabled:
             return None
-        default = config.scheduler.default_profile_name
-        scheduler = default if default != DEFAULT_SCHEDULER else ""
-        return cls(Surroundings.of(config), Facts.of(config), scheduler)
+        return cls(Surroundings.of(config), Facts.of(config, in_use=in_use, fabrics=fabrics))
 
 
 async def foreign(client: Client) -> str:
@@ -139,7 +142,6 @@ class Graphs:
             stored=stored,
             surroundings=self._surroundings(),
             facts=replace(self._layer.facts, topologies=self._topologies()),
-            scheduler=self._layer.scheduler,
         )
         try:
             graph = normalised(read(raw(stored)))

@@ -91,7 +91,7 @@ async def operate(settings: Settings) -> None:
         init_image=settings.init_image,
         topology_aware=topology_aware,
         backends=settings.backends,
-        dynamo=Layer.of(settings.configuration),
+        dynamo=Layer.of(settings.configuration, settings.backends, settings.fabrics),
         fabrics=settings.fabrics,
     )
     try:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from grove.dynamo.surroundings import Surroundings
 from grove.dynamo.topology import NAMES
+from grove.rules.model import Facts
 from grove.webhooks.sight import Known, Sight
 
 Body = dict[str, Any]
@@ -39,6 +40,10 @@ class GraphSight:
             found |= (await self._sight.facts_on(named)).topologies
         served = self._leader_worker_sets()
         return replace(self._standing, topologies=found, leader_worker_sets=served)
+
+    def facts(self, known: Surroundings) -> Facts:
+        """What Grove's own rules are told of the same."""
+        return replace(self._sight.standing, topologies=known.topologies)
 
 
 def _named(body: Body) -> set[str]:

@@ -109,7 +109,7 @@ class Reviewer:
         new = asked.new()
         known = await self._graphs.around(new)
         if asked.operation == "CREATE":
-            verdict = rules.on_create(new, known)
+            verdict = rules.on_create(new, known, self._graphs.facts(known))
         else:
             verdict = rules.on_update(asked.old(), new, known)
         if verdict.allowed:
