@@ -166,7 +166,7 @@ async def test_an_upgrade_brings_crds_along_and_disturbs_nobody(
         await create(admin, "live")
         pods = await until_available(admin, "live")
         bundles = await trust(admin)
-        assert (len(bundles), all(bundles.values())) == (3, True)
+        assert (len(bundles), all(bundles.values())) == (4, True)
     assert "bygone" in await fields_of_sets(admin)
 
     changed = ("--values", values, "--set", "config.logLevel=debug")
