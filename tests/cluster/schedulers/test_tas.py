@@ -36,7 +36,10 @@ async def test_kai_is_told_what_the_tables_say(world: World) -> None:
     async with topology(world, "grove-topology"), operating(world, topology_aware=True, backends=KAI):
         for scenario in SCENARIOS.values():
             await world.create(SETS, scenario.body)
-        await world.until(lambda: set(world.names(POD_GROUPS)) == expected.keys(), "all PodGroups")
+        await world.until(
+            lambda: set(world.names(POD_GROUPS)) == set(world.names(GANGS)) == expected.keys(),
+            "all PodGroups, and the gangs that they are of",
+        )
         assert {group.name: group.spec for group in world.all(POD_GROUPS)} == expected
         for group in world.all(POD_GROUPS):
             gang = world.get(GANGS, group.name)
