@@ -15,16 +15,27 @@ from grove.api.sets import PodCliqueSet
 from grove.kube.executor import Executor
 from grove.kube.outcome import Outcome
 from grove.kube.queue import Queue
-from grove.operator.blame import Blame, blame, completed
+from grove.operator.blame import Blame, completed
 from grove.operator.caches import Caches
 from grove.operator.counterparts import Counterparts
 from grove.operator.domains import Domains
+from grove.operator.endings import Endings
 from grove.operator.environs import Environs
-from grove.operator.keys import DomainKey, Key, PlacementKey, ReplicaKey, SetKey, TopologyKey, WorkloadKey
+from grove.operator.keys import (
+    DomainKey,
+    Key,
+    PlacementKey,
+    ReplicaKey,
+    SetKey,
+    TopologyKey,
+    WorkloadKey,
+    parent_of,
+)
 from grove.operator.nodes import Nodes
 from grove.operator.observe import Observer
 from grove.operator.placement import Placement
 from grove.operator.publish import Publisher, intents
+from grove.operator.repeats import Repeats
 from grove.operator.schedulers import Schedulers
 from grove.operator.strays import call_back, put_back
 from grove.operator.telemetry import plan_seconds, plan_writes
@@ -32,7 +43,7 @@ from grove.operator.tell import Grievances, Homes, homes, occurrences, stories
 from grove.operator.topologies import Topologies
 from grove.operator.wakes import wire
 from grove.plan.end import plan_end
-from grove.plan.model import Complaint, Draft, Plan
+from grove.plan.model import Draft, Plan
 from grove.plan.placement import Assigner, Unassigned
 from grove.plan.replica import plan_in_vain, plan_replica
 from grove.plan.snapshot import Snapshot
@@ -76,12 +87,9 @@ class Controller:
         self._reports: dict[SetKey, dict[int, Report]] = {}
         self._troubles: dict[SetKey, tuple[LastError, ...]] = {}
         self._surplus: dict[SetKey, set[int]] = {}
-        self._repeats: dict[WorkloadKey, tuple[str, ...]] = {}
-        self._ending: dict[SetKey, str] = {}
-        """Sets, by UID, in namespaces that are on their way out."""
+        self._repeats = Repeats()
+        self._endings = Endings(caches.sets)
         self._grievances = Grievances(caches)
-        self._last_errors: dict[WorkloadKey, Blame] = {}
-        """What could not be done there."""
         self._untold: dict[WorkloadKey, tuple[Snapshot, Plan]] = {}
         """Plans with nothing to do but to tell, which can wait. While nothing changes, they stay right."""
         self.queue: Queue[Key] = Queue("workloads", self._work, workers=workers)
@@ -116,18 +124,19 @@ class Controller:
         outcome = await self._executor.execute(plan.intents) if plan.intents else _NOTHING
         if strays := put_back(outcome):
             await self._executor.execute(strays)
-        errors = self._errors(key, outcome, plan.complaints, now)
+        errors = self._endings.errors(key, outcome, plan.complaints, now)
         if plan.unplaced and isinstance(key, ReplicaKey) and self._placement.ask(key, plan.unplaced):
             self.queue.wake(PlacementKey())
         self._report(key, plan, errors)
         self._tell_news(key, plan, outcome, known)
-        retry = outcome.failed or outcome.outdated or self._stuck(key, plan.intents if outcome.done else ())
+        stuck = self._repeats.again(key, plan.intents if outcome.done else ())
+        retry = outcome.failed or outcome.outdated or stuck
         wake_at = None if plan.wake_at is None else self._loop_time() + plan.wake_at - now
         if plan.intents and (outcome.done or outcome.outdated) and not outcome.failed:
             # What was written is in the cache: the status of what is true now comes with the next pass.
             self.queue.wake(key, wake_at if retry else self._loop_time(), failed=retry)
             return
-        complete = not plan.intents and not self._in_vain(key)
+        complete = not plan.intents and not self._endings.in_vain(key)
         told, later = await self._publish(key, plan.drafts, errors, complete=complete)
         if later is None:
             self._untold.pop(key, None)
@@ -159,26 +168,8 @@ class Controller:
         self._observer.looked_for(key, outcome)
         return not self._observer.lost(key)
 
-    def _errors(
-        self, key: WorkloadKey, outcome: Outcome, complaints: Sequence[Complaint], now: float
-    ) -> Blame:
-        """What went wrong. In a namespace that is on its way out nothing is tried again: it still is."""
-        if self._in_vain(key) and not outcome.in_vain:
-            return self._last_errors.get(key, Blame())
-        errors = blame(outcome, now, complaints)
-        if outcome.in_vain and (workload := self._workload(key)) is not None:
-            self._ending[_parent(key)] = workload.metadata.uid
-            self._last_errors[key] = errors
-        return errors
-
-    def _in_vain(self, key: WorkloadKey) -> bool:
-        if not self._ending:
-            return False
-        workload = self._workload(key)
-        return workload is not None and self._ending.get(_parent(key)) == workload.metadata.uid
-
     def _workload(self, key: WorkloadKey) -> PodCliqueSet | None:
-        parent = _parent(key)
+        parent = parent_of(key)
         return self._caches.sets.get(parent.namespace, parent.name)
 
     def _timed_plan(self, key: WorkloadKey, now: float) -> Plan | None:
@@ -197,7 +188,7 @@ class Controller:
             return None
         if workload.metadata.deletion_timestamp is not None:
             return plan_end(workload, self._observer.estate(key))
-        in_vain = self._in_vain(key)
+        in_vain = self._endings.in_vain(key)
         plan = plan_set(
             workload,
             self._reports.get(key, {}),
@@ -218,11 +209,11 @@ class Controller:
             key.replica >= snapshot.workload.spec.replicas
             and not snapshot.workload.metadata.deletion_timestamp
         ):
-            parent = _parent(key)
+            parent = parent_of(key)
             self._surplus.setdefault(parent, set()).add(key.replica)
             self.queue.wake(parent)
             return Plan()
-        if self._in_vain(key):
+        if self._endings.in_vain(key):
             return plan_in_vain(snapshot, now)
         known, plan = self._untold.get(key, (None, None))
         if plan is None or known != snapshot or (plan.wake_at is not None and plan.wake_at <= now):
@@ -251,7 +242,7 @@ class Controller:
                 self.queue.wake(key, self._loop_time() + _GATHERING)  # the next pass tells
             self._troubles[key] = errors.of_set
             return
-        parent, workload = _parent(key), self._workload(key)
+        parent, workload = parent_of(key), self._workload(key)
         reports = self._reports.setdefault(parent, {})
         if plan.standing is None or workload is None:
             if reports.pop(key.replica, None) is not None:
@@ -281,29 +272,17 @@ class Controller:
         for news in self._grievances.news(key, key.namespace, plan.complaints):
             self._tell(news)
         workload = self._workload(key) if outcome.results else None
-        if workload is not None and not self._in_vain(key):
+        if workload is not None and not self._endings.in_vain(key):
             happened = occurrences(self._caches, workload, outcome, known)
             for news in (*happened, *stories(workload, plan, outcome)):
                 self._tell(news)
 
-    def _stuck(self, key: WorkloadKey, done: Sequence[Intent]) -> bool:
-        """The same plan again although all of it was done: something undoes it, or it has no effect."""
-        ids = tuple(intent.id for intent in done)
-        again = bool(ids) and self._repeats.get(key) == ids
-        if ids:
-            self._repeats[key] = ids
-        else:
-            self._repeats.pop(key, None)
-        if again:
-            log.warning("plan has no effect", key=str(key), action="back off", reason=", ".join(ids[:3]))
-        return again
-
     def _forget(self, key: WorkloadKey) -> None:
         self.queue.forget(key)
         self._publisher.forget(key)
-        self._repeats.pop(key, None)
+        self._repeats.forget(key)
         self._grievances.forget(key)
-        self._last_errors.pop(key, None)
+        self._endings.forget(key)
         self._untold.pop(key, None)
         if isinstance(key, ReplicaKey):
             self._placement.forget(key)
@@ -311,12 +290,7 @@ class Controller:
             self._reports.pop(key, None)
             self._troubles.pop(key, None)
             self._surplus.pop(key, None)
-            self._ending.pop(key, None)
 
     @staticmethod
     def _loop_time() -> float:
         return asyncio.get_running_loop().time()
-
-
-def _parent(key: WorkloadKey) -> SetKey:
-    return SetKey(key.namespace, key.set_name) if isinstance(key, ReplicaKey) else key

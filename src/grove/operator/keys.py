@@ -60,6 +60,11 @@ WorkloadKey = SetKey | ReplicaKey
 Key = WorkloadKey | PlacementKey | TopologyKey | DomainKey
 
 
+def parent_of(key: WorkloadKey) -> SetKey:
+    """The set that a key is about."""
+    return SetKey(key.namespace, key.set_name) if isinstance(key, ReplicaKey) else key
+
+
 def replica_of(metadata: ObjectMeta) -> ReplicaKey | None:
     """The replica that an object's labels put it into; None if they do not say."""
     carried = metadata.labels
