@@ -204,13 +204,8 @@ def owned_topology(found: Foreign) -> str:
     return next((owner.name for owner in owners), "")
 
 
-def definition_of(kind: ForeignKind) -> str:
-    """What the definition of a kind is called."""
-    return f"{kind.plural}.{kind.group}"
-
-
 def _definition(kind: ForeignKind) -> Cache[Definition]:
-    return Cache(CUSTOM_RESOURCE_DEFINITIONS, Definition, fields=f"metadata.name={definition_of(kind)}")
+    return Cache(CUSTOM_RESOURCE_DEFINITIONS, Definition, fields=f"metadata.name={kind.crd_name}")
 
 
 def _part(resource: Resource, as_type: type[T], more: Mapping[str, Index[T]] | None = None) -> Cache[T]:

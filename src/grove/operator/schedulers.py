@@ -9,7 +9,7 @@ import msgspec
 
 from grove.api.config import Scheduler
 from grove.api.sets import PodCliqueSet
-from grove.operator.caches import BY_REPLICA, Caches, Definition, definition_of
+from grove.operator.caches import BY_REPLICA, Caches, Definition
 from grove.operator.keys import ReplicaKey
 from grove.plan.compose import named_scheduler
 from grove.schedulers.backend import Backend, Foreign, Particular
@@ -55,7 +55,7 @@ class Schedulers:
         cache = self._caches.definitions.get(kind) if kind is not None else None
         if cache is None or kind is None or not cache.synced.is_set() or not isinstance(backend, Particular):
             return ""
-        found = cache.get("", definition_of(kind))
+        found = cache.get("", kind.crd_name)
         version = found.metadata.resource_version if found is not None else ""
         known = self._judged.get(backend.name)
         if known is None or known[0] != version:
