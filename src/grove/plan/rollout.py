@@ -112,7 +112,16 @@ def roll_group(
     )
     same = known is not None and known.pod_clique_set_generation_hash == target.generation_hash
     progress = _current(target, known, opened, same)
-    if progress is None or (target.turn is Turn.NONE and progress.update_ended_at is not None):
+    if progress is None:
+        return Step(progress)
+    views = [clique.view for cliques in replicas.values() for clique in cliques]
+    # Counts are what is seen, also when all is over: who sees late may have been the last to count.
+    progress = replace(
+        progress,
+        updated_pod_cliques_count=sum(view.updated and view.available for view in views),
+        total_pod_cliques_count=len(views),
+    )
+    if target.turn is Turn.NONE and progress.update_ended_at is not None:
         return Step(progress)
     selected = progress.ready_replica_indices_selected_to_update
     taken = _taken(selected)
@@ -121,12 +130,7 @@ def roll_group(
         units.sort(key=lambda unit: unit.name != selected.current)
     surplus = _surplus_replicas(group, pods, target.now)
     verdict = judge(units, group.min_available, _budget(group.template.rolling_update) - len(surplus))
-    views = [clique.view for cliques in replicas.values() for clique in cliques]
-    progress = replace(
-        _settled(progress, target, verdict),
-        updated_pod_cliques_count=sum(view.updated and view.available for view in views),
-        total_pod_cliques_count=len(views),
-    )
+    progress = _settled(progress, target, verdict)
     everybody = [clique for cliques in replicas.values() for clique in cliques]
     step = _step(progress, verdict, everybody, group.template.rolling_update, target, surplus.values())
     if not verdict.chosen:
