@@ -41,6 +41,9 @@ _DELETE_FAILED = {
 }
 
 
+_NAMED = 10  # gangs that are named when many go together
+
+
 class Home(NamedTuple):
     """Where a pod belongs."""
 
@@ -76,9 +79,12 @@ def occurrences(
     caches: Caches, workload: PodCliqueSet, outcome: Outcome, homes: Homes
 ) -> Iterator[Occurrence]:
     """What of an outcome is news. That the parts of what goes as a whole go with it is none: an event for
-    each pod would be a call for each pod, while everybody waits for their GPUs."""
+    each pod would be a call for each pod, while everybody waits for their GPUs. Replicas that go together
+    are one thing that happens, too."""
     ending = workload.metadata.deletion_timestamp is not None
     done = [result for result in outcome.results if result.state is State.DONE]
+    if not ending and (gone := [result for result in done if _was_replica(workload, result.intent)]):
+        yield _told(caches, workload, gone[0], (EventReason.GANG_DELETED, _farewell(gone)), {})
     gangs = {
         result.intent.target.name
         for result in outcome.results
@@ -87,7 +93,8 @@ def occurrences(
     replaced = _replaced(done, homes)
     for result in outcome.results:
         found = _news(result, replaced)
-        if found is None or (_went_along(result, gangs, ending) and result.state is State.DONE):
+        goes = _went_along(result, gangs, ending) or _went_with_replica(workload, result.intent)
+        if found is None or (goes and result.state is State.DONE):
             continue
         yield _told(caches, workload, result, found, homes)
 
@@ -181,6 +188,30 @@ class Grievances:
         clique = self._caches.cliques.get(namespace, complaint.clique)
         errors = clique.status.last_errors if clique is not None else ()
         return any(error.code == complaint.code and complaint.words in error.description for error in errors)
+
+
+def _was_replica(workload: PodCliqueSet, intent: Intent) -> bool:
+    """Whether the base gang of a replica that the set no longer has was deleted."""
+    if not isinstance(intent, Delete) or intent.target.kind != PodGang.KIND.name:
+        return False
+    index = intent.target.name.removeprefix(f"{workload.metadata.name}-")
+    return index.isdecimal() and int(index) >= workload.spec.replicas
+
+
+def _went_with_replica(workload: PodCliqueSet, intent: Intent) -> bool:
+    """Whether something was deleted that a replica had which the set no longer has."""
+    if not isinstance(intent, Delete):
+        return False
+    index = intent.target.name.removeprefix(f"{workload.metadata.name}-").partition("-")[0]
+    return index.isdecimal() and int(index) >= workload.spec.replicas
+
+
+def _farewell(gone: Sequence[Result]) -> str:
+    names = [result.intent.target.name for result in gone if isinstance(result.intent, Delete)]
+    if len(names) == 1:
+        return f"Deleted PodGang {names[0]}"
+    rest = ", ..." if len(names) > _NAMED else ""
+    return f"Deleted {len(names)} PodGangs: {', '.join(names[:_NAMED])}{rest}"
 
 
 def _went_along(result: Result, gangs: set[str], ending: bool) -> bool:
