@@ -21,13 +21,13 @@ class Retirements:
     def __init__(self, observer: Observer) -> None:
         self._observer = observer
         self._surplus: dict[SetKey, set[int]] = {}
-        self._waiting: dict[SetKey, set[int]] = {}
-        """Replicas that go and still have pods."""
+        self._waiting: dict[SetKey, tuple[str, set[int]]] = {}
+        """The UID of the set (its successor has its name), and its replicas that go and still have pods."""
 
     def note(self, key: ReplicaKey, snapshot: Snapshot) -> bool:
         """How a replica stands that goes. Returns whether its set should see to it now."""
         parent, ending = parent_of(key), snapshot.workload.metadata.deletion_timestamp is not None
-        waiting = self._waiting.setdefault(parent, set())
+        waiting = self._waiting_of(parent, snapshot.workload.metadata.uid)
         if has_pods(snapshot):
             waiting.add(key.replica)
         else:
@@ -46,8 +46,16 @@ class Retirements:
                 leaving.append(snapshot)
             else:
                 surplus.discard(replica)
-                self._waiting.get(key, set()).discard(replica)
+                if snapshot is not None:
+                    self._waiting_of(key, snapshot.workload.metadata.uid).discard(replica)
         return retire(leaving, now) if leaving else Plan()
+
+    def _waiting_of(self, key: SetKey, uid: str) -> set[int]:
+        known, waiting = self._waiting.get(key, ("", set[int]()))
+        if known != uid:
+            waiting = set()
+            self._waiting[key] = uid, waiting
+        return waiting
 
     def forget(self, key: SetKey) -> None:
         """There is no such set any more."""
