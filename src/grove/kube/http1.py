@@ -113,8 +113,8 @@ class Reading:
 
 
 class _Connection(asyncio.Protocol):
-    def __init__(self, leave: Callable[[_Connection], None]) -> None:
-        self._leave = leave
+    def __init__(self, join: Callable[[_Connection], None], leave: Callable[[_Connection], None]) -> None:
+        self._join, self._leave = join, leave
         self._reading: Reading | None = None
         self._answer: asyncio.Future[Reply] | None = None
         self.idle_since = 0.0
@@ -122,6 +122,7 @@ class _Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self.transport = transport
+        self._join(self)
 
     async def ask(self, message: bytes) -> Reply:
         self._answer = asyncio.get_running_loop().create_future()
@@ -196,7 +197,7 @@ class Connections:
             self._sweeping.cancel()
             self._sweeping = None
         self._idle.clear()
-        for connection in self._open:
+        for connection in list(self._open):
             connection.transport.abort()
         if self._open:
             self._closed = asyncio.get_running_loop().create_future()
@@ -206,7 +207,7 @@ class Connections:
         try:
             async with asyncio.timeout(within):
                 _, connection = await asyncio.get_running_loop().create_connection(
-                    lambda: _Connection(self._leave),
+                    lambda: _Connection(self._open.add, self._leave),
                     self._host,
                     self._port,
                     ssl=trust,
@@ -214,7 +215,8 @@ class Connections:
                 )
         except OSError as problem:  # of TLS, and that it took too long, too
             raise Unreached from problem
-        self._open.add(connection)
+        if connection not in self._open:
+            raise Unreached from ConnectionError("the server closed the connection at once")
         return connection
 
     def _kept(self) -> _Connection | None:
