@@ -173,6 +173,18 @@ async def test_what_nobody_needs_is_let_go(monkeypatch: pytest.MonkeyPatch) -> N
     assert server.asked == [0, 1]
 
 
+async def test_what_was_kept_too_long_is_not_used_although_nobody_has_swept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A loop that stands still does not learn that the server has closed a connection."""
+    monkeypatch.setattr(http1, "_KEPT", 0.0)
+    monkeypatch.setattr(Connections, "_sweep", lambda _: None)
+    async with met() as (server, ask):
+        await ask()
+        await ask()
+    assert server.asked == [0, 1]
+
+
 async def test_nobody_there() -> None:
     async with met() as (server, ask):
         pass

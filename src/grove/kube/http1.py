@@ -220,10 +220,14 @@ class Connections:
         return connection
 
     def _kept(self) -> _Connection | None:
+        """One that is good as far as we know: a loop that stood still has neither swept nor been told of
+        connections that the server closed."""
+        longest_ago = asyncio.get_running_loop().time() - _KEPT
         while self._idle:
             connection = self._idle.pop()
-            if not connection.transport.is_closing():
+            if connection.idle_since > longest_ago and not connection.transport.is_closing():
                 return connection
+            connection.transport.close()
         return None
 
     def _keep(self, connection: _Connection) -> None:
