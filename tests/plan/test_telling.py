@@ -70,6 +70,30 @@ def test_pods_and_gangs_name_the_scheduler_and_pods_carry_what_it_reads():
         assert gang["metadata"]["labels"]["grove.io/scheduler-name"] == "kai-scheduler"
 
 
+def test_gangs_carry_what_their_scheduler_reads_there_and_others_do_not():
+    world = settled(Kai())
+    note = {"kai.scheduler/skip-podgrouper": "true"}
+    for gang in world.api.objects("PodGang"):
+        assert gang["metadata"]["annotations"].items() >= note.items()
+        del gang["metadata"]["annotations"]["kai.scheduler/skip-podgrouper"]
+    world.settle()
+    for gang in world.api.objects("PodGang"):
+        assert gang["metadata"]["annotations"].items() >= note.items()
+    world.scheduler = Volcano()
+    world.settle()
+    for gang in world.api.objects("PodGang"):
+        assert not gang["metadata"]["annotations"].keys() & note.keys()
+
+
+def test_a_backend_that_does_not_know_its_notes_costs_a_gang_none():
+    class Absent(Kai):
+        @property
+        def gang_notes(self) -> dict[str, str]:  # type: ignore[override]
+            raise RuntimeError("lost")
+
+    assert {gang["metadata"]["name"] for gang in settled(Absent()).api.objects("PodGang")} == {*GANGS}
+
+
 def test_kubernetes_own_scheduler_is_told_by_name_which_pods_belong_together():
     world = settled(Kube(gang_scheduling=True))
     groups = {

@@ -17,7 +17,7 @@ from grove.plan.model import Complaint
 from grove.plan.pods import controller_uid
 from grove.plan.snapshot import Snapshot
 from grove.plan.targets import create
-from grove.schedulers.backend import Backend, Body, Foreign, Marks, Request, Unmappable, Wish
+from grove.schedulers.backend import Backend, Body, Foreign, Marks, Noting, Request, Unmappable, Wish
 
 CANNOT_TELL = "ERR_SYNC_PODGROUP"
 _NOTHING = Marks()
@@ -64,6 +64,13 @@ class Teller:
         if body is None:
             return None
         return create(body) if found is None else _mended(body, found)
+
+    def notes(self) -> Mapping[str, str]:
+        """What gangs are annotated with for their scheduler; nothing if it is at a loss."""
+        try:
+            return dict(self._backend.gang_notes) if isinstance(self._backend, Noting) else {}
+        except Exception:
+            return {}
 
     def holds(self, gang: str) -> bool:
         """Whether the gang cannot be told."""

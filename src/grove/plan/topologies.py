@@ -70,7 +70,7 @@ def plan_topology(
             sync = _sync(topology, each)
         except Exception as problem:  # a backend of somebody else must not cost the others theirs
             sync, well = Sync(in_sync=False, message=f"{type(problem).__name__}: {problem}"), False
-        well = well and not each.error
+        well = well and not each.error and not sync.failed
         intents += sync.intents
         entries.append(_entry(each.backend.name, name, sync, each.error))
     unknown = list(_unavailable(topology, {each.backend.name for each in counterparts}, enabled))

@@ -122,6 +122,16 @@ class Particular(Protocol):
         ...
 
 
+@runtime_checkable
+class Noting(Protocol):
+    """A scheduler that looks for annotations on the gangs themselves."""
+
+    @property
+    def gang_notes(self) -> Mapping[str, str]:
+        """Those annotations."""
+        ...
+
+
 class Enquiry(Struct, frozen=True):
     """An object that must be looked at before a set is accepted."""
 
@@ -155,6 +165,8 @@ class Sync(Struct, frozen=True):
     observed: int = 0
     """The generation of the scheduler's object that was compared; 0: there is none."""
     intents: tuple[Intent, ...] = ()
+    failed: bool = False
+    """Whether it cannot be brought in step without somebody's help."""
 
 
 @runtime_checkable
