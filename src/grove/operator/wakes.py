@@ -53,7 +53,7 @@ def wire(caches: Caches, wake: Wake, *, topologies: bool = False) -> None:
         follow(mirrored, waker.on_counterpart)
         mirrored.on_settled(waker.on_counterparts)
     for told in caches.told.values():
-        follow(told, waker.on_part)
+        follow(told, waker.on_told)
         told.on_settled(waker.on_sight)
     for definition in caches.definitions.values():
         definition.subscribe(lambda *_: waker.on_sight())
@@ -168,6 +168,11 @@ class _Waker:
 
     def on_part(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
         if old is None or new is None or changed(old, new):
+            self.on_any(old, new)
+
+    def on_told(self, old: Foreign | None, new: Foreign | None) -> None:
+        """What a scheduler was told, and what it says to it."""
+        if old is None or new is None or changed(old, new) or old.opinions != new.opinions:
             self.on_any(old, new)
 
     def on_autoscaler(self, old: HorizontalPodAutoscaler | None, new: HorizontalPodAutoscaler | None) -> None:
