@@ -1,12 +1,14 @@
 """Which change wakes which key, and how soon.
 
 A change of status alone wakes nobody but those whose pods it is about, and those a moment later: the pods of
-a replica get their nodes and become ready one after another, and one look at all of them is enough.
+a replica get their nodes and become ready one after another, and one look at all of them is enough. Statuses
+that we write are written by nobody else; one that changes behind our back is set right.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from grove.api import labels
@@ -17,9 +19,18 @@ from grove.kube.cache import Cache, Handler, HasMetadata
 from grove.operator.caches import BY_TEMPLATE, BY_TOPOLOGY, Caches, owned_topology
 from grove.operator.keys import Key, ReplicaKey, SetKey, TopologyKey, replica_of, set_of
 from grove.plan.sharing import shares
-from grove.schedulers.backend import Foreign
+from grove.schedulers.backend import AnyTopology, Foreign
 
 _MOMENT = 0.1
+
+
+class HasStatus(HasMetadata, Protocol):
+    """An object that tells how it fares."""
+
+    @property
+    def status(self) -> object:
+        """Its status."""
+        ...
 
 
 class Wake(Protocol):
@@ -30,9 +41,17 @@ class Wake(Protocol):
         ...
 
 
-def wire(caches: Caches, wake: Wake, *, topologies: bool = False) -> None:
-    """From now on, changes wake keys; what is there already is news to whoever begins now."""
-    waker = _Waker(caches, wake)
+def wire(
+    caches: Caches,
+    wake: Wake,
+    *,
+    topologies: bool = False,
+    working_on: Callable[[Key], bool] = lambda _: False,
+) -> None:
+    """From now on, changes wake keys; what is there already is news to whoever begins now. Statuses are ours:
+    one that changes while nobody is `working_on` its key was written by somebody else, such as a leader of
+    yesterday, and is looked at."""
+    waker = _Waker(caches, wake, working_on)
     follow(caches.sets, waker.on_set)
     for part in (caches.groups, caches.cliques, caches.gangs):
         follow(part, waker.on_part)
@@ -67,8 +86,8 @@ def follow(cache: Cache[Any], tell: Handler[Any]) -> None:
 
 
 class _Waker:
-    def __init__(self, caches: Caches, wake: Wake) -> None:
-        self._caches, self._wake = caches, wake
+    def __init__(self, caches: Caches, wake: Wake, working_on: Callable[[Key], bool]) -> None:
+        self._caches, self._wake, self._working_on = caches, wake, working_on
 
     def on_set(self, old: PodCliqueSet | None, new: PodCliqueSet | None) -> None:
         """All of its replicas, those that are too many included, if more than its status has changed; of the
@@ -76,6 +95,7 @@ class _Waker:
         if old is not None and new is not None and not changed(old, new):
             for index in {index for index, _ in _turns(old) ^ _turns(new)}:
                 self._wake(ReplicaKey(new.metadata.namespace, new.metadata.name, index))
+            self._on_status(SetKey(new.metadata.namespace, new.metadata.name), old, new)
             return
         found = new or old
         assert found is not None
@@ -92,12 +112,14 @@ class _Waker:
         for workload in self._caches.sets.by_index(BY_TOPOLOGY, found.metadata.name):
             self._wake_all(workload)
 
-    def on_counterpart_of(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
+    def on_counterpart_of(self, old: AnyTopology | None, new: AnyTopology | None) -> None:
         """The topology itself, and what schedulers have of it."""
         found = new or old
         assert found is not None
         if old is None or new is None or _edition(old) != _edition(new):
             self._wake(TopologyKey(found.metadata.name))
+        else:
+            self._on_status(TopologyKey(found.metadata.name), old, new)
 
     def on_counterpart(self, old: Foreign | None, new: Foreign | None) -> None:
         """A scheduler's topology: of ours that it is made for, and those that refer to it."""
@@ -166,9 +188,15 @@ class _Waker:
         for index in {*range(count), *self._caches.replicas_of(key)}:
             self._wake(ReplicaKey(key.namespace, key.name, index))
 
-    def on_part(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
+    def on_part(self, old: HasStatus | None, new: HasStatus | None) -> None:
         if old is None or new is None or changed(old, new):
             self.on_any(old, new)
+        elif key := replica_of(new.metadata):
+            self._on_status(key, old, new)
+
+    def _on_status(self, key: Key, old: HasStatus, new: HasStatus) -> None:
+        if old.status != new.status and not self._working_on(key):
+            self._wake(key)
 
     def on_told(self, old: Foreign | None, new: Foreign | None) -> None:
         """What a scheduler was told, and what it says to it."""

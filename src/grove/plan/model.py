@@ -21,6 +21,9 @@ class Draft(Struct, frozen=True):
     current: Any
     desired: Any
     observed: int = 0
+    version: str = ""
+    """The version of the object that this was read from. It is published on that version only: whoever sees
+    late must not write back what was."""
 
 
 class Complaint(Struct, frozen=True, gc=False):

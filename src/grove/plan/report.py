@@ -136,4 +136,4 @@ def _by_replica(views: Views, group: str) -> list[list[CliqueView]]:
 
 
 def _draft(found: Kinded, current: object, desired: object) -> Draft:
-    return Draft(target(found), current, desired, found.metadata.generation)
+    return Draft(target(found), current, desired, found.metadata.generation, found.metadata.resource_version)
