@@ -30,12 +30,14 @@ class Complaint(Struct, frozen=True, gc=False):
     """Something that the plan cannot do and that only a person can mend."""
 
     clique: str
-    """The PodClique on which it is told; empty: the set."""
+    """The PodClique on which it is told; empty: the group, or the set."""
     code: str
     words: str
     gang: str = ""
     """The PodGang on which it is an event, if it is one, and of what reason."""
     reason: str = ""
+    group: str = ""
+    """The PodCliqueScalingGroup on which it is told, if it is."""
 
 
 class Standing(Struct, frozen=True, gc=False):
