@@ -1,4 +1,5 @@
-"""Which change wakes which DynamoGraphDeployment. A change of its status alone wakes nobody."""
+"""Which change wakes which DynamoGraphDeployment. A change of its status alone wakes nobody, unless somebody
+else wrote it."""
 
 from __future__ import annotations
 
@@ -16,10 +17,16 @@ from grove.operator.graph_caches import GraphCaches, GraphKey, graph_of
 Wake = Callable[[GraphKey], None]
 
 
-def wire(caches: Caches, known: GraphCaches, wake: Wake) -> dict[GraphKey, str]:
+def wire(
+    caches: Caches,
+    known: GraphCaches,
+    wake: Wake,
+    working_on: Callable[[GraphKey], bool] = lambda _: False,
+) -> dict[GraphKey, str]:
     """From now on, changes wake keys; what is there already is news to whoever begins now. Returns the names
-    of the deployments' sets, kept up to date."""
-    waker = _Waker(caches, known, wake)
+    of the deployments' sets, kept up to date. What changes in a status while nobody is `working_on` its
+    deployment is not ours."""
+    waker = _Waker(caches, known, wake, working_on)
     _follow(known.graphs, waker.on_graph)
     _follow(caches.sets, waker.on_set)
     for part in (caches.cliques, caches.groups):
@@ -39,16 +46,21 @@ def _follow(cache: Cache[Any], tell: Callable[[Any, Any], None]) -> None:
 
 
 class _Waker:
-    def __init__(self, caches: Caches, known: GraphCaches, wake: Wake) -> None:
-        self._caches, self._known, self._wake = caches, known, wake
+    def __init__(
+        self, caches: Caches, known: GraphCaches, wake: Wake, working_on: Callable[[GraphKey], bool]
+    ) -> None:
+        self._caches, self._known, self._wake, self._working_on = caches, known, wake, working_on
         self.sets: dict[GraphKey, str] = {}
 
     def on_graph(self, old: StoredGraph | None, new: StoredGraph | None) -> None:
-        if old is not None and new is not None and not _changed(old, new):
-            return
         found = new or old
         assert found is not None
-        self._wake(GraphKey(found.metadata.namespace, found.metadata.name))
+        key = GraphKey(found.metadata.namespace, found.metadata.name)
+        if old is None or new is None or _changed(old, new) or self._not_ours(key, old, new):
+            self._wake(key)
+
+    def _not_ours(self, key: GraphKey, old: StoredGraph, new: StoredGraph) -> bool:
+        return old.status != new.status and not self._working_on(key)
 
     def on_set(self, old: PodCliqueSet | None, new: PodCliqueSet | None) -> None:
         for found in (old, new):
