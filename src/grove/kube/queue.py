@@ -112,10 +112,6 @@ class Queue(Generic[K]):
         for key in self._running:
             log.error("work ignores its cancellation and is left behind", queue=self.name, key=key)
 
-    def working_on(self, key: K) -> bool:
-        """Whether a worker has the key just now."""
-        return key in self._running
-
     def oldest(self) -> float:
         """For how many seconds the key that waits longest has been ready."""
         return self._loop.time() - min(self._ready.values()) if self._ready else 0.0

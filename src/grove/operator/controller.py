@@ -97,7 +97,7 @@ class Controller:
         if topology_aware:
             environs = Environs(caches, nodes or Nodes(), self.queue.wake)
             self._counterparts = Counterparts(caches, executor, backends, tell, environs)
-        wire(caches, self.queue.wake, topologies=topology_aware, working_on=self.queue.working_on)
+        wire(caches, self.queue.wake, topologies=topology_aware)
         self._domains.wire(self.queue.wake)
 
     async def _work(self, key: Key) -> None:

@@ -17,16 +17,10 @@ from grove.operator.graph_caches import GraphCaches, GraphKey, graph_of
 Wake = Callable[[GraphKey], None]
 
 
-def wire(
-    caches: Caches,
-    known: GraphCaches,
-    wake: Wake,
-    working_on: Callable[[GraphKey], bool] = lambda _: False,
-) -> dict[GraphKey, str]:
+def wire(caches: Caches, known: GraphCaches, wake: Wake) -> dict[GraphKey, str]:
     """From now on, changes wake keys; what is there already is news to whoever begins now. Returns the names
-    of the deployments' sets, kept up to date. What changes in a status while nobody is `working_on` its
-    deployment is not ours."""
-    waker = _Waker(caches, known, wake, working_on)
+    of the deployments' sets, kept up to date."""
+    waker = _Waker(caches, known, wake)
     _follow(known.graphs, waker.on_graph)
     _follow(caches.sets, waker.on_set)
     for part in (caches.cliques, caches.groups):
@@ -46,21 +40,20 @@ def _follow(cache: Cache[Any], tell: Callable[[Any, Any], None]) -> None:
 
 
 class _Waker:
-    def __init__(
-        self, caches: Caches, known: GraphCaches, wake: Wake, working_on: Callable[[GraphKey], bool]
-    ) -> None:
-        self._caches, self._known, self._wake, self._working_on = caches, known, wake, working_on
+    def __init__(self, caches: Caches, known: GraphCaches, wake: Wake) -> None:
+        self._caches, self._known, self._wake = caches, known, wake
         self.sets: dict[GraphKey, str] = {}
 
     def on_graph(self, old: StoredGraph | None, new: StoredGraph | None) -> None:
         found = new or old
         assert found is not None
         key = GraphKey(found.metadata.namespace, found.metadata.name)
-        if old is None or new is None or _changed(old, new) or self._not_ours(key, old, new):
+        if old is None or new is None or _changed(old, new) or self._not_ours(old, new):
             self._wake(key)
 
-    def _not_ours(self, key: GraphKey, old: StoredGraph, new: StoredGraph) -> bool:
-        return old.status != new.status and not self._working_on(key)
+    def _not_ours(self, old: StoredGraph, new: StoredGraph) -> bool:
+        """What we write into a status we know from the reply."""
+        return old.status != new.status and not self._known.graphs.replying
 
     def on_set(self, old: PodCliqueSet | None, new: PodCliqueSet | None) -> None:
         for found in (old, new):

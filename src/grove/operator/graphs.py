@@ -111,7 +111,7 @@ class Graphs:
         self._ending: dict[GraphKey, str] = {}
         """Deployments, by UID, in namespaces that are on their way out: nothing more can be done there."""
         self.queue: Queue[GraphKey] = Queue("graphs", self._work, workers=workers)
-        self._sets = wire(caches, known, self.queue.wake, self.queue.working_on)
+        self._sets = wire(caches, known, self.queue.wake)
 
     async def _work(self, key: GraphKey) -> None:
         now = self._clock()

@@ -8,7 +8,7 @@ that we write are written by nobody else; one that changes behind our back is se
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol
 
 from grove.api import labels
@@ -19,9 +19,10 @@ from grove.kube.cache import Cache, Handler, HasMetadata
 from grove.operator.caches import BY_TEMPLATE, BY_TOPOLOGY, Caches, owned_topology
 from grove.operator.keys import Key, ReplicaKey, SetKey, TopologyKey, replica_of, set_of
 from grove.plan.sharing import shares
-from grove.schedulers.backend import AnyTopology, Foreign
+from grove.schedulers.backend import Foreign
 
 _MOMENT = 0.1
+_TURN = 0.5
 
 
 class HasStatus(HasMetadata, Protocol):
@@ -41,20 +42,14 @@ class Wake(Protocol):
         ...
 
 
-def wire(
-    caches: Caches,
-    wake: Wake,
-    *,
-    topologies: bool = False,
-    working_on: Callable[[Key], bool] = lambda _: False,
-) -> None:
-    """From now on, changes wake keys; what is there already is news to whoever begins now. Statuses are ours:
-    one that changes while nobody is `working_on` its key was written by somebody else, such as a leader of
-    yesterday, and is looked at."""
-    waker = _Waker(caches, wake, working_on)
+def wire(caches: Caches, wake: Wake, *, topologies: bool = False) -> None:
+    """From now on, changes wake keys; what is there already is news to whoever begins now."""
+    waker = _Waker(caches, wake)
     follow(caches.sets, waker.on_set)
     for part in (caches.groups, caches.cliques, caches.gangs):
         follow(part, waker.on_part)
+    for reporting in (caches.sets, caches.groups, caches.cliques, caches.gangs):
+        reporting.subscribe(partial(waker.on_status, reporting))
     for grant in caches.grants:
         follow(grant, waker.on_grant)
     follow(caches.pods, waker.on_pod)
@@ -68,6 +63,7 @@ def wire(
         follow(named, waker.on_topology)
         if topologies:
             follow(named, waker.on_counterpart_of)
+            named.subscribe(partial(waker.on_status, named))
     for mirrored in caches.mirrored.values():
         follow(mirrored, waker.on_counterpart)
         mirrored.on_settled(waker.on_counterparts)
@@ -86,8 +82,8 @@ def follow(cache: Cache[Any], tell: Handler[Any]) -> None:
 
 
 class _Waker:
-    def __init__(self, caches: Caches, wake: Wake, working_on: Callable[[Key], bool]) -> None:
-        self._caches, self._wake, self._working_on = caches, wake, working_on
+    def __init__(self, caches: Caches, wake: Wake) -> None:
+        self._caches, self._wake = caches, wake
 
     def on_set(self, old: PodCliqueSet | None, new: PodCliqueSet | None) -> None:
         """All of its replicas, those that are too many included, if more than its status has changed; of the
@@ -95,7 +91,6 @@ class _Waker:
         if old is not None and new is not None and not changed(old, new):
             for index in {index for index, _ in _turns(old) ^ _turns(new)}:
                 self._wake(ReplicaKey(new.metadata.namespace, new.metadata.name, index))
-            self._on_status(SetKey(new.metadata.namespace, new.metadata.name), old, new)
             return
         found = new or old
         assert found is not None
@@ -112,14 +107,12 @@ class _Waker:
         for workload in self._caches.sets.by_index(BY_TOPOLOGY, found.metadata.name):
             self._wake_all(workload)
 
-    def on_counterpart_of(self, old: AnyTopology | None, new: AnyTopology | None) -> None:
+    def on_counterpart_of(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
         """The topology itself, and what schedulers have of it."""
         found = new or old
         assert found is not None
         if old is None or new is None or _edition(old) != _edition(new):
             self._wake(TopologyKey(found.metadata.name))
-        else:
-            self._on_status(TopologyKey(found.metadata.name), old, new)
 
     def on_counterpart(self, old: Foreign | None, new: Foreign | None) -> None:
         """A scheduler's topology: of ours that it is made for, and those that refer to it."""
@@ -188,15 +181,16 @@ class _Waker:
         for index in {*range(count), *self._caches.replicas_of(key)}:
             self._wake(ReplicaKey(key.namespace, key.name, index))
 
-    def on_part(self, old: HasStatus | None, new: HasStatus | None) -> None:
+    def on_part(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
         if old is None or new is None or changed(old, new):
             self.on_any(old, new)
-        elif key := replica_of(new.metadata):
-            self._on_status(key, old, new)
 
-    def _on_status(self, key: Key, old: HasStatus, new: HasStatus) -> None:
-        if old.status != new.status and not self._working_on(key):
-            self._wake(key)
+    def on_status(self, cache: Cache[Any], old: HasStatus | None, new: HasStatus | None) -> None:
+        """Statuses are ours, and what we write we know from the reply. One that the watch tells first was
+        written by somebody else, such as a leader of yesterday: it is looked at, in its turn."""
+        if old is None or new is None or cache.replying or old.status == new.status:
+            return
+        self._wake(_reports_on(new), asyncio.get_running_loop().time() + _TURN)
 
     def on_told(self, old: Foreign | None, new: Foreign | None) -> None:
         """What a scheduler was told, and what it says to it."""
@@ -223,6 +217,14 @@ class _Waker:
         for found in (old, new):
             if found is not None and (key := replica_of(found.metadata)):
                 self._wake(key)
+
+
+def _reports_on(found: HasMetadata) -> Key:
+    """Whose work the status of an object comes from."""
+    meta = found.metadata
+    if isinstance(found, PodCliqueSet):
+        return SetKey(meta.namespace, meta.name)
+    return replica_of(meta) or TopologyKey(meta.name)
 
 
 def _turns(found: PodCliqueSet) -> set[tuple[int, str]]:
