@@ -15,6 +15,7 @@ from grove.api import labels
 from grove.api.cluster import Bare, HorizontalPodAutoscaler
 from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
+from grove.api.topology import ClusterTopology, ClusterTopologyBinding
 from grove.kube.cache import Cache, Handler, HasMetadata
 from grove.operator.caches import BY_TEMPLATE, BY_TOPOLOGY, Caches, owned_topology
 from grove.operator.keys import Key, ReplicaKey, SetKey, TopologyKey, replica_of, set_of
@@ -190,7 +191,8 @@ class _Waker:
         written by somebody else, such as a leader of yesterday: it is looked at, in its turn."""
         if old is None or new is None or cache.replying or old.status == new.status:
             return
-        self._wake(_reports_on(new), asyncio.get_running_loop().time() + _TURN)
+        if (key := _reports_on(new)) is not None:
+            self._wake(key, asyncio.get_running_loop().time() + _TURN)
 
     def on_told(self, old: Foreign | None, new: Foreign | None) -> None:
         """What a scheduler was told, and what it says to it."""
@@ -219,12 +221,14 @@ class _Waker:
                 self._wake(key)
 
 
-def _reports_on(found: HasMetadata) -> Key:
-    """Whose work the status of an object comes from."""
+def _reports_on(found: HasMetadata) -> Key | None:
+    """Whose work the status of an object comes from; None if it does not say where it belongs."""
     meta = found.metadata
     if isinstance(found, PodCliqueSet):
         return SetKey(meta.namespace, meta.name)
-    return replica_of(meta) or TopologyKey(meta.name)
+    if isinstance(found, ClusterTopology | ClusterTopologyBinding):
+        return TopologyKey(meta.name)
+    return replica_of(meta)
 
 
 def _turns(found: PodCliqueSet) -> set[tuple[int, str]]:
