@@ -7,12 +7,14 @@ import pytest
 from msgspec.structs import replace
 
 from grove.api import labels
-from grove.api.cliques import PodClique
+from grove.api.cliques import PodClique, PodCliqueStatus
 from grove.api.intents import Create, Delete, Target
 from grove.api.pods import Pod
 from grove.kube.outcome import Outcome, Result, State
 from grove.operator.caches import Caches
-from grove.operator.tell import Home, homes, occurrences
+from grove.operator.publish import intents
+from grove.operator.tell import Home, homes, losses, occurrences
+from grove.plan.model import Draft
 from tests.plan.builders import a_clique, a_set, read_set
 
 SET = read_set(a_set("a:1", replicas=20))
@@ -103,3 +105,28 @@ def test_a_pod_that_is_replaced_is_told_of_once() -> None:
     half = Outcome((Result(coming, State.FAILED, error=ValueError("no")), Result(going, State.DONE)))
     reasons = [told.reason for told in occurrences(Caches(), SET, half, known)]
     assert reasons == ["PodCreateFailed", "PodDeleteSuccessful"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "wanted", "state", "told"),
+    [
+        (2, 0, 2, State.DONE, True),
+        (2, 1, 2, State.DONE, False),
+        (0, 0, 2, State.DONE, False),
+        (2, 0, 0, State.DONE, False),
+        (2, 0, 2, State.CONFLICT, False),
+    ],
+    ids=["all lost", "some lost", "none there before", "none asked for", "another leader tells"],
+)
+def test_who_lost_all_places_says_so(before: int, after: int, wanted: int, state: State, told: bool) -> None:
+    caches, clique = Caches(), read_clique()
+    caches.cliques.apply_event("ADDED", replace(clique, spec=replace(clique.spec, replicas=wanted)))
+    draft = Draft(
+        CLIQUE,
+        PodCliqueStatus(scheduled_replicas=before),
+        PodCliqueStatus(scheduled_replicas=after, ready_replicas=1),
+    )
+    outcome = Outcome(tuple(Result(intent, state) for intent in intents([draft])))
+    found = list(losses(caches, [draft], outcome))
+    assert [each.reason for each in found] == (["AllScheduledReplicasLost"] if told else [])
+    assert all(each.warning and each.regarding.name == CLIQUE.name for each in found)

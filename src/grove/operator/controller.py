@@ -40,7 +40,7 @@ from grove.operator.retirements import Retirements
 from grove.operator.schedulers import Schedulers
 from grove.operator.strays import call_back, put_back
 from grove.operator.telemetry import plan_seconds, plan_writes
-from grove.operator.tell import Grievances, Homes, homes, occurrences, stories
+from grove.operator.tell import Grievances, Homes, homes, losses, occurrences, stories
 from grove.operator.topologies import Topologies
 from grove.operator.wakes import wire
 from grove.plan.end import plan_end
@@ -254,6 +254,8 @@ class Controller:
         outcome = await self._executor.execute(intents(due))
         for error in outcome.errors:
             log.warning("status not published", key=str(key), action="retry", reason=str(error))
+        for lost in losses(self._caches, due, outcome):
+            self._tell(lost)
         return not (outcome.failed or outcome.outdated), None
 
     def _tell_news(self, key: WorkloadKey, plan: Plan, outcome: Outcome, known: Homes) -> None:

@@ -14,12 +14,12 @@ from grove.api.cliques import PodClique
 from grove.api.events import EventReason, Reporter
 from grove.api.gangs import PodGang
 from grove.api.groups import PodCliqueScalingGroup
-from grove.api.intents import Create, Delete, Intent, Late, ObjectRef, Occurrence
+from grove.api.intents import Create, Delete, Intent, Late, ObjectRef, Occurrence, Status
 from grove.api.sets import PodCliqueSet
-from grove.kube.cache import HasMetadata
+from grove.kube.cache import Cache, HasMetadata
 from grove.kube.outcome import Outcome, Result, State
 from grove.operator.caches import Caches
-from grove.plan.model import Complaint, Plan
+from grove.plan.model import Complaint, Draft, Plan
 
 _CREATE_FAILED = {
     "Pod": EventReason.POD_CREATE_FAILED,
@@ -41,6 +41,7 @@ _DELETE_FAILED = {
 }
 
 
+_PARTS = (PodClique.KIND.name, PodCliqueScalingGroup.KIND.name)
 _NAMED = 10  # gangs that are named when many go together
 
 
@@ -145,6 +146,32 @@ def stories(workload: PodCliqueSet, plan: Plan, outcome: Outcome) -> Iterator[Oc
                 action="Sync",
                 warning=news.warning,
                 reporter=Reporter.SET.value,
+            )
+
+
+def losses(caches: Caches, drafts: Iterable[Draft], outcome: Outcome) -> Iterator[Occurrence]:
+    """Cliques and groups that have lost all of their places, of those whose status was written: it is
+    written on the version that was read, so only one leader tells. Who was asked for none has lost none."""
+    written = [result.intent for result in outcome.results if result.state is State.DONE]
+    done = {intent.target for intent in written if isinstance(intent, Status)}
+    for draft in drafts:
+        target = draft.target
+        if target not in done or target.kind not in _PARTS:
+            continue
+        before, after = draft.current.scheduled_replicas, draft.desired.scheduled_replicas
+        of_group = target.kind == PodCliqueScalingGroup.KIND.name
+        cache: Cache[PodClique] | Cache[PodCliqueScalingGroup] = caches.groups if of_group else caches.cliques
+        found = cache.get(target.namespace, target.name)
+        if not before or after or found is None or not found.spec.replicas:
+            continue
+        if found.metadata.deletion_timestamp is None:
+            yield Occurrence(
+                _reference(target.api_version, target.kind, found),
+                EventReason.ALL_SCHEDULED_LOST.value,
+                f"None of {found.spec.replicas} replicas has its nodes any more; {before} had",
+                action="Sync",
+                warning=True,
+                reporter=(Reporter.GROUP if of_group else Reporter.CLIQUE).value,
             )
 
 

@@ -80,7 +80,7 @@ def _plan_present(snapshot: Snapshot, households: Households, writes: Writes, no
     members = {gang.name: [clique.name for clique in gang.cliques] for gang in shape.gangs}
     return Plan(
         writes.intents(),
-        report.drafts(snapshot, shape, views, renewal, healing, now),
+        report.drafts(snapshot, shape, views, renewal, healing, gang_work.teller.words, now),
         _earliest(renewal.wake_at, healing.wake_at, look_again, _wake_at(cliques)),
         report.standing(shape, views, renewal, any(map(healing.had_nodes, cliques.values()))),
         tuple(gang_work.unplaced),

@@ -16,13 +16,23 @@ Views = Mapping[str, CliqueView]
 
 
 def drafts(
-    snapshot: Snapshot, shape: Shape, views: Views, renewal: Renewal, healing: Healing, now: float
+    snapshot: Snapshot,
+    shape: Shape,
+    views: Views,
+    renewal: Renewal,
+    healing: Healing,
+    words: Mapping[str, str],
+    now: float,
 ) -> tuple[Draft, ...]:
-    """How the statuses should read."""
+    """How the statuses should read. `words` are the scheduler's, on gangs that wait for nodes."""
     told = _Told(snapshot, shape, views, renewal, healing, now)
     of_gangs = [
         _draft(
-            found, found.status, gang_status(found, gang, views, healing.exhausted.get(gang.name, ""), now)
+            found,
+            found.status,
+            gang_status(
+                found, gang, views, healing.exhausted.get(gang.name, ""), words.get(gang.name, ""), now
+            ),
         )
         for gang in shape.gangs
         if (found := snapshot.gangs.get(gang.name))
@@ -126,4 +136,4 @@ def _by_replica(views: Views, group: str) -> list[list[CliqueView]]:
 
 
 def _draft(found: Kinded, current: object, desired: object) -> Draft:
-    return Draft(target(found), current, desired, found.metadata.generation)
+    return Draft(target(found), current, desired, found.metadata.generation, found.metadata.resource_version)

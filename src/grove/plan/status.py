@@ -235,10 +235,10 @@ def _group_breach(wanted: Group, replicas: Sequence[Sequence[CliqueView]], updat
 
 
 def gang_status(
-    gang: PodGang, wanted: Gang, views: Mapping[str, CliqueView], given_up: str, now: float
+    gang: PodGang, wanted: Gang, views: Mapping[str, CliqueView], given_up: str, words: str, now: float
 ) -> PodGangStatus:
     """A PodGang's status: made, placed, ready, and where that puts it in its life. `given_up` says why it is
-    not started anew any more."""
+    not started anew any more, `words` are the scheduler's if it cannot place it."""
     members = [views[clique.name] for clique in wanted.cliques]
     made = all(view.complete for view in members) or is_true(
         gang.status.conditions, ConditionType.INITIALIZED
@@ -256,7 +256,7 @@ def gang_status(
             ConditionType.SCHEDULED,
             not waiting_for_nodes,
             GangReason.NOT_SCHEDULED if waiting_for_nodes else GangReason.SCHEDULED,
-            _short_of("scheduled", waiting_for_nodes),
+            _short_of("scheduled", waiting_for_nodes) + (f": {words}" if waiting_for_nodes and words else ""),
         ),
         fact(
             ConditionType.READY,

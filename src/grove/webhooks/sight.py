@@ -23,6 +23,7 @@ from grove.kube.resource import Resource
 from grove.rules.model import Facts, Parent, User
 from grove.schedulers.backend import Enquiry
 from grove.topology.constraints import domains, name_of
+from grove.topology.nesting import nestings
 
 T = TypeVar("T")
 _PATIENCE = 2.0  # seconds for all live reads of a review: the API server that asks us waits for 5
@@ -77,7 +78,11 @@ class Sight:
             return self.standing
         named = ((found, found.spec.template) for found in self._known.sets)
         users = tuple(
-            User(f"{found.metadata.namespace}/{found.metadata.name}", domains(template))
+            User(
+                f"{found.metadata.namespace}/{found.metadata.name}",
+                domains(template),
+                tuple(nestings(template)),
+            )
             for found, template in named
             if name_of(template) == name
         )
