@@ -65,6 +65,19 @@ class ExtraPodMetadata(Wire, frozen=True):
     """Annotations."""
 
 
+class FrontendSidecar(Wire, frozen=True):
+    """A frontend in each pod of a service (v1alpha1)."""
+
+    image: str = ""
+    """Its image."""
+    args: tuple[str, ...] = ()
+    """Instead of the usual ones."""
+    env_from_secret: str = ""
+    """A Secret whose keys become variables of it."""
+    envs: tuple[EnvVar, ...] = ()
+    """Its variables."""
+
+
 class Service(Wire, frozen=True):
     """A part of the graph (v1alpha1)."""
 
@@ -116,8 +129,8 @@ class Service(Wire, frozen=True):
     """Not supported, unless switched off."""
     scaling_adapter: Anything | None = None
     """Not supported, unless switched off."""
-    frontend_sidecar: Anything | None = None
-    """Not supported."""
+    frontend_sidecar: FrontendSidecar | None = None
+    """A frontend beside the main container."""
     gpu_memory_service: Anything | None = None
     """Not supported, unless switched off."""
     failover: Anything | None = None

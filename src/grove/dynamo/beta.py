@@ -44,8 +44,8 @@ class Component(Wire, frozen=True):
     """How close together its pods must sit. Immutable."""
     scaling_adapter: Anything | None = None
     """Not supported."""
-    frontend_sidecar: str = ""
-    """Not supported."""
+    frontend_sidecar: str | None = None
+    """The container that is a frontend beside the main one."""
     epp_config: Anything | None = None
     """Not supported."""
     provider_override: Anything | None = None

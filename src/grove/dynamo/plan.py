@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from grove.api.intents import Create, Intent, Patch, Target
 from grove.api.meta import Condition
-from grove.dynamo import companions, keys, objects, rules
+from grove.dynamo import companions, devices, keys, objects, rules
 from grove.dynamo.graph import Graph
 from grove.dynamo.grove import LEVELS
 from grove.dynamo.parts import NOBODY_SPANS
@@ -57,7 +57,8 @@ def plan_graph(seen: Seen, backends: Mapping[str, Backend], now: float) -> Graph
     backend = backends.get(provider(graph.own_annotations))
     if backend is None:
         return _failed(seen, "unsupported_workload_provider", provider(graph.own_annotations), now)
-    if missing := _missing_claims(graph, seen):
+    uncounted = devices.problems(graph, seen.surroundings.claim_templates)
+    if missing := [*_missing_claims(graph, seen), *uncounted]:
         return _refused(seen, missing, now)
     if problems := backend.problems(graph, seen):
         return _refused(seen, [str(error) for error in problems], now)

@@ -27,12 +27,20 @@ def pod_spec(part: Part) -> Body:
         spec["serviceAccountName"] = account
     volumes = [*component.pod.get("volumes", ()), *launched.volumes]
     main, volumes = _with_memory(component, launched.container, volumes)
-    spec["containers"] = [main, *component.sidecars]
+    spec["containers"] = [main, *_sidecars(graph, component, main)]
     if volumes := _in_order(main, volumes):
         spec["volumes"] = volumes
     if init := [*component.pod.get("initContainers", ()), *launched.init_containers]:
         spec["initContainers"] = init
     return spec
+
+
+def _sidecars(graph: Graph, component: Component, main: Body) -> list[Body]:
+    mounts = main.get("volumeMounts", ())
+    return [
+        containers.sidecar(graph, component, each, mounts) if each.get("name") == component.frontend else each
+        for each in component.sidecars
+    ]
 
 
 def labels(graph: Graph, component: Component) -> dict[str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from grove.dynamo import keys, parts, restarts, sets, topology, unsupported
+from grove.dynamo import devices, keys, parts, restarts, sets, topology, unsupported
 from grove.dynamo.common import MOST_COMPONENTS
 from grove.dynamo.graph import Graph
 from grove.dynamo.normalise import graph as normalised
@@ -74,7 +74,7 @@ def standing(body: Body, known: Surroundings) -> tuple[Graph, list[FieldError]]:
     """The deployment, and what keeps it from being acted on whether or not it was ever judged. Raises
     Misshapen."""
     found = read(body)
-    graph = normalised(found)
+    graph = devices.counted(normalised(found), known.claim_templates)
     return graph, list(_standing(found, graph, known))
 
 

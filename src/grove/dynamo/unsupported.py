@@ -13,7 +13,6 @@ _WHOLE = {
 }
 _COMPONENT = {
     "scaling_adapter": "scale the component in the spec of the deployment",
-    "frontend_sidecar": "write the container out in the pod template",
     "epp_config": "run the endpoint picker apart from the deployment",
     "provider_override": "set topologyConstraint instead",
     "experimental": "take it away",

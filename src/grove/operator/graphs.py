@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import msgspec
 import structlog
 from msgspec import Struct
 from msgspec.structs import replace
@@ -14,7 +15,7 @@ from msgspec.structs import replace
 from grove.api.config import OperatorConfiguration
 from grove.api.intents import Delete, ObjectRef, Occurrence, Target
 from grove.api.sets import PodCliqueSet
-from grove.dynamo import companions
+from grove.dynamo import companions, devices
 from grove.dynamo.components import Components, carrier
 from grove.dynamo.graph import Graph
 from grove.dynamo.grove import Grove
@@ -154,6 +155,7 @@ class Graphs:
         groups = {group.metadata.name: group for group in self._parts(self._caches.groups, workload)}
         return replace(
             seen,
+            surroundings=replace(seen.surroundings, claim_templates=self._templates(key, graph)),
             workload=workload,
             cliques=names,
             groups=groups,
@@ -186,6 +188,11 @@ class Graphs:
         if workload is None:
             return []
         return cache.by_index("set", (workload.metadata.namespace, workload.metadata.name))
+
+    def _templates(self, key: GraphKey, graph: Graph) -> dict[str, dict[str, Any]]:
+        """Those that its GPUs are counted by."""
+        found = {name: self._caches.claim_templates.get(key.namespace, name) for name in devices.named(graph)}
+        return {name: msgspec.json.decode(each.spec.spec) for name, each in found.items() if each is not None}
 
     async def _key(self, key: GraphKey, graph: Graph) -> tuple[str, str] | None:
         if not companions.needs_ssh(graph):
