@@ -100,7 +100,10 @@ BAD = [
         "must be a semantic version",
     ),
     # What Dynamo has and this layer does not act on.
-    (deployment(component(scalingAdapter={})), "spec.components[0].scalingAdapter: Forbidden: not supported"),
+    (
+        deployment(component(scalingAdapter={"enabled": False})),
+        "spec.components[0].scalingAdapter.enabled: Forbidden: unknown field; what is there is in force",
+    ),
     (deployment(component(experimental={})), "spec.components[0].experimental: Forbidden"),
     (deployment(component(), restart={"id": "1"}), "spec.restart: Forbidden: a deployment that is made"),
     (deployment(component(), restart={}), "spec.restart.id: Required value"),

@@ -65,6 +65,13 @@ class ExtraPodMetadata(Wire, frozen=True):
     """Annotations."""
 
 
+class ScalingSwitch(Wire, frozen=True):
+    """Whether autoscalers scale a service (v1alpha1)."""
+
+    enabled: bool = False
+    """Whether they do, through a DynamoGraphDeploymentScalingAdapter."""
+
+
 class FrontendSidecar(Wire, frozen=True):
     """A frontend in each pod of a service (v1alpha1)."""
 
@@ -127,8 +134,8 @@ class Service(Wire, frozen=True):
     """Ignored, with a warning."""
     ingress: Anything | None = None
     """Not supported, unless switched off."""
-    scaling_adapter: Anything | None = None
-    """Not supported, unless switched off."""
+    scaling_adapter: ScalingSwitch | None = None
+    """Lets autoscalers scale the service."""
     frontend_sidecar: FrontendSidecar | None = None
     """A frontend beside the main container."""
     gpu_memory_service: Anything | None = None

@@ -56,6 +56,8 @@ class Component(Struct, frozen=True):
     annotations: Mapping[str, str] = {}
     claimed: int = 0
     """GPUs by claims, as far as they are known."""
+    adapted: bool = False
+    """Whether autoscalers scale it, through an adapter."""
     frontend: str | None = None
     """Which of the sidecars is a frontend."""
     version: str = ""

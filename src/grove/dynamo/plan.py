@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 from grove.api.intents import Create, Intent, Patch, Target
 from grove.api.meta import Condition
-from grove.dynamo import companions, devices, keys, objects, rules
+from grove.dynamo import companions, devices, keys, naming, objects, rules, scaling
+from grove.dynamo.adapters import ScalingAdapter
 from grove.dynamo.graph import Graph
 from grove.dynamo.grove import LEVELS
 from grove.dynamo.parts import NOBODY_SPANS
@@ -62,7 +63,7 @@ def plan_graph(seen: Seen, backends: Mapping[str, Backend], now: float) -> Graph
         return _refused(seen, missing, now)
     if problems := backend.problems(graph, seen):
         return _refused(seen, [str(error) for error in problems], now)
-    first = (*_stamp(graph), *_companions(graph, seen))
+    first = (*_stamp(graph), *_companions(graph, seen), *scaling.writes(graph, seen, now))
     writes = (*first, *(_after(first, each) for each in backend.writes(graph, seen)))
     desired = _status(graph, seen, backend, now)
     if not writes:
@@ -183,6 +184,10 @@ def _news(graph: Graph, seen: Seen, desired: GraphStatus, writes: tuple[Intent, 
     if made and graph.constrained:
         domains = ", ".join(_constraints(graph))
         told.append(Told("TopologyConstraintsApplied", f"Constrained: {domains}", of_status=False))
+    for component, count in scaling.moves(graph, seen):
+        note = f"{component.name} goes from {component.replicas} to {count} replicas"
+        adapter = f"{ScalingAdapter.KIND.name} {naming.child(graph, component)}"
+        told.append(Told("Scaled", f"{note}, as {adapter} says", of_status=False))
     told += _failure(seen, desired)
     before, after = find(seen.stored.status.conditions, LEVELS), find(desired.conditions, LEVELS)
     bad = after is not None and after.status != "True" and after.reason != "TopologyConditionPending"

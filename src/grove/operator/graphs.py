@@ -15,7 +15,8 @@ from msgspec.structs import replace
 from grove.api.config import OperatorConfiguration
 from grove.api.intents import Delete, ObjectRef, Occurrence, Target
 from grove.api.sets import PodCliqueSet
-from grove.dynamo import companions, devices
+from grove.dynamo import companions, devices, naming
+from grove.dynamo.adapters import ScalingAdapter
 from grove.dynamo.components import Components, carrier
 from grove.dynamo.graph import Graph
 from grove.dynamo.grove import Grove
@@ -262,6 +263,7 @@ def _named(graph: Graph) -> Iterator[tuple[str, str]]:
         yield body["kind"], body["metadata"]["name"]
     for component in graph.components:
         yield carrier(graph, component)
+        yield ScalingAdapter.KIND.name, naming.child(graph, component)
     for claim in graph.claims:
         yield "PersistentVolumeClaim", claim.name
 
