@@ -9,6 +9,7 @@ from grove.api.intents import Create, Intent, Patch, PatchType
 from grove.api.meta import Condition
 from grove.dynamo import closeness, keys, naming, pods, topology
 from grove.dynamo.engines import Part
+from grove.dynamo.generations import generation, runtime_namespace
 from grove.dynamo.graph import Body, Component, Graph
 from grove.dynamo.objects import digest, owned, target
 from grove.dynamo.places import LeaderWorkerAddresses, Role
@@ -157,7 +158,7 @@ def _judged(graph: Graph, component: Component, kind: str, present: Companion) -
     status = ComponentStatus(
         component_kind=kind,
         component_names=(present.metadata.name,),
-        runtime_namespace=graph.dynamo_namespace(component),
+        runtime_namespace=runtime_namespace(graph, component, generation(graph)),
         replicas=count["replicas"],
         updated_replicas=count["updatedReplicas"],
         ready_replicas=count["readyReplicas"],

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from grove.dynamo import keys
+from grove.dynamo.generations import generation
 from grove.dynamo.graph import FRONTEND, MAIN, PLANNER, WORKERS, Body, Component, Graph
 from grove.dynamo.normalise import merged_env
 
@@ -94,7 +95,7 @@ def _variables(graph: Graph, component: Component, kind: str, name: str) -> list
     if kind == FRONTEND:
         said |= {"DYNAMO_PORT": str(_HTTP), "DYN_HTTP_PORT": str(_HTTP), "DYN_NAMESPACE_PREFIX": namespace}
     elif kind in WORKERS:
-        said |= _WORKER
+        said |= {**_WORKER, "DYN_NAMESPACE_WORKER_SUFFIX": generation(graph)}
     elif kind == PLANNER:
         said |= {"PLANNER_PROMETHEUS_PORT": str(_METRICS), "DYN_SYSTEM_PORT": str(_SYSTEM)}
     told = [variable("POD_NAME", "metadata.name"), variable("POD_NAMESPACE", "metadata.namespace")]

@@ -134,7 +134,8 @@ def _vllm(part: Part, container: Body) -> Launch:
         )
     elif count and size * copies > count:
         container = _injected(part, container, _by_data(part, command, count // size), "vllm", in_shell=True)
-    container = _with_env(container, variable("VLLM_NIXL_SIDE_CHANNEL_HOST", "status.podIP"))
+    if multiprocessing(part.graph, part.component):
+        container = _with_env(container, variable("VLLM_NIXL_SIDE_CHANNEL_HOST", "status.podIP"))
     if part.role is not Role.WORKER:
         return Launch(container)
     container = _without(container, *_PROBES)

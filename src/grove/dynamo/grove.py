@@ -13,6 +13,7 @@ from grove.api.groups import PodCliqueScalingGroup, PodCliqueScalingGroupStatus
 from grove.api.intents import Create, Intent, Patch, Target
 from grove.api.meta import Condition
 from grove.dynamo import keys, naming, restarts, sets, topology
+from grove.dynamo.generations import runtime_namespace
 from grove.dynamo.graph import Body, Component, Graph
 from grove.dynamo.objects import digest, owned, target, within
 from grove.dynamo.seen import Runner, Seen, Standing, runner_of
@@ -68,7 +69,7 @@ class Grove:
             kind = (PodCliqueScalingGroup if component.multinode else PodClique).KIND.name
             words = f"{kind} {naming.part(graph, component)} is not there yet"
             return Standing(None, "some_resources_are_not_ready", words)
-        return _standing(graph, component, runner)
+        return _standing(graph, component, runner, _generation(component, seen))
 
     def applied(self, graph: Graph, seen: Seen) -> tuple[AppliedTopology, ...]:
         return sets.applied(graph, self._setting(graph, seen)) if seen.workload else ()
@@ -160,13 +161,20 @@ def _levels(said: Condition | None) -> Condition:
     return fact(LEVELS, None, said.reason, said.message)
 
 
-def _standing(graph: Graph, component: Component, runner: Runner) -> Standing:
+def _generation(component: Component, seen: Seen) -> str:
+    """Of the workers that the set is made of."""
+    cliques = seen.workload.spec.template.cliques if seen.workload else ()
+    name = naming.clique(component, naming.LEADER if component.multinode else "")
+    return next((each.labels.get(keys.WORKER_HASH, "") for each in cliques if each.name == name), "")
+
+
+def _standing(graph: Graph, component: Component, runner: Runner, generation: str) -> Standing:
     said, seen = runner.status, runner.status.observed_generation
     good = said.ready_replicas if isinstance(said, PodCliqueStatus) else said.available_replicas
     status = ComponentStatus(
         component_kind=runner.KIND.name,
         component_names=(runner.metadata.name,),
-        runtime_namespace=graph.dynamo_namespace(component),
+        runtime_namespace=runtime_namespace(graph, component, generation),
         replicas=said.replicas,
         updated_replicas=said.updated_replicas,
         ready_replicas=None if component.multinode else good,

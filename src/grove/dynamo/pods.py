@@ -7,6 +7,7 @@ from typing import Any
 from grove.api import quantities
 from grove.dynamo import containers, engines, keys, naming
 from grove.dynamo.engines import Part
+from grove.dynamo.generations import generation
 from grove.dynamo.graph import PLANNER, Body, Component, Graph
 
 _SHARED_MEMORY = "shared-memory"
@@ -55,6 +56,8 @@ def labels(graph: Graph, component: Component) -> dict[str, str]:
         identity[keys.COMPONENT_TYPE] = component.type
     if component.type in ("prefill", "decode"):
         identity[keys.SUB_COMPONENT_TYPE] = component.type
+    if component.works:
+        identity[keys.WORKER_HASH] = generation(graph)
     generated = {}
     if graph.own_annotations.get(keys.ENABLE_METRICS, "").lower() != "false":
         generated[keys.METRICS_ENABLED] = "true"
