@@ -58,3 +58,16 @@ def test_the_status_tells_where_workers_are_found():
     found = replace(done(seen(app(replicas=2))), cliques={"app-0-worker": clique(2, **ALL)})
     told = planned(found).draft.desired.components["Worker"].runtime_namespace
     assert told == f"ns-app-{generation(graph(app()))}"
+
+
+def test_a_set_from_before_stays_as_it_is_until_something_changes(monkeypatch):
+    with monkeypatch.context() as before:
+        before.setattr("grove.dynamo.containers.generation", lambda _: "")
+        before.setattr("grove.dynamo.pods.generation", lambda _: "")
+        made = done(seen(app()))
+    assert planned(made).intents == ()
+    changed = replace(made, stored=seen(app(main={"image": "dynamo:2.0.0"})).stored)
+    (patch,) = planned(changed).intents
+    worker = patch.body["spec"]["template"]["cliques"][1]
+    assert worker["labels"][HASH] == generation(graph(app(main={"image": "dynamo:2.0.0"})))
+    assert planned(done(changed)).intents == ()

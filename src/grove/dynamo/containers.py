@@ -95,7 +95,9 @@ def _variables(graph: Graph, component: Component, kind: str, name: str) -> list
     if kind == FRONTEND:
         said |= {"DYNAMO_PORT": str(_HTTP), "DYN_HTTP_PORT": str(_HTTP), "DYN_NAMESPACE_PREFIX": namespace}
     elif kind in WORKERS:
-        said |= {**_WORKER, "DYN_NAMESPACE_WORKER_SUFFIX": generation(graph)}
+        said |= _WORKER
+        if known := generation(graph):
+            said["DYN_NAMESPACE_WORKER_SUFFIX"] = known
     elif kind == PLANNER:
         said |= {"PLANNER_PROMETHEUS_PORT": str(_METRICS), "DYN_SYSTEM_PORT": str(_SYSTEM)}
     told = [variable("POD_NAME", "metadata.name"), variable("POD_NAMESPACE", "metadata.namespace")]

@@ -19,7 +19,9 @@ _PARTS = (
 
 
 def generation(graph: Graph) -> str:
-    """Of all workers of a deployment, as users wrote them."""
+    """Of all workers of a deployment, as users wrote them; empty if they are not told from each other."""
+    if graph.untold:
+        return ""
     workers = sorted((each for each in graph.components if each.works), key=lambda each: each.name)
     written = [{part: getattr(each, part) for part in _PARTS} for each in workers]
     text = msgspec.json.encode([graph.framework, graph.env, written], order="sorted")

@@ -114,6 +114,8 @@ class Graph(Struct, frozen=True):
     topology: Topology = Topology()
     claims: tuple[Claim, ...] = ()
     restart: Restart | None = None
+    untold: bool = False
+    """Whether generations of its workers are not told from each other."""
 
     @property
     def constrained(self) -> bool:

@@ -6,12 +6,14 @@ import copy
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from grove.api.cliques import PodClique, PodCliqueStatus
 from grove.api.conditions import CliqueReason, ConditionType, TopologyLevelsReason
 from grove.api.groups import PodCliqueScalingGroup, PodCliqueScalingGroupStatus
 from grove.api.intents import Create, Intent, Patch, Target
 from grove.api.meta import Condition
+from grove.api.sets import PodCliqueSet
 from grove.dynamo import keys, naming, restarts, sets, topology
 from grove.dynamo.generations import runtime_namespace
 from grove.dynamo.graph import Body, Component, Graph
@@ -96,8 +98,16 @@ class Grove:
         return sets.Setting(topology=named, scheduler=seen.surroundings.scheduler, restarts=reached)
 
     def _wanted(self, graph: Graph, seen: Seen) -> Body:
-        """The set with everything filled in, and with the counts that it was made with: whoever scales later
-        scales its parts."""
+        """The set with everything filled in. One that was made before workers had generations stays as it is
+        until something changes."""
+        if seen.workload is not None and not _carries_generations(seen.workload):
+            before = self._rendered(replace(graph, untold=True), seen)
+            if _edition(before) == seen.workload.metadata.annotations.get(keys.APPLIED):
+                return before
+        return self._rendered(graph, seen)
+
+    def _rendered(self, graph: Graph, seen: Seen) -> Body:
+        """With the counts that it was made with: whoever scales later scales its parts."""
         old = _plain(seen.workload) if seen.workload else None
         wanted = sets.workload(graph, self._setting(graph, seen))
         if old is not None:
@@ -159,6 +169,10 @@ def _levels(said: Condition | None) -> Condition:
     if said.status == "True":
         return fact(LEVELS, False, "TopologyLevelsUnavailable", said.message)
     return fact(LEVELS, None, said.reason, said.message)
+
+
+def _carries_generations(workload: PodCliqueSet) -> bool:
+    return any(keys.WORKER_HASH in clique.labels for clique in workload.spec.template.cliques)
 
 
 def _generation(component: Component, seen: Seen) -> str:

@@ -56,8 +56,8 @@ def labels(graph: Graph, component: Component) -> dict[str, str]:
         identity[keys.COMPONENT_TYPE] = component.type
     if component.type in ("prefill", "decode"):
         identity[keys.SUB_COMPONENT_TYPE] = component.type
-    if component.works:
-        identity[keys.WORKER_HASH] = generation(graph)
+    if component.works and (known := generation(graph)):
+        identity[keys.WORKER_HASH] = known
     generated = {}
     if graph.own_annotations.get(keys.ENABLE_METRICS, "").lower() != "false":
         generated[keys.METRICS_ENABLED] = "true"
