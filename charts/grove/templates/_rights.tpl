@@ -153,6 +153,12 @@ the API server answers. Verbs are those that the operator uses; it never replace
 - apiGroups: [""]
   resources: [persistentvolumeclaims]
   verbs: [get, list, watch, create]
+{{- if and .Values.config.dynamo.withoutGrove (eq .Values.config.dynamo.topologyAwareScheduling.mode "affinity") }}
+# To tell whether domains exist.
+- apiGroups: [""]
+  resources: [nodes]
+  verbs: [get, list, watch]
+{{- end }}
 {{- if .Values.config.dynamo.withoutGrove }}
 - apiGroups: [apps]
   resources: [deployments]

@@ -15,10 +15,8 @@ from grove.dynamo.objects import digest, owned, target
 from grove.dynamo.places import LeaderWorkerAddresses, Role
 from grove.dynamo.seen import Companion, Seen, Standing
 from grove.dynamo.told import AppliedTopology, ComponentStatus, RestartStatus
-from grove.plan.facts import fact
 from grove.rules.model import FieldError
 
-LEVELS = "TopologyLevelsAvailable"
 _STRATEGY = "nvidia.com/deployment-strategy"
 _SURGE = "nvidia.com/deployment-rolling-update-max-surge"
 _UNAVAILABLE = "nvidia.com/deployment-rolling-update-max-unavailable"
@@ -62,10 +60,11 @@ class Components:
     def restart(self, graph: Graph, seen: Seen) -> RestartStatus | None:  # noqa: ARG002 - the protocol's
         return None
 
-    def conditions(self, graph: Graph, seen: Seen) -> list[Condition]:  # noqa: ARG002 - the protocol's
+    def conditions(self, graph: Graph, seen: Seen) -> list[Condition]:
         if not graph.constrained:
             return []
-        return [fact(LEVELS, None, "NotObserved", "Without Grove, nobody watches the levels of a topology")]
+        known = seen.surroundings
+        return [closeness.levels(graph, known.topology, known.node_labels)]
 
 
 def workload(graph: Graph, component: Component, seen: Seen) -> Body:

@@ -19,14 +19,13 @@ from grove.dynamo.generations import runtime_namespace
 from grove.dynamo.graph import Body, Component, Graph
 from grove.dynamo.objects import digest, owned, target, within
 from grove.dynamo.seen import Runner, Seen, Standing, runner_of
-from grove.dynamo.told import AppliedTopology, ComponentStatus, RestartStatus
+from grove.dynamo.told import LEVELS, AppliedTopology, ComponentStatus, RestartStatus
 from grove.plan.facts import fact, find
 from grove.rules import fabric, validate
 from grove.rules.defaults import default_set
 from grove.rules.model import FieldError
 from grove.topology.constraints import name_of
 
-LEVELS = "TopologyLevelsAvailable"
 _OPTIONAL = ("priorityClassName", "podCliqueScalingGroups", "topologyConstraint")
 
 

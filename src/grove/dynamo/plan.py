@@ -12,11 +12,10 @@ from grove.api.meta import Condition
 from grove.dynamo import companions, devices, keys, naming, objects, rules, scaling
 from grove.dynamo.adapters import ScalingAdapter
 from grove.dynamo.graph import Graph
-from grove.dynamo.grove import LEVELS
 from grove.dynamo.parts import NOBODY_SPANS
 from grove.dynamo.seen import Backend, Seen, Standing, raw
 from grove.dynamo.surroundings import provider
-from grove.dynamo.told import GraphStatus
+from grove.dynamo.told import LEVELS, GraphStatus
 from grove.dynamo.types import DynamoGraphDeployment
 from grove.plan.facts import fact, find, settle
 from grove.plan.model import Draft
@@ -25,6 +24,7 @@ from grove.rules.shape import Misshapen
 READY = "Ready"
 UNSUPPORTED = "UnsupportedFields"
 _KIND = DynamoGraphDeployment.KIND
+_NO_NEWS = ("TopologyConditionPending", "NotObserved")
 
 
 class Told(Struct, frozen=True):
@@ -190,7 +190,7 @@ def _news(graph: Graph, seen: Seen, desired: GraphStatus, writes: tuple[Intent, 
         told.append(Told("Scaled", f"{note}, as {adapter} says", of_status=False))
     told += _failure(seen, desired)
     before, after = find(seen.stored.status.conditions, LEVELS), find(desired.conditions, LEVELS)
-    bad = after is not None and after.status != "True" and after.reason != "TopologyConditionPending"
+    bad = after is not None and after.status != "True" and after.reason not in _NO_NEWS
     if after is not None and bad and (before is None or before.reason != after.reason):
         told.append(Told(after.reason, after.message, warning=True))
     return told

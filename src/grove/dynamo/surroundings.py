@@ -24,6 +24,8 @@ class Surroundings(Struct, frozen=True):
     """Whether the cluster serves them."""
     claim_templates: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     """What ResourceClaimTemplates make claims of, by name: those that a deployment's GPUs are counted by."""
+    node_labels: frozenset[str] | None = None
+    """Those of the labels that domains are mapped to which a node has; None if nobody has looked yet."""
     without_grove: bool = True
     """Whether deployments may decline Grove."""
     scheduler: str = ""
