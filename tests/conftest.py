@@ -24,7 +24,7 @@ hypothesis.settings.register_profile("ordinary", derandomize=True)
 hypothesis.settings.load_profile("default" if os.environ.get("GROVE_CAMPAIGN") else "ordinary")
 
 _numbers = itertools.count(1)
-_LONGEST_TEST = 300.0
+_LONGEST_TEST = 420.0
 _LAST_WORDS = 30.0
 _GATES = {"HPAScaleToZero": True}
 """An autoscaler's minimum may be 0."""
