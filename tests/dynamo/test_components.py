@@ -239,3 +239,25 @@ def test_one_that_spans_nodes_where_nothing_can_run_it_says_so():
     plan = plan_graph(found, BACKENDS, 0.0)
     assert plan.intents == ()
     assert plan.draft.desired.conditions[0].reason == "no_multinode_orchestrator_available"
+
+
+@pytest.mark.parametrize(
+    ("topology", "labels", "status", "reason", "warned"),
+    [
+        (AFFINITY, None, "Unknown", "TopologyConditionPending", False),
+        (AFFINITY, {LABELS["rack"], LABELS["zone"]}, "True", "AllTopologyLevelsAvailable", False),
+        (AFFINITY, {LABELS["rack"]}, "False", "TopologyLevelsUnavailable", True),
+        (KUEUE, None, "Unknown", "NotObserved", False),
+    ],
+)
+def test_labels_that_no_node_has_are_told(topology, labels, status, reason, warned):
+    found = seen(packed(component(**near("rack")), topologyConstraint={"packDomain": "zone"}), topology)
+    there = frozenset(labels) if labels is not None else None
+    plan = plan_graph(
+        replace(found, surroundings=replace(found.surroundings, node_labels=there)), BACKENDS, 0.0
+    )
+    levels = next(each for each in plan.draft.desired.conditions if each.type == "TopologyLevelsAvailable")
+    assert (levels.status, levels.reason) == (status, reason)
+    assert [each.reason for each in plan.news if each.warning] == ([reason] if warned else [])
+    if warned:
+        assert levels.message == "No node has the label example.com/zone (zone)"

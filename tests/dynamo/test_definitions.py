@@ -36,7 +36,11 @@ def test_what_is_not_declared_is_kept_for_admission_to_name():
 
 def test_they_are_never_among_those_that_every_cluster_gets():
     ours = {each["metadata"]["name"] for each in definitions.all_definitions()}
-    assert ours == {"dynamographdeployments.nvidia.com", "dynamoworkermetadatas.nvidia.com"}
+    assert ours == {
+        "dynamographdeployments.nvidia.com",
+        "dynamographdeploymentscalingadapters.nvidia.com",
+        "dynamoworkermetadatas.nvidia.com",
+    }
     assert not ours & {each["metadata"]["name"] for each in crd.all_definitions()}
     assert not any("nvidia" in path.name for path in generated.crds())
 

@@ -9,6 +9,7 @@ import yaml
 
 from grove.dynamo import rules
 from grove.dynamo.defaults import default_graph
+from grove.dynamo.keys import WORKER_HASH
 from tests.dynamo.builders import KNOWN, graph, rendered
 from tests.shared import shared_data
 
@@ -39,13 +40,19 @@ def expected(name: str) -> Any:
 def comparable(value: Any) -> Any:
     """Without what tests/dynamo/README.md lists."""
     if isinstance(value, dict):
-        ignored = {"status", "apiVersion"} | ({"kind"} if "apiVersion" in value else set())
+        ignored = {"status", "apiVersion", WORKER_HASH} | ({"kind"} if "apiVersion" in value else set())
         return {
             key: comparable(inner)
             for key, inner in value.items()
             if key not in ignored and not (key == "resources" and inner == {})
         }
-    return [comparable(inner) for inner in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [comparable(inner) for inner in value if not (isinstance(inner, dict) and _of_workers(inner))]
+    return value
+
+
+def _of_workers(variable: dict[str, Any]) -> bool:
+    return variable.get("name") == "DYN_NAMESPACE_WORKER_SUFFIX"
 
 
 def test_none_is_left_out():

@@ -36,8 +36,11 @@ BAD = [
     (alpha(Web=service(), web=service()), 'spec.services[web]: Duplicate value: "web"'),
     (deployment(component("-web")), 'spec.components[0].name: Invalid value: "-web"'),
     (deployment(component(kind="router")), 'spec.components[0].type: Unsupported value: "router"'),
-    (deployment(component(kind="epp")), 'spec.components[0].type: Unsupported value: "epp"'),
-    (alpha(Web=service("epp")), 'spec.services[Web].componentType: Unsupported value: "epp"'),
+    (
+        deployment(component(kind="epp")),
+        "spec.components[0].type: Forbidden: not supported: run the endpoint",
+    ),
+    (alpha(Web=service("epp")), "spec.services[Web].componentType: Forbidden: not supported"),
     (deployment(component(replicas=-1)), "spec.components[0].replicas: Invalid value: -1"),
     (deployment(component(minAvailable=0)), "spec.components[0].minAvailable: Invalid value: 0"),
     (deployment(component(minAvailable=3, replicas=2)), "minAvailable: Invalid value: 3: must not be more"),
@@ -97,8 +100,10 @@ BAD = [
         "must be a semantic version",
     ),
     # What Dynamo has and this layer does not act on.
-    (deployment(component(scalingAdapter={})), "spec.components[0].scalingAdapter: Forbidden: not supported"),
-    (deployment(component(frontendSidecar="x")), "spec.components[0].frontendSidecar: Forbidden"),
+    (
+        deployment(component(scalingAdapter={"enabled": False})),
+        "spec.components[0].scalingAdapter.enabled: Forbidden: unknown field; what is there is in force",
+    ),
     (deployment(component(experimental={})), "spec.components[0].experimental: Forbidden"),
     (deployment(component(), restart={"id": "1"}), "spec.restart: Forbidden: a deployment that is made"),
     (deployment(component(), restart={}), "spec.restart.id: Required value"),
@@ -306,7 +311,7 @@ def test_not_even_one_that_is_none(body):
 @pytest.mark.parametrize(
     ("body", "why"),
     [
-        (engine([], gpus=0), "has no GPUs by resource"),
+        (engine([], gpus=0), "has no GPUs, so its nodes"),
         (engine([], command=["python3", "-m", "mine"]), "no engine was recognised"),
     ],
 )

@@ -103,8 +103,8 @@ def test_the_superseded_snippet_is_told_what_to_write_instead():
     assert refused(manifest("superseded")) == [
         "spec.topologyConstraints: Forbidden: unknown field; write topologyConstraint: one object in spec, "
         "one in each component that has its own",
-        "spec.topologyConstraints.enabled: Forbidden: unknown field; a constraint is in force as soon as it "
-        "is there: take this field away",
+        "spec.topologyConstraints.enabled: Forbidden: unknown field; what is there is in force: "
+        "take this field away",
         'spec.services: Invalid value: "(list)": must be an object with a service for each name; a list is '
         "spec.components of v1beta1",
     ]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 
 import msgspec
+from msgspec.structs import replace
 
 from grove.kube.transport import Response
 from grove.webhooks.registrations import Path
 from tests.dynamo.builders import FACTS, component, deployment, manifest
 from tests.kube.replies import Replies, refused
-from tests.webhooks.asking import GRAPH, answered, patched, review, reviewer
+from tests.webhooks.asking import GRAPH, OPERATOR, answered, patched, review, reviewer
 
 
 def asking(operation, new, old=None):
@@ -70,3 +71,20 @@ async def test_one_that_was_stored_under_other_rules_can_still_be_annotated():
         assert (await answered(reviewer(), path, asking("UPDATE", new, old)))["allowed"]
         worse = deployment(component(unheard=True, more=1))
         assert not (await answered(reviewer(), path, asking("UPDATE", worse, old)))["allowed"]
+
+
+async def test_a_count_that_an_adapter_decides_is_for_us_and_planners_to_change():
+    old = deployment(component(replicas=2, scalingAdapter={}))
+    new = deployment(component(replicas=3, scalingAdapter={}))
+    planner = "system:serviceaccount:ns:planner-serviceaccount"
+    asked = reviewer(replace(FACTS, operator_user=OPERATOR))
+    for user, allowed in (("jane", False), (OPERATOR, True), (planner, True)):
+        change = review("UPDATE", new, old, resource=GRAPH, userInfo={"username": user})
+        assert (await answered(asked, Path.VALIDATE_GRAPH, change))["allowed"] == allowed
+
+
+async def test_a_count_that_is_left_out_stays_what_an_adapter_made_it():
+    old = deployment(component(replicas=5, scalingAdapter={}, minAvailable=1))
+    new = deployment(component(scalingAdapter={}, minAvailable=1))
+    response = await answered(reviewer(), Path.DEFAULT_GRAPH, asking("UPDATE", new, old))
+    assert patched(new, response)["spec"]["components"][0]["replicas"] == 5

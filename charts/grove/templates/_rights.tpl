@@ -131,6 +131,16 @@ the API server answers. Verbs are those that the operator uses; it never replace
 - apiGroups: [nvidia.com]
   resources: [dynamographdeployments/finalizers]
   verbs: [update]
+- apiGroups: [nvidia.com]
+  resources: [dynamographdeploymentscalingadapters]
+  verbs: [get, list, watch, create, delete]
+- apiGroups: [nvidia.com]
+  resources: [dynamographdeploymentscalingadapters/status]
+  verbs: [patch]
+# Only to be handed on to planners.
+- apiGroups: [nvidia.com]
+  resources: [dynamographdeploymentscalingadapters/scale]
+  verbs: [get, update, patch]
 - apiGroups: [grove.io]
   resources: [podcliquesets]
   verbs: [create, delete]
@@ -143,6 +153,12 @@ the API server answers. Verbs are those that the operator uses; it never replace
 - apiGroups: [""]
   resources: [persistentvolumeclaims]
   verbs: [get, list, watch, create]
+{{- if and .Values.config.dynamo.withoutGrove (eq .Values.config.dynamo.topologyAwareScheduling.mode "affinity") }}
+# To tell whether domains exist.
+- apiGroups: [""]
+  resources: [nodes]
+  verbs: [get, list, watch]
+{{- end }}
 {{- if .Values.config.dynamo.withoutGrove }}
 - apiGroups: [apps]
   resources: [deployments]

@@ -65,6 +65,26 @@ class ExtraPodMetadata(Wire, frozen=True):
     """Annotations."""
 
 
+class ScalingSwitch(Wire, frozen=True):
+    """Whether autoscalers scale a service (v1alpha1)."""
+
+    enabled: bool = False
+    """Whether they do, through a DynamoGraphDeploymentScalingAdapter."""
+
+
+class FrontendSidecar(Wire, frozen=True):
+    """A frontend in each pod of a service (v1alpha1)."""
+
+    image: str = ""
+    """Its image."""
+    args: tuple[str, ...] = ()
+    """Instead of the usual ones."""
+    env_from_secret: str = ""
+    """A Secret whose keys become variables of it."""
+    envs: tuple[EnvVar, ...] = ()
+    """Its variables."""
+
+
 class Service(Wire, frozen=True):
     """A part of the graph (v1alpha1)."""
 
@@ -114,10 +134,10 @@ class Service(Wire, frozen=True):
     """Ignored, with a warning."""
     ingress: Anything | None = None
     """Not supported, unless switched off."""
-    scaling_adapter: Anything | None = None
-    """Not supported, unless switched off."""
-    frontend_sidecar: Anything | None = None
-    """Not supported."""
+    scaling_adapter: ScalingSwitch | None = None
+    """Lets autoscalers scale the service."""
+    frontend_sidecar: FrontendSidecar | None = None
+    """A frontend beside the main container."""
     gpu_memory_service: Anything | None = None
     """Not supported, unless switched off."""
     failover: Anything | None = None

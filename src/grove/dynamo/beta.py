@@ -15,6 +15,10 @@ class PodTemplate(Wire, frozen=True):
     """A PodSpec."""
 
 
+class ScalingAdapter(Wire, frozen=True):
+    """Being there is enough: autoscalers scale the component (v1beta1)."""
+
+
 class Component(Wire, frozen=True):
     """A part of the graph (v1beta1)."""
 
@@ -42,10 +46,10 @@ class Component(Wire, frozen=True):
     """The version of Dynamo in the image, where its tag does not tell."""
     topology_constraint: ComponentTopology | None = None
     """How close together its pods must sit. Immutable."""
-    scaling_adapter: Anything | None = None
-    """Not supported."""
-    frontend_sidecar: str = ""
-    """Not supported."""
+    scaling_adapter: ScalingAdapter | None = None
+    """Lets autoscalers scale the component, through a DynamoGraphDeploymentScalingAdapter."""
+    frontend_sidecar: str | None = None
+    """The container that is a frontend beside the main one."""
     epp_config: Anything | None = None
     """Not supported."""
     provider_override: Anything | None = None

@@ -10,8 +10,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from grove.api.config import DynamoTopology, TopologyMode
+from grove.api.meta import Condition
 from grove.dynamo import keys, naming
 from grove.dynamo.graph import Body, Component, Graph
+from grove.dynamo.told import LEVELS
+from grove.plan.facts import fact
 from grove.rules.model import FieldError, invalid, required
 
 QUEUE = "kueue.x-k8s.io/queue-name"
@@ -26,6 +29,26 @@ _DURING = "requiredDuringSchedulingIgnoredDuringExecution"
 def queue(graph: Graph, topology: DynamoTopology) -> str:
     """Kueue's queue of a deployment."""
     return graph.own_labels.get(QUEUE) or topology.queue_name
+
+
+def wanted(graph: Graph, topology: DynamoTopology) -> dict[str, str]:
+    """The node labels that a deployment's domains are, by domain."""
+    domains = (graph.topology.domain, *(each.domain for each in graph.components))
+    labels = topology.domain_to_label_mapping
+    return {domain: labels[domain] for domain in domains if domain in labels}
+
+
+def levels(graph: Graph, topology: DynamoTopology, there: frozenset[str] | None) -> Condition:
+    """Whether the domains exist: in Kueue's topologies, nobody looks."""
+    if topology.mode is TopologyMode.KUEUE:
+        return fact(LEVELS, None, "NotObserved", "Nobody watches the levels of Kueue's topologies")
+    if there is None:
+        return fact(LEVELS, None, "TopologyConditionPending", "The nodes have not been looked at yet")
+    missing = {domain: label for domain, label in wanted(graph, topology).items() if label not in there}
+    if not missing:
+        return fact(LEVELS, True, "AllTopologyLevelsAvailable", "There are nodes with every label")
+    said = ", ".join(f"{label} ({domain})" for domain, label in missing.items())
+    return fact(LEVELS, False, "TopologyLevelsUnavailable", f"No node has the label {said}")
 
 
 def problems(graph: Graph, topology: DynamoTopology) -> Iterator[FieldError]:

@@ -24,6 +24,12 @@ DISCOVERY_RULES: list[Body] = [
 ]
 PLANNER_RULES: list[Body] = [
     {"apiGroups": [NVIDIA], "resources": ["dynamographdeployments"], "verbs": [*_LOOK, "patch"]},
+    {"apiGroups": [NVIDIA], "resources": ["dynamographdeploymentscalingadapters"], "verbs": _LOOK},
+    {
+        "apiGroups": [NVIDIA],
+        "resources": ["dynamographdeploymentscalingadapters/scale"],
+        "verbs": ["get", "update", "patch"],
+    },
     *DISCOVERY_RULES,
 ]
 

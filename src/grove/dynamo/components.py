@@ -9,15 +9,14 @@ from grove.api.intents import Create, Intent, Patch, PatchType
 from grove.api.meta import Condition
 from grove.dynamo import closeness, keys, naming, pods, topology
 from grove.dynamo.engines import Part
+from grove.dynamo.generations import generation, runtime_namespace
 from grove.dynamo.graph import Body, Component, Graph
 from grove.dynamo.objects import digest, owned, target
 from grove.dynamo.places import LeaderWorkerAddresses, Role
 from grove.dynamo.seen import Companion, Seen, Standing
 from grove.dynamo.told import AppliedTopology, ComponentStatus, RestartStatus
-from grove.plan.facts import fact
 from grove.rules.model import FieldError
 
-LEVELS = "TopologyLevelsAvailable"
 _STRATEGY = "nvidia.com/deployment-strategy"
 _SURGE = "nvidia.com/deployment-rolling-update-max-surge"
 _UNAVAILABLE = "nvidia.com/deployment-rolling-update-max-unavailable"
@@ -61,10 +60,11 @@ class Components:
     def restart(self, graph: Graph, seen: Seen) -> RestartStatus | None:  # noqa: ARG002 - the protocol's
         return None
 
-    def conditions(self, graph: Graph, seen: Seen) -> list[Condition]:  # noqa: ARG002 - the protocol's
+    def conditions(self, graph: Graph, seen: Seen) -> list[Condition]:
         if not graph.constrained:
             return []
-        return [fact(LEVELS, None, "NotObserved", "Without Grove, nobody watches the levels of a topology")]
+        known = seen.surroundings
+        return [closeness.levels(graph, known.topology, known.node_labels)]
 
 
 def workload(graph: Graph, component: Component, seen: Seen) -> Body:
@@ -157,7 +157,7 @@ def _judged(graph: Graph, component: Component, kind: str, present: Companion) -
     status = ComponentStatus(
         component_kind=kind,
         component_names=(present.metadata.name,),
-        runtime_namespace=graph.dynamo_namespace(component),
+        runtime_namespace=runtime_namespace(graph, component, generation(graph)),
         replicas=count["replicas"],
         updated_replicas=count["updatedReplicas"],
         ready_replicas=count["readyReplicas"],

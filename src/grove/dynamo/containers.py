@@ -1,28 +1,46 @@
-"""The main container: what a component's type brings, under what the user wrote."""
+"""The containers of Dynamo: what a component's type brings, under what the user wrote."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from grove.dynamo import keys
-from grove.dynamo.graph import FRONTEND, MAIN, PLANNER, Body, Component, Graph
+from grove.dynamo.generations import generation
+from grove.dynamo.graph import FRONTEND, MAIN, PLANNER, WORKERS, Body, Component, Graph
 from grove.dynamo.normalise import merged_env
 
 _METRICS, _SYSTEM, _NIXL, _HTTP = 9085, 9090, 19090, 8000
 
 
 def main(graph: Graph, component: Component) -> Body:
-    """The container with its variables sorted by name. What the user says wins; lists replace lists."""
-    base, given = _base(component), component.main
-    env = merged_env(graph.env, given.get("env", ()))
-    found = {**base, **{key: value for key, value in given.items() if value not in ({}, [], "")}}
-    found["name"] = MAIN
-    found["env"] = sorted(merged_env(_variables(graph, component), env), key=lambda each: str(each["name"]))
+    """The container that runs the component."""
+    given = {**component.main, "name": MAIN}
+    given["env"] = merged_env(graph.env, component.main.get("env", ()))
+    return _completed(graph, component, component.type, given)
+
+
+def sidecar(graph: Graph, component: Component, given: Body, mounts: Iterable[Body]) -> Body:
+    """A frontend beside the main container, with the mounts of that one which it lacks."""
+    found = _completed(graph, component, FRONTEND, given)
+    own = found.get("volumeMounts", [])
+    paths = {each.get("mountPath") for each in own}
+    if mounts := [*own, *(each for each in mounts if each.get("mountPath") not in paths)]:
+        found["volumeMounts"] = mounts
     return found
 
 
-def _base(component: Component) -> Body:
-    if component.type == FRONTEND:
+def _completed(graph: Graph, component: Component, kind: str, given: Body) -> Body:
+    """With what its type brings, and variables sorted by name. What the user says wins; lists replace
+    lists."""
+    found = {**_base(kind), **{key: value for key, value in given.items() if value not in ({}, [], "")}}
+    brought = _variables(graph, component, kind, given["name"])
+    env = merged_env(brought, given.get("env", ()))
+    return {**found, "env": sorted(env, key=lambda each: str(each["name"]))}
+
+
+def _base(kind: str) -> Body:
+    if kind == FRONTEND:
         return {
             "command": ["python3"],
             "args": ["-m", "dynamo.frontend"],
@@ -31,9 +49,9 @@ def _base(component: Component) -> Body:
             "readinessProbe": _probe("/health", "http", delay=10, period=10, timeout=3, failures=3),
         }
     shell: Body = {"command": ["/bin/sh", "-c"]}
-    if component.works:
+    if kind in WORKERS:
         return shell | _watched() | {"ports": [_port("system", _SYSTEM), _port("nixl", _NIXL)]}
-    if component.type == PLANNER:
+    if kind == PLANNER:
         return shell | _watched() | {"ports": [_port("metrics", _METRICS), _port("system", _SYSTEM)]}
     return shell
 
@@ -60,24 +78,27 @@ def _probe(path: str, port: str, *, period: int, timeout: int, failures: int, de
     return found | {"initialDelaySeconds": delay} if delay else found
 
 
-def _variables(graph: Graph, component: Component) -> list[Body]:
+def _variables(graph: Graph, component: Component, kind: str, name: str) -> list[Body]:
     namespace = graph.dynamo_namespace(component)
     said = {
         "DYN_NAMESPACE": namespace,
         "DYN_PARENT_DGD_K8S_NAME": graph.name,
         "DYN_PARENT_DGD_K8S_NAMESPACE": graph.namespace,
     }
-    if component.type:
-        said["DYN_COMPONENT"] = component.type
+    if kind:
+        said["DYN_COMPONENT"] = kind
     if graph.discovered_by_kubernetes:
         said["DYN_DISCOVERY_BACKEND"] = keys.KUBERNETES
-        if graph.own_annotations.get(keys.DISCOVERY_MODE) == "container":
-            said |= {"CONTAINER_NAME": MAIN, "DYN_KUBE_DISCOVERY_MODE": "container"}
-    if component.type == FRONTEND:
+        mode = {**graph.own_annotations, **component.pod_annotations}.get(keys.DISCOVERY_MODE)
+        if mode == "container":
+            said |= {"CONTAINER_NAME": name, "DYN_KUBE_DISCOVERY_MODE": mode}
+    if kind == FRONTEND:
         said |= {"DYNAMO_PORT": str(_HTTP), "DYN_HTTP_PORT": str(_HTTP), "DYN_NAMESPACE_PREFIX": namespace}
-    elif component.works:
+    elif kind in WORKERS:
         said |= _WORKER
-    elif component.type == PLANNER:
+        if known := generation(graph):
+            said["DYN_NAMESPACE_WORKER_SUFFIX"] = known
+    elif kind == PLANNER:
         said |= {"PLANNER_PROMETHEUS_PORT": str(_METRICS), "DYN_SYSTEM_PORT": str(_SYSTEM)}
     told = [variable("POD_NAME", "metadata.name"), variable("POD_NAMESPACE", "metadata.namespace")]
     told.append(variable("POD_UID", "metadata.uid"))

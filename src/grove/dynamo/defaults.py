@@ -10,9 +10,9 @@ from grove.dynamo.surroundings import provider
 Body = dict[str, Any]
 
 
-def default_graph(body: Body, *, creating: bool) -> Body:
+def default_graph(body: Body, *, creating: bool, old: Body | None = None) -> Body:
     """The raw object with everything filled in; the same object if nothing was missing. What is of the wrong
-    shape is left as it is. Never raises."""
+    shape is left as it is. A count that an adapter decides stays what it was in `old`. Never raises."""
     if not isinstance(body, dict):
         return body
     metadata = body.get("metadata")
@@ -25,7 +25,8 @@ def default_graph(body: Body, *, creating: bool) -> Body:
     wanted = {"replicas": 1}
     if provider(annotations if isinstance(annotations, dict) else {}) == keys.GROVE:
         wanted["minAvailable"] = 1
-    filled = _components(spec, wanted)
+    stored = old.get("spec") if isinstance(old, dict) else None
+    filled = _components(spec, wanted, _counts(stored if isinstance(stored, dict) else {}))
     return body if filled is spec else {**body, "spec": filled}
 
 
@@ -42,14 +43,37 @@ def _texts(values: Body) -> dict[str, str]:
     return {key: value for key, value in values.items() if isinstance(value, str)}
 
 
-def _components(spec: Body, wanted: Body) -> Body:
+def _counts(spec: Body) -> dict[str, Any]:
+    """Of the components with an adapter, by name."""
+    listed, named = spec.get("components"), spec.get("services")
+    found = [(_name(each), each) for each in listed] if isinstance(listed, list) else []
+    found += list(named.items()) if isinstance(named, dict) else []
+    return {name: each["replicas"] for name, each in found if name and _adapted(each)}
+
+
+def _adapted(component: Any) -> bool:
+    if not isinstance(component, dict) or component.get("replicas") is None:
+        return False
+    adapter = component.get("scalingAdapter")
+    return isinstance(adapter, dict) and adapter.get("enabled", True) is True
+
+
+def _name(component: Any) -> str:
+    name = component.get("name") if isinstance(component, dict) else None
+    return name if isinstance(name, str) else ""
+
+
+def _components(spec: Body, wanted: Body, counts: dict[str, Any]) -> Body:
+    def filled(name: str, component: Any) -> Any:
+        return _filled(component, {**wanted, "replicas": counts.get(name, wanted["replicas"])})
+
     listed, named = spec.get("components"), spec.get("services")
     if isinstance(listed, list):
-        filled = [_filled(each, wanted) for each in listed]
-        if any(new is not old for new, old in zip(filled, listed, strict=True)):
-            spec = {**spec, "components": filled}
+        components = [filled(_name(each), each) for each in listed]
+        if any(new is not old for new, old in zip(components, listed, strict=True)):
+            spec = {**spec, "components": components}
     if isinstance(named, dict):
-        services = {name: _filled(each, wanted) for name, each in named.items()}
+        services = {name: filled(name, each) for name, each in named.items()}
         if any(services[name] is not each for name, each in named.items()):
             spec = {**spec, "services": services}
     return spec

@@ -6,6 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from grove.api import schema
+from grove.api.kind import Kind
+from grove.dynamo.adapters import ScalingAdapter
 from grove.dynamo.common import ALPHA, BETA, NVIDIA
 from grove.dynamo.types import DynamoGraphDeployment
 
@@ -17,7 +19,7 @@ _OPEN = {"x-kubernetes-preserve-unknown-fields": True}
 
 def all_definitions() -> list[Body]:
     """What the layer needs in the cluster."""
-    return [graph_deployments(), worker_metadata()]
+    return [graph_deployments(), scaling_adapters(), worker_metadata()]
 
 
 def graph_deployments() -> Body:
@@ -26,20 +28,37 @@ def graph_deployments() -> Body:
     kind = DynamoGraphDeployment.KIND
     body = schema.of(DynamoGraphDeployment)
     body["properties"]["spec"] = _open(body["properties"]["spec"])
+    newer, older = _both(kind, body)
+    older |= {"deprecated": True, "deprecationWarning": _DEPRECATED}
+    return _definition(kind.name, kind.plural, kind.short_names, [newer, older])
+
+
+def scaling_adapters() -> Body:
+    """One schema for both versions, too: an adapter names its component in the words of each."""
+    kind = ScalingAdapter.KIND
+    return _definition(kind.name, kind.plural, kind.short_names, _both(kind, schema.of(ScalingAdapter)))
+
+
+def _both(kind: Kind, body: Body) -> list[Body]:
     columns = [{"name": each.name, "type": each.type, "jsonPath": each.path} for each in kind.columns]
-    versions: list[Body] = [
+    subresources: Body = {"status": {}}
+    if kind.scale:
+        subresources["scale"] = {
+            "specReplicasPath": ".spec.replicas",
+            "statusReplicasPath": ".status.replicas",
+            "labelSelectorPath": kind.scale.selector_path,
+        }
+    return [
         {
             "name": version,
             "served": True,
             "storage": version == BETA,
             "schema": {"openAPIV3Schema": body},
-            "subresources": {"status": {}},
+            "subresources": subresources,
             "additionalPrinterColumns": columns,
         }
         for version in (BETA, ALPHA)
     ]
-    versions[1] |= {"deprecated": True, "deprecationWarning": _DEPRECATED}
-    return _definition(kind.name, kind.plural, kind.short_names, versions)
 
 
 def worker_metadata() -> Body:

@@ -80,17 +80,23 @@ def cache_path(graph: Graph, component: Component) -> str:
     return component.cache.path or default
 
 
-def gpus(container: Body) -> int:
+def gpus(component: Component) -> int:
+    """Whole GPUs of each of its pods."""
+    return by_resource(component.main) or component.claimed
+
+
+def by_resource(container: Body) -> int:
     """Whole GPUs of a container: its limits count, else what it requests."""
     resources = container.get("resources") or {}
     for side in ("limits", "requests"):
-        found = [amount for name, amount in (resources.get(side) or {}).items() if _is_gpu(name)]
+        found = [amount for name, amount in (resources.get(side) or {}).items() if is_gpu(name)]
         if found:
             return int(sum(quantities.parse(amount) for amount in found))
     return 0
 
 
-def _is_gpu(name: str) -> bool:
+def is_gpu(name: str) -> bool:
+    """Whether a resource, or a class of devices, is called like one."""
     return name == "gpu" or name.endswith("/gpu") or "/mig-" in name or name.startswith("gpu.")
 
 
@@ -106,7 +112,7 @@ def multiprocessing(graph: Graph, component: Component) -> bool:
 
 def spans_by_executor(component: Component) -> bool:
     """Whether one vLLM engine of the component needs more GPUs than one of its pods has."""
-    count = gpus(component.main)
+    count = gpus(component)
     return bool(count) and _engine_size(command_of(component.main)) > count
 
 
@@ -117,7 +123,7 @@ def _engine_size(command: Command) -> int:
 
 
 def _vllm(part: Part, container: Body) -> Launch:
-    command, count = command_of(container), gpus(container)
+    command, count = command_of(container), gpus(part.component)
     copies = commands.numbers(command, "--data-parallel-size", "-dp") or 1
     size = _engine_size(command)
     executor = False
@@ -128,7 +134,8 @@ def _vllm(part: Part, container: Body) -> Launch:
         )
     elif count and size * copies > count:
         container = _injected(part, container, _by_data(part, command, count // size), "vllm", in_shell=True)
-    container = _with_env(container, variable("VLLM_NIXL_SIDE_CHANNEL_HOST", "status.podIP"))
+    if multiprocessing(part.graph, part.component):
+        container = _with_env(container, variable("VLLM_NIXL_SIDE_CHANNEL_HOST", "status.podIP"))
     if part.role is not Role.WORKER:
         return Launch(container)
     container = _without(container, *_PROBES)
@@ -204,7 +211,7 @@ def _leader_script(part: Part, container: Body) -> str:
     return leader_script(
         command_of(container),
         hosts,
-        component.nodes * gpus(container),
+        component.nodes * gpus(component),
         [str(each["name"]) for each in container.get("env", ())],
         _SSH_PORT,
         wait_for_names=addresses.names_come_late,

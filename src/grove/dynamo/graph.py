@@ -54,6 +54,14 @@ class Component(Struct, frozen=True):
     labels: Mapping[str, str] = {}
     """Of what is made for it, pods included; weaker than those of its pods."""
     annotations: Mapping[str, str] = {}
+    claimed: int = 0
+    """GPUs by claims, as far as they are known."""
+    adapted: bool = False
+    """Whether autoscalers scale it, through an adapter."""
+    frontend: str | None = None
+    """Which of the sidecars is a frontend."""
+    version: str = ""
+    """Of Dynamo in the image, where its tag does not tell."""
     shared_memory: str = ""
     """Empty: as much as is usual."""
     cache: Cache | None = None
@@ -106,6 +114,8 @@ class Graph(Struct, frozen=True):
     topology: Topology = Topology()
     claims: tuple[Claim, ...] = ()
     restart: Restart | None = None
+    untold: bool = False
+    """Whether generations of its workers are not told from each other."""
 
     @property
     def constrained(self) -> bool:

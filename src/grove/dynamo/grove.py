@@ -6,24 +6,26 @@ import copy
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
-from grove.api.cliques import PodClique
+from grove.api.cliques import PodClique, PodCliqueStatus
 from grove.api.conditions import CliqueReason, ConditionType, TopologyLevelsReason
-from grove.api.groups import PodCliqueScalingGroup
+from grove.api.groups import PodCliqueScalingGroup, PodCliqueScalingGroupStatus
 from grove.api.intents import Create, Intent, Patch, Target
 from grove.api.meta import Condition
+from grove.api.sets import PodCliqueSet
 from grove.dynamo import keys, naming, restarts, sets, topology
+from grove.dynamo.generations import runtime_namespace
 from grove.dynamo.graph import Body, Component, Graph
 from grove.dynamo.objects import digest, owned, target, within
-from grove.dynamo.seen import Seen, Standing
-from grove.dynamo.told import AppliedTopology, ComponentStatus, RestartStatus
+from grove.dynamo.seen import Runner, Seen, Standing, runner_of
+from grove.dynamo.told import LEVELS, AppliedTopology, ComponentStatus, RestartStatus
 from grove.plan.facts import fact, find
 from grove.rules import fabric, validate
 from grove.rules.defaults import default_set
 from grove.rules.model import FieldError
 from grove.topology.constraints import name_of
 
-LEVELS = "TopologyLevelsAvailable"
 _OPTIONAL = ("priorityClassName", "podCliqueScalingGroups", "topologyConstraint")
 
 
@@ -63,11 +65,12 @@ class Grove:
         return [*found, *self._scaled(graph, seen)]
 
     def standing(self, graph: Graph, component: Component, seen: Seen) -> Standing:
-        name = naming.part(graph, component)
-        if component.multinode:
-            group = seen.groups.get(name)
-            return _group_standing(graph, component, name, group)
-        return _clique_standing(graph, component, name, seen.cliques.get(name))
+        runner = runner_of(graph, component, seen)
+        if runner is None:
+            kind = (PodCliqueScalingGroup if component.multinode else PodClique).KIND.name
+            words = f"{kind} {naming.part(graph, component)} is not there yet"
+            return Standing(None, "some_resources_are_not_ready", words)
+        return _standing(graph, component, runner, _generation(component, seen))
 
     def applied(self, graph: Graph, seen: Seen) -> tuple[AppliedTopology, ...]:
         return sets.applied(graph, self._setting(graph, seen)) if seen.workload else ()
@@ -94,8 +97,16 @@ class Grove:
         return sets.Setting(topology=named, scheduler=seen.surroundings.scheduler, restarts=reached)
 
     def _wanted(self, graph: Graph, seen: Seen) -> Body:
-        """The set with everything filled in, and with the counts that it was made with: whoever scales later
-        scales its parts."""
+        """The set with everything filled in. One that was made before workers had generations stays as it is
+        until something changes."""
+        if seen.workload is not None and not _carries_generations(seen.workload):
+            before = self._rendered(replace(graph, untold=True), seen)
+            if _edition(before) == seen.workload.metadata.annotations.get(keys.APPLIED):
+                return before
+        return self._rendered(graph, seen)
+
+    def _rendered(self, graph: Graph, seen: Seen) -> Body:
+        """With the counts that it was made with: whoever scales later scales its parts."""
         old = _plain(seen.workload) if seen.workload else None
         wanted = sets.workload(graph, self._setting(graph, seen))
         if old is not None:
@@ -106,13 +117,11 @@ class Grove:
     def _scaled(self, graph: Graph, seen: Seen) -> list[Intent]:
         found: list[Intent] = []
         for component in graph.components:
-            name = naming.part(graph, component)
-            part: PodClique | PodCliqueScalingGroup | None
-            part = seen.groups.get(name) if component.multinode else seen.cliques.get(name)
-            if part is None or part.metadata.deletion_timestamp is not None:
+            runner = runner_of(graph, component, seen)
+            if runner is None or runner.metadata.deletion_timestamp is not None:
                 continue
-            if part.spec.replicas != component.replicas:
-                about = Target(part.api_version, part.kind, name, graph.namespace)
+            if runner.spec.replicas != component.replicas:
+                about = Target(runner.api_version, runner.kind, runner.metadata.name, graph.namespace)
                 body = {"spec": {"replicas": component.replicas}}
                 found.append(Patch(about, body, subresource="scale"))
         return found
@@ -161,48 +170,44 @@ def _levels(said: Condition | None) -> Condition:
     return fact(LEVELS, None, said.reason, said.message)
 
 
-def _clique_standing(graph: Graph, component: Component, name: str, clique: PodClique | None) -> Standing:
-    if clique is None:
-        return Standing(None, "some_resources_are_not_ready", f"PodClique {name} is not there yet")
-    said, seen = clique.status, clique.status.observed_generation
+def _carries_generations(workload: PodCliqueSet) -> bool:
+    return any(keys.WORKER_HASH in clique.labels for clique in workload.spec.template.cliques)
+
+
+def _generation(component: Component, seen: Seen) -> str:
+    """Of the workers that the set is made of."""
+    cliques = seen.workload.spec.template.cliques if seen.workload else ()
+    name = naming.clique(component, naming.LEADER if component.multinode else "")
+    return next((each.labels.get(keys.WORKER_HASH, "") for each in cliques if each.name == name), "")
+
+
+def _standing(graph: Graph, component: Component, runner: Runner, generation: str) -> Standing:
+    said, seen = runner.status, runner.status.observed_generation
+    good = said.ready_replicas if isinstance(said, PodCliqueStatus) else said.available_replicas
     status = ComponentStatus(
-        component_kind=PodClique.KIND.name,
-        component_names=(name,),
-        runtime_namespace=graph.dynamo_namespace(component),
+        component_kind=runner.KIND.name,
+        component_names=(runner.metadata.name,),
+        runtime_namespace=runtime_namespace(graph, component, generation),
         replicas=said.replicas,
         updated_replicas=said.updated_replicas,
-        ready_replicas=said.ready_replicas,
+        ready_replicas=None if component.multinode else good,
+        available_replicas=good if component.multinode else None,
         scheduled_replicas=said.scheduled_replicas if seen else None,
     )
+    current = 0 < runner.metadata.generation <= seen
+    return _judged(status, runner.spec.replicas, good, current=current, short=_short(said))
+
+
+def _short(said: PodCliqueStatus | PodCliqueScalingGroupStatus) -> bool:
+    """Whether pods of a clique have no node; a group tells by its counts alone."""
+    if not isinstance(said, PodCliqueStatus):
+        return False
     scheduled = find(said.conditions, ConditionType.CLIQUE_SCHEDULED)
-    short = said.schedule_gated_replicas > 0 or (
+    return said.schedule_gated_replicas > 0 or (
         scheduled is not None
         and scheduled.status == "False"
         and scheduled.reason == CliqueReason.INSUFFICIENT_SCHEDULED_PODS
     )
-    current = 0 < clique.metadata.generation <= seen
-    return _judged(status, clique.spec.replicas, said.ready_replicas, current=current, short=short)
-
-
-def _group_standing(
-    graph: Graph, component: Component, name: str, group: PodCliqueScalingGroup | None
-) -> Standing:
-    if group is None:
-        return Standing(
-            None, "some_resources_are_not_ready", f"PodCliqueScalingGroup {name} is not there yet"
-        )
-    said, seen = group.status, group.status.observed_generation
-    status = ComponentStatus(
-        component_kind=PodCliqueScalingGroup.KIND.name,
-        component_names=(name,),
-        runtime_namespace=graph.dynamo_namespace(component),
-        replicas=said.replicas,
-        updated_replicas=said.updated_replicas,
-        available_replicas=said.available_replicas,
-        scheduled_replicas=said.scheduled_replicas if seen else None,
-    )
-    current = 0 < group.metadata.generation <= seen
-    return _judged(status, group.spec.replicas, said.available_replicas, current=current, short=False)
 
 
 def _judged(status: ComponentStatus, desired: int, good: int, *, current: bool, short: bool) -> Standing:

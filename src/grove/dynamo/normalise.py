@@ -6,12 +6,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from grove.api.foreign import NVIDIA_GPU
-from grove.dynamo.alpha import Amounts, Resources, Service
+from grove.dynamo.alpha import Amounts, FrontendSidecar, Resources, Service
 from grove.dynamo.beta import Component as Written
 from grove.dynamo.graph import MAIN, Body, Cache, Claim, Component, Graph, Topology
 from grove.dynamo.types import DynamoGraphDeployment, GraphSpec
 
 _NODES = 2
+SIDECAR = "sidecar-frontend"
+"""A frontend that v1alpha1 describes outside of the pod."""
 
 
 def graph(found: DynamoGraphDeployment) -> Graph:
@@ -60,6 +62,7 @@ def _component(written: Written, path: str) -> Component:
     spec = _mapping(template.spec if template else None)
     metadata = _mapping(template.metadata if template else None)
     containers = [each for each in spec.get("containers", ()) if isinstance(each, dict)]
+    main = next((each for each in containers if each.get("name") == MAIN), {})
     cache = written.compilation_cache
     size = written.shared_memory_size
     return Component(
@@ -69,8 +72,11 @@ def _component(written: Written, path: str) -> Component:
         replicas=_or(written.replicas, 1),
         min_available=_or(written.min_available, 1),
         nodes=_or(written.multinode.node_count, _NODES) if written.multinode else 1,
-        main=next((each for each in containers if each.get("name") == MAIN), {}),
-        sidecars=tuple(each for each in containers if each.get("name") != MAIN),
+        main=main,
+        sidecars=tuple(each for each in containers if each is not main),
+        adapted=written.scaling_adapter is not None,
+        frontend=written.frontend_sidecar,
+        version=written.runtime_version_override,
         pod={key: value for key, value in spec.items() if key != "containers"},
         pod_labels=_mapping(metadata.get("labels")),
         pod_annotations=_mapping(metadata.get("annotations")),
@@ -86,7 +92,8 @@ def _service(name: str, written: Service) -> Component:
     spec = _mapping(written.extra_pod_spec)
     containers = [each for each in spec.get("containers", ()) if isinstance(each, dict)]
     cached = next((each for each in written.volume_mounts if each.use_as_compilation_cache), None)
-    extra = written.extra_pod_metadata
+    extra, beside = written.extra_pod_metadata, written.frontend_sidecar
+    containers += [_sidecar(beside)] if beside else []
     sub = written.sub_component_type
     is_sub = written.component_type == "worker" and sub in ("prefill", "decode")
     return Component(
@@ -97,7 +104,9 @@ def _service(name: str, written: Service) -> Component:
         min_available=_or(written.min_available, 1),
         nodes=_or(written.multinode.node_count, _NODES) if written.multinode else 1,
         main=_main(written, _mapping(spec.get("mainContainer"))),
-        sidecars=tuple(each for each in containers if each.get("name") != MAIN),
+        sidecars=tuple(containers),
+        adapted=written.scaling_adapter is not None and written.scaling_adapter.enabled,
+        frontend=SIDECAR if beside else None,
         pod={key: value for key, value in spec.items() if key not in ("containers", "mainContainer")},
         pod_labels=extra.labels if extra else {},
         pod_annotations=extra.annotations if extra else {},
@@ -117,7 +126,7 @@ def _main(written: Service, given: Body) -> Body:
     if resources := _resources(written.resources):
         main["resources"] = resources
     if written.env_from_secret:
-        main["envFrom"] = [{"secretRef": {"name": written.env_from_secret}}]
+        main["envFrom"] = _from_secret(written.env_from_secret)
     if written.liveness_probe is not None:
         main["livenessProbe"] = written.liveness_probe
     if written.readiness_probe is not None:
@@ -130,6 +139,17 @@ def _main(written: Service, given: Body) -> Body:
     if mounts := [*given.get("volumeMounts", ()), *mounts]:
         main["volumeMounts"] = mounts
     return main
+
+
+def _sidecar(written: FrontendSidecar) -> Body:
+    found: Body = {"name": SIDECAR, "image": written.image, "args": list(written.args)}
+    if written.env_from_secret:
+        found["envFrom"] = _from_secret(written.env_from_secret)
+    return {**found, "env": list(_bodies(written.envs))}
+
+
+def _from_secret(name: str) -> list[Body]:
+    return [{"secretRef": {"name": name}}]
 
 
 def _resources(written: Resources | None) -> Body:

@@ -14,8 +14,10 @@ from grove.rules.model import FieldError, duplicate, forbidden, invalid, require
 from grove.rules.model import unsupported as not_among
 
 _TYPES = (FRONTEND, *sorted(WORKERS), PLANNER)
+_PICKER = "epp"
 _IS_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?").fullmatch
 _VERSION = re.compile(r"v?\d+\.\d+\.\d+([-+][0-9A-Za-z.+-]+)?").fullmatch
+_CANONICAL = re.compile(r"(0|[1-9]\d*)(\.(0|[1-9]\d*)){2}").fullmatch
 _LONGEST_NAME = 63
 NOBODY_SPANS = "needs Grove, which this deployment declines, or LeaderWorkerSet, which the cluster lacks"
 
@@ -36,11 +38,17 @@ def errors(found: DynamoGraphDeployment, graph: Graph) -> Iterator[FieldError]:
         yield from _containers(component)
         yield from _storage(graph, component)
         yield from _engine(graph, component)
-        if found.spec.components and component.type and component.type not in _TYPES:
-            yield not_among(f"{component.path}.type", component.type, _TYPES)
-        elif component.type == "epp":
-            yield not_among(f"{component.path}.componentType", component.type, _TYPES)
+        yield from _type(component, alpha=not found.spec.components)
     yield from _alpha(found)
+
+
+def _type(component: Component, *, alpha: bool) -> Iterator[FieldError]:
+    """In v1alpha1 it may be any word."""
+    path = f"{component.path}.{'componentType' if alpha else 'type'}"
+    if component.type == _PICKER:
+        yield forbidden(path, "not supported: run the endpoint picker apart from the deployment")
+    elif component.type and not alpha and component.type not in _TYPES:
+        yield not_among(path, component.type, _TYPES)
 
 
 def on_create(graph: Graph) -> Iterator[FieldError]:
@@ -97,15 +105,19 @@ def warnings(graph: Graph) -> Iterator[str]:
     for component in graph.components:
         image = str(component.main.get("image", ""))
         tag = image.partition("@")[0].rpartition("/")[2].partition(":")[2]
-        if image and not is_version(tag):
+        if image and not is_version(tag) and not component.version:
             yield f"{_main(component)}.image: {tag or 'no tag'} does not tell the version of Dynamo"
         if not component.multinode or not component.works:
             continue
         engine = engines.framework(graph, component)
         if not engine:
             yield f"{component.path}: no engine was recognised, so its nodes are not told of each other"
-        elif engine in ("vllm", "trtllm") and not engines.gpus(component.main):
-            yield f"{component.path}: has no GPUs by resource, so its nodes are not told of each other"
+        elif engine in ("vllm", "trtllm") and not engines.gpus(component) and not _claims(component):
+            yield f"{component.path}: has no GPUs, so its nodes are not told of each other"
+
+
+def _claims(component: Component) -> bool:
+    return bool((component.main.get("resources") or {}).get("claims"))
 
 
 def _main(component: Component) -> str:
@@ -157,8 +169,15 @@ def _containers(component: Component) -> Iterator[FieldError]:
         if not container.get("image"):
             name = container.get("name", "")
             yield required(f"{component.path}.{field}[{name}].image", "every container needs an image")
-    if any(each.get("name") == MAIN for each in component.sidecars):
-        yield duplicate(f"{component.path}.containers", MAIN)
+    names = [str(each.get("name", "")) for each in component.sidecars]
+    for name in sorted({name for name in names if [MAIN, *names].count(name) > 1}):
+        yield duplicate(f"{component.path}.containers", name)
+    if component.frontend is not None and component.frontend not in names:
+        path = f"{component.path}.frontendSidecar"
+        yield invalid(path, component.frontend, "must name a container beside main in the pod template")
+    if component.version and not _CANONICAL(component.version):
+        path = f"{component.path}.runtimeVersionOverride"
+        yield invalid(path, component.version, "must be a version such as 1.4.0")
     for mount in component.main.get("volumeMounts", ()):
         if not mount.get("name") or not mount.get("mountPath"):
             yield required(f"{_main(component)}.volumeMounts", "every mount needs a name and a path")

@@ -9,13 +9,13 @@ from msgspec.structs import replace
 
 from grove.api.intents import Create, Intent, Patch, Target
 from grove.api.meta import Condition
-from grove.dynamo import companions, keys, objects, rules
+from grove.dynamo import companions, devices, keys, naming, objects, rules, scaling
+from grove.dynamo.adapters import ScalingAdapter
 from grove.dynamo.graph import Graph
-from grove.dynamo.grove import LEVELS
 from grove.dynamo.parts import NOBODY_SPANS
 from grove.dynamo.seen import Backend, Seen, Standing, raw
 from grove.dynamo.surroundings import provider
-from grove.dynamo.told import GraphStatus
+from grove.dynamo.told import LEVELS, GraphStatus
 from grove.dynamo.types import DynamoGraphDeployment
 from grove.plan.facts import fact, find, settle
 from grove.plan.model import Draft
@@ -24,6 +24,7 @@ from grove.rules.shape import Misshapen
 READY = "Ready"
 UNSUPPORTED = "UnsupportedFields"
 _KIND = DynamoGraphDeployment.KIND
+_NO_NEWS = ("TopologyConditionPending", "NotObserved")
 
 
 class Told(Struct, frozen=True):
@@ -57,11 +58,12 @@ def plan_graph(seen: Seen, backends: Mapping[str, Backend], now: float) -> Graph
     backend = backends.get(provider(graph.own_annotations))
     if backend is None:
         return _failed(seen, "unsupported_workload_provider", provider(graph.own_annotations), now)
-    if missing := _missing_claims(graph, seen):
+    uncounted = devices.problems(graph, seen.surroundings.claim_templates)
+    if missing := [*_missing_claims(graph, seen), *uncounted]:
         return _refused(seen, missing, now)
     if problems := backend.problems(graph, seen):
         return _refused(seen, [str(error) for error in problems], now)
-    first = (*_stamp(graph), *_companions(graph, seen))
+    first = (*_stamp(graph), *_companions(graph, seen), *scaling.writes(graph, seen, now))
     writes = (*first, *(_after(first, each) for each in backend.writes(graph, seen)))
     desired = _status(graph, seen, backend, now)
     if not writes:
@@ -182,9 +184,13 @@ def _news(graph: Graph, seen: Seen, desired: GraphStatus, writes: tuple[Intent, 
     if made and graph.constrained:
         domains = ", ".join(_constraints(graph))
         told.append(Told("TopologyConstraintsApplied", f"Constrained: {domains}", of_status=False))
+    for component, count in scaling.moves(graph, seen):
+        note = f"{component.name} goes from {component.replicas} to {count} replicas"
+        adapter = f"{ScalingAdapter.KIND.name} {naming.child(graph, component)}"
+        told.append(Told("Scaled", f"{note}, as {adapter} says", of_status=False))
     told += _failure(seen, desired)
     before, after = find(seen.stored.status.conditions, LEVELS), find(desired.conditions, LEVELS)
-    bad = after is not None and after.status != "True" and after.reason != "TopologyConditionPending"
+    bad = after is not None and after.status != "True" and after.reason not in _NO_NEWS
     if after is not None and bad and (before is None or before.reason != after.reason):
         told.append(Told(after.reason, after.message, warning=True))
     return told

@@ -7,6 +7,7 @@ from typing import Any
 from grove.api import quantities
 from grove.dynamo import containers, engines, keys, naming
 from grove.dynamo.engines import Part
+from grove.dynamo.generations import generation
 from grove.dynamo.graph import PLANNER, Body, Component, Graph
 
 _SHARED_MEMORY = "shared-memory"
@@ -27,12 +28,20 @@ def pod_spec(part: Part) -> Body:
         spec["serviceAccountName"] = account
     volumes = [*component.pod.get("volumes", ()), *launched.volumes]
     main, volumes = _with_memory(component, launched.container, volumes)
-    spec["containers"] = [main, *component.sidecars]
+    spec["containers"] = [main, *_sidecars(graph, component, main)]
     if volumes := _in_order(main, volumes):
         spec["volumes"] = volumes
     if init := [*component.pod.get("initContainers", ()), *launched.init_containers]:
         spec["initContainers"] = init
     return spec
+
+
+def _sidecars(graph: Graph, component: Component, main: Body) -> list[Body]:
+    mounts = main.get("volumeMounts", ())
+    return [
+        containers.sidecar(graph, component, each, mounts) if each.get("name") == component.frontend else each
+        for each in component.sidecars
+    ]
 
 
 def labels(graph: Graph, component: Component) -> dict[str, str]:
@@ -47,6 +56,8 @@ def labels(graph: Graph, component: Component) -> dict[str, str]:
         identity[keys.COMPONENT_TYPE] = component.type
     if component.type in ("prefill", "decode"):
         identity[keys.SUB_COMPONENT_TYPE] = component.type
+    if component.works and (known := generation(graph)):
+        identity[keys.WORKER_HASH] = known
     generated = {}
     if graph.own_annotations.get(keys.ENABLE_METRICS, "").lower() != "false":
         generated[keys.METRICS_ENABLED] = "true"

@@ -27,8 +27,9 @@ _HINTS = {
     "topologyConstraints": (
         "unknown field; write topologyConstraint: one object in spec, one in each component that has its own"
     ),
+    "pvc": "unknown field; write the claim in spec.pvcs and mount it by volumeMounts",
     "serviceOverrides": "unknown field; write topologyConstraint in the component itself",
-    "enabled": "unknown field; a constraint is in force as soon as it is there: take this field away",
+    "enabled": "unknown field; what is there is in force: take this field away",
 }
 """What earlier drafts of this API had, and what to write instead."""
 _FORMERLY = {"topologyConstraints": DeploymentTopology}

@@ -5,13 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from grove.api.cliques import PodClique
-from grove.api.groups import PodCliqueScalingGroup
 from grove.api.sets import PodCliqueSet
 from grove.dynamo import keys, naming
 from grove.dynamo.graph import Component, Graph
 from grove.dynamo.places import Role
-from grove.dynamo.seen import Seen
+from grove.dynamo.seen import Seen, runner_of
 from grove.dynamo.told import RestartStatus
 from grove.dynamo.types import Restart
 from grove.rules.model import FieldError, forbidden, invalid, required
@@ -105,14 +103,12 @@ def _carried(graph: Graph, workload: PodCliqueSet | None) -> dict[str, str]:
 
 def _done(graph: Graph, component: Component, seen: Seen) -> bool:
     """Whether all pods of the component are of the set as it is now."""
-    workload, name = seen.workload, naming.part(graph, component)
-    part: PodClique | PodCliqueScalingGroup | None
-    part = seen.groups.get(name) if component.multinode else seen.cliques.get(name)
-    if workload is None or part is None:
+    workload, runner = seen.workload, runner_of(graph, component, seen)
+    if workload is None or runner is None:
         return False
     progress = workload.status.update_progress
     if workload.status.observed_generation != workload.metadata.generation or (
         progress is not None and progress.update_ended_at is None
     ):
         return False
-    return part.status.current_pod_clique_set_generation_hash == workload.status.current_generation_hash
+    return runner.status.current_pod_clique_set_generation_hash == workload.status.current_generation_hash

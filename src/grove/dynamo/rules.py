@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from grove.dynamo import keys, parts, restarts, sets, topology, unsupported
+from grove.dynamo import devices, keys, parts, restarts, scaling, sets, topology, unsupported
 from grove.dynamo.common import MOST_COMPONENTS
 from grove.dynamo.graph import Graph
 from grove.dynamo.normalise import graph as normalised
@@ -52,8 +52,9 @@ def on_create(new: Body, known: Surroundings, facts: Facts | None = None) -> Ver
 
 
 @judged
-def on_update(old: Body, new: Body, known: Surroundings) -> Verdict:
-    """Judges a change. What was wrong before does not hold it up. Never raises."""
+def on_update(old: Body, new: Body, known: Surroundings, by: str = "") -> Verdict:
+    """Judges a change. What was wrong before does not hold it up. `by` is who asks, if it is not us. Never
+    raises."""
     if form := misshapen(new):
         return Verdict(ratcheted(form, old))
     found = read(new)
@@ -67,6 +68,7 @@ def on_update(old: Body, new: Body, known: Surroundings) -> Verdict:
     excused = set(map(str, _standing(before, stored, known))) if errors else set()
     errors = [error for error in errors if str(error) not in excused]
     errors += [*_fixed(before, found), *parts.on_update(stored, graph), *topology.on_update(stored, graph)]
+    errors += scaling.on_update(stored, graph, by)
     return _verdict(errors, found, graph)
 
 
@@ -74,7 +76,7 @@ def standing(body: Body, known: Surroundings) -> tuple[Graph, list[FieldError]]:
     """The deployment, and what keeps it from being acted on whether or not it was ever judged. Raises
     Misshapen."""
     found = read(body)
-    graph = normalised(found)
+    graph = devices.counted(normalised(found), known.claim_templates)
     return graph, list(_standing(found, graph, known))
 
 

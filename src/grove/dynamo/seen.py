@@ -13,10 +13,14 @@ from grove.api.intents import Intent
 from grove.api.meta import Condition, ObjectMeta
 from grove.api.sets import PodCliqueSet
 from grove.api.wire import Wire
+from grove.dynamo import naming
 from grove.dynamo.graph import Component, Graph
 from grove.dynamo.surroundings import Surroundings
 from grove.dynamo.told import AppliedTopology, ComponentStatus, GraphStatus, RestartStatus
 from grove.rules.model import Facts, FieldError
+
+Runner = PodClique | PodCliqueScalingGroup
+"""What runs a component under Grove."""
 
 
 class StoredGraph(Wire, frozen=True):
@@ -63,6 +67,12 @@ class Standing(Struct, frozen=True):
     status: ComponentStatus | None
     why: str = ""
     words: str = ""
+
+
+def runner_of(graph: Graph, component: Component, seen: Seen) -> Runner | None:
+    """The PodClique or PodCliqueScalingGroup of a component, if it is there."""
+    name = naming.part(graph, component)
+    return seen.groups.get(name) if component.multinode else seen.cliques.get(name)
 
 
 class Backend(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from msgspec import Struct, field
 
@@ -21,6 +22,10 @@ class Surroundings(Struct, frozen=True):
     """Every topology that is known, with its domains from broad to narrow."""
     leader_worker_sets: bool = False
     """Whether the cluster serves them."""
+    claim_templates: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    """What ResourceClaimTemplates make claims of, by name: those that a deployment's GPUs are counted by."""
+    node_labels: frozenset[str] | None = None
+    """Those of the labels that domains are mapped to which a node has; None if nobody has looked yet."""
     without_grove: bool = True
     """Whether deployments may decline Grove."""
     scheduler: str = ""

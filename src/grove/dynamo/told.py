@@ -9,6 +9,9 @@ from msgspec import field
 from grove.api.meta import Condition
 from grove.api.wire import Int32, Int64, Wire, always, facet
 
+LEVELS = "TopologyLevelsAvailable"
+"""The condition that tells whether the domains of the constraints exist."""
+
 
 class ComponentStatus(Wire, frozen=True):
     """How a component fares."""

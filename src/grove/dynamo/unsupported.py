@@ -12,8 +12,6 @@ _WHOLE = {
     "experimental": "take it away",
 }
 _COMPONENT = {
-    "scaling_adapter": "scale the component in the spec of the deployment",
-    "frontend_sidecar": "write the container out in the pod template",
     "epp_config": "run the endpoint picker apart from the deployment",
     "provider_override": "set topologyConstraint instead",
     "experimental": "take it away",
@@ -25,7 +23,7 @@ _SERVICE = {
     "failover": "take it away",
     "checkpoint": "take it away",
 }
-_SWITCHED = ("scaling_adapter", "ingress", "gpu_memory_service", "failover", "checkpoint")
+_SWITCHED = ("ingress", "gpu_memory_service", "failover", "checkpoint")
 """What v1alpha1 may have and not mean."""
 
 

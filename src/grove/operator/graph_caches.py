@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from grove.api.meta import ObjectMeta
 from grove.dynamo import keys
+from grove.dynamo.adapters import ScalingAdapter
 from grove.dynamo.seen import Companion, StoredGraph
 from grove.dynamo.types import DynamoGraphDeployment
 from grove.kube.cache import Cache
@@ -22,6 +23,7 @@ from grove.kube.resource import (
 from grove.operator.caches import resource_of
 
 GRAPHS = resource_of(DynamoGraphDeployment.KIND)
+ADAPTERS = resource_of(ScalingAdapter.KIND)
 CLAIMS = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
 LEADER_WORKER_SETS = Resource("leaderworkerset.x-k8s.io", "v1", "leaderworkersets", "LeaderWorkerSet")
 _MADE = (SERVICES, SERVICE_ACCOUNTS, ROLES, ROLE_BINDINGS, CONFIG_MAPS)
@@ -48,6 +50,7 @@ class GraphCaches:
         # A claim that a deployment uses may be anybody's.
         self.children[CLAIMS] = Cache(CLAIMS, Companion)
         self.needed: tuple[Cache[Any], ...] = (self.graphs, *self.children.values())
+        self.children[ADAPTERS] = Cache(ADAPTERS, Companion, labels=keys.GRAPH)
         if without_grove:
             deployments = self.children[DEPLOYMENTS] = Cache(DEPLOYMENTS, Companion, labels=keys.GRAPH)
             self.children[LEADER_WORKER_SETS] = Cache(LEADER_WORKER_SETS, Companion, labels=keys.GRAPH)

@@ -28,6 +28,7 @@ def wire(caches: Caches, known: GraphCaches, wake: Wake) -> dict[GraphKey, str]:
     for cache in known.children.values():
         cache.subscribe(waker.on_child)
         cache.on_settled(waker.on_sight)
+    caches.claim_templates.subscribe(waker.on_template)
     for topologies in (caches.topologies, caches.topology_bindings):
         topologies.subscribe(waker.on_topology)
     return waker.sets
@@ -79,6 +80,11 @@ class _Waker:
             self._wake(GraphKey(found.metadata.namespace, name))
         elif old is None:
             self._wake_failed(found.metadata.namespace)  # it may be the claim that one waits for
+
+    def on_template(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
+        """It may be the one that GPUs are to be counted by; it never changes."""
+        if old is None and new is not None:
+            self._wake_failed(new.metadata.namespace)
 
     def on_sight(self) -> None:
         """Deployments that wait for a kind that has come."""

@@ -7,22 +7,25 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import msgspec
 import structlog
 from msgspec import Struct
 from msgspec.structs import replace
 
-from grove.api.config import OperatorConfiguration
+from grove.api.config import OperatorConfiguration, TopologyMode
 from grove.api.intents import Delete, ObjectRef, Occurrence, Target
 from grove.api.sets import PodCliqueSet
-from grove.dynamo import companions
+from grove.dynamo import closeness, companions, devices, naming
+from grove.dynamo.adapters import ScalingAdapter
 from grove.dynamo.components import Components, carrier
 from grove.dynamo.graph import Graph
 from grove.dynamo.grove import Grove
+from grove.dynamo.keys import GROVE
 from grove.dynamo.normalise import graph as normalised
 from grove.dynamo.plan import GraphPlan, Told, plan_graph
 from grove.dynamo.reading import read
 from grove.dynamo.seen import Backend, Seen, StoredGraph, raw
-from grove.dynamo.surroundings import Surroundings
+from grove.dynamo.surroundings import Surroundings, provider, runs_on_grove
 from grove.dynamo.types import DynamoGraphDeployment
 from grove.fabrics.registry import Providers
 from grove.kube.cache import Cache
@@ -39,6 +42,7 @@ from grove.operator import ssh
 from grove.operator.caches import Caches
 from grove.operator.graph_caches import GRAPHS, GraphCaches, GraphKey, graph_of
 from grove.operator.graph_wakes import wire
+from grove.operator.nodes import Nodes
 from grove.operator.publish import Publisher, intents
 from grove.rules.model import Facts
 from grove.rules.shape import Misshapen
@@ -95,12 +99,13 @@ class Graphs:
         limiter: Limiter,
         tell: Callable[[Occurrence], None],
         layer: Layer,
+        nodes: Nodes,
         *,
         workers: int = 8,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._caches, self._known, self._layer = caches, known, layer
-        self._tell, self._clock = tell, clock
+        self._tell, self._clock, self._nodes = tell, clock, nodes
         kept: tuple[Cache[Any], ...] = (caches.sets, caches.cliques, caches.groups, *known.all)
         resources = [*(cache.resource for cache in kept), SECRETS]
         self._executor = Executor(writes, resources, store=CacheStore(kept), limiter=limiter)
@@ -112,6 +117,7 @@ class Graphs:
         """Deployments, by UID, in namespaces that are on their way out: nothing more can be done there."""
         self.queue: Queue[GraphKey] = Queue("graphs", self._work, workers=workers)
         self._sets = wire(caches, known, self.queue.wake)
+        nodes.subscribe(self._on_nodes)
 
     async def _work(self, key: GraphKey) -> None:
         now = self._clock()
@@ -154,6 +160,11 @@ class Graphs:
         groups = {group.metadata.name: group for group in self._parts(self._caches.groups, workload)}
         return replace(
             seen,
+            surroundings=replace(
+                seen.surroundings,
+                claim_templates=self._templates(key, graph),
+                node_labels=self._node_labels(graph),
+            ),
             workload=workload,
             cliques=names,
             groups=groups,
@@ -186,6 +197,26 @@ class Graphs:
         if workload is None:
             return []
         return cache.by_index("set", (workload.metadata.namespace, workload.metadata.name))
+
+    def _templates(self, key: GraphKey, graph: Graph) -> dict[str, dict[str, Any]]:
+        """Those that its GPUs are counted by."""
+        found = {name: self._caches.claim_templates.get(key.namespace, name) for name in devices.named(graph)}
+        return {name: msgspec.json.decode(each.spec.spec) for name, each in found.items() if each is not None}
+
+    def _node_labels(self, graph: Graph) -> frozenset[str] | None:
+        """Those that its domains are and that a node has, where affinity enforces its constraints."""
+        topology = self._layer.surroundings.topology
+        if runs_on_grove(graph) or topology.mode is not TopologyMode.AFFINITY or not graph.constrained:
+            return None
+        labels = frozenset(closeness.wanted(graph, topology).values())
+        self._nodes.want(labels)
+        found = self._nodes.labels(labels)
+        return None if found is None else labels & {label for node in found for label in node}
+
+    def _on_nodes(self) -> None:
+        for stored in self._known.graphs:
+            if provider(stored.metadata.annotations) != GROVE:
+                self.queue.wake(GraphKey(stored.metadata.namespace, stored.metadata.name))
 
     async def _key(self, key: GraphKey, graph: Graph) -> tuple[str, str] | None:
         if not companions.needs_ssh(graph):
@@ -255,6 +286,7 @@ def _named(graph: Graph) -> Iterator[tuple[str, str]]:
         yield body["kind"], body["metadata"]["name"]
     for component in graph.components:
         yield carrier(graph, component)
+        yield ScalingAdapter.KIND.name, naming.child(graph, component)
     for claim in graph.claims:
         yield "PersistentVolumeClaim", claim.name
 

@@ -129,7 +129,7 @@ class Manager:
             return
 
         def graphs() -> Graphs:
-            return Graphs(self.caches, known, writes, executor.limiter, recorder.record, layer)
+            return Graphs(self.caches, known, writes, executor.limiter, recorder.record, layer, self._nodes)
 
         await serve(graphs, Client(self._transport), known, self._grace)
 

@@ -101,7 +101,8 @@ class Reviewer:
             wrong = reading.ratcheted(wrong, asked.old())
         if wrong:
             return reviews.denied(asked.uid, Verdict(wrong).message)
-        after = default_graph(before, creating=asked.operation == "CREATE")
+        old = asked.old() if asked.operation == "UPDATE" else None
+        after = default_graph(before, creating=asked.operation == "CREATE", old=old)
         return reviews.allowed(asked.uid, patch=list(patches.between(before, after)))
 
     async def _validate_graph(self, asked: Asked) -> bytes:
@@ -111,7 +112,8 @@ class Reviewer:
         if asked.operation == "CREATE":
             verdict = rules.on_create(new, known, self._graphs.facts(known))
         else:
-            verdict = rules.on_update(asked.old(), new, known)
+            user, ours = asked.user_info.username, self._sight.standing.operator_user
+            verdict = rules.on_update(asked.old(), new, known, by=user if ours and user != ours else "")
         if verdict.allowed:
             return reviews.allowed(asked.uid, verdict.warnings)
         return reviews.denied(asked.uid, verdict.message, verdict.warnings)

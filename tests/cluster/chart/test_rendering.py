@@ -45,7 +45,7 @@ DYNAMO = {"config.dynamo.enabled": True}
 DYNAMO_MORE = {
     "ClusterRole": 1,
     "ClusterRoleBinding": 1,
-    "CustomResourceDefinition": 2,
+    "CustomResourceDefinition": 3,
     "MutatingWebhookConfiguration": 1,
     "ValidatingWebhookConfiguration": 1,
 }
