@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from grove.api.kind import ForeignKind
+from grove.api.meta import ObjectMeta
 from grove.fabrics import claims
 from grove.fabrics.provider import (
     Body,
@@ -55,6 +56,9 @@ class Example:
 
     def template_name(self, domain: Domain) -> str:
         return str(domain.spec["template"])
+
+    def owns_template(self, domain: Domain, template: ObjectMeta) -> bool:
+        return True
 
     def inject(self, pod_spec: Body, template_name: str, policy: Policy) -> Body:
         return claims.joined(pod_spec, self.claim_name, template_name, self.uses_accelerator, policy)

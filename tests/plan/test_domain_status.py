@@ -10,8 +10,8 @@ from grove.api.parts import LastError
 from grove.api.sets import ComputeDomainSummary
 from grove.fabrics.places import stays
 from grove.fabrics.provider import Domain
+from grove.plan.domain_states import State
 from grove.plan.domain_status import DomainNote, with_domains
-from grove.plan.fabric import State
 from tests.fabrics.builders import BOTH, a_set, clique
 
 NVIDIA = BOTH.of("nvidia")
@@ -29,7 +29,7 @@ def note(index, state=State.USABLE, nodes=(), failure=None, there=True):
     }
     body = {"metadata": {"name": name, "uid": f"uid-{name}"}, "status": status}
     found = msgspec.convert(body, Domain) if there else None
-    return DomainNote(name, NVIDIA, STAYS["nvidia", name], state, found, failure)
+    return DomainNote(name, NVIDIA, STAYS["nvidia", name], state, found, failure, "channels")
 
 
 def judged(*notes, workload=SET):
@@ -49,6 +49,12 @@ FORMING = [("a", True), ("a", False)]
         ([note(0, nodes=FORMING), note(1)], "False", "NodesNotReady", "inference-0: 1/2 nodes ready"),
         ([note(0, State.TERMINATING, READY)], "False", "ComputeDomainTerminating", "is being deleted"),
         ([note(0, State.CONFLICT)], "False", "NameConflict", "belongs to somebody else"),
+        (
+            [note(0, State.TEMPLATE_TAKEN)],
+            "False",
+            "NameConflict",
+            "ResourceClaimTemplate channels, by which",
+        ),
         (
             [note(0, State.MISSING, failure=LastError("ERR", "quota", ""), there=False)],
             "False",

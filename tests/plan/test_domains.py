@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 from msgspec.structs import replace
 
 from grove.api.intents import Create, Delete, Patch
+from grove.api.meta import ObjectMeta, OwnerReference
 from grove.api.sets import PodCliqueSet
 from grove.fabrics.places import stay_in
 from grove.fabrics.provider import Domain
-from grove.plan.domains import DomainSnapshot, User, plan_domain
+from grove.plan.domain_model import DomainSnapshot, User
+from grove.plan.domains import plan_domain
 from tests.fabrics.builders import BOTH, a_set, clique
 
 NVIDIA = BOTH.of("nvidia")
@@ -207,6 +210,29 @@ def test_cd5_a_foreign_domain_is_in_the_way_of_automation_and_never_touched():
     plan = plan_domain(world("inference-0", AUTO, found=foreign("inference-0")))
     assert plan.intents == ()
     assert told(plan) == [("inference", "ComputeDomainConflict")]
+
+
+def template(uid="", **more):
+    return ObjectMeta(name="inference-0", namespace="ns", labels={DRIVER: uid} if uid else {}, **more)
+
+
+@pytest.mark.parametrize(
+    ("seen", "events"),
+    [
+        (None, []),
+        (template("d1"), []),
+        (template(owner_references=(OwnerReference("v1", "ComputeDomain", "inference-0", "d1"),)), []),
+        (template(), [("inference", "ComputeDomainConflict")]),
+        (template("d0"), [("inference", "ComputeDomainConflict")]),
+        (template("d0", deletion_timestamp="2026-01-01T00:00:00Z"), []),
+    ],
+)
+def test_cd6_a_template_of_somebody_else_is_told_of_and_never_touched(seen, events):
+    plan = plan_domain(world("inference-0", AUTO, found=made("inference-0", AUTO), template=seen))
+    assert plan.intents == ()
+    assert told(plan) == events
+    for remark in plan.remarks:
+        assert remark.note.startswith("ResourceClaimTemplate inference-0, by which pods join ComputeDomain")
 
 
 def test_a_foreign_domain_is_referenced_by_who_names_it_and_never_touched():

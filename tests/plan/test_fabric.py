@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from grove.api.intents import Create
 from grove.fabrics.provider import Domain
+from grove.plan.domain_states import State
 from grove.plan.hashes import generation_hash
 from grove.plan.replica import plan_replica
 from tests.fabrics.builders import BOTH
@@ -64,11 +65,11 @@ def owned(found, snapshot):
     return msgspec.convert({"metadata": metadata, "spec": found.spec}, Domain)
 
 
-def plan(body, *domains, served=True, ours=True):
+def plan(body, *domains, served=True, ours=True, **more):
     snapshot = World(body).snapshot()
     seen = {found.metadata.name: owned(found, snapshot) if ours else found for found in domains}
     snapshot = replace(snapshot, fabrics=BOTH, domains={"nvidia": seen if served else None, "example": {}})
-    return plan_replica(snapshot, 0.0)
+    return plan_replica(replace(snapshot, **more), 0.0)
 
 
 def bodies(planned, kind):
@@ -166,6 +167,13 @@ def test_cd5_the_domain_of_somebody_else_holds():
     (complaint,) = planned.complaints
     assert "ComputeDomain wl-0 belongs to somebody else" in complaint.words
     assert set(bodies(planned, "Pod")) == {"router"}
+
+
+@pytest.mark.parametrize(("state", "words"), [(State.TEMPLATE_TAKEN, "wl-0, by which"), (State.NOT_YET, "")])
+def test_cd6_who_would_claim_from_somebody_elses_template_waits(state, words):
+    planned = plan(workload(gpu_clique("worker:1")), domain("wl-0"), templates={("nvidia", "wl-0"): state})
+    assert set(bodies(planned, "Pod")) == {"router"}
+    assert [words in complaint.words for complaint in planned.complaints] == ([True] if words else [])
 
 
 def test_l8_for_a_domain_that_goes_no_pod_is_made():

@@ -78,6 +78,20 @@ ALWAYS = [
         ],
     ),
     (
+        {**OUT, **named("a" * 64)},
+        [
+            f'{C}.annotations.{NAME}: Invalid value: "{"a" * 64}": must be no more than 63 characters with '
+            "scope shared"
+        ],
+    ),
+    (
+        {**OUT, **named("a" * 54, place=M, scope="scaling-group-replica")},
+        [
+            f'{M}.annotations.{NAME}: Invalid value: "{"a" * 54}": must be no more than 53 characters with '
+            "scope scaling-group-replica"
+        ],
+    ),
+    (
         {**OUT, **named("team", scope="rack")},
         [
             f'{C}.annotations.{SCOPE}: Invalid value: "rack": must be one of "shared", "replica", '
@@ -172,10 +186,18 @@ def test_accepted_where_automation_is_off(changes):
     assert refused(changes, OFF) == []
 
 
-def test_v9_an_administrator_may_forbid_domains_by_name():
-    assert refused(named("team"), NO_EXPLICIT) == [
-        f"{C}.annotations.{NAME}: Forbidden: explicit ComputeDomains are disabled by the administrator"
-    ]
+WITHOUT_NAMES = [
+    (
+        {**OUT, **named("team")},
+        [f"{C}.annotations.{NAME}: Forbidden: explicit ComputeDomains are disabled by the administrator"],
+    ),
+]
+"""V9."""
+
+
+@pytest.mark.parametrize(("changes", "errors"), WITHOUT_NAMES)
+def test_v9_an_administrator_may_forbid_domains_by_name(changes, errors):
+    assert refused(changes, NO_EXPLICIT) == errors
 
 
 def test_one_error_for_each_clique_and_none_for_another_vendor():
@@ -278,6 +300,16 @@ UPDATES = [
             'from "replica" to "shared"',
         ],
     ),
+    (
+        named("team"),
+        named("team", scope="replica"),
+        [f"{C}.annotations.{SCOPE}: Forbidden: {SCOPE} cannot be added after creation"],
+    ),
+    (
+        named("team", scope="replica"),
+        named("team"),
+        [f"{C}.annotations.{SCOPE}: Forbidden: {SCOPE} cannot be removed after creation"],
+    ),
 ]
 """V20 to V22, V24."""
 
@@ -289,9 +321,18 @@ def test_update_refused(old, new, errors, facts):
     assert list(map(str, validate.on_update(before, after, facts).errors)) == errors
 
 
-@pytest.mark.parametrize(
-    "both", [says("nonsense"), ENABLED, OUT, named("Not a name"), named("team"), {**ENABLED, **named("team")}]
-)
+UNCHANGED = [
+    says("nonsense"),
+    ENABLED,
+    OUT,
+    named("Not a name"),
+    named("team"),
+    {**ENABLED, **named("team")},
+]
+"""V23 and V26: what is as it was, is not judged again."""
+
+
+@pytest.mark.parametrize("both", UNCHANGED)
 def test_v23_v26_what_is_as_it_was_is_not_judged_again(both):
     before = changed(workload(), both)
     for facts in (ON, OFF, NO_EXPLICIT):

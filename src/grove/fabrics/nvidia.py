@@ -11,6 +11,7 @@ from typing import Any
 
 from grove.api import foreign, marks
 from grove.api.kind import ForeignKind
+from grove.api.meta import ObjectMeta
 from grove.fabrics import claims
 from grove.fabrics.provider import (
     Body,
@@ -85,6 +86,12 @@ class Nvidia:
         channel = domain.spec.get("channel") or {}
         template = channel.get("resourceClaimTemplate") or {}
         return str(template.get("name") or domain.metadata.name)
+
+    def owns_template(self, domain: Domain, template: ObjectMeta) -> bool:
+        """By the driver's label; others that play its part name the domain as the owner."""
+        uid = domain.metadata.uid
+        labelled = template.labels.get(foreign.NVIDIA_DRIVER_COMPUTE_DOMAIN) == uid
+        return labelled or any(owner.uid == uid for owner in template.owner_references)
 
     def inject(self, pod_spec: Body, template_name: str, policy: Policy) -> Body:
         return claims.joined(pod_spec, self.claim_name, template_name, self.uses_accelerator, policy)

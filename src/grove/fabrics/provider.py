@@ -156,6 +156,11 @@ class FabricDomainProvider(Protocol):
         """The ResourceClaimTemplate that the pods of a domain claim from."""
         ...
 
+    def owns_template(self, domain: Domain, template: ObjectMeta) -> bool:
+        """Whether a ResourceClaimTemplate is the one that belongs to the domain: somebody else may have taken
+        its name."""
+        ...
+
     def inject(self, pod_spec: Body, template_name: str, policy: Policy) -> Body:
         """A pod spec that joins the domain; the argument is not changed. Twice is as good as once."""
         ...

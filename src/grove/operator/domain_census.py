@@ -14,7 +14,7 @@ from prometheus_client import Gauge, Histogram
 from grove.api import times
 from grove.fabrics.provider import Domain, FabricDomainProvider
 from grove.operator.caches import Caches
-from grove.plan.fabric import is_managed
+from grove.plan.domain_states import is_managed
 
 _PHASES = ("pending", "forming", "ready", "terminating")
 _WAITING = (0.1, 0.25, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600)

@@ -19,8 +19,9 @@ from grove.operator.domain_census import domain_failures
 from grove.operator.keys import DomainKey, SetKey
 from grove.operator.neighbourhood import Neighbourhood
 from grove.operator.stirrings import Wake, wire_domains
+from grove.plan.domain_model import DomainPlan, DomainSnapshot, User
 from grove.plan.domain_status import DomainNote
-from grove.plan.domains import DomainPlan, DomainSnapshot, User, plan_domain
+from grove.plan.domains import plan_domain
 from grove.plan.moments import rfc3339
 
 log = structlog.get_logger("grove.operator")

@@ -7,16 +7,17 @@ from itertools import chain
 
 from grove.api import names
 from grove.api.groups import PodCliqueScalingGroup
+from grove.api.meta import ObjectMeta
 from grove.api.parts import LastError
 from grove.api.sets import PodCliqueSet
 from grove.fabrics.places import GroupCount, Stay, in_replica, stay_in, stays
-from grove.fabrics.provider import Domain, Scope
+from grove.fabrics.provider import Domain, FabricDomainProvider, Scope
 from grove.fabrics.resolve import demands
 from grove.operator.caches import BY_CLAIM, BY_DOMAIN, BY_OWNER, BY_SET, Caches
 from grove.operator.keys import DomainKey, ReplicaKey, SetKey
+from grove.plan.domain_model import DomainSnapshot, User
+from grove.plan.domain_states import State, joined, state_of, template_state
 from grove.plan.domain_status import DomainNote
-from grove.plan.domains import DomainSnapshot, User
-from grove.plan.fabric import State, state_of
 
 _NOTHING: Mapping[str, Mapping[str, Domain] | None] = {}
 
@@ -44,6 +45,27 @@ class Neighbourhood:
                 inside[name] = domain
         return found
 
+    def templates(self, domains: Mapping[str, Mapping[str, Domain] | None]) -> dict[tuple[str, str], State]:
+        """Those of the domains whose templates are not theirs."""
+        return {
+            (vendor, name): state
+            for vendor, found in domains.items()
+            for name, domain in (found or {}).items()
+            if (state := self._template_state(vendor, domain)) is not State.USABLE
+        }
+
+    def _template_state(self, vendor: str, domain: Domain) -> State:
+        provider = self._fabrics.of(vendor)
+        return template_state(provider, domain, self._template(domain.metadata.namespace, provider, domain))
+
+    def _template(
+        self, namespace: str, provider: FabricDomainProvider, domain: Domain | None
+    ) -> ObjectMeta | None:
+        if domain is None:
+            return None
+        found = self._caches.claim_templates.get(namespace, provider.template_name(domain))
+        return found.metadata if found is not None else None
+
     def of_set(self, workload: PodCliqueSet) -> dict[DomainKey, Stay]:
         """The domains that a set is in."""
         namespace = workload.metadata.namespace
@@ -62,7 +84,13 @@ class Neighbourhood:
         cache = self._caches.domains[key.vendor]
         found = cache.get(key.namespace, key.name)
         state = state_of(found, stay.demand, workload) if cache.synced.is_set() else State.UNSERVED
-        return DomainNote(key.name, self._fabrics.of(key.vendor), stay, state, found, failures.get(key))
+        provider, template = self._fabrics.of(key.vendor), ""
+        if found is not None:
+            state, template = (
+                joined(state, self._template_state(key.vendor, found)),
+                provider.template_name(found),
+            )
+        return DomainNote(key.name, provider, stay, state, found, failures.get(key), template)
 
     def owned(self, uid: str) -> tuple[Domain, ...]:
         """The domains that name a set as an owner."""
@@ -103,6 +131,7 @@ class Neighbourhood:
             tuple(chain.from_iterable(map(self._groups, former))),
             strange,
             occupied=bool(self._caches.pods.by_index(BY_CLAIM, (key.namespace, template))),
+            template=self._template(key.namespace, provider, found),
         )
 
     def claimed(self, namespace: str, template: str) -> Iterator[DomainKey]:

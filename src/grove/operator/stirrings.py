@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from grove.api import labels
+from grove.api.cluster import ResourceClaimTemplateObject
 from grove.api.groups import PodCliqueScalingGroup
 from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
@@ -24,6 +25,7 @@ def wire_domains(caches: Caches, neighbourhood: Neighbourhood, wake: Wake) -> No
     follow(caches.sets, waker.on_set)
     caches.groups.subscribe(waker.on_group)
     caches.pods.subscribe(waker.on_pod)
+    caches.claim_templates.subscribe(waker.on_template)
     for vendor, cache in caches.domains.items():
         follow(cache, partial(waker.on_domain, vendor))
         cache.on_settled(waker.on_sight)
@@ -78,10 +80,28 @@ class _Waker:
             for owner in each.metadata.owner_references if each is not None else ():
                 if owner.kind == PodCliqueSet.KIND.name:
                     self._wake(SetKey(key.namespace, owner.name))
+        self._wake_users(key, replicas=more)
+
+    def on_template(
+        self, old: ResourceClaimTemplateObject | None, new: ResourceClaimTemplateObject | None
+    ) -> None:
+        """Those who need a domain, if a template that is not the domain's had the name of its own, or has."""
+        found = new or old
+        assert found is not None
+        for key in self._neighbourhood.claimed(found.metadata.namespace, found.metadata.name):
+            provider = self._caches.fabrics.of(key.vendor)
+            domain = self._caches.domains[key.vendor].get(key.namespace, key.name)
+            if domain is not None and not all(
+                provider.owns_template(domain, each.metadata) for each in (old, new) if each is not None
+            ):
+                self._wake(key)
+                self._wake_users(key, replicas=True)
+
+    def _wake_users(self, key: DomainKey, *, replicas: bool) -> None:
         for user in self._neighbourhood.users(key):
             set_name = user.workload.metadata.name
             self._wake(SetKey(key.namespace, set_name))
-            for replica in user.stay.replicas if more else ():
+            for replica in user.stay.replicas if replicas else ():
                 self._wake(ReplicaKey(key.namespace, set_name, replica))
 
     def _partitions(self, vendor: str, domain: Domain | None) -> tuple[str, ...]:

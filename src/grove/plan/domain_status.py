@@ -17,7 +17,7 @@ from grove.api.sets import ComputeDomainSummary, PodCliqueSet, PodCliqueSetStatu
 from grove.fabrics.places import Stay
 from grove.fabrics.provider import Domain, DomainView, FabricDomainProvider
 from grove.plan import facts
-from grove.plan.fabric import State, trouble
+from grove.plan.domain_states import State, trouble
 
 _MOST_NAMED = 3
 
@@ -44,6 +44,8 @@ class DomainNote(Struct, frozen=True):
     found: Domain | None = None
     failure: LastError | None = None
     """Why it could not be made."""
+    template: str = ""
+    """By which its pods take their places."""
 
 
 def with_domains(
@@ -81,7 +83,11 @@ def _summary(note: DomainNote, known: ComputeDomainSummary | None) -> ComputeDom
 
 
 def _phase(note: DomainNote, view: DomainView, known: ComputeDomainSummary | None) -> Phase:
-    special = {State.TERMINATING: Phase.TERMINATING, State.CONFLICT: Phase.CONFLICT}
+    special = {
+        State.TERMINATING: Phase.TERMINATING,
+        State.CONFLICT: Phase.CONFLICT,
+        State.TEMPLATE_TAKEN: Phase.CONFLICT,
+    }
     if note.state in special:
         return special[note.state]
     if note.found is None or note.state is State.UNSERVED:
@@ -100,7 +106,8 @@ def _condition(notes: Sequence[DomainNote], summaries: Sequence[ComputeDomainSum
     type_ = ConditionType.COMPUTE_DOMAINS_READY
     for state, reason in _TROUBLES:
         if found := [note for note in notes if note.state is state]:
-            return facts.fact(type_, False, reason, trouble(state, found[0].provider, _names(found)))
+            words = trouble(state, found[0].provider, _names(found), _listed([one.template for one in found]))
+            return facts.fact(type_, False, reason, words)
     if failed := [note for note in notes if note.failure is not None]:
         words = f"{_names(failed)} could not be made: {failures(failed)[0].description}"
         return facts.fact(type_, False, Reason.CREATE_FAILED, words)
@@ -120,6 +127,7 @@ def _condition(notes: Sequence[DomainNote], summaries: Sequence[ComputeDomainSum
 _TROUBLES = (
     (State.UNSERVED, Reason.CRD_MISSING),
     (State.CONFLICT, Reason.NAME_CONFLICT),
+    (State.TEMPLATE_TAKEN, Reason.NAME_CONFLICT),
     (State.TERMINATING, Reason.TERMINATING),
 )
 
@@ -137,6 +145,9 @@ def _joined(*words: str) -> str:
 
 
 def _names(named: Sequence[DomainNote] | Sequence[ComputeDomainSummary]) -> str:
-    listed = [one.name for one in named]
+    return _listed([one.name for one in named])
+
+
+def _listed(listed: Sequence[str]) -> str:
     more = f" and {len(listed) - _MOST_NAMED} more" if len(listed) > _MOST_NAMED else ""
     return ", ".join(listed[:_MOST_NAMED]) + more

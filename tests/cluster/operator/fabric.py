@@ -130,6 +130,11 @@ def theirs(name: str, template: str) -> Body:
     return {"apiVersion": DOMAINS.api_version, "kind": DOMAINS.kind, **meta, "spec": {"channel": channel}}
 
 
+def claims_nothing(name: str) -> Body:
+    """A ResourceClaimTemplate that somebody made for something else."""
+    return {"metadata": {"name": name}, "spec": {"spec": {"devices": {}}}}
+
+
 async def let_go(world: World) -> None:
     """A world whose test failed must not hold up the next one."""
     for domain in world.all(DOMAINS):

@@ -216,6 +216,8 @@ async def test_what_somebody_else_made_is_used_by_name_in_the_way_of_automation_
         await world.create(DOMAINS, fabric.theirs("app-0", "other"))
         await world.create(SETS, named("user", "team"))
         await world.create(SETS, automatic("app", clique("router"), gpus("worker")))
+        await world.create(TEMPLATES, fabric.claims_nothing("bare-0"))
+        await world.create(SETS, automatic("bare"))
         await world.until(lambda: [pod.name for pod in world.pods(part_of="user") if fabric.answers(pod)])
         (pod,) = world.pods(part_of="user")
         assert [each["resourceClaimTemplateName"] for each in pod.spec["resourceClaims"]] == ["channels"]
@@ -226,10 +228,14 @@ async def test_what_somebody_else_made_is_used_by_name_in_the_way_of_automation_
         assert FINALIZER not in world.get(DOMAINS, "team").metadata.finalizers
         await world.delete(DOMAINS, "team")
         await world.delete(DOMAINS, "app-0")
+        await world.until(lambda: reason(world, "bare") == "NameConflict", "CD6: the template is taken")
+        assert not world.pods(part_of="bare")
+        await world.delete(TEMPLATES, "bare-0")
         await world.until_whole()
         assert len(world.pods(part_of="app")) == 2
     assert [event for event, _ in await events(world, "user")] == ["ComputeDomainReferenced"]
-    assert "ComputeDomainConflict" in [event for event, _ in await events(world, "app")]
+    for name in ("app", "bare"):
+        assert "ComputeDomainConflict" in [event for event, _ in await events(world, name)]
 
 
 async def test_two_domains_compete_for_a_node_and_a_node_that_is_not_ready_holds_its_pod(

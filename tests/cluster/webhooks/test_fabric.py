@@ -14,7 +14,7 @@ from grove.local.cluster import Cluster
 from tests.cluster.operator.seen import SETS
 from tests.cluster.webhooks.harness import Body, admitting, refusal
 from tests.rules import test_fabric as rules
-from tests.rules.builders import changed, workload
+from tests.rules.builders import bare, changed, clique, workload
 
 OURS = 'admission webhook "pcs.validating.webhooks.grove.io" denied the request: '
 Row = tuple[dict[str, Any], list[str]]
@@ -71,6 +71,49 @@ async def test_with_automation(cluster: Cluster, crds: object, client: Client, n
         with pytest.raises(ApiError, match="cannot be removed after creation"):
             await client.replace(SETS, "app", again, namespace=namespace, as_type=Object)
         await client.patch(SETS, "app", {"spec": {"replicas": 2}}, namespace=namespace, as_type=Object)
+
+
+async def test_where_names_are_forbidden_and_what_was_stored_before_is_left_alone(
+    cluster: Cluster, crds: object, client: Client, namespace: str
+) -> None:
+    """V9; and V23 to V26 with sets that were stored when nobody asked, or under other rules."""
+
+    async def store(name: str, body: Body) -> None:
+        named = {**body, "metadata": {**body["metadata"], "name": name}}
+        await client.create(SETS, named, namespace=namespace, as_type=Object)
+
+    for index, both in enumerate(rules.UNCHANGED):
+        await store(f"stored-{index}", here(both, namespace))
+    router, worker = ("router", {}), ("worker", rules.named("team")[f"{rules.C}.annotations"])
+    await store("ordered", {**bare(*map(_clique, (router, worker))), **_named(namespace)})
+    network = {"autoMNNVLEnabled": True, "explicitComputeDomains": False}
+    async with admitting(client, config.load(cluster.kubeconfig), namespace, network=network):
+        for changes, errors in rules.WITHOUT_NAMES:
+            assert await said(client, namespace, changes) == OURS + words(errors)
+        for index in range(len(rules.UNCHANGED)):
+            more = {"metadata": {"labels": {"touched": "yes"}}, "spec": {"replicas": 2}}
+            await client.patch(SETS, f"stored-{index}", more, namespace=namespace, as_type=Object)
+        # V25: cliques are told apart by name, wherever they are in the list.
+        template = bare(*map(_clique, (worker, router)))["spec"]["template"]
+        await client.patch(
+            SETS, "ordered", {"spec": {"template": template}}, namespace=namespace, as_type=Object
+        )
+        swapped = bare(*map(_clique, (("worker", {}), router)))["spec"]["template"]
+        with pytest.raises(ApiError, match=r"cliques\[0\].*cannot be removed after creation"):
+            await client.patch(
+                SETS, "ordered", {"spec": {"template": swapped}}, namespace=namespace, as_type=Object
+            )
+        for name in ("ordered", *(f"stored-{index}" for index in range(len(rules.UNCHANGED)))):
+            await client.delete(SETS, name, namespace=namespace, as_type=Object)
+
+
+def _clique(word: tuple[str, dict[str, str]]) -> Body:
+    name, annotations = word
+    return {**clique(name), "annotations": annotations}
+
+
+def _named(namespace: str) -> Body:
+    return {"metadata": {"name": "ordered", "namespace": namespace}}
 
 
 async def test_without_automation(cluster: Cluster, crds: object, client: Client, namespace: str) -> None:
