@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from grove.api.kind import ForeignKind
@@ -33,12 +33,19 @@ class Example:
     claim_name = "island"
     api = ISLANDS
     advice = "install the example driver"
+    driver = ""
 
     def preflight(self, discovery: Discovery) -> list[Finding]:
         return []
 
     def uses_accelerator(self, container: Mapping[str, Any]) -> bool:
         return claims.asks_for(container, "example.com/npu")
+
+    def amount(self, quantities: Mapping[str, Any]) -> int:
+        return claims.amount(quantities, "example.com/npu")
+
+    def channels(self, devices: Sequence[Mapping[str, Any]]) -> int:
+        return len(devices)
 
     def validate(self, value: str, scope: Scope) -> list[str]:
         return claims.misspelt(value, scope)

@@ -56,6 +56,12 @@ FORMING = [("a", True), ("a", False)]
             "ResourceClaimTemplate channels, by which",
         ),
         (
+            [replace(note(0), busy="ns/other holds n1")],
+            "False",
+            "WaitingForPods",
+            "no pod of inference-0 has a node yet; ns/other holds n1",
+        ),
+        (
             [note(0, State.MISSING, failure=LastError("ERR", "quota", ""), there=False)],
             "False",
             "CreateFailed",

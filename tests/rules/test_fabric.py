@@ -9,6 +9,7 @@ import pytest
 
 from grove.api.config import Network
 from grove.fabrics.registry import providers
+from grove.fabrics.survey import Survey
 from grove.rules import fabric, validate
 from tests.fabrics.dummy import Example
 from tests.rules.builders import FACTS, bare, changed, clique, workload
@@ -354,6 +355,13 @@ def test_v25_cliques_are_told_apart_by_name():
 # What is worth a warning.
 
 
+ONE_POD = {f"{C}.spec.replicas": 1, f"{C}.spec.minAvailable": 1}
+
+
+def seeing(survey):
+    return msgspec.structs.replace(ON, surveys={"nvidia": survey})
+
+
 @pytest.mark.parametrize(
     ("changes", "facts", "words"),
     [
@@ -374,6 +382,19 @@ def test_v25_cliques_are_told_apart_by_name():
             ["pods that need a ComputeDomain will wait: computedomains.resource.nvidia.com is not served"],
         ),
         (GPUS, msgspec.structs.replace(OFF, unserved=frozenset({"nvidia"})), []),
+        (
+            {**GPUS, **ENABLED},
+            seeing(Survey(3, ("c",), 4)),
+            ["1 of 3 nodes with accelerators of nvidia have"],
+        ),
+        (GPUS, seeing(Survey(3, ("c",), 4)), []),
+        ({**GPUS, **ENABLED, "spec.replicas": 2}, seeing(Survey(2, (), 8)), []),
+        (
+            {**GPUS, **ENABLED, "spec.replicas": 2},
+            seeing(Survey(2, (), 16)),
+            [f"{C}: a node has one channel, so these 4 pods take as many nodes, with 8 of at least 16"],
+        ),
+        ({**GPUS, **ENABLED, **ONE_POD}, seeing(Survey(2, (), 16)), []),
     ],
 )
 def test_warnings(changes, facts, words):

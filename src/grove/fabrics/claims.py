@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from grove.api import quantities
 from grove.api.kind import ForeignKind
+from grove.api.quantities import parse
 from grove.fabrics.provider import Policy, Scope
 
 Body = dict[str, Any]
@@ -45,6 +45,14 @@ def asks_for(container: Mapping[str, Any], resource: str) -> bool:
     return any(_some((resources.get(part) or {}).get(resource)) for part in ("limits", "requests"))
 
 
+def amount(quantities: Mapping[str, Any], resource: str) -> int:
+    """How many of a resource there are, whole ones; what cannot be read is none."""
+    try:
+        return int(parse(str(quantities.get(resource) or 0)))
+    except ValueError:
+        return 0
+
+
 def misspelt(value: str, scope: Scope) -> list[str]:
     """What is wrong with the name of a domain, whoever's it is."""
     if not value:
@@ -64,7 +72,7 @@ def _some(amount: object) -> bool:
     if amount is None:
         return False
     try:
-        return quantities.parse(str(amount)) != 0
+        return parse(str(amount)) != 0
     except ValueError:
         return True  # the API server will refuse it; nobody should be surprised by what we took it for
 

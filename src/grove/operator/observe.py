@@ -74,6 +74,7 @@ class Observer:
             fabrics=caches.fabrics,
             domains=domains,
             templates=self._neighbourhood.templates(domains) if domains else {},
+            channels=self._neighbourhood.channels(domains) if domains else {},
             shared=self.shared_claims.of_replica(key, workload, groups, cliques),
             lacking=self._schedulers.lacking(scheduler),
         )

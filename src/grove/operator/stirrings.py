@@ -15,6 +15,7 @@ from grove.operator.caches import Caches
 from grove.operator.keys import DomainKey, Key, ReplicaKey, SetKey
 from grove.operator.neighbourhood import Neighbourhood
 from grove.operator.wakes import changed, follow
+from grove.plan.seats import unschedulable_since
 
 Wake = Callable[[Key], None]
 
@@ -29,6 +30,7 @@ def wire_domains(caches: Caches, neighbourhood: Neighbourhood, wake: Wake) -> No
     for vendor, cache in caches.domains.items():
         follow(cache, partial(waker.on_domain, vendor))
         cache.on_settled(waker.on_sight)
+    caches.channels.subscribe(waker.on_sight)
 
 
 class _Waker:
@@ -59,12 +61,16 @@ class _Waker:
             self.on_set(None, workload)
 
     def on_pod(self, old: Pod | None, new: Pod | None) -> None:
-        """A pod that goes leaves its domain."""
-        if old is None or new is not None:
+        """A pod that goes leaves its domain; for one that finds no node, somebody looks who has them."""
+        found = new or old
+        assert found is not None
+        if not found.spec.resource_claims or old is None:
             return
-        for claim in old.spec.resource_claims:
+        if new is not None and unschedulable_since(old) == unschedulable_since(new):
+            return
+        for claim in found.spec.resource_claims:
             if template := claim.resource_claim_template_name:
-                for key in self._neighbourhood.claimed(old.metadata.namespace, template):
+                for key in self._neighbourhood.claimed(found.metadata.namespace, template):
                     self._wake(key)
 
     def on_domain(self, vendor: str, old: Domain | None, new: Domain | None) -> None:
@@ -107,10 +113,12 @@ class _Waker:
     def _partitions(self, vendor: str, domain: Domain | None) -> tuple[str, ...]:
         return self._caches.fabrics.of(vendor).observe(domain).partitions if domain is not None else ()
 
-    def on_sight(self) -> None:
-        """Everybody who needs domains: a vendor's kind has come, or gone."""
+    def on_sight(self, vendor: str = "") -> None:
+        """Everybody who needs domains, or those of one vendor: its kind has come or gone, or its channels
+        have."""
         for workload in self._caches.sets:
-            stays = self._neighbourhood.of_set(workload)
+            found = self._neighbourhood.of_set(workload).items()
+            stays = {key: stay for key, stay in found if vendor in ("", key.vendor)}
             namespace, set_name = workload.metadata.namespace, workload.metadata.name
             for key, stay in stays.items():
                 self._wake(key)

@@ -21,6 +21,16 @@ class User(Struct, frozen=True):
     stay: Stay
 
 
+class Holder(Struct, frozen=True):
+    """A domain that has nodes."""
+
+    domain: str
+    """As `namespace/name`."""
+    owners: tuple[str, ...]
+    """The sets that it is for."""
+    nodes: tuple[str, ...]
+
+
 class DomainSnapshot(Struct, frozen=True):
     """One name: what is there, and who needs it."""
 
@@ -39,6 +49,11 @@ class DomainSnapshot(Struct, frozen=True):
     """Whether pods claim from it."""
     template: ObjectMeta | None = None
     """The ResourceClaimTemplate of the name that is its, whoever made it."""
+
+    unplaced: tuple[float, ...] = ()
+    """Since when pods of it have found no node."""
+    holders: tuple[Holder, ...] = ()
+    """If there are such pods: the other domains that have nodes."""
 
     @property
     def template_state(self) -> State:
@@ -63,3 +78,4 @@ class DomainPlan(Struct, frozen=True):
 
     intents: tuple[Intent, ...] = ()
     remarks: tuple[Remark, ...] = ()
+    wake_at: float | None = None

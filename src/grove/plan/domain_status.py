@@ -46,6 +46,8 @@ class DomainNote(Struct, frozen=True):
     """Why it could not be made."""
     template: str = ""
     """By which its pods take their places."""
+    busy: str = ""
+    """Who has the nodes that its pods wait for."""
 
 
 def with_domains(
@@ -113,15 +115,15 @@ def _condition(notes: Sequence[DomainNote], summaries: Sequence[ComputeDomainSum
         return facts.fact(type_, False, Reason.CREATE_FAILED, words)
     waiting = [one for one in summaries if one.phase in (Phase.MISSING, Phase.PENDING)]
     forming = [one for one in summaries if one.phase in (Phase.FORMING, Phase.DEGRADED)]
-    split = _split(summaries)
+    more = _joined(_split(summaries), *(note.busy for note in notes))
     if forming:
         words = ", ".join(f"{one.name}: {one.ready_nodes}/{one.total_nodes} nodes ready" for one in forming)
-        return facts.fact(type_, False, Reason.NODES_NOT_READY, _joined(words, split))
+        return facts.fact(type_, False, Reason.NODES_NOT_READY, _joined(words, more))
     if waiting:
         words = f"no pod of {_names(waiting)} has a node yet"
-        return facts.fact(type_, False, Reason.WAITING_FOR_PODS, _joined(words, split))
+        return facts.fact(type_, False, Reason.WAITING_FOR_PODS, _joined(words, more))
     words = f"{len(summaries)} of {len(summaries)} domains are ready"
-    return facts.fact(type_, True, Reason.ALL_READY, _joined(words, split))
+    return facts.fact(type_, True, Reason.ALL_READY, _joined(words, more))
 
 
 _TROUBLES = (

@@ -26,13 +26,24 @@ from grove.plan.domain_model import DomainPlan, DomainSnapshot, Remark, User
 from grove.plan.domain_news import about_foreign, conflicts, split
 from grove.plan.domain_states import State, is_managed, mode_of, trouble
 from grove.plan.pods import controller_uid
+from grove.plan.seats import busy
 from grove.plan.targets import confirm, create, foreign_target
 
 Body = dict[str, Any]
 
 
-def plan_domain(snapshot: DomainSnapshot) -> DomainPlan:
+def plan_domain(snapshot: DomainSnapshot, now: float) -> DomainPlan:
     """The next step."""
+    plan = _step(snapshot)
+    words, wake_at = busy(snapshot, now)
+    told = (
+        Remark(user.workload, EventReason.IMEX_CHANNEL_BUSY, words, warning=True)
+        for user in (_in_order(snapshot.users) if words else ())
+    )
+    return replace(plan, remarks=(*plan.remarks, *told), wake_at=wake_at)
+
+
+def _step(snapshot: DomainSnapshot) -> DomainPlan:
     users, found = _in_order(snapshot.users), snapshot.found
     if found is None:
         return _make(snapshot, users) if users else DomainPlan()

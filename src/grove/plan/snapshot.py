@@ -56,6 +56,8 @@ class Snapshot(Struct, frozen=True):
     """By vendor, the domains that the replica asks for, by name; None if they cannot be seen."""
     templates: Mapping[tuple[str, str], State] = {}
     """Those of them, by vendor and name, whose ResourceClaimTemplate is not theirs, and what follows."""
+    channels: Mapping[str, int] = {}
+    """By vendor, how many pods of the whole cluster can be in domains at once, where that is known."""
     shared: Shared = Shared()
     """What is there of the claims that the replica's pods refer to."""
     lacking: str = ""

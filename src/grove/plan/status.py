@@ -235,10 +235,10 @@ def _group_breach(wanted: Group, replicas: Sequence[Sequence[CliqueView]], updat
 
 
 def gang_status(
-    gang: PodGang, wanted: Gang, views: Mapping[str, CliqueView], given_up: str, now: float
+    gang: PodGang, wanted: Gang, views: Mapping[str, CliqueView], given_up: str, now: float, cramped: str = ""
 ) -> PodGangStatus:
     """A PodGang's status: made, placed, ready, and where that puts it in its life. `given_up` says why it is
-    not started anew any more."""
+    not started anew any more, `cramped` why it can have no nodes."""
     members = [views[clique.name] for clique in wanted.cliques]
     made = all(view.complete for view in members) or is_true(
         gang.status.conditions, ConditionType.INITIALIZED
@@ -252,12 +252,7 @@ def gang_status(
             GangReason.PODS_CREATED if made else GangReason.PODS_PENDING,
             "PodGang is fully initialized" if made else "Not all pods have been created yet",
         ),
-        fact(
-            ConditionType.SCHEDULED,
-            not waiting_for_nodes,
-            GangReason.NOT_SCHEDULED if waiting_for_nodes else GangReason.SCHEDULED,
-            _short_of("scheduled", waiting_for_nodes),
-        ),
+        _placed(waiting_for_nodes, cramped),
         fact(
             ConditionType.READY,
             not waiting_for_pods,
@@ -273,6 +268,13 @@ def gang_status(
         known = gang.status.conditions
         news = (*news, fact(ConditionType.UNHEALTHY, True, GangReason.BUDGET_SPENT, given_up))
     return replace(gang.status, phase=phase.value, conditions=settle(known, news, now))
+
+
+def _placed(waiting: list[str], cramped: str) -> Condition:
+    if waiting and cramped:
+        return fact(ConditionType.SCHEDULED, False, GangReason.ONE_ENROLLED_POD_PER_NODE, cramped)
+    reason = GangReason.NOT_SCHEDULED if waiting else GangReason.SCHEDULED
+    return fact(ConditionType.SCHEDULED, not waiting, reason, _short_of("scheduled", waiting))
 
 
 def _short_of(what: str, names: list[str]) -> str:

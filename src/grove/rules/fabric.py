@@ -1,4 +1,4 @@
-"""Fabric domains: what is filled in, refused and warned of, for the automatic mode and for cliques that name
+"""Fabric domains: what is filled in and refused, for the automatic mode and for cliques that name
 their domain.
 
 The automatic mode is chosen when a set is made, and never again: a set that was there before it was switched
@@ -25,7 +25,6 @@ Body = dict[str, Any]
 _AUTO = f"metadata.annotations.{keys.AUTO_MNNVL}"
 _LEGAL = (keys.AUTO_MNNVL_ENABLED, keys.AUTO_MNNVL_DISABLED)
 _CLIQUES = "spec.template.cliques"
-_GROUPS = "spec.template.podCliqueScalingGroups"
 _OPT_OUT = f'{keys.AUTO_MNNVL}: "{keys.AUTO_MNNVL_DISABLED}"'
 
 
@@ -83,25 +82,6 @@ def on_update(old: Workload, new: Workload, facts: Facts) -> Iterator[FieldError
                 if (before := known.get(clique.name)) is not None:
                     path = f"{_CLIQUES}[{index}].annotations.{key}"
                     yield from _fixed(path, key, before, clique.annotations)
-
-
-def warnings(workload: Workload, facts: Facts) -> Iterator[str]:
-    """What is legal, and hardly meant."""
-    auto, annotations = facts.fabrics.auto, workload.metadata.annotations
-    demands = resolve.of_template(workload.metadata.called, annotations, workload.template, facts.fabrics)
-    if annotations.get(keys.AUTO_MNNVL) == keys.AUTO_MNNVL_ENABLED and auto is not None and not demands:
-        yield f"{_AUTO} has no effect: no container asks for the accelerators of {auto.vendor}"
-    for provider in facts.fabrics:
-        yield from _misplaced(workload, provider)
-        for index, clique in enumerate(workload.template.cliques):
-            if clique.annotations.get(provider.annotation_key):
-                yield from _doubtful(workload, index, clique, provider)
-    for vendor in sorted({demand.vendor for each in demands.values() for demand in each} & facts.unserved):
-        provider = facts.fabrics.of(vendor)
-        yield (
-            f"pods that need a {provider.api.name} will wait: {provider.api.crd_name} is not served; "
-            f"{provider.advice}"
-        )
 
 
 class _Place:
@@ -241,22 +221,3 @@ def _fixed(path: str, key: str, old: Mapping[str, str], new: Mapping[str, str]) 
         yield forbidden(path, f"{key} cannot be removed after creation")
     elif was != is_:
         yield invalid(path, is_, f'{key} is immutable: it cannot be changed from "{was}" to "{is_}"')
-
-
-def _misplaced(workload: Workload, provider: FabricDomainProvider) -> Iterator[str]:
-    key = provider.annotation_key
-    if key in workload.metadata.annotations:
-        yield f"metadata.annotations.{key} is ignored: annotate cliques with it"
-    for index, group in enumerate(workload.template.pod_clique_scaling_groups):
-        if key in group.annotations:
-            yield f"{_GROUPS}[{index}].annotations.{key} is ignored: annotate cliques with it"
-
-
-def _doubtful(
-    workload: Workload, index: int, clique: CliqueTemplate, provider: FabricDomainProvider
-) -> Iterator[str]:
-    path = f"{_CLIQUES}[{index}].annotations.{provider.annotation_key}"
-    if not resolve.accelerated(clique, provider):
-        yield f"{path}: no container asks for the accelerators of {provider.vendor}; all get the claim"
-    if workload.spec.replicas > 1 and resolve.scope_of(clique, provider) is Scope.SHARED:
-        yield f"{path}: all replicas share one domain; {provider.scope_key}: replica gives each its own"

@@ -11,6 +11,7 @@ from msgspec import Struct, field
 
 from grove.api.config import Network, OperatorConfiguration, Scheduler
 from grove.fabrics.registry import Providers
+from grove.fabrics.survey import Survey
 from grove.schedulers.backend import Enquiry
 from grove.schedulers.registry import Backends, backends
 
@@ -131,6 +132,8 @@ class Facts(Struct, frozen=True):
     """Vendors whose domains cliques may be in."""
     unserved: frozenset[str] = frozenset()
     """Vendors whose kind the API server does not serve."""
+    surveys: Mapping[str, Survey] = field(default_factory=dict)
+    """By vendor, what the nodes have for its domains, where that is known."""
     operator_user: str = ""
     """Who we are: `system:serviceaccount:<namespace>:<name>`."""
     exempt_users: tuple[str, ...] = ()

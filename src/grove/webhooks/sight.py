@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from grove.api.sets import PodCliqueSet
 from grove.api.topology import ClusterTopology, ClusterTopologyBinding
 from grove.fabrics.provider import Domain
+from grove.fabrics.survey import Survey
 from grove.kube.cache import Cache
 from grove.kube.client import Client, Object
 from grove.kube.errors import KubeError, NotFound
@@ -34,6 +35,14 @@ class Unseen(Exception):
     """The cluster could not be asked; the message says what about, and that it is worth another try."""
 
 
+class Surveys(Protocol):
+    """Knows the nodes."""
+
+    def survey(self, vendor: str) -> Survey | None:
+        """How they stand; None if nobody knows."""
+        ...
+
+
 class Known(Protocol):
     """The caches that are looked at."""
 
@@ -41,6 +50,11 @@ class Known(Protocol):
     topologies: Cache[ClusterTopology]
     topology_bindings: Cache[ClusterTopologyBinding]
     domains: dict[str, Cache[Domain]]
+
+    @property
+    def channels(self) -> Surveys:
+        """What nodes have for fabric domains."""
+        ...
 
 
 class Sight:
@@ -50,13 +64,18 @@ class Sight:
         self._known, self._client, self.standing = known, client, standing
 
     def here(self) -> Facts:
-        """The standing facts, and which vendors' kinds are not served."""
+        """The standing facts, which vendors' kinds are not served, and what nodes have for their domains."""
         unserved = {
             vendor
             for vendor, cache in self._known.domains.items()
             if cache.settled.is_set() and not cache.synced.is_set()
         }
-        return replace(self.standing, unserved=frozenset(unserved)) if unserved else self.standing
+        surveys = {
+            vendor: found for vendor in self._known.domains if (found := self._known.channels.survey(vendor))
+        }
+        if not unserved and not surveys:
+            return self.standing
+        return replace(self.standing, unserved=frozenset(unserved), surveys=surveys)
 
     async def facts_on(self, topologies: Iterable[str], enquiries: Iterable[Enquiry] = ()) -> Facts:
         """The standing facts, what these topologies are like, those aside that do not exist, and what

@@ -15,15 +15,17 @@ from grove.kube.errors import NotFound
 from grove.kube.resource import (
     CLUSTER_ROLE_BINDINGS,
     CLUSTER_ROLES,
+    DEVICE_CLASSES,
     NODES,
     PODS,
     RESOURCE_CLAIM_TEMPLATES,
     RESOURCE_CLAIMS,
+    RESOURCE_SLICES,
 )
 from grove.kube.resource import CUSTOM_RESOURCE_DEFINITIONS as CRDS
 from grove.kube.wire import Object
 from grove.local.drastandin.driver import DraStandIn
-from grove.local.drastandin.words import DEVICE_CLASSES, DOMAINS, KEY, RESOURCE_SLICES, device_classes
+from grove.local.drastandin.words import DOMAINS, KEY, device_classes
 from grove.operator.caches import served
 from tests.chart import ACCOUNT, NAMESPACE
 from tests.cluster.conftest import apply, established

@@ -17,7 +17,7 @@ from grove.kube.client import Client
 from grove.kube.errors import AlreadyExists, NotFound
 from grove.kube.queue import Queue
 from grove.kube.reflector import Reflector
-from grove.kube.resource import NODES, PODS, RESOURCE_CLAIMS
+from grove.kube.resource import DEVICE_CLASSES, NODES, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES
 from grove.kube.wire import Object
 from grove.local.drastandin import views, words
 from grove.local.drastandin.templates import Templates, name_of, template_of
@@ -49,7 +49,7 @@ class DraStandIn:
         by = {_BY_UID: _uid, _BY_TEMPLATE: _template}
         self._domains: Cache[Domain] = Cache(words.DOMAINS, Domain, indexes=by)
         self._claims: Cache[Claim] = Cache(RESOURCE_CLAIMS, Claim, indexes={_BY_DOMAIN: _for_domain})
-        self._slices: Cache[Object] = Cache(words.RESOURCE_SLICES, Object)
+        self._slices: Cache[Object] = Cache(RESOURCE_SLICES, Object)
         self._templates = Templates(client)
         self._since: dict[tuple[str, str], float] = {}
         """When a node joined a domain, by the UID of the domain and the node."""
@@ -66,7 +66,7 @@ class DraStandIn:
                 pass
         for body in words.device_classes():
             with suppress(AlreadyExists):
-                await self._client.create(words.DEVICE_CLASSES, body, as_type=Object)
+                await self._client.create(DEVICE_CLASSES, body, as_type=Object)
         known = (self._nodes, self._claims, self._slices, self._templates.cache)
         caches: tuple[Cache[Any], ...] = (*known, self._domains)
         async with asyncio.TaskGroup() as tasks:
@@ -142,7 +142,7 @@ class DraStandIn:
         body = words.resource_slice(node.metadata.name, node.metadata.uid)
         if self._slices.get("", body["metadata"]["name"]) is None:
             with suppress(AlreadyExists):
-                await self._client.create(words.RESOURCE_SLICES, body, as_type=Object)
+                await self._client.create(RESOURCE_SLICES, body, as_type=Object)
 
     async def _tend_node(self, name: str) -> None:
         node = self._nodes.get("", name)
