@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from grove.api.kind import ForeignKind
@@ -34,6 +34,7 @@ class Example:
     api = ISLANDS
     advice = "install the example driver"
     driver = ""
+    accelerator_classes: frozenset[str] = frozenset()
 
     def preflight(self, discovery: Discovery) -> list[Finding]:
         return []
@@ -67,8 +68,11 @@ class Example:
     def owns_template(self, domain: Domain, template: ObjectMeta) -> bool:
         return True
 
-    def inject(self, pod_spec: Body, template_name: str, policy: Policy) -> Body:
-        return claims.joined(pod_spec, self.claim_name, template_name, self.uses_accelerator, policy)
+    def inject(
+        self, pod_spec: Body, template_name: str, policy: Policy, by_claim: Collection[str] = ()
+    ) -> Body:
+        accelerated = claims.either(self.uses_accelerator, by_claim)
+        return claims.joined(pod_spec, self.claim_name, template_name, accelerated, policy)
 
     def observe(self, domain: Domain) -> DomainView:
         return DomainView()

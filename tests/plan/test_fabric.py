@@ -93,6 +93,20 @@ def test_auto_claims_go_into_gpu_containers_of_cliques_and_pods_only():
         assert "resourceClaims" not in spec
 
 
+def test_b10_claims_go_into_containers_with_gpus_by_claim():
+    body = workload(gpu_clique("worker:1"))
+    spec = body["spec"]["template"]["cliques"][1]["spec"]["podSpec"]
+    spec["resourceClaims"] = [{"name": "gpus", "resourceClaimTemplateName": "eight"}]
+    spec["containers"][0]["resources"] = {"claims": [{"name": "gpus"}]}
+    assert "mnnvl-claim" not in str(bodies(plan(body, domain("wl-0")), "PodClique"))
+    body["metadata"]["annotations"]["grove.io/auto-mnnvl-claims"] = "worker/gpus,router/other"
+    made = bodies(plan(body, domain("wl-0")), "PodClique")["worker"]["spec"]["podSpec"]
+    assert made["resourceClaims"] == [*spec["resourceClaims"], CLAIM]
+    model, sidecar = made["containers"]
+    assert model["resources"] == {"claims": [{"name": "gpus"}, {"name": "mnnvl-claim"}]}
+    assert "resources" not in sidecar
+
+
 def test_i3_enrolled_cliques_and_pods_are_selectable_and_auto_leaves_no_other_trace():
     planned = plan(workload(gpu_clique("worker:1")), domain("wl-0"))
     for kind in ("PodClique", "Pod"):
@@ -112,6 +126,17 @@ def test_j1_in_a_group_the_claim_is_of_the_sets_replica_and_the_group_says_auto(
         if isinstance(intent, Create) and intent.target.kind == "PodClique" and "-x-" in intent.target.name
     ]
     assert [spec["resourceClaims"] for spec in specs] == [[CLAIM], [CLAIM]]
+
+
+@pytest.mark.parametrize(("own", "copied"), [(None, "fast"), ("slow", "slow"), ("none", "none")])
+def test_the_alias_of_a_set_is_copied_to_groups_that_have_none(own, copied):
+    key = "grove.io/mnnvl-group"
+    body = workload(gpu_clique("worker:1"), auto="", groups="x:1/1=worker")
+    body["metadata"]["annotations"] = {key: "fast"}
+    if own is not None:
+        body["spec"]["template"]["podCliqueScalingGroups"][0]["annotations"] = {key: own}
+    (group,) = bodies(plan(body), "PodCliqueScalingGroup").values()
+    assert group["metadata"]["annotations"] == {key: copied}
 
 
 @pytest.mark.parametrize("auto", ["disabled", ""])

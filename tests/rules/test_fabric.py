@@ -8,7 +8,9 @@ import msgspec
 import pytest
 
 from grove.api.config import Network
+from grove.fabrics.provider import Scope
 from grove.fabrics.registry import providers
+from grove.fabrics.resolve import Demand, Mode
 from grove.fabrics.survey import Survey
 from grove.rules import fabric, validate
 from tests.fabrics.dummy import Example
@@ -233,6 +235,18 @@ def test_b2_the_allocation_mode_is_a_known_one_and_the_same_for_all_who_share():
         str(error)
         == f"{C}.annotations.{ALLOCATION}: Forbidden: {ALLOCATION} cannot be removed after creation"
     )
+
+
+def test_b2_sets_that_share_a_domain_say_the_same():
+    other = Demand("nvidia", Mode.EXPLICIT, Scope.SHARED, "team", options=((ALLOCATION, "All"),))
+    facts = msgspec.structs.replace(OFF, sharers=(("other", other),))
+    assert refused({f"{C}.annotations": {NAME: "team", ALLOCATION: "All"}}, facts) == []
+    assert refused({f"{C}.annotations": {NAME: "mine"}}, facts) == []
+    assert refused({f"{C}.annotations": {NAME: "team", SCOPE: "replica"}}, facts) == []
+    assert refused({f"{C}.annotations": {NAME: "team"}}, facts) == [
+        f"{C}.annotations.{ALLOCATION}: Invalid value: null: PodCliqueSet other shares the domain and says "
+        "All: say the same"
+    ]
 
 
 # What is filled in.

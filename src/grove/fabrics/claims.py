@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from grove.api.kind import ForeignKind
@@ -37,6 +37,17 @@ def joined(
     if all(known.get("name") != claim for known in claims):
         changed["resourceClaims"] = [*claims, {"name": claim, "resourceClaimTemplateName": template}]
     return changed
+
+
+def either(accelerated: Callable[[Body], bool], by_claim: Collection[str]) -> Callable[[Body], bool]:
+    """Whether a container has accelerators, of its own or by one of these claims of its pod."""
+    return lambda container: accelerated(container) or uses(container, by_claim)
+
+
+def uses(container: Mapping[str, Any], claims: Collection[str]) -> bool:
+    """Whether a container uses one of these claims of its pod."""
+    used = (container.get("resources") or {}).get("claims") or ()
+    return any(claim.get("name") in claims for claim in used)
 
 
 def asks_for(container: Mapping[str, Any], resource: str) -> bool:

@@ -6,7 +6,7 @@ never do. Every pod claims a channel from it, one exclusive device on each node.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from grove.api import foreign, marks
@@ -42,6 +42,7 @@ class Nvidia:
     api = COMPUTE_DOMAIN
     advice = "install the NVIDIA DRA driver"
     driver = "compute-domain.nvidia.com"
+    accelerator_classes = frozenset({"gpu.nvidia.com"})
 
     def preflight(self, discovery: Discovery) -> list[Finding]:
         """The domains themselves must be served; claims should be, and the driver should have channels."""
@@ -102,8 +103,11 @@ class Nvidia:
         labelled = template.labels.get(foreign.NVIDIA_DRIVER_COMPUTE_DOMAIN) == uid
         return labelled or any(owner.uid == uid for owner in template.owner_references)
 
-    def inject(self, pod_spec: Body, template_name: str, policy: Policy) -> Body:
-        return claims.joined(pod_spec, self.claim_name, template_name, self.uses_accelerator, policy)
+    def inject(
+        self, pod_spec: Body, template_name: str, policy: Policy, by_claim: Collection[str] = ()
+    ) -> Body:
+        accelerated = claims.either(self.uses_accelerator, by_claim)
+        return claims.joined(pod_spec, self.claim_name, template_name, accelerated, policy)
 
     def observe(self, domain: Domain) -> DomainView:
         """By its nodes: an elastic domain without any calls itself ready at once."""

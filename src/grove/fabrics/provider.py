@@ -6,7 +6,7 @@ writes, watches, shares and removes domains is the core: a provider never sees a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
 
@@ -148,6 +148,11 @@ class FabricDomainProvider(Protocol):
         """The DRA driver whose devices are the channels by which pods join domains; empty if none are."""
         ...
 
+    @property
+    def accelerator_classes(self) -> frozenset[str]:
+        """The DeviceClasses of the vendor's accelerators, where those are asked for by claims."""
+        ...
+
     def preflight(self, discovery: Discovery) -> list[Finding]:
         """What the automatic mode lacks in this cluster."""
         ...
@@ -181,8 +186,11 @@ class FabricDomainProvider(Protocol):
         its name."""
         ...
 
-    def inject(self, pod_spec: Body, template_name: str, policy: Policy) -> Body:
-        """A pod spec that joins the domain; the argument is not changed. Twice is as good as once."""
+    def inject(
+        self, pod_spec: Body, template_name: str, policy: Policy, by_claim: Collection[str] = ()
+    ) -> Body:
+        """A pod spec that joins the domain; the argument is not changed. Twice is as good as once. Containers
+        that use one of the claims `by_claim` have accelerators as well."""
         ...
 
     def observe(self, domain: Domain) -> DomainView:
