@@ -24,7 +24,7 @@ from tests.clusters import REPORTER, Clusters, stop_leftovers
 hypothesis.settings.register_profile("ordinary", derandomize=True)
 hypothesis.settings.load_profile("default" if os.environ.get("GROVE_CAMPAIGN") else "ordinary")
 
-# A traceback with everybody's locals takes seconds to be drawn, and meanwhile the loop of the test stands still.
+# A traceback with everybody's locals takes seconds to be drawn, and meanwhile the test's loop stands still.
 _PLAIN = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
 _PROCESSORS = [*structlog.get_config()["processors"][:-1], _PLAIN]
 

@@ -47,6 +47,14 @@ FORMING = [("a", True), ("a", False)]
         ([note(0, nodes=READY), note(1)], "False", "WaitingForPods", "no pod of inference-1 has a node"),
         ([note(0, State.MISSING, there=False)], "False", "WaitingForPods", "inference-0"),
         ([note(0, nodes=FORMING), note(1)], "False", "NodesNotReady", "inference-0: 1/2 nodes ready"),
+        (
+            [replace(note(0, nodes=READY), nodes=frozenset({"n0", "n7"}))],
+            "False",
+            "NodesNotReady",
+            "inference-0: 1/2 nodes ready",
+        ),
+        ([replace(note(0), nodes=frozenset({"n7"}))], "False", "NodesNotReady", "0/1 nodes ready"),
+        ([replace(note(0, nodes=READY), nodes=frozenset({"n0"}))], "True", "AllReady", "1 of 1"),
         ([note(0, State.TERMINATING, READY)], "False", "ComputeDomainTerminating", "is being deleted"),
         ([note(0, State.CONFLICT)], "False", "NameConflict", "belongs to somebody else"),
         (

@@ -96,13 +96,14 @@ class Neighbourhood:
         cache = self._caches.domains[key.vendor]
         found = cache.get(key.namespace, key.name)
         state = state_of(found, stay.demand, workload) if cache.synced.is_set() else State.UNSERVED
-        provider, template = self._fabrics.of(key.vendor), ""
-        if found is not None:
-            state, template = (
-                joined(state, self._template_state(key.vendor, found)),
-                provider.template_name(found),
-            )
-        return DomainNote(key.name, provider, stay, state, found, template=template)
+        provider = self._fabrics.of(key.vendor)
+        if found is None:
+            return DomainNote(key.name, provider, stay, state)
+        state = joined(state, self._template_state(key.vendor, found))
+        template = provider.template_name(found)
+        pods = self._caches.pods.by_index(BY_CLAIM, (key.namespace, template))
+        nodes = frozenset(pod.spec.node_name for pod in pods if pod.spec.node_name)
+        return DomainNote(key.name, provider, stay, state, found, template=template, nodes=nodes)
 
     def owned(self, uid: str) -> tuple[Domain, ...]:
         """The domains that name a set as an owner."""

@@ -48,6 +48,8 @@ class DomainNote(Struct, frozen=True):
     """By which its pods take their places."""
     busy: str = ""
     """Who has the nodes that its pods wait for."""
+    nodes: frozenset[str] = frozenset()
+    """The nodes that its pods are on: each of them should be in the domain."""
 
 
 def with_domains(
@@ -72,6 +74,7 @@ def failures(notes: Sequence[DomainNote]) -> tuple[LastError, ...]:
 
 def _summary(note: DomainNote, known: ComputeDomainSummary | None) -> ComputeDomainSummary:
     view = note.provider.observe(note.found) if note.found is not None else DomainView()
+    view = replace(view, total_nodes=max(view.total_nodes, len(note.nodes.union(view.nodes))))
     return ComputeDomainSummary(
         name=note.name,
         mode=note.stay.demand.mode.value,

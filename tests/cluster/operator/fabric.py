@@ -91,6 +91,19 @@ async def driver(client: Client) -> AsyncIterator[None]:
         await asyncio.wait({task})
 
 
+@asynccontextmanager
+async def present(world: World) -> AsyncIterator[None]:
+    """The driver's kind, and a stand-in for the driver, as long as a scenario is told."""
+    await install(world.client)
+    await world.watch(DOMAINS)
+    try:
+        async with driver(world.client):
+            yield
+    finally:
+        await uninstall(world.client)
+        await gone(world.client)
+
+
 async def _forget_driver(client: Client) -> None:
     for slice_ in (await client.list(RESOURCE_SLICES, as_type=Object)).items:
         await client.delete(RESOURCE_SLICES, slice_.metadata.name, as_type=Object)
