@@ -29,13 +29,13 @@ def unschedulable_since(pod: Pod) -> float | None:
 
 
 def busy(snapshot: DomainSnapshot, now: float) -> tuple[str, float | None]:
-    """Who has the channels that pods of a domain wait for, once they have waited for long; else nothing, and
-    when to look again."""
-    if not snapshot.unplaced or not snapshot.holders:
+    """Who has the channels that pods of a domain wait for, once they have waited for long; and when to look
+    again, for others come and go without anybody's telling this domain."""
+    if not snapshot.unplaced:
         return "", None
     due = min(snapshot.unplaced) + PATIENCE
-    if now < due:
-        return "", due
+    if now < due or not snapshot.holders:
+        return "", due if now < due else now + PATIENCE
     kind, count = snapshot.provider.api.name, len(snapshot.unplaced)
     pods = "1 pod" if count == 1 else f"{count} pods"
     named = "; ".join(_held(kind, holder) for holder in snapshot.holders[:_MOST_NAMED])
@@ -43,7 +43,7 @@ def busy(snapshot: DomainSnapshot, now: float) -> tuple[str, float | None]:
         f"{pods} of {kind} {snapshot.name} found no node for {PATIENCE:g} s, and a node has one channel: "
         f"{named}{_more(snapshot.holders)}"
     )
-    return words, None
+    return words, now + PATIENCE
 
 
 def _held(kind: str, holder: Holder) -> str:

@@ -73,7 +73,8 @@ async def uninstall(client: Client) -> None:
     for domain in (await client.list(DOMAINS, as_type=Object)).items:
         meta = domain.metadata
         body = {"metadata": {"finalizers": None}}
-        await client.patch(DOMAINS, meta.name, body, namespace=meta.namespace, as_type=Object)
+        with suppress(NotFound):
+            await client.patch(DOMAINS, meta.name, body, namespace=meta.namespace, as_type=Object)
     await client.delete(CRDS, CRD, as_type=Object)
 
 
