@@ -39,13 +39,14 @@ class Channels:
         self._listeners: list[Callable[[str], None]] = []
         self._surveys: dict[str, Survey] = {}
         self._said: tuple[str, ...] = ()
+        self._changed: set[str] = set()
         self._later: asyncio.TimerHandle | None = None
-        for vendor, offers in self._offers.items():
-            offers.on_change = lambda vendor=vendor: self._changed(vendor)  # type: ignore[misc]
+        for offers in self._offers.values():
+            offers.on_change = self._on_offers
         if self._hosts is not None and auto is not None:
             self.want(auto.vendor)
             self._hosts.subscribe(self._on_host)
-            self._hosts.on_settled(lambda: self._changed(auto.vendor))
+            self._hosts.on_settled(self._on_hosts)
 
     def want(self, vendor: str) -> None:
         """Look at the channels of a vendor from now on."""
@@ -53,7 +54,8 @@ class Channels:
             offers.wanted.set()
 
     def subscribe(self, listener: Callable[[str], None]) -> None:
-        """Call `listener` with the vendor whose channels or nodes have changed."""
+        """Call `listener` with the vendor whose channels are more now, or fewer: a moment later, and once for
+        all that happens meanwhile."""
         self._listeners.append(listener)
 
     def count(self, vendor: str) -> int | None:
@@ -84,27 +86,45 @@ class Channels:
 
     async def run(self, client: Client, arrivals: Arrivals) -> None:
         """Watch what is wanted, until cancelled."""
-        async with asyncio.TaskGroup() as tasks:
-            if self._hosts is not None:
-                tasks.create_task(Reflector(client, self._hosts).run())
-            for offers in self._offers.values():
-                tasks.create_task(_follow(client, offers, arrivals))
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                if self._hosts is not None:
+                    tasks.create_task(Reflector(client, self._hosts).run())
+                for offers in self._offers.values():
+                    tasks.create_task(_follow(client, offers, arrivals))
+        finally:
+            if self._later is not None:
+                self._later.cancel()
 
     def _on_host(self, old: Node | None, new: Node | None) -> None:
-        if self._hosts is not None and (old is None or new is None or _told(old) != _told(new)):
-            self._changed(self._hosts.provider.vendor)
+        """Of which domain it is changes often, and nobody waits for that."""
+        if old is None or new is None or old.status != new.status:
+            self._on_hosts()
 
-    def _changed(self, vendor: str) -> None:
-        self._surveys.pop(vendor, None)
-        for listener in self._listeners:
-            listener(vendor)
-        if self._hosts is not None and self._later is None:
-            loop = asyncio.get_running_loop()
-            self._later = loop.call_later(_MOMENT, self._say, self._hosts.provider)
+    def _on_hosts(self) -> None:
+        self._surveys.clear()
+        self._tell_later()
+
+    def _on_offers(self, vendor: str) -> None:
+        self._surveys.clear()
+        self._changed.add(vendor)
+        self._tell_later()
+
+    def _tell_later(self) -> None:
+        if self._later is None:
+            self._later = asyncio.get_running_loop().call_later(_MOMENT, self._tell)
+
+    def _tell(self) -> None:
+        self._later = None
+        changed, self._changed = self._changed, set()
+        for vendor in changed:
+            for listener in self._listeners:
+                listener(vendor)
+        if self._hosts is not None:
+            self._say(self._hosts.provider)
 
     def _say(self, provider: FabricDomainProvider) -> None:
         """Whether all nodes are alike, whenever that is not what was said last."""
-        self._later = None
         found = self.survey(provider.vendor)
         if found is None or found.bare == self._said:
             return
@@ -125,10 +145,10 @@ class _Offers(Cache[ResourceSlice]):
         super().__init__(RESOURCE_SLICES, ResourceSlice, fields=f"spec.driver={provider.driver}")
         self.wanted = asyncio.Event()
         self.by_node: Counter[str] = Counter()
-        self.on_change: Callable[[], None] = lambda: None
+        self.on_change: Callable[[str], None] = lambda _: None
         self._provider = provider
         self.subscribe(self._count)
-        self.on_settled(lambda: self.on_change())
+        self.on_settled(lambda: self.on_change(provider.vendor))
 
     def _count(self, old: ResourceSlice | None, new: ResourceSlice | None) -> None:
         changes: Counter[str] = Counter()
@@ -138,7 +158,7 @@ class _Offers(Cache[ResourceSlice]):
         changes = Counter({node: change for node, change in changes.items() if change})
         self.by_node.update(changes)
         if changes and self.synced.is_set():
-            self.on_change()
+            self.on_change(self._provider.vendor)
 
 
 class _Hosts(Cache[Node]):
@@ -160,7 +180,3 @@ class _Hosts(Cache[Node]):
         )
         amount = self.provider.amount(new.status.allocatable)
         super()._store(key, old, Node(slim, status=NodeStatus({vendor: amount})))
-
-
-def _told(node: Node) -> tuple[object, object]:
-    return node.metadata.labels, node.status.allocatable
