@@ -8,6 +8,10 @@ BIN    := $(VENV)/bin
 ENV    := $(VENV)/.installed
 BENCH  := $(VENV)/.bench-installed
 
+# Cluster tests wait most of their time: each worker has a control plane of its own (1 to 2 GiB).
+WORKERS ?= 3
+SIDE_BY_SIDE = --numprocesses $(WORKERS) --dist worksteal
+
 .PHONY: help
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | sort | awk -F'|' '{printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}'
@@ -39,11 +43,11 @@ down: $(ENV) ## stop the local cluster and remove its state
 test: $(ENV) ## all tests, on a real control plane that is built and started when needed
 	@$(BIN)/grove cluster prepare
 	@$(BIN)/python -m tools.helm
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) $(ARGS)
 
 .PHONY: test-fast
 test-fast: $(ENV) ## the pure tests, in seconds, without a cluster
-	@$(BIN)/python -m pytest -m "not cluster" $(ARGS)
+	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "not cluster" $(ARGS)
 
 .PHONY: check
 check: $(ENV) ## lint, format, types, layers, generated files up to date

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
@@ -21,14 +23,24 @@ REPORTER = Reporter(Console(stderr=True))
 _ROOT = Path(tempfile.gettempdir()) / f"grove-tests-{os.getuid()}"
 
 
+@contextmanager
+def one_at_a_time(what: str) -> Iterator[None]:
+    """For what the machine has only one of: tests run side by side, in processes of their own."""
+    _ROOT.mkdir(exist_ok=True)
+    with (_ROOT / what).open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 def stop_leftovers() -> None:
     """Clusters of runs that can no longer stop them themselves."""
-    for run in _ROOT.glob("*-*"):
-        pid, _, born = run.name.partition("-")
-        if birth(int(pid)) != born:
-            for state in run.iterdir():
-                cluster.down(StateDir(state), delete=True)
-            run.rmdir()
+    with one_at_a_time("leftovers"):
+        for run in _ROOT.glob("*-*"):
+            pid, _, born = run.name.partition("-")
+            if birth(int(pid)) != born:
+                for state in run.iterdir():
+                    cluster.down(StateDir(state), delete=True)
+                run.rmdir()
 
 
 class Clusters:

@@ -29,7 +29,7 @@ def template(body, **changes) -> CliqueTemplate:
         (PLAIN, "", "f2462ba16997c083"),
         (PLAIN, "urgent", "462abe28d76a9456"),
         (FULL, "", "041d9cbc80c0ad5d"),
-        (UNKNOWN, "", "eff6199e6ff2b36e"),
+        (UNKNOWN, "", "e1e569e14702c856"),
     ],
     ids=["plain", "with a priority", "with labels and annotations", "with fields we do not know"],
 )
@@ -48,6 +48,59 @@ def test_spelling_and_order_do_not_count():
     )
     hashes = {template_hash(msgspec.json.decode(text, type=CliqueTemplate), "") for text in spellings}
     assert len(hashes) == 1
+
+
+WRITTEN = {
+    "containers": [
+        {
+            "name": "c",
+            "args": [],
+            "env": [{"name": "EMPTY", "value": ""}],
+            "tty": False,
+            "livenessProbe": {"initialDelaySeconds": 0, "periodSeconds": 5},
+            "resources": {"limits": {"nvidia.com/gpu": 8, "cpu": 0.5, "memory": "1024Mi"}},
+        },
+        {"name": "d", "command": None},
+    ],
+    "hostNetwork": False,
+    "volumes": [{"name": "v", "emptyDir": {"sizeLimit": "2048Mi"}}, {"name": "w", "emptyDir": {}}],
+}
+ECHOED = {
+    "volumes": [{"name": "v", "emptyDir": {"sizeLimit": "2Gi"}}, {"name": "w", "emptyDir": {}}],
+    "containers": [
+        {
+            "name": "c",
+            "env": [{"name": "EMPTY"}],
+            "livenessProbe": {"periodSeconds": 5},
+            "resources": {"limits": {"nvidia.com/gpu": "8", "cpu": "500m", "memory": "1Gi"}},
+        },
+        {"name": "d", "resources": {}},
+    ],
+}
+
+
+def test_what_a_go_program_writes_back_is_what_it_read():
+    """Found with client-go's types: quantities become strings, every container has resources."""
+    written, echoed = (a_clique("a:1", **spec) for spec in (WRITTEN, ECHOED))
+    assert template_hash(template(written), "") == template_hash(template(echoed), "")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({}, {"automountServiceAccountToken": False}),
+        ({}, {"enableServiceLinks": False}),
+        ({}, {"terminationGracePeriodSeconds": 0}),
+        ({"nodeSelector": {"value": ""}}, {"nodeSelector": {}}),
+        ({"overhead": {"cpu": "1"}}, {"overhead": {"cpu": "1m"}}),
+        ({"overhead": {"cpu": "1"}}, {"overhead": {"cpu": "one"}}),
+        ({"volumes": [{"name": "v", "emptyDir": {}}]}, {"volumes": [{"name": "v"}]}),
+    ],
+    ids=str,
+)
+def test_what_means_something_else_counts(before, after):
+    hashes = {template_hash(template(a_clique("a:1", **spec)), "") for spec in (before, after)}
+    assert len(hashes) == 2
 
 
 @pytest.mark.parametrize(

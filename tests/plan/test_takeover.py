@@ -40,6 +40,17 @@ def test_nothing_rolls_and_references_stay():
     assert {deed.verb for deed in world.api.history[before:]} == {"update"}
 
 
+def test_a_pod_spec_that_upstream_spells_its_own_way_is_the_same():
+    world = upstreams("a:2/1", "")
+    pods = set(world.pods())
+    spec = world.api.get("PodClique", "wl-0-a")["spec"]["podSpec"]
+    spec["containers"] = [{**container, "resources": {}} for container in spec["containers"]]
+    world.api.patch("PodClique", "wl-0-a", {"spec": {"podSpec": spec}})
+    world.settle()
+    assert set(world.pods()) == pods
+    assert world.plan().standing.updated
+
+
 def test_finalizers_of_upstream_are_stripped_and_those_of_others_kept():
     world = upstreams()
     world.settle()

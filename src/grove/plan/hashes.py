@@ -1,7 +1,8 @@
 """Hashes of templates: what tells an old pod from a new one.
 
 They are made from canonical JSON of what the user wrote, never from what our types know of it: a field that
-this version of the operator has not heard of counts, and one that a later version learns changes nothing.
+this version of the operator has not heard of counts, and one that a later version learns changes nothing. How
+it is spelled does not count (`spelling`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 import msgspec
 
 from grove.api.sets import CliqueTemplate, PodCliqueSet
+from grove.plan.spelling import canonical
 
 _LENGTH = 16
 
@@ -37,9 +39,9 @@ def combined(template_hashes: Sequence[str]) -> str:
 
 
 @lru_cache(maxsize=4096)
-def canonical_digest(raw: bytes) -> str:
-    """Equal for any two spellings of the same JSON."""
-    return _digest(msgspec.json.encode(msgspec.json.decode(raw), order="sorted"))
+def spec_digest(raw: bytes) -> str:
+    """Equal for any two spellings of one pod spec."""
+    return _digest(msgspec.json.encode(canonical(msgspec.json.decode(raw)), order="sorted"))
 
 
 @lru_cache(maxsize=4096)
@@ -49,7 +51,7 @@ def _template_hash(
     pod_spec: bytes,
     priority: str,
 ) -> str:
-    spec: dict[str, Any] = msgspec.json.decode(pod_spec)
+    spec: dict[str, Any] = canonical(msgspec.json.decode(pod_spec))
     spec["priorityClassName"] = priority
     content = {"labels": dict(labels), "annotations": dict(annotations), "podSpec": spec}
     return _digest(msgspec.json.encode(content, order="sorted"))

@@ -15,7 +15,7 @@ from grove.api.marks import Env
 from grove.api.sets import PodCliqueSet
 from grove.fabrics.places import Seat
 from grove.plan.expand import Clique
-from grove.plan.hashes import canonical_digest
+from grove.plan.hashes import spec_digest
 from grove.plan.ledger import Member
 
 Body = dict[str, Any]
@@ -38,7 +38,7 @@ def clique_pod_spec(workload: PodCliqueSet, wanted: Clique) -> Body:
 def same_spec(found: Raw, workload: PodCliqueSet, wanted: Clique) -> bool:
     """Whether a PodClique has the pod spec that it should have, however it is spelled."""
     digest = _digest_of(bytes(wanted.template.spec.pod_spec), _group_pods(workload, wanted), wanted.seats)
-    return canonical_digest(bytes(found)) == digest
+    return spec_digest(bytes(found)) == digest
 
 
 def _group_pods(workload: PodCliqueSet, wanted: Clique) -> int:
@@ -51,7 +51,7 @@ def _group_pods(workload: PodCliqueSet, wanted: Clique) -> int:
 
 @lru_cache(maxsize=1024)
 def _digest_of(raw: bytes, group_pods: int, seats: tuple[Seat, ...]) -> str:
-    return canonical_digest(msgspec.json.encode(_seated_spec(raw, group_pods, seats)))
+    return spec_digest(msgspec.json.encode(_seated_spec(raw, group_pods, seats)))
 
 
 @lru_cache(maxsize=1024)

@@ -21,7 +21,9 @@ from grove.kube.lease import Timing
 from grove.kube.outcome import State
 from grove.kube.resource import CONFIG_MAPS
 
-TIMING = Timing(lease_duration=4, renew_deadline=2.5, retry_period=0.5)
+TIMING = Timing(lease_duration=8, renew_deadline=5, retry_period=0.5)
+PATIENT = Timing(lease_duration=3600, renew_deadline=1800, retry_period=0.5)
+"""Nobody lives to see a lease run out."""
 
 
 def say(words: str) -> None:
@@ -60,11 +62,12 @@ async def lead(
     await asyncio.wait({writing})
 
 
-async def main(kubeconfig: str, namespace: str, identity: str) -> None:
+async def main(kubeconfig: str, namespace: str, identity: str, patience: str = "") -> None:
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     async with Client(config.load(Path(kubeconfig))) as client:
-        elector = Elector(client, namespace, "election", identity, timing=TIMING)
+        timing = PATIENT if patience == "patient" else TIMING
+        elector = Elector(client, namespace, "election", identity, timing=timing)
         say("following")
         async with elector.lead() as leadership:
             await lead(leadership, client, namespace, identity, stop)

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.clusters import one_at_a_time
 from tests.pages import block, mentioned, section, type_in
 from tests.shared import ROOT
 
@@ -23,8 +24,9 @@ CLUSTER = ["grove up", "grove cluster status", "grove kubectl", "grove down"]
 def home(tmp_path: Path, control_plane: object):
     """A home without a cluster; whatever is left running there ends with the test."""
     state = StateDir(tmp_path / ".local/state/grove/default")
-    yield tmp_path
-    down(state, delete=True)
+    with one_at_a_time("operator on the documented ports"):
+        yield tmp_path
+        down(state, delete=True)
 
 
 def left(home: Path) -> list[Path]:
@@ -96,4 +98,13 @@ def test_updates_and_recovery(home: Path) -> None:
     for reason in ("UpdateStarted", "ReplicaUpdated", "UpdateFinished"):
         assert len(re.findall(rf"\b{reason}\b", said)) == 1
     assert "podcliqueset.grove.io/chat annotated" in said
+    assert left(home) == []
+
+
+def test_start_order(home: Path) -> None:
+    said = type_in(block(section("docs/start-order.md", "Try it")), home).stdout
+    looks = said.split("NAME ")[1:]
+    order = [line.split("-")[2] for line in looks[-1].splitlines() if line.startswith("ordered-0-")]
+    assert order == ["store", "prefill", "prefill", "decode", "decode"]
+    assert "waiting for ordered-0-store (0 of 1 ready)" in said
     assert left(home) == []
