@@ -76,6 +76,7 @@ async def uninstall(client: Client) -> None:
         with suppress(NotFound):
             await client.patch(DOMAINS, meta.name, body, namespace=meta.namespace, as_type=Object)
     await client.delete(CRDS, CRD, as_type=Object)
+    await gone(client)
 
 
 @asynccontextmanager
@@ -102,7 +103,6 @@ async def present(world: World) -> AsyncIterator[None]:
             yield
     finally:
         await uninstall(world.client)
-        await gone(world.client)
 
 
 async def _forget_driver(client: Client) -> None:
