@@ -69,7 +69,10 @@ def _meta(name: str, owner: dict[str, Any] | None = None) -> dict[str, Any]:
 
 
 def _pod(name: str, owner: dict[str, Any] | None = None) -> dict[str, Any]:
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": _meta(name, owner), "spec": POD_SPEC}
+    meta = _meta(name, owner)
+    if owner:
+        meta["labels"]["app.kubernetes.io/instance"] = owner["metadata"]["name"]
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": POD_SPEC}
 
 
 async def pods(bare: Bare, replica: int) -> None:
@@ -80,7 +83,7 @@ async def pods(bare: Bare, replica: int) -> None:
 async def contract(bare: Bare, replica: int) -> None:
     name = f"floor-{replica}"
     names = [f"{name}-worker-{number}" for number in range(2)]
-    service = {"clusterIP": "None", "selector": {"bench": "floor"}}
+    service = {"clusterIP": "None", "selector": {"app.kubernetes.io/instance": name}}
     await bare.post(
         SERVICES, {"apiVersion": "v1", "kind": "Service", "metadata": _meta(name), "spec": service}
     )

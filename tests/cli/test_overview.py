@@ -9,6 +9,7 @@ import pytest
 
 from grove.api import marks
 from grove.api.pods import Pod
+from grove.cli.claims import ClaimView
 from grove.cli.overview import (
     CliqueView,
     GangView,
@@ -110,7 +111,7 @@ def test_the_state_of_a_pod(spec: Body, status: Body, word: str):
 def test_the_page_names_every_field_and_state():
     page = (ROOT / "docs/looking.md").read_text()
     rows = re.findall(r"^\| (?:a|its) \w+ \| (.+) \|$", page, re.MULTILINE)
-    views = (SetView, ReplicaView, GangView, GroupView, GroupReplicaView, CliqueView, PodView)
+    views = (SetView, ReplicaView, GangView, GroupView, GroupReplicaView, CliqueView, PodView, ClaimView)
     assert [re.findall(r"`(\w+)`", row) for row in rows] == [
         [field.encode_name for field in msgspec.structs.fields(view)] for view in views
     ]

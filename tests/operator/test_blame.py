@@ -18,7 +18,7 @@ def refused(pod: str, why: str) -> Result:
 
 def test_what_all_pods_of_a_clique_are_refused_for_is_one_error_of_the_clique():
     found = blame(Outcome((refused("w-0-a-bcdfg", "quota"), refused("w-0-a-hjklm", "quota"))), now=0.0)
-    (error,) = found.of_cliques["w-0-a"]
+    (error,) = found.of_parts["PodClique", "w-0-a"]
     assert error.code == "ERR_CREATE_POD"
     assert 'pods "w-0-a-*" is forbidden: quota' in error.description
     assert not found.of_set
@@ -26,7 +26,7 @@ def test_what_all_pods_of_a_clique_are_refused_for_is_one_error_of_the_clique():
 
 def test_different_reasons_are_different_errors():
     found = blame(Outcome((refused("w-0-a-bcdfg", "quota"), refused("w-0-a-hjklm", "policy"))), now=0.0)
-    assert len(found.of_cliques["w-0-a"]) == 2
+    assert len(found.of_parts["PodClique", "w-0-a"]) == 2
 
 
 def unclaimed(name: str, why: str, kind: str = "PodClique", owner: str = "w-0-a") -> Result:
@@ -37,29 +37,28 @@ def unclaimed(name: str, why: str, kind: str = "PodClique", owner: str = "w-0-a"
 
 def test_of_many_claims_that_a_clique_is_refused_the_first_is_named():
     found = blame(Outcome((unclaimed("w-0-a-0-t", "quota"), unclaimed("w-0-a-1-t", "quota"))), now=0.0)
-    (error,) = found.of_cliques["w-0-a"]
+    (error,) = found.of_parts["PodClique", "w-0-a"]
     assert error.code == "ERR_SYNC_PCLQ_RESOURCE_CLAIM"
     assert 'could not create ResourceClaim default/w-0-a-0-t, cause: claims "w-0-a-0-t"' in error.description
     assert not found.of_set
 
 
-@pytest.mark.parametrize(
-    ("kind", "code"),
-    [
-        ("PodCliqueSet", "ERR_SYNC_PCS_RESOURCE_CLAIM"),
-        ("PodCliqueScalingGroup", "ERR_SYNC_PCSG_RESOURCE_CLAIM"),
-    ],
-)
-def test_other_claims_are_told_on_the_set(kind, code):
-    found = blame(Outcome((unclaimed("w-0-t", "quota", kind, "w"),)), now=0.0)
-    assert [error.code for error in found.of_set] == [code]
-    assert not found.of_cliques
+def test_a_groups_claims_are_told_on_the_group_and_the_sets_on_the_set():
+    kinds = ("PodCliqueSet", "PodCliqueScalingGroup")
+    of_set, of_group = (unclaimed("w-0-t", "quota", kind, "w-0-x") for kind in kinds)
+    found = blame(Outcome((of_set, of_group)), now=0.0)
+    assert [error.code for error in found.of_set] == ["ERR_SYNC_PCS_RESOURCE_CLAIM"]
+    (error,) = found.of_parts["PodCliqueScalingGroup", "w-0-x"]
+    assert error.code == "ERR_SYNC_PCSG_RESOURCE_CLAIM"
 
 
-def test_a_complaint_is_told_on_the_clique_that_it_names_or_on_the_set():
-    complaints = (Complaint("w-0-a", "CODE", "one"), Complaint("", "CODE", "two"))
+def test_a_complaint_is_told_on_the_part_that_it_names_or_on_the_set():
+    of_group = Complaint("", "CODE", "three", group="w-0-x")
+    complaints = (Complaint("w-0-a", "CODE", "one"), Complaint("", "CODE", "two"), of_group)
     found = blame(Outcome(()), 0.0, complaints)
-    (on_clique,), (on_set,) = found.of_cliques["w-0-a"], found.of_set
+    (on_clique,), (on_set,) = found.of_parts["PodClique", "w-0-a"], found.of_set
+    (on_group,) = found.of_parts["PodCliqueScalingGroup", "w-0-x"]
+    assert on_group.description.endswith("message: three")
     assert on_clique.description.endswith("message: one")
     assert on_set.description.endswith("message: two")
 

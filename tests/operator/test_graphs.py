@@ -9,10 +9,16 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 
 from grove.api.config import Dynamo, OperatorConfiguration
+from grove.api.meta import ObjectMeta
+from grove.dynamo.seen import StoredGraph
+from grove.dynamo.told import GraphStatus
 from grove.kube.client import Client
 from grove.kube.errors import ConfigError
 from grove.kube.transport import Response
 from grove.operator import ssh
+from grove.operator.caches import Caches
+from grove.operator.graph_caches import GraphCaches, GraphKey
+from grove.operator.graph_wakes import wire
 from grove.operator.graphs import Layer, foreign
 from grove.operator.process import refuse_foreign
 from tests.kube.replies import Replies, refused
@@ -52,3 +58,19 @@ async def test_a_key_is_one_that_openssh_reads():
     key = serialization.load_ssh_private_key(private.encode(), None)
     encoding, form = serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH
     assert key.public_key().public_bytes(encoding, form).decode() == public.strip()
+
+
+def test_a_status_that_somebody_else_writes_wakes_its_deployment():
+    known, keys = GraphCaches(), set()
+
+    def written(version: str) -> StoredGraph:
+        return StoredGraph(ObjectMeta("g", "ns", "u", version), status=GraphStatus(state=version))
+
+    known.graphs.apply_event("ADDED", written("1"))
+    wire(Caches(), known, keys.add)
+    for version, ours in (("2", False), ("3", True)):
+        keys.clear()
+        if ours:
+            known.graphs.apply_reply(written(version))
+        known.graphs.apply_event("MODIFIED", written(version))
+        assert keys == (set() if ours else {GraphKey("ns", "g")})

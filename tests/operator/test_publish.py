@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from grove.api.cliques import PodCliqueStatus
 from grove.api.conditions import ConditionType
@@ -106,6 +107,11 @@ def test_news_that_took_themselves_back_are_forgotten(publisher) -> None:
     consider(publisher, draft(status(0), status(1)), 0.0)
     assert consider(publisher, draft(status(0), status(0)), 0.1) == (False, None)
     assert consider(publisher, draft(status(0), status(1)), 5.0) == (False, 5.25)
+
+
+def test_a_status_is_published_on_the_version_that_it_was_made_from() -> None:
+    (write,) = intents([replace(draft(status(0), status(1)), version="7")])
+    assert write.body["metadata"] == {"resourceVersion": "7"}
 
 
 def test_a_published_status_has_every_required_field() -> None:

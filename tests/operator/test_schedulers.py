@@ -15,7 +15,7 @@ from grove.operator.caches import Caches, Definition
 from grove.operator.keys import Key, ReplicaKey, TopologyKey
 from grove.operator.schedulers import Schedulers, registered
 from grove.operator.wakes import wire
-from grove.schedulers.backend import Foreign
+from grove.schedulers.backend import Foreign, Opinion, Opinions
 from grove.schedulers.kai import POD_GROUP, Kai
 from grove.schedulers.kai_topology import TOPOLOGY
 from grove.schedulers.registry import Backends
@@ -65,10 +65,10 @@ def test_a_set_has_the_backend_that_its_pods_name_or_the_default_one():
     assert Schedulers(Caches(), None).of(read_set(a_set("a"))) is None
 
 
-def a_group(version: str = "3", generation: int = 1) -> Foreign:
+def a_group(version: str = "3", generation: int = 1, said: str = "") -> Foreign:
     carried = {labels.MANAGED_BY: labels.OPERATOR, labels.PART_OF: "wl", labels.SET_REPLICA: "0"}
     meta = ObjectMeta("wl-0", "ns", "u", version, generation, labels=carried)
-    return Foreign(meta)
+    return Foreign(meta, status=Opinions((Opinion("PodGroupScheduled", "False", said),)) if said else None)
 
 
 def test_what_was_told_is_known_once_it_can_be_seen_or_cannot_be_there():
@@ -98,12 +98,13 @@ def test_replicas_are_woken_by_changes_of_what_was_told_and_when_it_comes_into_s
         lambda: cache.replace([], "2"),
         lambda: cache.apply_event("ADDED", a_group()),
         lambda: cache.apply_event("MODIFIED", a_group("4", generation=2)),
+        lambda: cache.apply_event("MODIFIED", a_group("5", generation=2, said="no room")),
     ):
         keys.clear()
         change()
         assert REPLICA in keys
     keys.clear()
-    cache.replace([a_group("4", generation=2)], "6")  # the same once more
+    cache.replace([a_group("5", generation=2, said="no room")], "6")  # the same once more
     assert keys == set()
 
 

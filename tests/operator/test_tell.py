@@ -7,15 +7,18 @@ import pytest
 from msgspec.structs import replace
 
 from grove.api import labels
-from grove.api.cliques import PodClique
+from grove.api.cliques import PodClique, PodCliqueStatus
 from grove.api.intents import Create, Delete, Target
 from grove.api.pods import Pod
 from grove.kube.outcome import Outcome, Result, State
 from grove.operator.caches import Caches
-from grove.operator.tell import Home, homes, occurrences
+from grove.operator.publish import intents
+from grove.operator.tell import Home, homes, losses, occurrences
+from grove.plan.model import Draft
 from tests.plan.builders import a_clique, a_set, read_set
 
-SET = read_set(a_set("a:1"))
+SET = read_set(a_set("a:1", replicas=20))
+SCALED_IN = read_set(a_set("a:1", replicas=1))
 ENDING = replace(SET, metadata=replace(SET.metadata, deletion_timestamp="2026-01-01T00:00:00Z"))
 POD = Target("v1", "Pod", "wl-1-a-xyz", "ns")
 CLIQUE = Target("grove.io/v1alpha1", "PodClique", "wl-1-a", "ns")
@@ -31,12 +34,32 @@ OTHER = Target("scheduler.grove.io/v1alpha1", "PodGang", "wl-11", "ns")
         (SET, [POD, CLIQUE, GANG], 1),
         (SET, [POD, OTHER], 2),
         (ENDING, [POD, CLIQUE, GANG], 0),
+        (SCALED_IN, [GANG, POD], 1),
+        (SCALED_IN, [CLIQUE], 0),
+        (SCALED_IN, [GANG, OTHER, POD], 1),
     ],
-    ids=["a pod", "a clique", "a whole replica", "another replica", "a set"],
+    ids=["a pod", "a clique", "a whole replica", "another", "a set", "too many", "the rest of it", "two"],
 )
 def test_what_went_along_is_no_news(workload, deleted: list[Target], told: int) -> None:
     outcome = Outcome(tuple(Result(Delete(target, uid="u"), State.DONE) for target in deleted))
     assert len(list(occurrences(Caches(), workload, outcome, {}))) == told
+
+
+@pytest.mark.parametrize(
+    ("names", "note"),
+    [
+        (["wl-1"], "Deleted PodGang wl-1"),
+        (["wl-1", "wl-2"], "Deleted 2 PodGangs: wl-1, wl-2"),
+        (
+            [f"wl-{index}" for index in range(1, 13)],
+            "Deleted 12 PodGangs: wl-1, wl-2, wl-3, wl-4, wl-5, wl-6, wl-7, wl-8, wl-9, wl-10, ...",
+        ),
+    ],
+)
+def test_replicas_that_go_together_are_told_of_together(names: list[str], note: str) -> None:
+    gone = [Result(Delete(replace(GANG, name=name), uid="u"), State.DONE) for name in names]
+    (told,) = occurrences(Caches(), SCALED_IN, Outcome(tuple(gone)), {})
+    assert (told.regarding.kind, told.reason, told.note) == ("PodCliqueSet", "PodGangDeleteSuccessful", note)
 
 
 def test_what_could_not_be_deleted_is_told_in_any_case() -> None:
@@ -82,3 +105,28 @@ def test_a_pod_that_is_replaced_is_told_of_once() -> None:
     half = Outcome((Result(coming, State.FAILED, error=ValueError("no")), Result(going, State.DONE)))
     reasons = [told.reason for told in occurrences(Caches(), SET, half, known)]
     assert reasons == ["PodCreateFailed", "PodDeleteSuccessful"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "wanted", "state", "told"),
+    [
+        (2, 0, 2, State.DONE, True),
+        (2, 1, 2, State.DONE, False),
+        (0, 0, 2, State.DONE, False),
+        (2, 0, 0, State.DONE, False),
+        (2, 0, 2, State.CONFLICT, False),
+    ],
+    ids=["all lost", "some lost", "none there before", "none asked for", "another leader tells"],
+)
+def test_who_lost_all_places_says_so(before: int, after: int, wanted: int, state: State, told: bool) -> None:
+    caches, clique = Caches(), read_clique()
+    caches.cliques.apply_event("ADDED", replace(clique, spec=replace(clique.spec, replicas=wanted)))
+    draft = Draft(
+        CLIQUE,
+        PodCliqueStatus(scheduled_replicas=before),
+        PodCliqueStatus(scheduled_replicas=after, ready_replicas=1),
+    )
+    outcome = Outcome(tuple(Result(intent, state) for intent in intents([draft])))
+    found = list(losses(caches, [draft], outcome))
+    assert [each.reason for each in found] == (["AllScheduledReplicasLost"] if told else [])
+    assert all(each.warning and each.regarding.name == CLIQUE.name for each in found)

@@ -56,6 +56,41 @@ def test_a_pod_whose_set_is_gone_wakes_its_replica():
     assert woken(caches) == {replica(3)}
 
 
+async def test_a_status_that_somebody_else_writes_wakes_whose_it_is():
+    caches, keys = Caches(), set()
+    whole, clique = read_set(a_set("a:1")), a_clique("wl-0-a", 0)
+    caches.sets.apply_event("ADDED", whole)
+    caches.cliques.apply_event("ADDED", clique)
+    wire(caches, lambda key, *_: keys.add(key))
+    for version, ours in (("3", False), ("4", True), ("5", False)):
+        keys.clear()
+        for cache, found, count in (
+            (caches.sets, whole, "replicas"),
+            (caches.cliques, clique, "ready_replicas"),
+        ):
+            meta = msgspec.structs.replace(found.metadata, resource_version=version)
+            status = msgspec.structs.replace(found.status, **{count: int(version)})
+            written = msgspec.structs.replace(found, metadata=meta, status=status)
+            if ours:
+                cache.apply_reply(written)
+            cache.apply_event("MODIFIED", written)
+        assert keys == (set() if ours else {WHOLE, replica(0)})
+
+
+async def test_nobody_is_woken_for_what_does_not_say_where_it_belongs():
+    caches, keys = Caches(), set()
+    clique, carried = a_clique("wl-0-a", 0), {labels.MANAGED_BY: labels.OPERATOR}
+    stripped = msgspec.structs.replace(clique.metadata, labels=carried)
+    lost = msgspec.structs.replace(clique, metadata=stripped)
+    caches.cliques.apply_event("ADDED", lost)
+    wire(caches, lambda key, *_: keys.add(key))
+    keys.clear()
+    later = msgspec.structs.replace(stripped, resource_version="3")
+    status = msgspec.structs.replace(lost.status, ready_replicas=7)
+    caches.cliques.apply_event("MODIFIED", msgspec.structs.replace(lost, metadata=later, status=status))
+    assert keys == set()
+
+
 def test_what_comes_later_wakes_as_well():
     caches = Caches()
     keys = woken(caches)

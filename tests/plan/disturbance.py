@@ -1,6 +1,6 @@
 """One disturbance at a time, read off the history of a world: whenever the operator takes down a pod that
 answers, and no count asks for it, it was the turn of its replica, and every other unit of its clique or group
-was well."""
+was well, or no more of them were not than may be down at once."""
 
 from __future__ import annotations
 
@@ -51,10 +51,22 @@ class _Onlooker:
         progress = self.statuses[carried[labels.PART_OF]].get("updateProgress", {})
         turns = [entry["replicaIndex"] for entry in progress.get("currentlyUpdating", ())]
         assert turns == [int(carried[labels.SET_REPLICA])], f"{deed}: not its turn but that of {turns}"
+        down: set[str] = set()
         for other in self.pods.values():
             mute = self._too_many(other) and not state.terminating(other)
             if _family(other) == _family(pod) and _unit(other) != _unit(pod) and not mute:
-                assert self._well(other) or _stuck(other, deed), f"{deed}: {other.metadata.name} is not well"
+                down |= set() if self._well(other) or _stuck(other, deed) else {_unit(other)}
+        assert len(down) < self._budget(pod), f"{deed}: units {sorted(down)} are not well"
+
+    def _budget(self, pod: Pod) -> int:
+        """How many units of a pod's clique or group may be down at once."""
+        carried = pod.metadata.labels
+        template = self.specs[("PodCliqueSet", carried[labels.PART_OF])]["template"]
+        groups = template.get("podCliqueScalingGroups", ())
+        cliques = {name: group for group in groups for name in group["cliqueNames"]}
+        own = {clique["name"]: clique for clique in template["cliques"]} | cliques
+        pace = own[carried[labels.CLIQUE_TEMPLATE]].get("rollingUpdate") or {}
+        return int(pace.get("maxUnavailable") or 1)
 
     def _well(self, pod: Pod) -> bool:
         """It answers; or, in a group, as many as its clique needs, and it may not be one of them."""

@@ -108,6 +108,15 @@ def finish_terminating(world: World, names: Iterable[str] | None = None) -> None
         world.api.vanish("Pod", name, by="kubelet")
 
 
+def see_off(world: World, *indices: int) -> None:
+    """Replicas that their set no longer has go: first their pods, when these are gone all else."""
+    for index in indices:
+        world.settle(index)
+    finish_terminating(world)
+    for index in indices:
+        world.settle(index)
+
+
 def collect_garbage(world: World) -> None:
     """Delete what belongs to somebody who is gone, until nothing does."""
     while True:

@@ -157,14 +157,14 @@ def test_it_goes_with_the_set_and_what_is_anothers_stays():
         ending.metadata, finalizers=("grove.io/podcliqueset.grove.io",), deletion_timestamp="x"
     )
     estate = Estate(services=(part(Service, "service", "set"),), access=mixed)
-    plan = plan_end(replace(ending, metadata=metadata), estate)
+    plan = plan_end(replace(ending, metadata=metadata), estate, NOW)
     assert words(plan.intents) == [
         "patch Service",
         "delete Service",
         "delete ServiceAccount",
         "delete RoleBinding",
     ]
-    (release,) = plan_end(replace(ending, metadata=metadata), Estate()).intents
+    (release,) = plan_end(replace(ending, metadata=metadata), Estate(), NOW).intents
     assert release.body["metadata"]["finalizers"] == []
 
 

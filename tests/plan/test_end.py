@@ -17,9 +17,12 @@ from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
 from grove.fabrics.provider import Domain
 from grove.plan.end import ORPHAN, Estate, plan_end
+from grove.plan.moments import moment
+from grove.plan.retire import PATIENCE
 from tests.plan.builders import a_clique, a_set, read_set
 
 THEN = "2026-01-01T00:00:00Z"
+LATER = moment(THEN) + 3600
 
 
 def ending(*finalizers: str) -> PodCliqueSet:
@@ -78,7 +81,7 @@ def estate(**changes: Any) -> Estate:
 
 def deleted(found: Estate) -> set[str]:
     """What the next step deletes, each exactly as it was seen."""
-    intents = plan_end(ending(marks.SET_FINALIZER), found).intents
+    intents = plan_end(ending(marks.SET_FINALIZER), found, LATER).intents
     deletions = [intent for intent in intents if isinstance(intent, Delete)]
     assert all(deletion.uid == f"uid-{deletion.target.name}" for deletion in deletions)
     return {deletion.target.name for deletion in deletions}
@@ -122,20 +125,32 @@ def test_what_the_next_step_deletes(found: Estate, expected: set[str]) -> None:
     assert deleted(found) == expected
 
 
+@pytest.mark.parametrize(("grace", "asked"), [(None, 0.0), (30, -30.0)])
+def test_the_rest_waits_for_pods_that_go_but_not_for_ever(grace: int | None, asked: float) -> None:
+    """Its grace begins when a pod is told to go, and its deletionTimestamp is when that ends."""
+    pod = part(Pod, "one", "alone", leaving=True)
+    meta = msgspec.structs.replace(pod.metadata, deletion_grace_period_seconds=grace)
+    found = estate(pods=(msgspec.structs.replace(pod, metadata=meta), part(Pod, "other", "stranger")))
+    patience_ends = moment(THEN) + asked + PATIENCE
+    waiting = plan_end(ending(marks.SET_FINALIZER), found, patience_ends - 1)
+    assert (waiting.intents, waiting.wake_at) == ((), patience_ends)
+    assert len(plan_end(ending(marks.SET_FINALIZER), found, patience_ends).intents) == len(REST) + 1
+
+
 def test_it_is_let_go_when_nothing_is_left() -> None:
-    (release,) = plan_end(ending(marks.SET_FINALIZER, "other"), Estate()).intents
+    (release,) = plan_end(ending(marks.SET_FINALIZER, "other"), Estate(), LATER).intents
     assert isinstance(release, Patch)
     assert release.body["metadata"] == {"resourceVersion": "7", "finalizers": ["other"]}
 
 
 def test_with_cascade_orphan_everything_stays() -> None:
-    (release,) = plan_end(ending(ORPHAN, marks.SET_FINALIZER), estate()).intents
+    (release,) = plan_end(ending(ORPHAN, marks.SET_FINALIZER), estate(), LATER).intents
     assert isinstance(release, Patch)
     assert release.body["metadata"]["finalizers"] == [ORPHAN]
 
 
 def test_a_set_that_we_have_let_go_is_left_alone() -> None:
-    assert plan_end(ending("other"), estate()).intents == ()
+    assert plan_end(ending("other"), estate(), LATER).intents == ()
 
 
 def test_what_the_garbage_collector_has_orphaned_stays_although_its_finalizer_is_gone() -> None:
@@ -148,7 +163,7 @@ def test_what_the_garbage_collector_has_orphaned_stays_although_its_finalizer_is
         autoscalers=(part(HorizontalPodAutoscaler, "autoscaler", ""),),
         claims=(part(Bare, "claim", ""),),
     )
-    (release,) = plan_end(ending(marks.SET_FINALIZER), orphaned).intents
+    (release,) = plan_end(ending(marks.SET_FINALIZER), orphaned, LATER).intents
     assert isinstance(release, Patch)
     assert release.target.kind == "PodCliqueSet"
 
@@ -165,7 +180,7 @@ def test_what_the_garbage_collector_has_orphaned_stays_although_its_finalizer_is
 )
 def test_nothing_is_deleted_before_something_witnesses_that_the_set_still_owns_it(found: Estate) -> None:
     """What we know of its children may be older than what we know of the set."""
-    witness, *deletions = plan_end(ending(marks.SET_FINALIZER), found).intents
+    witness, *deletions = plan_end(ending(marks.SET_FINALIZER), found, LATER).intents
     assert isinstance(witness, Patch)
     assert set(witness.body["metadata"]) == {"resourceVersion"}
     assert deletions
@@ -193,5 +208,5 @@ HELD = {"finalizers": [marks.COMPUTE_DOMAIN_FINALIZER]}
 )
 def test_a_set_stays_until_its_fabric_domains_are_let_go(found: Domain, waits: bool) -> None:
     empty = Estate(domains=(found,))
-    assert (plan_end(ending(marks.SET_FINALIZER), empty).intents == ()) is waits
-    assert plan_end(ending(marks.SET_FINALIZER, ORPHAN), empty).intents != ()
+    assert (plan_end(ending(marks.SET_FINALIZER), empty, LATER).intents == ()) is waits
+    assert plan_end(ending(marks.SET_FINALIZER, ORPHAN), empty, LATER).intents != ()

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from grove.api.intents import Delete
+from grove.plan.model import Plan
+from grove.plan.retire import PATIENCE, retire
 from tests.plan import hands
 from tests.plan.builders import a_set
 from tests.plan.invariants import check_history, check_settled
@@ -120,13 +123,66 @@ def test_a_replica_that_the_set_no_longer_has_goes_with_all_it_had():
     world.settle(1)
     first = set(world.pods("wl-0-a"))
     world.scale("PodCliqueSet", "wl", 1)
-    world.settle(1)
-    hands.finish_terminating(world)
+    hands.see_off(world, 1)
     assert world.snapshot(1).cliques == world.snapshot(1).groups == world.snapshot(1).gangs == {}
     assert world.snapshot(1).pods == ()
     assert sorted(world.api.all("Service")) == ["wl-0"]
     assert first <= set(world.pods())
     check_history(world)
+
+
+def kinds(plan: Plan) -> set[str]:
+    """Of what a plan deletes."""
+    return {intent.target.kind for intent in plan.intents if isinstance(intent, Delete)}
+
+
+def test_what_holds_no_gpus_goes_when_the_pods_of_all_that_go_are_gone():
+    world = running("a:1", replicas=3)
+    for index in (1, 2):
+        world.settle(index)
+    hands.run_all(world)
+    world.scale("PodCliqueSet", "wl", 1)
+
+    def together() -> Plan:
+        return retire([world.snapshot(1), world.snapshot(2)], world.now)
+
+    assert kinds(together()) == {"PodGang", "Pod"}
+    world.carry_out(together())
+    assert (together().intents, together().wake_at) == ((), world.now + PATIENCE)
+    hands.finish_terminating(world, world.pods("wl-1-a"))
+    assert together().intents == (), "the pods of the other replica are still there"
+    hands.finish_terminating(world)
+    assert kinds(together()) == {"PodClique", "Service"}
+    world.carry_out(together())
+    assert together() == Plan()
+
+
+def test_pods_that_do_not_go_do_not_hold_up_the_rest_for_ever():
+    world = running("a:1", replicas=1)
+    world.scale("PodCliqueSet", "wl", 0)
+    world.settle()
+    assert cliques(world)
+    world.now += PATIENCE
+    world.settle()
+    assert not cliques(world)
+    assert world.pods()
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_a_replica_that_is_wanted_again_while_it_goes_is_made_whole(gone):
+    world = running("a:2", replicas=1)
+    before = set(world.pods())
+    world.scale("PodCliqueSet", "wl", 0)
+    world.settle()
+    if gone:
+        hands.finish_terminating(world)
+    world.scale("PodCliqueSet", "wl", 1)
+    world.settle()
+    hands.finish_terminating(world)
+    check_settled(world)
+    check_history(world)
+    assert len(world.pods()) == 2
+    assert before.isdisjoint(world.pods()), "no name comes twice"
 
 
 @pytest.mark.parametrize(

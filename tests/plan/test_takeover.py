@@ -123,8 +123,7 @@ def test_cliques_that_are_deleted_do_not_hang_on_upstreams_finalizer():
         for name in world.api.all(kind):
             world.api.patch(kind, name, {"metadata": {"finalizers": [finalizer]}})
     world.scale("PodCliqueSet", "wl", 0)
-    world.settle()
-    hands.finish_terminating(world)
+    hands.see_off(world, 0)
     assert not any(world.api.all(kind) for kind in (*FINALIZERS, "PodGang", "Pod"))
 
 

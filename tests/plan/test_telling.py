@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from grove.plan.replica import plan_replica
-from grove.schedulers.backend import Backend
+from grove.schedulers.backend import Backend, Foreign
 from grove.schedulers.kai import Kai
 from grove.schedulers.kube import Kube
 from grove.schedulers.volcano import Volcano
@@ -68,6 +68,58 @@ def test_pods_and_gangs_name_the_scheduler_and_pods_carry_what_it_reads():
         assert meta["annotations"]["pod-group-name"] == meta["labels"]["grove.io/podgang"]
     for gang in world.api.objects("PodGang"):
         assert gang["metadata"]["labels"]["grove.io/scheduler-name"] == "kai-scheduler"
+
+
+def test_gangs_carry_what_their_scheduler_reads_there_and_others_do_not():
+    world = settled(Kai())
+    note = {"kai.scheduler/skip-podgrouper": "true"}
+    for gang in world.api.objects("PodGang"):
+        assert gang["metadata"]["annotations"].items() >= note.items()
+        lost = {"metadata": {"annotations": dict.fromkeys(note)}}
+        world.api.patch("PodGang", gang["metadata"]["name"], lost, by="somebody")
+    world.settle()
+    for gang in world.api.objects("PodGang"):
+        assert gang["metadata"]["annotations"].items() >= note.items()
+    world.scheduler = Volcano()
+    world.settle()
+    for gang in world.api.objects("PodGang"):
+        assert not gang["metadata"]["annotations"].keys() & note.keys()
+
+
+def test_why_a_gang_waits_is_told_in_the_schedulers_words():
+    world = settled(Kube(gang_scheduling=True))
+
+    def placed() -> str:
+        (condition,) = [
+            each
+            for each in world.api.get("PodGang", "wl-0")["status"]["conditions"]
+            if each["type"] == "Scheduled"
+        ]
+        return condition["message"]
+
+    waits = "Too few pods scheduled in wl-0-a, wl-0-x-0-b"
+    assert placed() == waits
+    for group in world.api.objects("PodGroup"):
+        said = {"type": "PodGroupScheduled", "status": "False", "message": "0/4 nodes are available"}
+        status = {"status": {"conditions": [said]}}
+        world.api.patch("PodGroup", group["metadata"]["name"], status, by="scheduler")
+    world.settle()
+    assert placed() == f"{waits}: 0/4 nodes are available"
+    schedule(world, *world.api.all("Pod"))
+    world.settle()
+    assert placed() == "Every clique has the pods that it needs scheduled"
+
+
+def test_a_backend_that_does_not_know_its_notes_costs_a_gang_none():
+    class Absent(Kai):
+        @property
+        def gang_notes(self) -> dict[str, str]:  # type: ignore[override]
+            raise RuntimeError("lost")
+
+        def why(self, found: Foreign) -> str:
+            raise RuntimeError("speechless")
+
+    assert {gang["metadata"]["name"] for gang in settled(Absent()).api.objects("PodGang")} == {*GANGS}
 
 
 def test_kubernetes_own_scheduler_is_told_by_name_which_pods_belong_together():

@@ -130,6 +130,7 @@ def test_a_generation_counts_as_observed_once_nothing_is_left_to_write():
     assert observed(Counterpart(KAI, True, found=SAME)) == 7
     assert observed(Counterpart(KAI, False)) == 7, "its CRD comes when it comes"
     assert observed(Counterpart(KAI, True)) == 0
+    assert observed(Counterpart(KAI, True, found=theirs("zone", "rack", owner="somebody"))) == 0
     assert observed(Counterpart(KAI, True, found=SAME, error="refused")) == 0
 
 

@@ -121,8 +121,7 @@ def test_scaled_in_the_middle_it_comes_to_its_end_all_the_same(kind, name, count
         hands.run_all(world)
     world.scale(kind, name, count)
     quiet(world)
-    for index in range(world.api.get("PodCliqueSet", "wl")["spec"]["replicas"], 3):
-        world.settle(index)
+    hands.see_off(world, *range(world.api.get("PodCliqueSet", "wl")["spec"]["replicas"], 3))
     quiet(world)
     assert not outdated(world)
     assert progress(world)["updateEndedAt"]

@@ -63,8 +63,13 @@ class Changer(Meddler):
 
 @st.composite
 def several(draw: st.DrawFn) -> Body:
+    """Some of their cliques and groups may lack more than one unit at a time."""
     body = draw(workloads())
     body["spec"]["replicas"] = draw(st.integers(1, 3))
+    template = body["spec"]["template"]
+    for part in (*template["cliques"], *template.get("podCliqueScalingGroups", ())):
+        if draw(st.booleans()):
+            part["rollingUpdate"] = {"maxUnavailable": draw(st.integers(1, 3))}
     return body
 
 

@@ -41,7 +41,7 @@ from grove.plan.snapshot import Snapshot
 from grove.plan.whole import Report, plan_set
 from grove.schedulers.backend import Backend, Foreign
 from grove.topology.constraints import Topology
-from tests.plan.api_server import ApiServer, Body, NotFound, Refused
+from tests.plan.api_server import ApiServer, Body, Conflict, NotFound, Refused
 from tests.plan.claims import claims_in_sight
 
 OPERATOR = "operator"
@@ -188,10 +188,13 @@ class World:
                 desired = replace(desired, observed_generation=draft.observed)
             if patch := status_patch(draft.current, desired):
                 target = draft.target
+                body = {"metadata": {"resourceVersion": draft.version}, "status": patch}
                 try:
-                    self.api.patch(target.kind, target.name, {"status": patch}, status=True, by=OPERATOR)
+                    self.api.patch(target.kind, target.name, body, status=True, by=OPERATOR)
                 except NotFound:
                     continue
+                except Conflict:  # it is told on what is true now
+                    pass
                 written += 1
         return written
 

@@ -158,6 +158,9 @@ def test_a_backend_that_fails_costs_its_own_users_a_line_and_nobody_else_anythin
     assert validate.on_create(workload(), facts).allowed
 
 
+IGNORED = "is ignored: with updateStrategy OnDelete pods are replaced when they are deleted"
+
+
 @pytest.mark.parametrize(
     ("changes", "warning"),
     [
@@ -168,6 +171,14 @@ def test_a_backend_that_fails_costs_its_own_users_a_line_and_nobody_else_anythin
         (
             {f"{T}.cliques[1].rollingUpdate": {"maxUnavailable": 1}},
             f"{T}.cliques[1].rollingUpdate is ignored: the clique is updated with its scaling group",
+        ),
+        (
+            {f"{C}.rollingUpdate": {"maxUnavailable": 2}, "spec.updateStrategy": {"type": "OnDelete"}},
+            f"{C}.rollingUpdate {IGNORED}",
+        ),
+        (
+            {f"{G}.rollingUpdate": {"maxUnavailable": 2}, "spec.updateStrategy": {"type": "OnDelete"}},
+            f"{G}.rollingUpdate {IGNORED}",
         ),
         (
             {f"{C}.spec.startsAfter": ["decode"]},

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from grove.rules import topologies
 from grove.rules.model import Facts, User
+from grove.topology.nesting import Nesting
 from tests.rules.builders import FACTS, in_use
 
 LEVELS = [{"domain": "zone", "key": "example.com/zone"}, {"domain": "rack", "key": "example.com/rack"}]
@@ -140,6 +141,21 @@ def test_who_loses_a_level_is_told_and_nothing_is_held_up(old, new, rival, warni
     else:
         verdict = topologies.on_update(old, new, facts)
     assert (verdict.message, verdict.warnings) == ("", warnings)
+
+
+def test_who_is_upside_down_by_a_change_of_order_is_told():
+    inside = Nesting("PodCliqueSet", ZONE, "PodClique 'a'", RACK)
+    users = User("ns/a", frozenset({ZONE, RACK}), (inside,)), User("ns/b", frozenset({ZONE}))
+    facts = replace(FACTS, users=users)
+    warnings = topologies.on_update(topology(), topology(LEVELS[::-1]), facts).warnings
+    assert warnings == (
+        "PodCliqueSet ns/a is upside down in these levels: PodCliqueSet asks for zone, and PodClique 'a' in "
+        "it for rack, which is the broader of the two",
+    )
+    assert topologies.on_update(topology(LEVELS[::-1]), topology(LEVELS[::-1]), facts).warnings == ()
+    many = tuple(User(f"ns/w{n:02}", frozenset(), (inside,)) for n in range(16))
+    warnings = topologies.on_create(topology(LEVELS[::-1]), replace(FACTS, users=many)).warnings
+    assert (len(warnings), warnings[-1]) == (16, "and so are 1 more PodCliqueSets")
 
 
 def test_many_losers_are_told_in_few_lines():

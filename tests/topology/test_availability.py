@@ -11,15 +11,22 @@ from tests.topology.builders import a_topology, missing, packed
 
 FALSE, TRUE, UNKNOWN = "False", "True", "Unknown"
 ALL, SOME = "AllClusterTopologyLevelsAvailable", "ClusterTopologyLevelsUnavailable"
+WELL, TURNED = "All topology levels are available", "ClusterTopologyLevelsInverted"
+OTHER = f"{WELL}, but in another order than the set was made for: PodCliqueSet asks for zone, and"
+A, X = f"{OTHER} PodClique 'a' in it for rack", f"{OTHER} PodCliqueScalingGroup 'x' in it for rack"
 LOST = "Unavailable topology domains: "
 ABSENT = 'ClusterTopology or ClusterTopologyBinding "racks" not found'
 NAMELESS = "PodCliqueSet topology constraints must include topologyName"
 OFF = "Topology constraints are defined but Topology Aware Scheduling is disabled"
 ROWS = [
     # wishes, name in the set, topology; status, reason, message
-    ("zone/rack a:host", "racks", a_topology(), FALSE, ALL, "All topology levels are available"),
+    ("zone/rack a:host", "racks", a_topology(), FALSE, ALL, WELL),
     ("", "", a_topology(), FALSE, ALL, "No topology constraints defined"),
     ("zone a:rack x:/host", "racks", a_topology("zone"), TRUE, SOME, f"{LOST}[host, rack]"),
+    ("zone a:rack", "racks", a_topology("rack zone"), FALSE, TURNED, A),
+    ("zone/rack x:rack/zone", "racks", a_topology("host rack zone"), FALSE, TURNED, X),
+    ("rack a:rack x:/zone", "racks", a_topology("rack zone"), FALSE, ALL, WELL),
+    ("zone a:rack x:host", "racks", a_topology("rack zone"), TRUE, SOME, f"{LOST}[host]"),
     ("/rack", "racks", a_topology("zone host"), TRUE, SOME, f"{LOST}[rack]"),
     ("zone", "racks", missing(), TRUE, "ClusterTopologyNotFound", ABSENT),
     ("zone", "", missing(""), UNKNOWN, "TopologyNameMissing", NAMELESS),

@@ -57,6 +57,7 @@ class TopologyLevelsReason(StrEnum):
     """Reasons of `TopologyLevelsUnavailable` on a PodCliqueSet."""
 
     ALL_AVAILABLE = "AllClusterTopologyLevelsAvailable"
+    INVERTED = "ClusterTopologyLevelsInverted"
     LEVELS_UNAVAILABLE = "ClusterTopologyLevelsUnavailable"
     NOT_FOUND = "ClusterTopologyNotFound"
     NAME_MISSING = "TopologyNameMissing"

@@ -37,6 +37,8 @@ class ObjectMeta(Wire, frozen=True):
     generation: int = 0
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
+    """When its grace ends, which began so many seconds before."""
+    deletion_grace_period_seconds: int | None = None
     labels: dict[str, str] = field(default_factory=dict)
     annotations: dict[str, str] = field(default_factory=dict)
     finalizers: tuple[str, ...] = ()

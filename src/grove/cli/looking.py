@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
@@ -15,6 +16,7 @@ from rich.text import Text
 
 from grove.api import labels
 from grove.api.cliques import PodClique
+from grove.api.cluster import ResourceClaim
 from grove.api.gangs import PodGang
 from grove.api.groups import PodCliqueScalingGroup
 from grove.api.pods import Pod
@@ -24,9 +26,10 @@ from grove.cli.rows import Line
 from grove.kube import config
 from grove.kube.client import Client
 from grove.kube.config import Config
-from grove.kube.errors import KubeError, NotFound
-from grove.kube.resource import PODS, Resource
+from grove.kube.errors import Forbidden, KubeError, NotFound
+from grove.kube.resource import PODS, RESOURCE_CLAIMS, Resource
 from grove.operator.caches import OURS, resource_of
+from grove.plan.sharing import shares
 
 T = TypeVar("T")
 
@@ -73,7 +76,11 @@ async def read(connection: Config, namespace: str | None, name: str | None) -> F
             listed(resource_of(PodGang.KIND), PodGang),
             listed(PODS, Pod),
         )
-    return Found(sets, groups, cliques, gangs, pods)
+        claims: tuple[ResourceClaim, ...] = ()
+        if any(shares(found.spec.template) for found in sets):
+            with suppress(NotFound, Forbidden):  # where there are no claims to be seen, the rest is shown
+                claims = await listed(RESOURCE_CLAIMS, ResourceClaim)
+    return Found(sets, groups, cliques, gangs, pods, claims)
 
 
 async def _sets(

@@ -13,19 +13,17 @@ from msgspec import Struct
 
 from grove.api import labels
 from grove.api.cliques import PodClique
+from grove.api.cluster import ResourceClaim
 from grove.api.gangs import PodGang
 from grove.api.groups import PodCliqueScalingGroup
 from grove.api.meta import ObjectMeta
 from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
+from grove.cli.claims import Claims, ClaimView, Place, View
 from grove.kube.cache import HasMetadata
 from grove.plan import pods as state
 
 T = TypeVar("T", bound=HasMetadata)
-
-
-class View(Struct, frozen=True, rename="camel"):
-    """Base of all views."""
 
 
 class PodView(View, frozen=True):
@@ -45,6 +43,8 @@ class CliqueView(View, frozen=True):
     needed: int
     gang: str
     pods: tuple[PodView, ...] = ()
+    claims: tuple[ClaimView, ...] = ()
+    errors: tuple[str, ...] = ()
 
 
 class GroupReplicaView(View, frozen=True):
@@ -53,6 +53,7 @@ class GroupReplicaView(View, frozen=True):
     index: int
     gang: str
     cliques: tuple[CliqueView, ...] = ()
+    claims: tuple[ClaimView, ...] = ()
 
 
 class GroupView(View, frozen=True):
@@ -63,6 +64,8 @@ class GroupView(View, frozen=True):
     replicas: int
     needed: int
     members: tuple[GroupReplicaView, ...] = ()
+    claims: tuple[ClaimView, ...] = ()
+    errors: tuple[str, ...] = ()
 
 
 class GangView(View, frozen=True):
@@ -80,6 +83,7 @@ class ReplicaView(View, frozen=True):
     gangs: tuple[GangView, ...] = ()
     cliques: tuple[CliqueView, ...] = ()
     groups: tuple[GroupView, ...] = ()
+    claims: tuple[ClaimView, ...] = ()
 
 
 class SetView(View, frozen=True):
@@ -93,6 +97,7 @@ class SetView(View, frozen=True):
     terminating: bool = False
     errors: tuple[str, ...] = ()
     members: tuple[ReplicaView, ...] = ()
+    claims: tuple[ClaimView, ...] = ()
 
     @property
     def pods(self) -> tuple[PodView, ...]:
@@ -131,6 +136,8 @@ class Found(Struct, frozen=True):
     cliques: tuple[PodClique, ...] = ()
     gangs: tuple[PodGang, ...] = ()
     pods: tuple[Pod, ...] = ()
+    claims: tuple[ResourceClaim, ...] = ()
+    """Those that are shared; nobody else's."""
 
 
 def overview(found: Found) -> tuple[SetView, ...]:
@@ -141,12 +148,10 @@ def overview(found: Found) -> tuple[SetView, ...]:
         groups=_by_parent(found.groups, labels.PART_OF),
         cliques=_by_parent(found.cliques, labels.PART_OF),
         gangs=_by_parent(found.gangs, labels.PART_OF),
+        claims=Claims(found.claims),
     )
     ordered = sorted(found.sets, key=lambda one: (one.metadata.namespace, one.metadata.name))
     return tuple(_set(workload, parts) for workload in ordered)
-
-
-Place = tuple[str, str]
 
 
 class _Parts(Struct, frozen=True):
@@ -156,6 +161,7 @@ class _Parts(Struct, frozen=True):
     groups: dict[Place, list[PodCliqueScalingGroup]]
     cliques: dict[Place, list[PodClique]]
     gangs: dict[Place, list[PodGang]]
+    claims: Claims
 
 
 def _by_parent(parts: Iterable[T], label: str) -> dict[Place, list[T]]:
@@ -183,6 +189,7 @@ def _set(workload: PodCliqueSet, parts: _Parts) -> SetView:
         terminating=meta.deletion_timestamp is not None,
         errors=tuple(error.description for error in status.last_errors),
         members=tuple(_replica(place, index, parts) for index in sorted(members)),
+        claims=parts.claims.of(place),
     )
 
 
@@ -202,13 +209,14 @@ def _replica(place: Place, index: int, parts: _Parts) -> ReplicaView:
             for gang in here(parts.gangs.get(place, ()))
         ),
         cliques=tuple(
-            _clique(clique, parts) for clique in cliques if labels.GROUP not in clique.metadata.labels
+            _clique(clique, place, parts) for clique in cliques if labels.GROUP not in clique.metadata.labels
         ),
-        groups=tuple(_group(group, cliques, parts) for group in here(parts.groups.get(place, ()))),
+        groups=tuple(_group(group, cliques, place, parts) for group in here(parts.groups.get(place, ()))),
+        claims=parts.claims.of(place, replica=str(index)),
     )
 
 
-def _group(group: PodCliqueScalingGroup, cliques: list[PodClique], parts: _Parts) -> GroupView:
+def _group(group: PodCliqueScalingGroup, cliques: list[PodClique], place: Place, parts: _Parts) -> GroupView:
     name = group.metadata.name
     own = [clique for clique in cliques if clique.metadata.labels.get(labels.GROUP) == name]
     replicas: dict[int, list[PodClique]] = {}
@@ -223,14 +231,17 @@ def _group(group: PodCliqueScalingGroup, cliques: list[PodClique], parts: _Parts
             GroupReplicaView(
                 index,
                 members[0].metadata.labels.get(labels.GANG, ""),
-                tuple(_clique(clique, parts) for clique in members),
+                tuple(_clique(clique, place, parts) for clique in members),
+                parts.claims.of(place, group=name, group_replica=str(index)),
             )
             for index, members in sorted(replicas.items())
         ),
+        claims=parts.claims.of(place, group=name),
+        errors=tuple(error.description for error in group.status.last_errors),
     )
 
 
-def _clique(clique: PodClique, parts: _Parts) -> CliqueView:
+def _clique(clique: PodClique, place: Place, parts: _Parts) -> CliqueView:
     meta, spec = clique.metadata, clique.spec
     pods = parts.pods.get((meta.namespace, meta.name), [])
     return CliqueView(
@@ -240,6 +251,8 @@ def _clique(clique: PodClique, parts: _Parts) -> CliqueView:
         needed=spec.replicas if spec.min_available is None else spec.min_available,
         gang=meta.labels.get(labels.GANG, ""),
         pods=tuple(PodView(pod.metadata.name, pod_state(pod), pod.spec.node_name) for pod in pods),
+        claims=parts.claims.of(place, clique=meta.name),
+        errors=tuple(error.description for error in clique.status.last_errors),
     )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 from rich.cells import cell_len, set_cell_size
 
+from grove.cli.claims import ClaimView
 from grove.cli.overview import CliqueView, GangView, GroupView, PodView, ReplicaView, SetView
 from grove.plan.moments import moment
 
@@ -48,8 +49,9 @@ def tree(view: SetView, *, pods: bool = True) -> Row:
     facts = [f"{view.available}/{view.replicas} available"]
     if view.terminating:
         facts.append("terminating")
-    below = [_replica(view, replica, pods) for replica in view.members]
-    below += [Row("error", (_one_line(error),), BAD) for error in view.errors]
+    below = [*_claims(view.claims, view.name)]
+    below += [_replica(view, replica, pods) for replica in view.members]
+    below += _errors(view.errors)
     mood = BAD if view.errors or view.terminating else _mood(view.available, view.replicas)
     return Row(view.name, tuple(facts), mood, tuple(below))
 
@@ -57,27 +59,43 @@ def tree(view: SetView, *, pods: bool = True) -> Row:
 def _replica(view: SetView, replica: ReplicaView, pods: bool) -> Row:
     gangs = {gang.name: gang for gang in replica.gangs}
     name = f"{view.name}-{replica.index}"
-    below = [_clique(clique, name, pods) for clique in replica.cliques]
+    below = [*_claims(replica.claims, name)]
+    below += [_clique(clique, name, pods) for clique in replica.cliques]
     below += [_group(group, gangs, name, pods) for group in replica.groups]
     mood = GOOD if all(gang.phase == "Running" for gang in replica.gangs) else WAITING
     return Row(f"replica {replica.index}", _gang(gangs.get(name)), mood, tuple(below))
 
 
 def _group(group: GroupView, gangs: dict[str, GangView], parent: str, pods: bool) -> Row:
-    below = []
+    below = [*_claims(group.claims, group.name)]
     for member in group.members:
-        cliques = tuple(_clique(clique, f"{group.name}-{member.index}", pods) for clique in member.cliques)
+        name = f"{group.name}-{member.index}"
+        inside = [*_claims(member.claims, name), *(_clique(clique, name, pods) for clique in member.cliques)]
         whole = all(clique.ready >= clique.needed for clique in member.cliques)
         gang = gangs.get(member.gang)
-        below.append(Row(f"replica {member.index}", _gang(gang), GOOD if whole else WAITING, cliques))
+        below.append(Row(f"replica {member.index}", _gang(gang), GOOD if whole else WAITING, tuple(inside)))
     counts = _counts(group.available, group.replicas, group.needed, "available")
-    return Row(group.name, counts, _mood(group.available, group.replicas), tuple(below), parent)
+    mood = BAD if group.errors else _mood(group.available, group.replicas)
+    return Row(group.name, counts, mood, (*below, *_errors(group.errors)), parent)
 
 
 def _clique(clique: CliqueView, parent: str, pods: bool) -> Row:
     counts = _counts(clique.ready, clique.replicas, clique.needed, "ready")
-    below = tuple(_pod(pod, clique.name) for pod in clique.pods) if pods else ()
-    return Row(clique.name, counts, _mood(clique.ready, clique.replicas), below, parent)
+    below = [*_claims(clique.claims, clique.name)]
+    below += [_pod(pod, clique.name) for pod in clique.pods] if pods else []
+    mood = BAD if clique.errors else _mood(clique.ready, clique.replicas)
+    return Row(clique.name, counts, mood, (*below, *_errors(clique.errors)), parent)
+
+
+def _claims(claims: Sequence[ClaimView], parent: str) -> Iterator[Row]:
+    for claim in claims:
+        used = () if not claim.pods else (f"used by {claim.pods} pod{'' if claim.pods == 1 else 's'}",)
+        mood = GOOD if claim.state in ("allocated", "reserved") else WAITING
+        yield Row(claim.name, (f"claim {claim.state}", *used), mood, parent=parent)
+
+
+def _errors(errors: Sequence[str]) -> Iterator[Row]:
+    return (Row("error", (_one_line(error),), BAD) for error in errors)
 
 
 def _pod(pod: PodView, parent: str) -> Row:

@@ -173,7 +173,7 @@ def _settled(seen: Seen, told: list[Condition], now: float) -> tuple[Condition, 
 def _draft(seen: Seen, desired: GraphStatus) -> Draft:
     meta = seen.stored.metadata
     about = Target(_KIND.api_version, _KIND.name, meta.name, meta.namespace)
-    return Draft(about, seen.stored.status, desired)
+    return Draft(about, seen.stored.status, desired, version=meta.resource_version)
 
 
 def _news(graph: Graph, seen: Seen, desired: GraphStatus, writes: tuple[Intent, ...]) -> list[Told]:

@@ -73,6 +73,8 @@ class Cache(Generic[T]):
         self._handlers: list[Handler[T]] = []
         self._settlers: list[Callable[[], None]] = []
         self._told = 0
+        self.replying = False
+        """Whether what is being announced is the answer to a request of ours, and not news."""
         weak = weakref.ref(self)  # the registry lives as long as the process, a cache need not
         gauge = metrics.cache_objects.labels(resource.label)
         gauge.set_function(lambda: len(alive) if (alive := weak()) is not None else 0)
@@ -114,9 +116,13 @@ class Cache(Generic[T]):
             return False
         if version <= (version_of(old) if old is not None else self._told):
             return False
-        if not self._selected(new.metadata.labels):
-            return self._forget(_key(new))
-        self._store(_key(new), old, new)
+        self.replying = True
+        try:
+            if not self._selected(new.metadata.labels):
+                return self._forget(_key(new))
+            self._store(_key(new), old, new)
+        finally:
+            self.replying = False
         return True
 
     def apply_delete_reply(self, namespace: str, name: str, uid: str, answer: T | None) -> None:

@@ -20,9 +20,13 @@ from yarl import URL
 from grove.kube import tls
 from grove.kube.config import Config
 from grove.kube.credentials import Certificate, Credential
-from grove.kube.errors import ConnectError, LostReply
+from grove.kube.errors import ConfigError, ConnectError, LostReply
+from grove.kube.http1 import Connections, Unreached
+from grove.kube.unreachable import cause, one_line, why_unreachable
 
 USER_AGENT = "grove"
+# Inflating a list costs more than decoding it, so no compression is asked for.
+_HEADERS = (("Accept", "application/json"), ("Accept-Encoding", "identity"), ("User-Agent", USER_AGENT))
 _AIOHTTP_FAULTS = (aiohttp.ClientError, TimeoutError, OSError)
 WRITES = frozenset({"create", "patch", "update", "delete", "deletecollection"})
 
@@ -94,9 +98,12 @@ class HttpTransport:
         self._limits: dict[float, ClientTimeout] = {}
         self._base = URL(config.server)
         self._prefix = config.server
+        self._root = self._base.raw_path.rstrip("/")
         self._session: aiohttp.ClientSession | None = None
-        self._shown: tuple[bytes | None, Certificate | None] = (None, None)
-        self._ssl: ssl.SSLContext | bool = True
+        self._shown: tuple[bytes | None, Certificate | None] | None = None
+        self._ssl: ssl.SSLContext | None = None
+        self._connections = Connections(self._base.host or "", self._base.port or 443)
+        self._head = _common_head(self._base, config)
 
     async def send(self, request: Request) -> Response:
         """The whole reply; a 401 is asked again once, with credentials fetched anew."""
@@ -110,11 +117,36 @@ class HttpTransport:
         return response
 
     async def _send(self, request: Request, credential: Credential) -> Response:
+        if self._config.proxy is not None:
+            return await self._send_by_proxy(request, credential)
+        trust = self._trust(credential.certificate)
+        message = self._message(request, credential)
+        limits = {"connect": self._connect_timeout, "total": request.timeout}
+        try:
+            reply = await self._connections.send(message, trust, self._config.server_name, **limits)
+        except Unreached as problem:
+            raise self._unreached(problem.__cause__) from problem
+        except (OSError, ValueError) as problem:
+            raise _lost(request, problem) from problem
+        return Response(reply.status, reply.headers, reply.body)
+
+    async def _send_by_proxy(self, request: Request, credential: Credential) -> Response:
         try:
             async with self._open(request, credential, self._limit(request.timeout)) as reply:
                 return Response(reply.status, reply.headers, await reply.read())
         except _AIOHTTP_FAULTS as problem:
             raise self._failure(request, problem) from problem
+
+    def _message(self, request: Request, credential: Credential) -> bytes:
+        body = request.body or b""
+        lines = [f"{request.method} {self._root}{request.path} HTTP/1.1", self._head]
+        if credential.authorization:
+            lines.append(f"Authorization: {credential.authorization}")
+        if request.body is not None:
+            lines.append(f"Content-Type: {request.content_type}")
+        if body or request.method != "GET":
+            lines.append(f"Content-Length: {len(body)}")
+        return "\r\n".join((*lines, "", "")).encode() + body
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[Stream]:
@@ -137,6 +169,7 @@ class HttpTransport:
 
     async def close(self) -> None:
         """Let go of all connections."""
+        await self._connections.close()
         if self._session is not None:
             await self._session.close()
             self._session = None
@@ -155,41 +188,38 @@ class HttpTransport:
         headers = [("Content-Type", request.content_type)] if request.body is not None else []
         if credential.authorization:
             headers.append(("Authorization", credential.authorization))
-        return self._current_session(credential.certificate).request(
+        trust = self._trust(credential.certificate)
+        return self._current_session().request(
             request.method,
             URL(self._prefix + request.path, encoded=True),
             data=request.body,
             headers=headers,
             timeout=timeout,
             allow_redirects=False,
-            ssl=self._ssl,
+            ssl=trust or True,
             server_hostname=self._config.server_name,
             proxy=self._config.proxy,
         )
 
-    def _current_session(self, certificate: Certificate | None) -> aiohttp.ClientSession:
-        """The open session; a new TLS context (hence new connections) when what we trust or show changed."""
+    def _trust(self, certificate: Certificate | None) -> ssl.SSLContext | None:
+        """The TLS context, a new one (hence new connections) when what we trust or show has changed."""
         authority = self._config.authority.read() if self._config.authority else None
+        if self._shown != (authority, certificate):
+            if self._base.scheme == "https":
+                self._ssl = tls.context(authority, certificate, insecure=self._config.insecure)
+            self._shown = (authority, certificate)
+        return self._ssl
+
+    def _current_session(self) -> aiohttp.ClientSession:
         if self._session is None or self._session.closed:
             self._session = self._new_session()
-        elif self._shown == (authority, certificate):
-            return self._session
-        if self._base.scheme == "https":
-            self._ssl = tls.context(authority, certificate, insecure=self._config.insecure)
-        self._shown = (authority, certificate)
         return self._session
 
     def _new_session(self) -> aiohttp.ClientSession:
         session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=60),
             cookie_jar=aiohttp.DummyCookieJar(),
-            # Inflating a list costs more than decoding it, so no compression is asked for.
-            headers=[
-                ("Accept", "application/json"),
-                ("Accept-Encoding", "identity"),
-                ("User-Agent", USER_AGENT),
-                *self._config.headers,
-            ],
+            headers=[*_HEADERS, *self._config.headers],
             skip_auto_headers=("Content-Type",),
             auto_decompress=False,
         )
@@ -200,8 +230,11 @@ class HttpTransport:
 
     def _failure(self, request: Request, problem: BaseException) -> ConnectError | LostReply:
         if isinstance(problem, aiohttp.ConnectionTimeoutError | aiohttp.ClientConnectorError):
-            return ConnectError(f"{self._config.server} {_why_unreachable(problem)}")
+            return self._unreached(cause(problem))
         return _lost(request, problem)
+
+    def _unreached(self, problem: BaseException | None) -> ConnectError:
+        return ConnectError(f"{self._config.server} {why_unreachable(problem)}")
 
 
 class _HttpStream:
@@ -229,31 +262,13 @@ def _lost(request: Request, problem: BaseException) -> LostReply:
     outcome = "; it may have taken effect" if request.is_write else ""
     if isinstance(problem, TimeoutError):
         return LostReply(f"{request}: no answer in {request.timeout:g} s{outcome}")
-    return LostReply(f"{request}: connection lost ({_one_line(problem)}){outcome}")
+    return LostReply(f"{request}: connection lost ({one_line(problem)}){outcome}")
 
 
-def _why_unreachable(problem: BaseException) -> str:
-    """What stands in the way of a connection, and what to do about it."""
-    if isinstance(problem, aiohttp.ClientConnectorCertificateError):
-        return _why_untrusted(problem.certificate_error)
-    if isinstance(problem, aiohttp.ClientConnectorSSLError):
-        return (
-            f"does not speak TLS with us ({_one_line(problem.os_error)}): check the server's address and port"
-        )
-    if isinstance(problem, aiohttp.ClientConnectorError):
-        why = problem.os_error.strerror or _one_line(problem.os_error)
-        return f"cannot be reached ({why}): check that it runs, and the server's address"
-    return "did not take a connection in time: check the server's address and the network"
-
-
-def _why_untrusted(problem: Exception) -> str:
-    words = getattr(problem, "verify_message", "") or _one_line(problem)
-    if "expired" in words:
-        return "shows a certificate that has expired: renew it, or check this machine's clock"
-    if "mismatch" in words or "not valid for" in words:
-        return f"shows a certificate for another name ({words}): correct the address or set tls-server-name"
-    return f"cannot be trusted ({words}): set the cluster's certificate-authority to the one that signed it"
-
-
-def _one_line(problem: BaseException) -> str:
-    return " ".join(str(problem).split()) or type(problem).__name__
+def _common_head(base: URL, config: Config) -> str:
+    """The headers that all requests have."""
+    headers = [("Host", base.host_port_subcomponent or ""), *_HEADERS, *config.headers]
+    for name, value in headers:
+        if not value.isprintable():
+            raise ConfigError(f"{name} {value!r} is no header: correct the kubeconfig")
+    return "\r\n".join(f"{name}: {value}" for name, value in headers)

@@ -42,10 +42,14 @@ _CLAIMS = {
 """What it is called if a claim cannot be made, by the kind of its owner."""
 
 
-class Blame(Struct, frozen=True):
-    """Errors of one pass: of cliques, and of the set for everything else."""
+Part = tuple[str, str]
+"""Kind and name of a clique or a group."""
 
-    of_cliques: dict[str, tuple[LastError, ...]] = {}
+
+class Blame(Struct, frozen=True):
+    """Errors of one pass: of cliques and groups, and of the set for everything else."""
+
+    of_parts: dict[Part, tuple[LastError, ...]] = {}
     of_set: tuple[LastError, ...] = ()
 
     def differ_from(self, known: tuple[LastError, ...]) -> bool:
@@ -56,7 +60,7 @@ class Blame(Struct, frozen=True):
 
     def settle(self, target: Target, known: tuple[LastError, ...]) -> tuple[LastError, ...]:
         """The errors of an object; one that is known already keeps its date."""
-        new = self.of_cliques.get(target.name, ()) if target.kind == PodClique.KIND.name else ()
+        new = self.of_parts.get((target.kind, target.name), ())
         dates = {(error.code, error.description): error.observed_at for error in known}
         return tuple(
             LastError(
@@ -68,29 +72,27 @@ class Blame(Struct, frozen=True):
 
 def blame(outcome: Outcome, now: float, complaints: Iterable[Complaint] = ()) -> Blame:
     """Sort the errors of an outcome, and what the plan itself complains of; the same error twice is one."""
-    of_cliques: dict[str, dict[str, LastError]] = {}
+    of_parts: dict[Part, dict[str, LastError]] = {}
     of_set: dict[str, LastError] = {}
     for complaint in complaints:
         words = f"[Operation: {Operation.SYNC}, Code: {complaint.code}] message: {complaint.words}"
         said = LastError(complaint.code, words, rfc3339(now))
-        place = of_cliques.setdefault(complaint.clique, {}) if complaint.clique else of_set
+        place = of_parts.setdefault(part, {}) if (part := _complains(complaint)) else of_set
         place[said.description] = said
     for result in outcome.results:
         if result.state is not State.FAILED:
             continue
-        clique = _clique_of(result.intent)
+        part = _part_of(result.intent)
         cause = str(result.error)
-        if _makes(result.intent, "Pod") and result.name:
+        if _makes(result.intent, "Pod") and result.name and part:
             # The server's words name the pod, and a hundred pods have one trouble.
-            cause = cause.replace(result.name, f"{clique}-*")
+            cause = cause.replace(result.name, f"{part[1]}-*")
         error = _error(result.intent, cause, now)
-        place = of_cliques.setdefault(clique, {}) if clique else of_set
+        place = of_parts.setdefault(part, {}) if part else of_set
         # Of many claims that have one trouble, the first is named.
         trouble = f"{error.code} {cause.replace(result.name, '*')}" if result.name else error.description
         place.setdefault(trouble if _makes(result.intent, CLAIM) else error.description, error)
-    return Blame(
-        {name: tuple(errors.values()) for name, errors in of_cliques.items()}, tuple(of_set.values())
-    )
+    return Blame({part: tuple(errors.values()) for part, errors in of_parts.items()}, tuple(of_set.values()))
 
 
 def completed(draft: Draft, errors: Blame, complete: bool) -> Draft:
@@ -122,15 +124,24 @@ def _code(intent: Intent) -> str:
 def _words(intent: Intent) -> str:
     """What was tried, without the names that differ between pods of one clique: their error is one."""
     if _makes(intent, "Pod"):
-        return f"could not create pods of {_clique_of(intent)}"
+        return f"could not create pods of {_owner(intent)['name']}"
     return f"could not {intent.id}"
 
 
-def _clique_of(intent: Intent) -> str:
-    """The clique of a pod or claim that could not be made."""
-    if _makes(intent, "Pod") or (_makes(intent, CLAIM) and _owner(intent)["kind"] == PodClique.KIND.name):
-        return str(_owner(intent)["name"])
-    return ""
+def _part_of(intent: Intent) -> Part | None:
+    """The clique or group of a pod or claim that could not be made."""
+    if _makes(intent, "Pod"):
+        return PodClique.KIND.name, _owner(intent)["name"]
+    if _makes(intent, CLAIM) and _owner(intent)["kind"] != PodCliqueSet.KIND.name:
+        return _owner(intent)["kind"], _owner(intent)["name"]
+    return None
+
+
+def _complains(complaint: Complaint) -> Part | None:
+    """The clique or group that something is to be told on."""
+    if complaint.clique:
+        return PodClique.KIND.name, complaint.clique
+    return (PodCliqueScalingGroup.KIND.name, complaint.group) if complaint.group else None
 
 
 def _makes(intent: Intent, kind: str) -> bool:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import structlog
 from msgspec.structs import replace
 
-from grove.api.intents import Intent, Occurrence
+from grove.api.intents import Occurrence
 from grove.api.parts import LastError
 from grove.api.sets import PodCliqueSet
 from grove.kube.executor import Executor
@@ -36,10 +36,11 @@ from grove.operator.observe import Observer
 from grove.operator.placement import Placement
 from grove.operator.publish import Publisher, intents
 from grove.operator.repeats import Repeats
+from grove.operator.retirements import Retirements
 from grove.operator.schedulers import Schedulers
 from grove.operator.strays import call_back, put_back
 from grove.operator.telemetry import plan_seconds, plan_writes
-from grove.operator.tell import Grievances, Homes, homes, occurrences, stories
+from grove.operator.tell import Grievances, Homes, homes, losses, occurrences, stories
 from grove.operator.topologies import Topologies
 from grove.operator.wakes import wire
 from grove.plan.end import plan_end
@@ -86,7 +87,7 @@ class Controller:
         executor.limiter.on_room = self._use_room
         self._reports: dict[SetKey, dict[int, Report]] = {}
         self._troubles: dict[SetKey, tuple[LastError, ...]] = {}
-        self._surplus: dict[SetKey, set[int]] = {}
+        self._retirements = Retirements(self._observer)
         self._repeats = Repeats()
         self._endings = Endings(caches.sets)
         self._grievances = Grievances(caches)
@@ -189,7 +190,7 @@ class Controller:
         if workload is None:
             return None
         if workload.metadata.deletion_timestamp is not None:
-            return plan_end(workload, self._observer.estate(key))
+            return plan_end(workload, self._observer.estate(key), now)
         in_vain = self._endings.in_vain(key)
         plan = plan_set(
             workload,
@@ -201,19 +202,20 @@ class Controller:
             None if in_vain else self._observer.shared_claims.of_set(workload),
             self._domains.notes(workload),
         )
-        return replace(plan, intents=joined((plan.intents, *self._retirements(key, now))))
+        leaving = self._retirements.plan(key, now)
+        moments = [moment for moment in (plan.wake_at, leaving.wake_at) if moment is not None]
+        intents = joined((plan.intents, leaving.intents))
+        return replace(plan, intents=intents, wake_at=min(moments, default=None))
 
     def _plan_replica(self, key: ReplicaKey, now: float) -> Plan | None:
         snapshot = self._observer.replica(key)
         if snapshot is None:
             return None
-        if (
-            key.replica >= snapshot.workload.spec.replicas
-            and not snapshot.workload.metadata.deletion_timestamp
-        ):
-            parent = parent_of(key)
-            self._surplus.setdefault(parent, set()).add(key.replica)
-            self.queue.wake(parent)
+        ending = snapshot.workload.metadata.deletion_timestamp is not None
+        surplus = key.replica >= snapshot.workload.spec.replicas
+        if (ending or surplus) and self._retirements.note(key, snapshot):
+            self.queue.wake(parent_of(key))
+        if surplus and not ending:
             return Plan()
         if self._endings.in_vain(key):
             return plan_in_vain(snapshot, now)
@@ -222,20 +224,6 @@ class Controller:
             plan = plan_replica(snapshot, now)
             self._untold[key] = snapshot, plan
         return plan
-
-    def _retirements(self, key: SetKey, now: float) -> Iterator[tuple[Intent, ...]]:
-        """Replicas that are too many go together: the count that says so is confirmed once for all."""
-        surplus = self._surplus.get(key, set())
-        for replica in sorted(surplus):
-            snapshot = self._observer.replica(ReplicaKey(key.namespace, key.name, replica))
-            plan = (
-                plan_replica(snapshot, now)
-                if snapshot and replica >= snapshot.workload.spec.replicas
-                else Plan()
-            )
-            if not plan.intents:
-                surplus.discard(replica)
-            yield plan.intents
 
     def _report(self, key: WorkloadKey, plan: Plan, errors: Blame) -> None:
         """Tell the set how a replica stands, if that is news."""
@@ -268,6 +256,8 @@ class Controller:
         outcome = await self._executor.execute(intents(due))
         for error in outcome.errors:
             log.warning("status not published", key=str(key), action="retry", reason=str(error))
+        for lost in losses(self._caches, due, outcome):
+            self._tell(lost)
         return not (outcome.failed or outcome.outdated), None
 
     def _tell_news(self, key: WorkloadKey, plan: Plan, outcome: Outcome, known: Homes) -> None:
@@ -291,7 +281,7 @@ class Controller:
         else:
             self._reports.pop(key, None)
             self._troubles.pop(key, None)
-            self._surplus.pop(key, None)
+            self._retirements.forget(key)
 
     @staticmethod
     def _loop_time() -> float:

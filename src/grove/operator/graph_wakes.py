@@ -1,4 +1,5 @@
-"""Which change wakes which DynamoGraphDeployment. A change of its status alone wakes nobody."""
+"""Which change wakes which DynamoGraphDeployment. A change of its status alone wakes nobody, unless somebody
+else wrote it."""
 
 from __future__ import annotations
 
@@ -44,11 +45,15 @@ class _Waker:
         self.sets: dict[GraphKey, str] = {}
 
     def on_graph(self, old: StoredGraph | None, new: StoredGraph | None) -> None:
-        if old is not None and new is not None and not _changed(old, new):
-            return
         found = new or old
         assert found is not None
-        self._wake(GraphKey(found.metadata.namespace, found.metadata.name))
+        key = GraphKey(found.metadata.namespace, found.metadata.name)
+        if old is None or new is None or _changed(old, new) or self._not_ours(old, new):
+            self._wake(key)
+
+    def _not_ours(self, old: StoredGraph, new: StoredGraph) -> bool:
+        """What we write into a status we know from the reply."""
+        return old.status != new.status and not self._known.graphs.replying
 
     def on_set(self, old: PodCliqueSet | None, new: PodCliqueSet | None) -> None:
         for found in (old, new):

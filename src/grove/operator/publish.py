@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from itertools import islice
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
@@ -84,12 +84,16 @@ class Publisher(Generic[K]):
 
 
 def intents(drafts: list[Draft]) -> list[Intent]:
-    """The writes that publish these drafts."""
+    """The writes that publish these drafts, each on the version that it was made from."""
     return [
-        Status(draft.target, {"status": patch})
+        Status(draft.target, {**_version(draft), "status": patch})
         for draft in drafts
         if (patch := status_patch(draft.current, draft.desired))
     ]
+
+
+def _version(draft: Draft) -> dict[str, Any]:
+    return {"metadata": {"resourceVersion": draft.version}} if draft.version else {}
 
 
 def _essence(draft: Draft) -> object:

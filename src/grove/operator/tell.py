@@ -14,12 +14,12 @@ from grove.api.cliques import PodClique
 from grove.api.events import EventReason, Reporter
 from grove.api.gangs import PodGang
 from grove.api.groups import PodCliqueScalingGroup
-from grove.api.intents import Create, Delete, Intent, Late, ObjectRef, Occurrence
+from grove.api.intents import Create, Delete, Intent, Late, ObjectRef, Occurrence, Status
 from grove.api.sets import PodCliqueSet
-from grove.kube.cache import HasMetadata
+from grove.kube.cache import Cache, HasMetadata
 from grove.kube.outcome import Outcome, Result, State
 from grove.operator.caches import Caches
-from grove.plan.model import Complaint, Plan
+from grove.plan.model import Complaint, Draft, Plan
 
 _CREATE_FAILED = {
     "Pod": EventReason.POD_CREATE_FAILED,
@@ -39,6 +39,10 @@ _DELETE_FAILED = {
     PodCliqueScalingGroup.KIND.name: EventReason.GROUP_DELETE_FAILED,
     PodGang.KIND.name: EventReason.GANG_DELETE_FAILED,
 }
+
+
+_PARTS = (PodClique.KIND.name, PodCliqueScalingGroup.KIND.name)
+_NAMED = 10  # gangs that are named when many go together
 
 
 class Home(NamedTuple):
@@ -76,9 +80,12 @@ def occurrences(
     caches: Caches, workload: PodCliqueSet, outcome: Outcome, homes: Homes
 ) -> Iterator[Occurrence]:
     """What of an outcome is news. That the parts of what goes as a whole go with it is none: an event for
-    each pod would be a call for each pod, while everybody waits for their GPUs."""
+    each pod would be a call for each pod, while everybody waits for their GPUs. Replicas that go together
+    are one thing that happens, too."""
     ending = workload.metadata.deletion_timestamp is not None
     done = [result for result in outcome.results if result.state is State.DONE]
+    if not ending and (gone := [result for result in done if _was_replica(workload, result.intent)]):
+        yield _told(caches, workload, gone[0], (EventReason.GANG_DELETED, _farewell(gone)), {})
     gangs = {
         result.intent.target.name
         for result in outcome.results
@@ -87,7 +94,8 @@ def occurrences(
     replaced = _replaced(done, homes)
     for result in outcome.results:
         found = _news(result, replaced)
-        if found is None or (_went_along(result, gangs, ending) and result.state is State.DONE):
+        goes = _went_along(result, gangs, ending) or _went_with_replica(workload, result.intent)
+        if found is None or (goes and result.state is State.DONE):
             continue
         yield _told(caches, workload, result, found, homes)
 
@@ -141,6 +149,32 @@ def stories(workload: PodCliqueSet, plan: Plan, outcome: Outcome) -> Iterator[Oc
             )
 
 
+def losses(caches: Caches, drafts: Iterable[Draft], outcome: Outcome) -> Iterator[Occurrence]:
+    """Cliques and groups that have lost all of their places, of those whose status was written: it is
+    written on the version that was read, so only one leader tells. Who was asked for none has lost none."""
+    written = [result.intent for result in outcome.results if result.state is State.DONE]
+    done = {intent.target for intent in written if isinstance(intent, Status)}
+    for draft in drafts:
+        target = draft.target
+        if target not in done or target.kind not in _PARTS:
+            continue
+        before, after = draft.current.scheduled_replicas, draft.desired.scheduled_replicas
+        of_group = target.kind == PodCliqueScalingGroup.KIND.name
+        cache: Cache[PodClique] | Cache[PodCliqueScalingGroup] = caches.groups if of_group else caches.cliques
+        found = cache.get(target.namespace, target.name)
+        if not before or after or found is None or not found.spec.replicas:
+            continue
+        if found.metadata.deletion_timestamp is None:
+            yield Occurrence(
+                _reference(target.api_version, target.kind, found),
+                EventReason.ALL_SCHEDULED_LOST.value,
+                f"None of {found.spec.replicas} replicas has its nodes any more; {before} had",
+                action="Sync",
+                warning=True,
+                reporter=(Reporter.GROUP if of_group else Reporter.CLIQUE).value,
+            )
+
+
 class Grievances:
     """Gangs that cannot be told to their scheduler: an event when that begins, not on every pass. What the
     cliques say already was told by whoever led before."""
@@ -181,6 +215,30 @@ class Grievances:
         clique = self._caches.cliques.get(namespace, complaint.clique)
         errors = clique.status.last_errors if clique is not None else ()
         return any(error.code == complaint.code and complaint.words in error.description for error in errors)
+
+
+def _was_replica(workload: PodCliqueSet, intent: Intent) -> bool:
+    """Whether the base gang of a replica that the set no longer has was deleted."""
+    if not isinstance(intent, Delete) or intent.target.kind != PodGang.KIND.name:
+        return False
+    index = intent.target.name.removeprefix(f"{workload.metadata.name}-")
+    return index.isdecimal() and int(index) >= workload.spec.replicas
+
+
+def _went_with_replica(workload: PodCliqueSet, intent: Intent) -> bool:
+    """Whether something was deleted that a replica had which the set no longer has."""
+    if not isinstance(intent, Delete):
+        return False
+    index = intent.target.name.removeprefix(f"{workload.metadata.name}-").partition("-")[0]
+    return index.isdecimal() and int(index) >= workload.spec.replicas
+
+
+def _farewell(gone: Sequence[Result]) -> str:
+    names = [result.intent.target.name for result in gone if isinstance(result.intent, Delete)]
+    if len(names) == 1:
+        return f"Deleted PodGang {names[0]}"
+    rest = ", ..." if len(names) > _NAMED else ""
+    return f"Deleted {len(names)} PodGangs: {', '.join(names[:_NAMED])}{rest}"
 
 
 def _went_along(result: Result, gangs: set[str], ending: bool) -> bool:

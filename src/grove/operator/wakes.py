@@ -1,18 +1,21 @@
 """Which change wakes which key, and how soon.
 
 A change of status alone wakes nobody but those whose pods it is about, and those a moment later: the pods of
-a replica get their nodes and become ready one after another, and one look at all of them is enough.
+a replica get their nodes and become ready one after another, and one look at all of them is enough. Statuses
+that we write are written by nobody else; one that changes behind our back is set right.
 """
 
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any, Protocol
 
 from grove.api import labels
 from grove.api.cluster import Bare, HorizontalPodAutoscaler
 from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
+from grove.api.topology import ClusterTopology, ClusterTopologyBinding
 from grove.kube.cache import Cache, Handler, HasMetadata
 from grove.operator.caches import BY_TEMPLATE, BY_TOPOLOGY, Caches, owned_topology
 from grove.operator.keys import Key, ReplicaKey, SetKey, TopologyKey, replica_of, set_of
@@ -20,6 +23,16 @@ from grove.plan.sharing import shares
 from grove.schedulers.backend import Foreign
 
 _MOMENT = 0.1
+_TURN = 0.5
+
+
+class HasStatus(HasMetadata, Protocol):
+    """An object that tells how it fares."""
+
+    @property
+    def status(self) -> object:
+        """Its status."""
+        ...
 
 
 class Wake(Protocol):
@@ -36,6 +49,8 @@ def wire(caches: Caches, wake: Wake, *, topologies: bool = False) -> None:
     follow(caches.sets, waker.on_set)
     for part in (caches.groups, caches.cliques, caches.gangs):
         follow(part, waker.on_part)
+    for reporting in (caches.sets, caches.groups, caches.cliques, caches.gangs):
+        reporting.subscribe(partial(waker.on_status, reporting))
     for grant in caches.grants:
         follow(grant, waker.on_grant)
     follow(caches.pods, waker.on_pod)
@@ -49,11 +64,12 @@ def wire(caches: Caches, wake: Wake, *, topologies: bool = False) -> None:
         follow(named, waker.on_topology)
         if topologies:
             follow(named, waker.on_counterpart_of)
+            named.subscribe(partial(waker.on_status, named))
     for mirrored in caches.mirrored.values():
         follow(mirrored, waker.on_counterpart)
         mirrored.on_settled(waker.on_counterparts)
     for told in caches.told.values():
-        follow(told, waker.on_part)
+        follow(told, waker.on_told)
         told.on_settled(waker.on_sight)
     for definition in caches.definitions.values():
         definition.subscribe(lambda *_: waker.on_sight())
@@ -170,6 +186,19 @@ class _Waker:
         if old is None or new is None or changed(old, new):
             self.on_any(old, new)
 
+    def on_status(self, cache: Cache[Any], old: HasStatus | None, new: HasStatus | None) -> None:
+        """Statuses are ours, and what we write we know from the reply. One that the watch tells first was
+        written by somebody else, such as a leader of yesterday: it is looked at, in its turn."""
+        if old is None or new is None or cache.replying or old.status == new.status:
+            return
+        if (key := _reports_on(new)) is not None:
+            self._wake(key, asyncio.get_running_loop().time() + _TURN)
+
+    def on_told(self, old: Foreign | None, new: Foreign | None) -> None:
+        """What a scheduler was told, and what it says to it."""
+        if old is None or new is None or changed(old, new) or old.opinions != new.opinions:
+            self.on_any(old, new)
+
     def on_autoscaler(self, old: HorizontalPodAutoscaler | None, new: HorizontalPodAutoscaler | None) -> None:
         """Its status tells what it measures, every few seconds; nobody counts the changes of its spec."""
         if old is None or new is None or changed(old, new) or old.spec != new.spec:
@@ -190,6 +219,16 @@ class _Waker:
         for found in (old, new):
             if found is not None and (key := replica_of(found.metadata)):
                 self._wake(key)
+
+
+def _reports_on(found: HasMetadata) -> Key | None:
+    """Whose work the status of an object comes from; None if it does not say where it belongs."""
+    meta = found.metadata
+    if isinstance(found, PodCliqueSet):
+        return SetKey(meta.namespace, meta.name)
+    if isinstance(found, ClusterTopology | ClusterTopologyBinding):
+        return TopologyKey(meta.name)
+    return replica_of(meta)
 
 
 def _turns(found: PodCliqueSet) -> set[tuple[int, str]]:

@@ -182,7 +182,7 @@ class Claims:
             self._writes.add(delete_claim(claim, (self._writes.confirm(owner), *after)))
 
     def _complain(self, complaint: Complaint) -> None:
-        self._complaints[(complaint.clique, complaint.words)] = complaint
+        self._complaints[(complaint.clique or complaint.group, complaint.words)] = complaint
 
     @property
     def complaints(self) -> tuple[Complaint, ...]:
@@ -252,7 +252,9 @@ def _no_template(workload: PodCliqueSet, claim: Claim) -> Complaint:
         f"there is no ResourceClaimTemplate {namespace}/{claim.source.name}, which resourceSharing of {who} "
         "refers to: create it"
     )
-    return Complaint(owner.name if isinstance(owner, Clique) else "", claim.code, words)
+    if isinstance(owner, Group):
+        return Complaint("", claim.code, words, group=owner.name)
+    return Complaint(owner.name if owner is not None else "", claim.code, words)
 
 
 def _in_use(clique: Clique, name: str) -> Complaint:

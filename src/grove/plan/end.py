@@ -1,6 +1,6 @@
 """The end of a set: all that is its own goes, by us, for the garbage collector is slow; then it may go.
 
-    pods deleted -> the rest deleted -> fabric domains let go (see `domains`) -> the finalizer taken off
+    pods deleted -> gone -> the rest deleted -> fabric domains let go (see `domains`) -> finalizer taken off
 
 Everything is deleted one by one, as the object that was seen: whoever learns late that a set has gone can
 not take down its successor of the same name, and what only looks like ours is spared. One by one is also
@@ -38,6 +38,7 @@ from grove.plan.domain_states import is_managed
 from grove.plan.model import Plan
 from grove.plan.ours import is_ours
 from grove.plan.pods import controller_uid
+from grove.plan.retire import awaited
 from grove.plan.targets import Kinded, Known, change, confirm, delete, delete_pod, foreign_target
 
 T = TypeVar("T", bound=Known)
@@ -62,14 +63,18 @@ class Estate(Struct, frozen=True):
     """Fabric domains that name the set as an owner."""
 
 
-def plan_end(workload: PodCliqueSet, estate: Estate) -> Plan:
+def plan_end(workload: PodCliqueSet, estate: Estate, now: float) -> Plan:
     """The next step of a set that is being deleted. With `--cascade=orphan` everything stays."""
     finalizers, uid = workload.metadata.finalizers, workload.metadata.uid
     if marks.SET_FINALIZER not in finalizers:
         return Plan()
-    witness = _witness(uid, estate)
-    if ORPHAN not in finalizers and witness and (deletions := _next_deletions(uid, estate)):
-        return Plan((witness, *(replace(deletion, after=(witness.id,)) for deletion in deletions)))
+    if ORPHAN not in finalizers and (witness := _witness(uid, estate)):
+        pods = _pods(uid, estate)
+        deletions = [delete_pod(pod) for pod in pods if not _leaving(pod)]
+        if not deletions and (waits := awaited(pods, now)) is not None:
+            return Plan(wake_at=waits)
+        if deletions := deletions or _other_deletions(uid, estate):
+            return Plan((witness, *(replace(deletion, after=(witness.id,)) for deletion in deletions)))
     if ORPHAN not in finalizers and any(map(_held, estate.domains)):
         return Plan()  # it is let go when the pods are gone; that wakes us
     rest = [name for name in finalizers if name != marks.SET_FINALIZER]
@@ -103,15 +108,17 @@ def _target(found: _Other) -> Target:
     return foreign_target(kind.API_VERSION, kind.KIND, found)
 
 
-def _next_deletions(uid: str, estate: Estate) -> list[Delete]:
-    """Pods first: they hold GPUs, the rest holds nothing, and deleting a clique makes the garbage collector
-    compete with us for its pods."""
+def _pods(uid: str, estate: Estate) -> list[Pod]:
+    """They go first: they hold GPUs, the rest holds nothing, and every request for it would keep the cluster
+    from letting pods go. So it goes when they are gone, or take too long for that."""
+    groups = _of({uid}, estate.groups)
+    cliques = _of({uid, *(group.metadata.uid for group in groups)}, estate.cliques)
+    return list(_of({clique.metadata.uid for clique in cliques}, estate.pods))
+
+
+def _other_deletions(uid: str, estate: Estate) -> list[Delete]:
     groups = list(_of({uid}, estate.groups))
     cliques = list(_of({uid, *(group.metadata.uid for group in groups)}, estate.cliques))
-    pods = _of({clique.metadata.uid for clique in cliques}, estate.pods)
-    deletions = [delete_pod(pod) for pod in pods if not _leaving(pod)]
-    if deletions:
-        return deletions
     parts: Iterable[Kinded] = chain[Kinded](cliques, groups, _of({uid}, estate.gangs))
     services = (service for service in _of({uid}, estate.services) if not _leaving(service))
     scalers = (found for found in _of({uid}, estate.autoscalers) if not _leaving(found))

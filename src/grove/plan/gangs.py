@@ -72,7 +72,8 @@ class GangWork:
         references = {
             clique.name: self._cliques[clique.name].membership.references for clique in gang.cliques
         }
-        body = self._mender.gang_body(gang, self._scheduler, references, self._notes(gang))
+        notes = {**self.teller.notes(), **self._notes(gang)}
+        body = self._mender.gang_body(gang, self._scheduler, references, notes)
         write = self._mender.gang(gang, body)
         telling = self.teller.tell(body, self._uid(gang, write))
         deeds = self._deeds(gang, body, waits)

@@ -21,18 +21,23 @@ class Draft(Struct, frozen=True):
     current: Any
     desired: Any
     observed: int = 0
+    version: str = ""
+    """The version of the object that this was read from. It is published on that version only: whoever sees
+    late must not write back what was."""
 
 
 class Complaint(Struct, frozen=True, gc=False):
     """Something that the plan cannot do and that only a person can mend."""
 
     clique: str
-    """The PodClique on which it is told; empty: the set."""
+    """The PodClique on which it is told; empty: the group, or the set."""
     code: str
     words: str
     gang: str = ""
     """The PodGang on which it is an event, if it is one, and of what reason."""
     reason: str = ""
+    group: str = ""
+    """The PodCliqueScalingGroup on which it is told, if it is."""
 
 
 class Standing(Struct, frozen=True, gc=False):

@@ -25,7 +25,7 @@ from grove.plan.rollout import (
 )
 from grove.plan.snapshot import Snapshot
 from grove.plan.targets import confirm_pod, record
-from grove.plan.turns import Turn, turn_of
+from grove.plan.turns import Turn, is_over, turn_of
 from grove.plan.writes import Writes
 
 AnyStep = Step[CliqueProgress] | Step[GroupProgress]
@@ -44,7 +44,8 @@ class Renewal:
     def plan(self, shape: Shape, cliques: dict[str, Enrolled], now: float) -> dict[str, Enrolled]:
         """Plan the next steps, if it is this replica's turn; the cliques with their members of then."""
         turn = turn_of(self._snapshot.workload, self._snapshot.index, shape.generation_hash)
-        target = Target(turn, shape.generation_hash, now)
+        over = is_over(self._snapshot.workload, shape.generation_hash)
+        target = Target(turn, shape.generation_hash, now, over)
         renewed = dict(cliques)
         for name, clique in cliques.items():
             alone = clique.wanted.group is None or turn is Turn.ON_DELETE

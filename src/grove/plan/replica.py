@@ -25,7 +25,7 @@ from grove.plan.mend import Mender
 from grove.plan.model import Plan
 from grove.plan.ours import Households, keep_ours
 from grove.plan.renew import Renewal
-from grove.plan.retire import retire_replica, retire_surplus
+from grove.plan.retire import retire, retire_surplus
 from grove.plan.snapshot import Snapshot
 from grove.plan.takeover import unburdened
 from grove.plan.waits import Waits
@@ -38,11 +38,9 @@ def plan_replica(snapshot: Snapshot, now: float) -> Plan:
     workload, households = snapshot.workload, Households(snapshot.pods)
     if workload.metadata.deletion_timestamp is not None:
         return Plan(writes.intents())  # the set sees to it that all goes
-    ours = keep_ours(snapshot)
     if snapshot.index >= workload.spec.replicas:
-        retire_replica(ours, households, writes)
-        return Plan(writes.intents())
-    return _plan_present(ours, households, writes, now)
+        return retire((snapshot,), now)
+    return _plan_present(keep_ours(snapshot), households, writes, now)
 
 
 def plan_in_vain(snapshot: Snapshot, now: float) -> Plan:
@@ -82,7 +80,7 @@ def _plan_present(snapshot: Snapshot, households: Households, writes: Writes, no
     members = {gang.name: [clique.name for clique in gang.cliques] for gang in shape.gangs}
     return Plan(
         writes.intents(),
-        report.drafts(snapshot, shape, views, renewal, healing, now),
+        report.drafts(snapshot, shape, views, renewal, healing, gang_work.teller.words, now),
         _earliest(renewal.wake_at, healing.wake_at, look_again, _wake_at(cliques)),
         report.standing(shape, views, renewal, any(map(healing.had_nodes, cliques.values()))),
         tuple(gang_work.unplaced),

@@ -17,9 +17,15 @@ Views = Mapping[str, CliqueView]
 
 
 def drafts(
-    snapshot: Snapshot, shape: Shape, views: Views, renewal: Renewal, healing: Healing, now: float
+    snapshot: Snapshot,
+    shape: Shape,
+    views: Views,
+    renewal: Renewal,
+    healing: Healing,
+    words: Mapping[str, str],
+    now: float,
 ) -> tuple[Draft, ...]:
-    """How the statuses should read."""
+    """How the statuses should read. `words` are the scheduler's, on gangs that wait for nodes."""
     told = _Told(snapshot, shape, views, renewal, healing, now)
     of_gangs = [
         _draft(
@@ -30,6 +36,7 @@ def drafts(
                 gang,
                 views,
                 healing.exhausted.get(gang.name, ""),
+                words.get(gang.name, ""),
                 now,
                 cramped(gang, snapshot.channels),
             ),
@@ -136,4 +143,4 @@ def _by_replica(views: Views, group: str) -> list[list[CliqueView]]:
 
 
 def _draft(found: Kinded, current: object, desired: object) -> Draft:
-    return Draft(target(found), current, desired, found.metadata.generation)
+    return Draft(target(found), current, desired, found.metadata.generation, found.metadata.resource_version)

@@ -4,11 +4,14 @@
 
 A count is confirmed with the object it was read from before anything is deleted because of it: whoever acts
 on an old view of that count is stopped there. Pods go when no gang names them any more, as everywhere.
+
+Pods hold GPUs, the rest holds nothing. So what else a replica of the set has goes when the pods of all that
+go with it are gone: until then, every request would keep the cluster from letting pods go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import TypeVar
 
@@ -20,32 +23,84 @@ from grove.plan import pods as state
 from grove.plan.autoscalers import delete_autoscaler
 from grove.plan.claims import claims_of, claims_of_replica, delete_claim
 from grove.plan.expand import Shape
-from grove.plan.ours import Households
+from grove.plan.model import Plan
+from grove.plan.moments import moment
+from grove.plan.ours import Households, keep_ours
 from grove.plan.snapshot import Snapshot
+from grove.plan.takeover import unburdened
 from grove.plan.targets import Kinded, delete, delete_pod, foreign_target
 from grove.plan.writes import Writes
 
 T = TypeVar("T", bound=Kinded)
 
+PATIENCE = 10.0
+"""For how many seconds pods that were told to go hold up the rest. Some have an hour to end, and those of a
+lost node never do."""
 
-def retire_replica(snapshot: Snapshot, households: Households, writes: Writes) -> None:
-    """Everything of a replica that the set no longer has."""
+
+def retire(snapshots: Sequence[Snapshot], now: float) -> Plan:
+    """Replicas that the set no longer has: their gangs and pods, then all else that they have."""
+    leaving = list(map(keep_ours, snapshots))
+    writes, going = Writes(chain.from_iterable(map(unburdened, snapshots))), list[Pod]()
+    for snapshot in leaving:
+        households = Households(snapshot.pods)
+        pods = _pods_of(snapshot.cliques.values(), households)
+        pods += chain.from_iterable(households.orphans.values())
+        _retire_pods(snapshot, pods, writes)
+        going += filter(state.terminating, pods)
+    if writes.intents():
+        return Plan(writes.intents())
+    waits = awaited(going, now)
+    if waits is None:
+        for snapshot in leaving:
+            _retire_rest(snapshot, writes)
+    return Plan(writes.intents(), wake_at=waits)
+
+
+def _retire_pods(snapshot: Snapshot, pods: Iterable[Pod], writes: Writes) -> None:
+    staying = {pod.metadata.name: pod for pod in pods if not state.terminating(pod)}
+    if staying or snapshot.gangs:
+        fence = (writes.confirm(snapshot.workload),)
+        after = tuple(writes.add(delete(gang, fence)) for gang in snapshot.gangs.values()) or fence
+        writes.add_all(delete_pod(pod, after) for pod in staying.values())
+
+
+def awaited(going: Iterable[Pod], now: float) -> float | None:
+    """Until when pods that were told to go are waited for; None if that is not worth while."""
+    last = max(map(_patience, going), default=0.0)
+    return last if last > now else None
+
+
+def _patience(pod: Pod) -> float:
+    meta = pod.metadata
+    return moment(meta.deletion_timestamp) - (meta.deletion_grace_period_seconds or 0) + PATIENCE
+
+
+def has_anything(snapshot: Snapshot) -> bool:
+    """Whether anything is left of a replica that goes."""
+    ours = keep_ours(snapshot)
+    parts = (ours.cliques, ours.groups, ours.gangs, ours.service, ours.autoscalers)
+    return any(parts) or any(claims_of_replica(ours.shared)) or has_pods(snapshot)
+
+
+def has_pods(snapshot: Snapshot) -> bool:
+    """Whether pods of the replica are there, on their way out or not; those of others do not count."""
+    owners = {"", *(clique.metadata.uid for clique in snapshot.cliques.values())}
+    return any(state.controller_uid(pod.metadata) in owners for pod in snapshot.pods)
+
+
+def _retire_rest(snapshot: Snapshot, writes: Writes) -> None:
     parts: list[Kinded] = [*snapshot.cliques.values(), *snapshot.groups.values()]
-    pods = _pods_of(snapshot.cliques.values(), households)
-    pods |= _leavable(chain.from_iterable(households.orphans.values()))
-    gangs, service, autoscalers = snapshot.gangs.values(), snapshot.service, snapshot.autoscalers.values()
+    service, autoscalers = snapshot.service, snapshot.autoscalers.values()
     claims = list(claims_of_replica(snapshot.shared))
-    if not (parts or pods or gangs or service or autoscalers or claims):
+    if not (parts or service or autoscalers or claims):
         return
     fence = (writes.confirm(snapshot.workload),)
-    after = tuple(writes.add(delete(gang, fence)) for gang in gangs) or fence
-    # Pods hold GPUs, the rest holds nothing: what is scaled in should be free for others first.
-    then = tuple(writes.add(delete_pod(pod, after)) for pod in pods.values()) or after
-    freed = tuple(writes.add(delete_claim(claim, then)) for claim in claims)
-    writes.add_all(delete(part, freed or then) for part in parts)
-    writes.add_all(delete_autoscaler(found, then) for found in autoscalers)
+    freed = tuple(writes.add(delete_claim(claim, fence)) for claim in claims)
+    writes.add_all(delete(part, freed or fence) for part in parts)
+    writes.add_all(delete_autoscaler(found, fence) for found in autoscalers)
     if service is not None:
-        writes.add(Delete(foreign_target("v1", "Service", service), uid=service.metadata.uid, after=then))
+        writes.add(Delete(foreign_target("v1", "Service", service), uid=service.metadata.uid, after=fence))
 
 
 def retire_surplus(snapshot: Snapshot, shape: Shape, households: Households, writes: Writes) -> None:
@@ -64,7 +119,8 @@ def retire_surplus(snapshot: Snapshot, shape: Shape, households: Households, wri
         writes.add(delete(gang, fences))
     for clique in cliques:
         after = fences + _forgotten_by(snapshot, clique.metadata.name, writes)
-        pods = (delete_pod(pod, after) for pod in _pods_of([clique], households).values())
+        staying = (pod for pod in _pods_of([clique], households) if not state.terminating(pod))
+        pods = (delete_pod(pod, after) for pod in staying)
         then = after + tuple(map(writes.add, pods))
         writes.add(delete(clique, _freed(snapshot, labels.CLIQUE, clique, then, writes) or after))
     for group in groups:
@@ -104,11 +160,5 @@ def _surplus(found: Mapping[str, T], wanted: set[str]) -> list[T]:
     return [part for name, part in found.items() if name not in wanted]
 
 
-def _pods_of(cliques: Iterable[PodClique], households: Households) -> dict[str, Pod]:
-    return _leavable(
-        chain.from_iterable(households.of(clique.metadata.name, clique.metadata.uid) for clique in cliques)
-    )
-
-
-def _leavable(pods: Iterable[Pod]) -> dict[str, Pod]:
-    return {pod.metadata.name: pod for pod in pods if not state.terminating(pod)}
+def _pods_of(cliques: Iterable[PodClique], households: Households) -> list[Pod]:
+    return [pod for clique in cliques for pod in households.of(clique.metadata.name, clique.metadata.uid)]

@@ -67,6 +67,8 @@ class Target(Struct, frozen=True, gc=False):
     turn: Turn
     generation_hash: str
     now: float
+    over: bool = False
+    """The set says that all of it is done."""
 
 
 def roll_clique(target: Target, found: PodClique, clique: Enrolled) -> Step[CliqueProgress]:
@@ -177,6 +179,10 @@ def _current(target: Target, known: P | None, opened: P, same: bool) -> P | None
     """The progress to go on from: what is known, or a new one if it leads elsewhere."""
     if target.turn is Turn.ON_DELETE and not same:
         return replace(opened, update_ended_at=opened.update_started_at)
+    if target.over and known is not None:
+        # Who saw late may have been the last to tell of another update, or of this one as it was.
+        ended = known.update_ended_at or opened.update_started_at
+        return replace(opened, update_started_at=known.update_started_at, update_ended_at=ended)
     return opened if target.turn is Turn.ROLLING and not same else known
 
 

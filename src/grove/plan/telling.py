@@ -6,6 +6,7 @@ A gang that cannot be told gets no pods: they would be placed one by one, or nev
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 
 from msgspec import Struct
 
@@ -17,7 +18,17 @@ from grove.plan.model import Complaint
 from grove.plan.pods import controller_uid
 from grove.plan.snapshot import Snapshot
 from grove.plan.targets import create
-from grove.schedulers.backend import Backend, Body, Foreign, Marks, Request, Unmappable, Wish
+from grove.schedulers.backend import (
+    Backend,
+    Body,
+    Foreign,
+    Marks,
+    Noting,
+    Outspoken,
+    Request,
+    Unmappable,
+    Wish,
+)
 
 CANNOT_TELL = "ERR_SYNC_PODGROUP"
 _NOTHING = Marks()
@@ -36,6 +47,8 @@ class Teller:
         self._wish = Wish(snapshot.workload.metadata, snapshot.workload.spec.template)
         self._topology, self._lacking = snapshot.topology, snapshot.lacking
         self._troubles: dict[str, _Trouble] = {}
+        self.words: dict[str, str] = {}
+        """By gang, why it waits for nodes, as its scheduler puts it."""
         self.minimum_first = self._backend is not None and self._backend.minimum_first
         """Whether pods beyond a gang's minimum wait until that is placed."""
         self.scheduler = self._backend.name if self._backend else compose.scheduler_of(snapshot.workload)
@@ -59,11 +72,25 @@ class Teller:
         found = (self._told or {}).get(backend.told_name(gang))
         if found is not None and controller_uid(found.metadata) != uid:
             found = None  # its name is taken: whoever creates it learns by whom
+        if found is not None:
+            self._hear(backend, gang["metadata"]["name"], found)
         request = Request(gang, uid, self._wish, self._topology_name(), found, self._lacking)
         body = backend.told(request)
         if body is None:
             return None
         return create(body) if found is None else _mended(body, found)
+
+    def _hear(self, backend: Backend, gang: str, found: Foreign) -> None:
+        if isinstance(backend, Outspoken):
+            with suppress(Exception):  # what it says is welcome, and not needed
+                self.words[gang] = backend.why(found)
+
+    def notes(self) -> Mapping[str, str]:
+        """What gangs are annotated with for their scheduler; nothing if it is at a loss."""
+        try:
+            return dict(self._backend.gang_notes) if isinstance(self._backend, Noting) else {}
+        except Exception:
+            return {}
 
     def holds(self, gang: str) -> bool:
         """Whether the gang cannot be told."""

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from grove.api.conditions import ConditionType, DriftReason
 from grove.api.intents import Intent
 from grove.api.meta import Condition
-from grove.api.topology import ClusterTopologyBinding, SchedulerTopologyStatus, TopologyUsers
+from grove.api.topology import ClusterTopologyBinding, SchedulerTopologyStatus, TopologyStatus, TopologyUsers
 from grove.plan.facts import Facts, settle, without
 from grove.plan.model import Draft, Plan
 from grove.plan.targets import target
@@ -70,7 +70,7 @@ def plan_topology(
             sync = _sync(topology, each)
         except Exception as problem:  # a backend of somebody else must not cost the others theirs
             sync, well = Sync(in_sync=False, message=f"{type(problem).__name__}: {problem}"), False
-        well = well and not each.error
+        well = well and not each.error and not sync.failed
         intents += sync.intents
         entries.append(_entry(each.backend.name, name, sync, each.error))
     unknown = list(_unavailable(topology, {each.backend.name for each in counterparts}, enabled))
@@ -86,7 +86,7 @@ def plan_topology(
         status = replace(status, nodes=len(seen.nodes), levels=census(topology.spec.levels, seen.nodes))
     if well and not intents:
         status = replace(status, observed_generation=topology.metadata.generation)
-    return Plan(tuple(intents), (Draft(target(topology), topology.status, status),))
+    return Plan(tuple(intents), (_draft(topology, status),))
 
 
 def plan_shadowed(binding: ClusterTopologyBinding, now: float) -> Plan:
@@ -108,7 +108,11 @@ def plan_shadowed(binding: ClusterTopologyBinding, now: float) -> Plan:
         used_by=None,
         observed_generation=binding.metadata.generation,
     )
-    return Plan((), (Draft(target(binding), binding.status, status),))
+    return Plan((), (_draft(binding, status),))
+
+
+def _draft(found: AnyTopology, status: TopologyStatus) -> Draft:
+    return Draft(target(found), found.status, status, version=found.metadata.resource_version)
 
 
 def _sync(topology: AnyTopology, each: Counterpart) -> Sync:

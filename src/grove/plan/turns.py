@@ -47,6 +47,14 @@ def turn_of(workload: PodCliqueSet, index: int, generation_hash: str) -> Turn:
     return Turn.PAUSED if strategy.paused else Turn.ROLLING
 
 
+def is_over(workload: PodCliqueSet, generation_hash: str) -> bool:
+    """Whether every replica has been brought to this template."""
+    strategy, status = workload.spec.update_strategy, workload.status
+    rolls = strategy.type is not UpdateStrategyType.ON_DELETE
+    ended = status.update_progress is not None and status.update_progress.update_ended_at is not None
+    return rolls and ended and status.current_generation_hash == generation_hash
+
+
 def advance(
     workload: PodCliqueSet, generation_hash: str, standings: Sequence[Standing], now: float
 ) -> Progress | None:

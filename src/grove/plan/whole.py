@@ -79,7 +79,7 @@ def plan_set(
         decision = _decision(workload, hash_, progress)
         intents, news = (*intents, decision), tuple(_story(workload, progress, standings, decision.id))
     status = with_domains(status, workload, domains, now)
-    draft = Draft(target(workload), workload.status, status)
+    draft = Draft(target(workload), workload.status, status, version=workload.metadata.resource_version)
     return Plan(intents, (draft,), wake_at, complaints=complaints, news=news)
 
 
@@ -176,8 +176,10 @@ def _update_in_progress(workload: PodCliqueSet, standings: list[Standing]) -> Co
 
 
 def _counted(progress: PodCliqueSetUpdateProgress, standings: list[Standing]) -> PodCliqueSetUpdateProgress:
+    over = progress.update_ended_at is not None
     return replace(
         progress,
+        currently_updating=() if over else progress.currently_updating,
         updated_pod_cliques_count=sum(standing.updated_cliques for standing in standings),
         total_pod_cliques_count=sum(standing.cliques for standing in standings),
         updated_pod_clique_scaling_groups_count=sum(standing.updated_groups for standing in standings),

@@ -46,6 +46,8 @@ def warnings(workload: Workload) -> Iterator[str]:
             )
         if clique.rolling_update is not None and clique.name in members:
             yield f"{path}.rollingUpdate is ignored: the clique is updated with its scaling group"
+        else:
+            yield from pace.warnings(f"{path}.rollingUpdate", clique.rolling_update, workload.spec)
 
 
 def twice(found: Iterable[str]) -> list[str]:

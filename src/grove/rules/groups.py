@@ -45,6 +45,7 @@ def warnings(workload: Workload) -> Iterator[str]:
                 f"{_GROUPS}[{index}].scaleConfig.maxReplicas is below replicas: the autoscaler scales the "
                 f"group from {group.replicas} to {config.max_replicas} at once"
             )
+        yield from pace.warnings(f"{_GROUPS}[{index}].rollingUpdate", group.rolling_update, workload.spec)
 
 
 def _name(path: str, group: ScalingGroupTemplate) -> Iterator[FieldError]:

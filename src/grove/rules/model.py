@@ -15,6 +15,7 @@ from grove.fabrics.resolve import Demand
 from grove.fabrics.survey import Survey
 from grove.schedulers.backend import Enquiry
 from grove.schedulers.registry import Backends, backends
+from grove.topology.nesting import Nesting
 
 _MOST_TOLD = 100
 """An answer stays readable, and small, whatever was sent."""
@@ -109,6 +110,8 @@ class User(Struct, frozen=True):
     """As `namespace/name`."""
     domains: frozenset[str]
     """The domains that its constraints name."""
+    nestings: tuple[Nesting, ...] = ()
+    """Which of them are to lie inside of which others."""
 
 
 class Facts(Struct, frozen=True):

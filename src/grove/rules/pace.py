@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from grove.api import durations
 from grove.api.parts import RollingUpdate
+from grove.api.sets import PodCliqueSetSpec, UpdateStrategyType
 from grove.rules.model import FieldError, invalid
 
 _LONGEST = 64
@@ -23,6 +24,12 @@ def errors(path: str, update: RollingUpdate | None) -> Iterator[FieldError]:
         yield invalid(f"{path}.maxUnavailable", update.max_unavailable, "must be greater than 0")
     if update.progress_deadline is not None:
         yield from duration(f"{path}.progressDeadline", update.progress_deadline)
+
+
+def warnings(path: str, update: RollingUpdate | None, spec: PodCliqueSetSpec) -> Iterator[str]:
+    """A pace for an update that nobody drives."""
+    if update is not None and spec.update_strategy.type is UpdateStrategyType.ON_DELETE:
+        yield f"{path} is ignored: with updateStrategy OnDelete pods are replaced when they are deleted"
 
 
 def duration(path: str, text: str) -> Iterator[FieldError]:

@@ -13,7 +13,7 @@ from grove.api.parts import (
     SharingScope,
 )
 from grove.api.sets import ScalingGroupTemplate
-from grove.rules import syntax
+from grove.rules import claim_names, syntax
 from grove.rules.cliques import twice
 from grove.rules.model import FieldError, duplicate, invalid, not_found, required
 from grove.rules.shape import Workload
@@ -40,6 +40,7 @@ def errors(workload: Workload) -> Iterator[FieldError]:
         yield from _shared(path, group.resource_sharing, internal)
         yield from _group_filters(path, group.resource_sharing, group.clique_names)
     yield from _names(workload)
+    yield from claim_names.errors(workload)
 
 
 def _templates(workload: Workload) -> Iterator[FieldError]:

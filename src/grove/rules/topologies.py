@@ -8,8 +8,9 @@ from typing import Any
 from grove.api.topology import ClusterTopologyBinding
 from grove.rules import shape
 from grove.rules.guard import judged
-from grove.rules.model import Facts, FieldError, Verdict, duplicate, invalid
+from grove.rules.model import Facts, FieldError, User, Verdict, duplicate, invalid
 from grove.schedulers import kai, kai_topology
+from grove.topology.nesting import Nesting, upside_down
 
 Body = dict[str, Any]
 
@@ -61,22 +62,33 @@ def _domains(topology: shape.Topology) -> tuple[str, ...]:
     return tuple(level.domain for level in topology.spec.levels)
 
 
-def _used(body: Body, own: _Domains, facts: Facts) -> frozenset[str]:
-    """The domains that sets find under the name: of two kinds, the ClusterTopology's."""
+def _used(body: Body, own: _Domains, facts: Facts) -> tuple[str, ...]:
+    """The domains that sets find under the name, broad to narrow: of two kinds, the ClusterTopology's."""
     first, second = own, facts.rival
     if body.get("kind") == ClusterTopologyBinding.KIND.name:
         first, second = second, first
-    return frozenset(first if first is not None else second or ())
+    return first if first is not None else second or ()
 
 
-def _losses(before: frozenset[str], after: frozenset[str], facts: Facts) -> Iterator[str]:
-    """Sets that name domains which are about to go."""
-    gone_for = {user.name: sorted(user.domains & before - after) for user in facts.users}
+def _losses(before: tuple[str, ...], after: tuple[str, ...], facts: Facts) -> Iterator[str]:
+    """Sets that name domains which are about to go, or to change places."""
+    gone_for = {user.name: sorted(user.domains & set(before) - set(after)) for user in facts.users}
     losers = sorted((name, gone) for name, gone in gone_for.items() if gone)
     for name, gone in losers[:_MOST_LOSERS]:
         yield f"PodCliqueSet {name} loses {', '.join(gone)}: its pods stay, new ones are placed without"
     if (more := len(losers) - _MOST_LOSERS) > 0:
         yield f"and so do {more} more PodCliqueSets"
+    wrong = {user.name: _turned(user, before, after) for user in facts.users}
+    turned = sorted((name, str(found[0])) for name, found in wrong.items() if found)
+    for name, what in turned[:_MOST_LOSERS]:
+        yield f"PodCliqueSet {name} is upside down in these levels: {what}, which is the broader of the two"
+    if (more := len(turned) - _MOST_LOSERS) > 0:
+        yield f"and so are {more} more PodCliqueSets"
+
+
+def _turned(user: User, before: tuple[str, ...], after: tuple[str, ...]) -> list[Nesting]:
+    known = upside_down(user.nestings, before)
+    return [each for each in upside_down(user.nestings, after) if each not in known]
 
 
 def _unwelcome(topology: shape.Topology, facts: Facts) -> Iterator[str]:

@@ -30,11 +30,31 @@ class Unmappable(ValueError):
         self.event = event
 
 
+class Opinion(Struct, frozen=True):
+    """A condition of somebody else's object, as far as anybody here reads it."""
+
+    type: str = ""
+    status: str = ""
+    message: str = ""
+
+
+class Opinions(Struct, frozen=True):
+    """The status of somebody else's object: of most, nothing."""
+
+    conditions: tuple[Opinion, ...] | None = None
+
+
 class Foreign(Struct, frozen=True):
     """An object of such a kind, as the cluster has it."""
 
     metadata: ObjectMeta
     spec: dict[str, Any] = {}
+    status: Opinions | None = None
+
+    @property
+    def opinions(self) -> tuple[Opinion, ...]:
+        """What its scheduler says of it."""
+        return (self.status.conditions if self.status is not None else None) or ()
 
 
 class Wish(Struct, frozen=True):
@@ -122,6 +142,25 @@ class Particular(Protocol):
         ...
 
 
+@runtime_checkable
+class Outspoken(Protocol):
+    """A scheduler that says on its own objects why a gang waits."""
+
+    def why(self, found: Foreign) -> str:
+        """Why the gang has no nodes yet, in the scheduler's own words; empty if it does not say."""
+        ...
+
+
+@runtime_checkable
+class Noting(Protocol):
+    """A scheduler that looks for annotations on the gangs themselves."""
+
+    @property
+    def gang_notes(self) -> Mapping[str, str]:
+        """Those annotations."""
+        ...
+
+
 class Enquiry(Struct, frozen=True):
     """An object that must be looked at before a set is accepted."""
 
@@ -155,6 +194,8 @@ class Sync(Struct, frozen=True):
     observed: int = 0
     """The generation of the scheduler's object that was compared; 0: there is none."""
     intents: tuple[Intent, ...] = ()
+    failed: bool = False
+    """Whether it cannot be brought in step without somebody's help."""
 
 
 @runtime_checkable

@@ -7,7 +7,8 @@ PodGroup             the gang: how many pods at least, in which queue, how close
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from grove.api import foreign
@@ -42,6 +43,7 @@ class Kai:
     keeps: ForeignKind | None = POD_GROUP
     minimum_first = False
     topology_kind = kai_topology.TOPOLOGY
+    gang_notes: Mapping[str, str] = MappingProxyType({foreign.KAI_SKIP_PODGROUPER: "true"})
 
     def told_name(self, gang: Body) -> str:
         return str(gang["metadata"]["name"])

@@ -45,7 +45,7 @@ def sync(topology: AnyTopology, found: Foreign | None) -> Sync:
     if not _controlled(found.metadata, topology):
         kind = type(topology).KIND.name
         why = f'KAI Topology "{name}" is not owned by this {kind}: delete it, or refer to it in the spec'
-        return Sync(in_sync=False, message=why, observed=observed)
+        return Sync(in_sync=False, message=why, observed=observed, failed=True)
     if _levels(found) == _keys(topology):
         return Sync(in_sync=True, observed=observed)
     why = f'KAI Topology "{name}" has other levels and is made anew'

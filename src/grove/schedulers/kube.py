@@ -17,10 +17,11 @@ from grove.api import labels
 from grove.api.config import DEFAULT_SCHEDULER
 from grove.api.sets import PodCliqueSetTemplate
 from grove.schedulers import gangs
-from grove.schedulers.backend import Body, ForeignKind, Marks, Request, Wish
+from grove.schedulers.backend import Body, Foreign, ForeignKind, Marks, Request, Wish
 
 NAME = DEFAULT_SCHEDULER
 POD_GROUP = ForeignKind("scheduling.k8s.io", "v1alpha2", "podgroups", "PodGroup")
+_PLACED = "PodGroupScheduled"
 _WEIGHT = 100
 _SUFFIX = 8
 
@@ -61,6 +62,11 @@ class Kube:
         if not self._gangs or not gangs.minimum(gang):
             return Marks(near=near)
         return Marks(spec={"schedulingGroup": {"podGroupName": group_name(gang)}}, near=near)
+
+    def why(self, found: Foreign) -> str:
+        """The scheduler's last words on a group that it could not place."""
+        said = (each for each in found.opinions if (each.type, each.status) == (_PLACED, "False"))
+        return next((each.message for each in said), "")
 
     def cannot(self, wish: Wish) -> Iterator[str]:  # noqa: ARG002 - it takes any set
         yield from ()

@@ -8,17 +8,19 @@ from __future__ import annotations
 from grove.api.conditions import ConditionType
 from grove.api.conditions import TopologyLevelsReason as Reason
 from grove.api.meta import Condition
-from grove.api.sets import PodCliqueSet
+from grove.api.sets import PodCliqueSet, PodCliqueSetTemplate
 from grove.topology.constraints import Topology, domains
+from grove.topology.nesting import nestings, upside_down
 
 
 def levels_unavailable(workload: PodCliqueSet, topology: Topology | None) -> Condition | None:
     """The condition, yet without a date; None if there is nothing to say. No topology: constraints are
     switched off."""
-    wanted = domains(workload.spec.template)
+    template = workload.spec.template
+    wanted = domains(template)
     if topology is None and not wanted:
         return None
-    status, reason, message = _judged(wanted, topology)
+    status, reason, message = _judged(template, wanted, topology)
     return Condition(
         type=ConditionType.TOPOLOGY_LEVELS_UNAVAILABLE,
         status=status,
@@ -28,7 +30,9 @@ def levels_unavailable(workload: PodCliqueSet, topology: Topology | None) -> Con
     )
 
 
-def _judged(wanted: frozenset[str], topology: Topology | None) -> tuple[str, Reason, str]:
+def _judged(
+    template: PodCliqueSetTemplate, wanted: frozenset[str], topology: Topology | None
+) -> tuple[str, Reason, str]:
     if not wanted:
         return "False", Reason.ALL_AVAILABLE, "No topology constraints defined"
     if topology is None:
@@ -43,4 +47,8 @@ def _judged(wanted: frozenset[str], topology: Topology | None) -> tuple[str, Rea
     if missing := sorted(wanted - topology.keys.keys()):
         message = f"Unavailable topology domains: [{', '.join(missing)}]"
         return "True", Reason.LEVELS_UNAVAILABLE, message
+    if wrong := upside_down(nestings(template), tuple(topology.keys)):
+        # No level is lost, and constraints are handed on as ever: it is told, not made a problem of.
+        message = "All topology levels are available, but in another order than the set was made for: "
+        return "False", Reason.INVERTED, message + "; ".join(map(str, wrong))
     return "False", Reason.ALL_AVAILABLE, "All topology levels are available"

@@ -29,6 +29,7 @@ from grove.rules.model import Facts, Parent, User
 from grove.schedulers.backend import Enquiry
 from grove.topology.constraints import domains as constrained
 from grove.topology.constraints import name_of
+from grove.topology.nesting import nestings
 
 T = TypeVar("T")
 _PATIENCE = 2.0  # seconds for all live reads of a review: the API server that asks us waits for 5
@@ -141,7 +142,11 @@ class Sight:
             return self.standing
         named = ((found, found.spec.template) for found in self._known.sets)
         users = tuple(
-            User(f"{found.metadata.namespace}/{found.metadata.name}", constrained(template))
+            User(
+                f"{found.metadata.namespace}/{found.metadata.name}",
+                constrained(template),
+                tuple(nestings(template)),
+            )
             for found, template in named
             if name_of(template) == name
         )

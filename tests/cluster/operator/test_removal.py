@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from msgspec.structs import replace
 
@@ -100,7 +102,7 @@ async def test_who_learns_late_that_a_set_has_gone_spares_its_successor(world: W
         before = {found.uid for kind in (SETS, *PARTS) for found in world.all(kind)}
         ending = replace(old, metadata=replace(old.metadata, deletion_timestamp="2026-01-01T00:00:00Z"))
         for view in (estate, replace(estate, pods=()), Estate()):
-            plan = plan_end(ending, view)
+            plan = plan_end(ending, view, time.time())
             outcome = await late.execute(plan.intents)
             assert plan.intents
             assert all(

@@ -15,7 +15,7 @@ from grove.schedulers.registry import backends
 from tests.chart import AWARE, operators_account
 from tests.cluster.conftest import PATIENCE, apply, established
 from tests.cluster.operator.harness import operating
-from tests.cluster.operator.seen import SETS, gated
+from tests.cluster.operator.seen import GANGS, SETS, gated
 from tests.cluster.operator.test_topology import topology
 from tests.cluster.operator.workloads import clique, workload
 from tests.cluster.operator.world import World, watching
@@ -94,6 +94,7 @@ async def _more_than_a_rack_has(world: World) -> None:
     await world.create(SETS, body)
     await world.until(lambda: len(world.pods()) == 5 and all(map(_refused, world.pods())), "all refused")
     assert bound(world) == {}
+    await world.until(lambda: _explained(world, "insufficient-0"), "the gang to say why")
     await _gone(world, "insufficient")
 
 
@@ -116,6 +117,14 @@ async def _all_on_one_host(world: World) -> None:
     await world.until(lambda: len(bound(world)) == 2, "both pods")
     assert len(set(bound(world).values())) == 1
     await _gone(world, "host")
+
+
+def _explained(world: World, gang: str) -> bool:
+    """Whether a gang says in the scheduler's words why it waits."""
+    found = world.find(GANGS, gang)
+    conditions = found.status.get("conditions", ()) if found else ()
+    told = [each["message"] for each in conditions if each["type"] == "Scheduled"]
+    return any(each.startswith(f"Too few pods scheduled in {gang}-worker: ") for each in told)
 
 
 def _refused(pod) -> bool:

@@ -77,10 +77,33 @@ MEDDLING: list[tuple[Resource, str, dict[str, Any]]] = [
 ]
 
 
+STATUSES: list[tuple[Resource, str, dict[str, Any]]] = [
+    (SETS, "small", {"availableReplicas": 7}),
+    (GROUPS, "small-0-model", {"scheduledReplicas": 7}),
+    (CLIQUES, "small-0-router", {"readyReplicas": 7}),
+    (GANGS, "small-0", {"phase": "Pending"}),
+]
+"""What a leader of yesterday might still say."""
+
+
+async def _told_wrongly(world: World, resource: Resource, name: str, status: dict[str, Any]) -> None:
+    right = {field: world.get(resource, name).status[field] for field in status}
+    wrong = await world.patch(resource, name, {"status": status}, subresource="status")
+
+    def is_right() -> bool:
+        found = world.get(resource, name)
+        later = int(found.metadata.resource_version) > int(wrong.metadata.resource_version)
+        return later and right.items() <= found.status.items()
+
+    await world.until(is_right, f"{resource.kind} {name} to tell {right}")
+
+
 async def parts_changed_by_hand(world: World) -> None:
     await world.create(SETS, small())
     await world.rest("made", 5)
     before, pods = picture(world), {pod.uid for pod in world.pods()}
+    for resource, name, status in STATUSES:
+        await _told_wrongly(world, resource, name, status)
     for resource, name, change in MEDDLING:
         await world.patch(resource, name, change)
         await world.until_like(before)

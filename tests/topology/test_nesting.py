@@ -1,0 +1,57 @@
+"""What lies inside of what, and what is upside down: just what admission would refuse of a new set."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from grove.rules import constraints, shape
+from grove.rules.defaults import default_set
+from grove.rules.model import Facts
+from grove.topology.nesting import nestings, upside_down
+from tests.plan.builders import a_set, read_set
+from tests.topology.builders import NAME, packed
+
+LEVELS = ("zone", "rack", "host")
+
+
+def found(wishes: str) -> list[str]:
+    return [str(each) for each in nestings(read_set(packed(a_set("a b c", "x:1=b"), wishes)).spec.template)]
+
+
+def test_a_set_and_all_its_parts_a_group_and_its_cliques():
+    assert found("zone/rack x:rack/host a:rack b:host c:/host") == [
+        "PodCliqueSet asks for zone, and PodCliqueScalingGroup 'x' in it for rack",
+        "PodCliqueSet asks for rack, and PodCliqueScalingGroup 'x' in it for host",
+        "PodCliqueSet asks for zone, and PodClique 'a' in it for rack",
+        "PodCliqueSet asks for zone, and PodClique 'b' in it for host",
+        "PodCliqueScalingGroup 'x' asks for rack, and PodClique 'b' in it for host",
+        "PodCliqueSet asks for rack, and PodClique 'c' in it for host",
+    ]
+    assert found("x:rack a:host") == []
+
+
+def test_a_domain_that_there_is_no_more_is_neither_way_up():
+    template = read_set(packed(a_set("a"), "zone a:rack")).spec.template
+    assert upside_down(nestings(template), ("rack",)) == []
+    assert len(upside_down(nestings(template), ("rack", "zone"))) == 1
+
+
+wishes = st.builds(
+    lambda whole, parts: " ".join([whole, *(f"{part}:{how}" for part, how in parts.items())]),
+    st.sampled_from(LEVELS),
+    st.dictionaries(
+        st.sampled_from(["x", "a", "b"]),
+        st.builds("{}/{}".format, st.sampled_from(LEVELS), st.sampled_from(["", *LEVELS])),
+    ),
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(wishes, st.permutations(LEVELS))
+def test_it_is_told_of_running_sets_exactly_where_a_new_one_would_be_refused(wishes, levels):
+    body = packed(a_set("a b", "x:1=b"), wishes)
+    told = upside_down(nestings(read_set(body).spec.template), levels)
+    facts = Facts(topology_aware=True, topologies={NAME: tuple(levels)})
+    refused = constraints.on_create(shape.workload(default_set(body)), facts)
+    assert len(told) == len(refused)
