@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import hypothesis
 import pytest
+import structlog
 
 from grove.kube import config
 from grove.kube.client import Client
@@ -23,6 +24,10 @@ from tests.clusters import REPORTER, Clusters, stop_leftovers
 hypothesis.settings.register_profile("ordinary", derandomize=True)
 hypothesis.settings.load_profile("default" if os.environ.get("GROVE_CAMPAIGN") else "ordinary")
 
+# A traceback with everybody's locals takes seconds to be drawn, and meanwhile the test's loop stands still.
+_PLAIN = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+_PROCESSORS = [*structlog.get_config()["processors"][:-1], _PLAIN]
+
 _numbers = itertools.count(1)
 _LONGEST_TEST = 420.0
 _LAST_WORDS = 30.0
@@ -33,6 +38,11 @@ _GATES = {"HPAScaleToZero": True}
 def pytest_configure() -> None:
     """Shells let programs in the background ignore SIGINT, and those hand it on to what they start."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_runtest_setup() -> None:
+    """Logs are for people who look for a failure, and cost next to nothing."""
+    structlog.configure(processors=_PROCESSORS)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from grove.api.kind import ForeignKind
+from grove.api.meta import ObjectMeta
 from grove.fabrics import claims
 from grove.fabrics.provider import (
     Body,
@@ -32,12 +33,20 @@ class Example:
     claim_name = "island"
     api = ISLANDS
     advice = "install the example driver"
+    driver = ""
+    accelerator_classes: frozenset[str] = frozenset()
 
     def preflight(self, discovery: Discovery) -> list[Finding]:
         return []
 
     def uses_accelerator(self, container: Mapping[str, Any]) -> bool:
         return claims.asks_for(container, "example.com/npu")
+
+    def amount(self, quantities: Mapping[str, Any]) -> int:
+        return claims.amount(quantities, "example.com/npu")
+
+    def channels(self, devices: Sequence[Mapping[str, Any]]) -> int:
+        return len(devices)
 
     def validate(self, value: str, scope: Scope) -> list[str]:
         return claims.misspelt(value, scope)
@@ -56,8 +65,14 @@ class Example:
     def template_name(self, domain: Domain) -> str:
         return str(domain.spec["template"])
 
-    def inject(self, pod_spec: Body, template_name: str, policy: Policy) -> Body:
-        return claims.joined(pod_spec, self.claim_name, template_name, self.uses_accelerator, policy)
+    def owns_template(self, domain: Domain, template: ObjectMeta) -> bool:
+        return True
+
+    def inject(
+        self, pod_spec: Body, template_name: str, policy: Policy, by_claim: Collection[str] = ()
+    ) -> Body:
+        accelerated = claims.either(self.uses_accelerator, by_claim)
+        return claims.joined(pod_spec, self.claim_name, template_name, accelerated, policy)
 
     def observe(self, domain: Domain) -> DomainView:
         return DomainView()

@@ -6,10 +6,11 @@ from __future__ import annotations
 import copy
 
 import pytest
+from msgspec.structs import replace
 
 from grove.api.meta import ObjectMeta
 from grove.fabrics.claims import CLAIMS
-from grove.fabrics.nvidia import COMPUTE_DOMAIN, Nvidia
+from grove.fabrics.nvidia import CHANNEL_CLASS, COMPUTE_DOMAIN, Nvidia
 from grove.fabrics.provider import (
     Discovery,
     Domain,
@@ -20,6 +21,7 @@ from grove.fabrics.provider import (
     Scope,
     Severity,
 )
+from grove.local.drastandin.words import resource_slice
 
 NVIDIA = Nvidia()
 ONLY, OR_ALL = Policy.ACCELERATED_ONLY, Policy.ACCELERATED_OR_ALL
@@ -120,7 +122,7 @@ def test_cd_the_domain_is_elastic_and_names_the_template_that_the_driver_makes()
                     {"name": "c", "cliqueID": "", "status": "Ready"},
                 ]
             },
-            DomainView(2, 3, ("c.0", "c.1")),
+            DomainView(2, 3, ("c.0", "c.1"), ("a", "b", "c")),
         ),
     ],
 )
@@ -147,6 +149,31 @@ def test_p_what_is_missing_at_start():
     assert NVIDIA.preflight(served(CLAIMS, COMPUTE_DOMAIN)) == []
     (warning,) = NVIDIA.preflight(served(COMPUTE_DOMAIN))
     assert warning.severity is Severity.WARNING
+
+
+@pytest.mark.parametrize(
+    ("classes", "devices", "words"),
+    [
+        (None, None, []),
+        (frozenset({CHANNEL_CLASS}), True, []),
+        (frozenset(), True, [f"DeviceClass {CHANNEL_CLASS} is missing"]),
+        (frozenset({CHANNEL_CLASS}), False, ["no ResourceSlice of compute-domain.nvidia.com"]),
+    ],
+)
+def test_p5_what_the_driver_should_have_brought(classes, devices, words):
+    seen = replace(served(CLAIMS, COMPUTE_DOMAIN), device_classes=classes, devices=devices)
+    found = NVIDIA.preflight(seen)
+    assert [each.severity for each in found] == [Severity.WARNING] * len(words)
+    assert all(said in each.words for each, said in zip(found, words, strict=True))
+
+
+def test_a_channel_is_one_device_and_gpus_are_counted():
+    devices = resource_slice("node-1", "uid")["spec"]["devices"]
+    assert [device["name"] for device in devices] == ["channel-0", "daemon-0"]
+    assert NVIDIA.channels(devices) == 1
+    assert NVIDIA.channels([{"name": "odd"}]) == 0
+    amounts = [{"nvidia.com/gpu": "8"}, {"nvidia.com/gpu": 4}, {"cpu": "8"}, {"nvidia.com/gpu": "x"}]
+    assert [NVIDIA.amount(each) for each in amounts] == [8, 4, 0, 0]
 
 
 def test_p2_another_version_is_not_the_same():

@@ -28,7 +28,7 @@ def domains(executor, told):
     caches = Caches(fabrics=BOTH)
     caches.sets.replace([a_set(clique("worker"), auto="enabled")], "1")
     caches.domains["nvidia"].replace([], "1")
-    return Domains(caches, executor, told.append, lambda: 0.0)
+    return Domains(caches, executor, told.append, lambda: 7.0)
 
 
 ENDING = Forbidden(
@@ -40,11 +40,11 @@ ENDING = Forbidden(
 @pytest.mark.parametrize(
     ("state", "error", "well", "again", "events"),
     [
-        (State.DONE, None, True, True, ["ComputeDomainCreated"]),
-        (State.WAITING, None, True, False, []),
-        (State.CONFLICT, None, False, False, []),
-        (State.FAILED, ValueError("no"), False, False, ["ComputeDomainFailed"]),
-        (State.FAILED, ENDING, True, False, []),
+        (State.DONE, None, True, 7.0, ["ComputeDomainCreated"]),
+        (State.WAITING, None, True, None, []),
+        (State.CONFLICT, None, False, None, []),
+        (State.FAILED, ValueError("no"), False, None, ["ComputeDomainFailed"]),
+        (State.FAILED, ENDING, True, None, []),
     ],
 )
 async def test_what_follows_from_how_a_write_ended(state, error, well, again, events):

@@ -10,8 +10,8 @@ from grove.api.parts import LastError
 from grove.api.sets import ComputeDomainSummary
 from grove.fabrics.places import stays
 from grove.fabrics.provider import Domain
+from grove.plan.domain_states import State
 from grove.plan.domain_status import DomainNote, with_domains
-from grove.plan.fabric import State
 from tests.fabrics.builders import BOTH, a_set, clique
 
 NVIDIA = BOTH.of("nvidia")
@@ -29,7 +29,7 @@ def note(index, state=State.USABLE, nodes=(), failure=None, there=True):
     }
     body = {"metadata": {"name": name, "uid": f"uid-{name}"}, "status": status}
     found = msgspec.convert(body, Domain) if there else None
-    return DomainNote(name, NVIDIA, STAYS["nvidia", name], state, found, failure)
+    return DomainNote(name, NVIDIA, STAYS["nvidia", name], state, found, failure, "channels")
 
 
 def judged(*notes, workload=SET):
@@ -47,8 +47,28 @@ FORMING = [("a", True), ("a", False)]
         ([note(0, nodes=READY), note(1)], "False", "WaitingForPods", "no pod of inference-1 has a node"),
         ([note(0, State.MISSING, there=False)], "False", "WaitingForPods", "inference-0"),
         ([note(0, nodes=FORMING), note(1)], "False", "NodesNotReady", "inference-0: 1/2 nodes ready"),
+        (
+            [replace(note(0, nodes=READY), nodes=frozenset({"n0", "n7"}))],
+            "False",
+            "NodesNotReady",
+            "inference-0: 1/2 nodes ready",
+        ),
+        ([replace(note(0), nodes=frozenset({"n7"}))], "False", "NodesNotReady", "0/1 nodes ready"),
+        ([replace(note(0, nodes=READY), nodes=frozenset({"n0"}))], "True", "AllReady", "1 of 1"),
         ([note(0, State.TERMINATING, READY)], "False", "ComputeDomainTerminating", "is being deleted"),
         ([note(0, State.CONFLICT)], "False", "NameConflict", "belongs to somebody else"),
+        (
+            [note(0, State.TEMPLATE_TAKEN)],
+            "False",
+            "NameConflict",
+            "ResourceClaimTemplate channels, by which",
+        ),
+        (
+            [replace(note(0), busy="ns/other holds n1")],
+            "False",
+            "WaitingForPods",
+            "no pod of inference-0 has a node yet; ns/other holds n1",
+        ),
         (
             [note(0, State.MISSING, failure=LastError("ERR", "quota", ""), there=False)],
             "False",

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 from msgspec.structs import replace
 
 from grove.api.intents import Create, Delete, Patch
+from grove.api.meta import ObjectMeta, OwnerReference
 from grove.api.sets import PodCliqueSet
 from grove.fabrics.places import stay_in
 from grove.fabrics.provider import Domain
-from grove.plan.domains import DomainSnapshot, User, plan_domain
+from grove.plan import domains
+from grove.plan.domain_model import DomainSnapshot, Holder, User
 from tests.fabrics.builders import BOTH, a_set, clique
 
 NVIDIA = BOTH.of("nvidia")
@@ -29,6 +32,10 @@ def user(workload: PodCliqueSet, name: str) -> User:
 def world(name, *workloads, found=None, **more):
     users = tuple(user(workload, name) for workload in workloads)
     return DomainSnapshot(NVIDIA, "ns", name, found, users, **more)
+
+
+def plan_domain(snapshot, now=0.0):
+    return domains.plan_domain(snapshot, now)
 
 
 def made(name, *workloads) -> Domain:
@@ -209,6 +216,29 @@ def test_cd5_a_foreign_domain_is_in_the_way_of_automation_and_never_touched():
     assert told(plan) == [("inference", "ComputeDomainConflict")]
 
 
+def template(uid="", **more):
+    return ObjectMeta(name="inference-0", namespace="ns", labels={DRIVER: uid} if uid else {}, **more)
+
+
+@pytest.mark.parametrize(
+    ("seen", "events"),
+    [
+        (None, []),
+        (template("d1"), []),
+        (template(owner_references=(OwnerReference("v1", "ComputeDomain", "inference-0", "d1"),)), []),
+        (template(), [("inference", "ComputeDomainConflict")]),
+        (template("d0"), [("inference", "ComputeDomainConflict")]),
+        (template("d0", deletion_timestamp="2026-01-01T00:00:00Z"), []),
+    ],
+)
+def test_cd6_a_template_of_somebody_else_is_told_of_and_never_touched(seen, events):
+    plan = plan_domain(world("inference-0", AUTO, found=made("inference-0", AUTO), template=seen))
+    assert plan.intents == ()
+    assert told(plan) == events
+    for remark in plan.remarks:
+        assert remark.note.startswith("ResourceClaimTemplate inference-0, by which pods join ComputeDomain")
+
+
 def test_a_foreign_domain_is_referenced_by_who_names_it_and_never_touched():
     plan = plan_domain(world("team", ONE, found=foreign("team")))
     assert plan.intents == ()
@@ -246,3 +276,31 @@ def test_b2_the_allocation_mode_reaches_the_domain():
     )
     assert made("inference-0", automatic).spec["channel"]["allocationMode"] == "All"
     assert "allocationMode" not in made("inference-0", AUTO).spec["channel"]
+
+
+HOLDERS = (
+    Holder("ns/other-0", ("other",), ("n1", "n2", "n3", "n4")),
+    Holder("ns/theirs", (), ("n5",)),
+)
+BUSY = (
+    "2 pods of ComputeDomain inference-0 found no node for 60 s, and a node has one channel: ComputeDomain "
+    "ns/other-0 of PodCliqueSet other holds n1, n2, n3 and 1 more; ComputeDomain ns/theirs holds n5"
+)
+
+
+@pytest.mark.parametrize(
+    ("unplaced", "holders", "now", "words", "wake_at"),
+    [
+        ((10.0, 20.0), HOLDERS, 69.9, [], 70.0),
+        ((10.0, 20.0), HOLDERS, 70.0, [BUSY], 130.0),
+        ((10.0,), (), 20.0, [], 70.0),
+        ((10.0,), (), 100.0, [], 160.0),
+        ((), HOLDERS, 100.0, [], None),
+    ],
+)
+def test_b4_who_has_the_channels_is_told_after_a_while(unplaced, holders, now, words, wake_at):
+    found = made("inference-0", AUTO)
+    plan = plan_domain(world("inference-0", AUTO, found=found, unplaced=unplaced, holders=holders), now)
+    assert told(plan) == [("inference", "ImexChannelBusy")] * len(words)
+    assert [remark.note for remark in plan.remarks] == words
+    assert plan.wake_at == wake_at

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from grove.api.intents import Create
 from grove.fabrics.provider import Domain
+from grove.plan.domain_states import State
 from grove.plan.hashes import generation_hash
 from grove.plan.replica import plan_replica
 from tests.fabrics.builders import BOTH
@@ -64,11 +65,11 @@ def owned(found, snapshot):
     return msgspec.convert({"metadata": metadata, "spec": found.spec}, Domain)
 
 
-def plan(body, *domains, served=True, ours=True):
+def plan(body, *domains, served=True, ours=True, **more):
     snapshot = World(body).snapshot()
     seen = {found.metadata.name: owned(found, snapshot) if ours else found for found in domains}
     snapshot = replace(snapshot, fabrics=BOTH, domains={"nvidia": seen if served else None, "example": {}})
-    return plan_replica(snapshot, 0.0)
+    return plan_replica(replace(snapshot, **more), 0.0)
 
 
 def bodies(planned, kind):
@@ -92,6 +93,20 @@ def test_auto_claims_go_into_gpu_containers_of_cliques_and_pods_only():
         assert "resourceClaims" not in spec
 
 
+def test_b10_claims_go_into_containers_with_gpus_by_claim():
+    body = workload(gpu_clique("worker:1"))
+    spec = body["spec"]["template"]["cliques"][1]["spec"]["podSpec"]
+    spec["resourceClaims"] = [{"name": "gpus", "resourceClaimTemplateName": "eight"}]
+    spec["containers"][0]["resources"] = {"claims": [{"name": "gpus"}]}
+    assert "mnnvl-claim" not in str(bodies(plan(body, domain("wl-0")), "PodClique"))
+    body["metadata"]["annotations"]["grove.io/auto-mnnvl-claims"] = "worker/gpus,router/other"
+    made = bodies(plan(body, domain("wl-0")), "PodClique")["worker"]["spec"]["podSpec"]
+    assert made["resourceClaims"] == [*spec["resourceClaims"], CLAIM]
+    model, sidecar = made["containers"]
+    assert model["resources"] == {"claims": [{"name": "gpus"}, {"name": "mnnvl-claim"}]}
+    assert "resources" not in sidecar
+
+
 def test_i3_enrolled_cliques_and_pods_are_selectable_and_auto_leaves_no_other_trace():
     planned = plan(workload(gpu_clique("worker:1")), domain("wl-0"))
     for kind in ("PodClique", "Pod"):
@@ -111,6 +126,17 @@ def test_j1_in_a_group_the_claim_is_of_the_sets_replica_and_the_group_says_auto(
         if isinstance(intent, Create) and intent.target.kind == "PodClique" and "-x-" in intent.target.name
     ]
     assert [spec["resourceClaims"] for spec in specs] == [[CLAIM], [CLAIM]]
+
+
+@pytest.mark.parametrize(("own", "copied"), [(None, "fast"), ("slow", "slow"), ("none", "none")])
+def test_the_alias_of_a_set_is_copied_to_groups_that_have_none(own, copied):
+    key = "grove.io/mnnvl-group"
+    body = workload(gpu_clique("worker:1"), auto="", groups="x:1/1=worker")
+    body["metadata"]["annotations"] = {key: "fast"}
+    if own is not None:
+        body["spec"]["template"]["podCliqueScalingGroups"][0]["annotations"] = {key: own}
+    (group,) = bodies(plan(body), "PodCliqueScalingGroup").values()
+    assert group["metadata"]["annotations"] == {key: copied}
 
 
 @pytest.mark.parametrize("auto", ["disabled", ""])
@@ -166,6 +192,13 @@ def test_cd5_the_domain_of_somebody_else_holds():
     (complaint,) = planned.complaints
     assert "ComputeDomain wl-0 belongs to somebody else" in complaint.words
     assert set(bodies(planned, "Pod")) == {"router"}
+
+
+@pytest.mark.parametrize(("state", "words"), [(State.TEMPLATE_TAKEN, "wl-0, by which"), (State.NOT_YET, "")])
+def test_cd6_who_would_claim_from_somebody_elses_template_waits(state, words):
+    planned = plan(workload(gpu_clique("worker:1")), domain("wl-0"), templates={("nvidia", "wl-0"): state})
+    assert set(bodies(planned, "Pod")) == {"router"}
+    assert [words in complaint.words for complaint in planned.complaints] == ([True] if words else [])
 
 
 def test_l8_for_a_domain_that_goes_no_pod_is_made():

@@ -8,7 +8,10 @@ import msgspec
 import pytest
 
 from grove.api.config import Network
+from grove.fabrics.provider import Scope
 from grove.fabrics.registry import providers
+from grove.fabrics.resolve import Demand, Mode
+from grove.fabrics.survey import Survey
 from grove.rules import fabric, validate
 from tests.fabrics.dummy import Example
 from tests.rules.builders import FACTS, bare, changed, clique, workload
@@ -75,6 +78,20 @@ ALWAYS = [
         [
             f'{C}.annotations.{NAME}: Invalid value: "{"a" * 59}": must be no more than 58 characters with '
             "scope replica"
+        ],
+    ),
+    (
+        {**OUT, **named("a" * 64)},
+        [
+            f'{C}.annotations.{NAME}: Invalid value: "{"a" * 64}": must be no more than 63 characters with '
+            "scope shared"
+        ],
+    ),
+    (
+        {**OUT, **named("a" * 54, place=M, scope="scaling-group-replica")},
+        [
+            f'{M}.annotations.{NAME}: Invalid value: "{"a" * 54}": must be no more than 53 characters with '
+            "scope scaling-group-replica"
         ],
     ),
     (
@@ -172,10 +189,18 @@ def test_accepted_where_automation_is_off(changes):
     assert refused(changes, OFF) == []
 
 
-def test_v9_an_administrator_may_forbid_domains_by_name():
-    assert refused(named("team"), NO_EXPLICIT) == [
-        f"{C}.annotations.{NAME}: Forbidden: explicit ComputeDomains are disabled by the administrator"
-    ]
+WITHOUT_NAMES = [
+    (
+        {**OUT, **named("team")},
+        [f"{C}.annotations.{NAME}: Forbidden: explicit ComputeDomains are disabled by the administrator"],
+    ),
+]
+"""V9."""
+
+
+@pytest.mark.parametrize(("changes", "errors"), WITHOUT_NAMES)
+def test_v9_an_administrator_may_forbid_domains_by_name(changes, errors):
+    assert refused(changes, NO_EXPLICIT) == errors
 
 
 def test_one_error_for_each_clique_and_none_for_another_vendor():
@@ -210,6 +235,18 @@ def test_b2_the_allocation_mode_is_a_known_one_and_the_same_for_all_who_share():
         str(error)
         == f"{C}.annotations.{ALLOCATION}: Forbidden: {ALLOCATION} cannot be removed after creation"
     )
+
+
+def test_b2_sets_that_share_a_domain_say_the_same():
+    other = Demand("nvidia", Mode.EXPLICIT, Scope.SHARED, "team", options=((ALLOCATION, "All"),))
+    facts = msgspec.structs.replace(OFF, sharers=(("other", other),))
+    assert refused({f"{C}.annotations": {NAME: "team", ALLOCATION: "All"}}, facts) == []
+    assert refused({f"{C}.annotations": {NAME: "mine"}}, facts) == []
+    assert refused({f"{C}.annotations": {NAME: "team", SCOPE: "replica"}}, facts) == []
+    assert refused({f"{C}.annotations": {NAME: "team"}}, facts) == [
+        f"{C}.annotations.{ALLOCATION}: Invalid value: null: PodCliqueSet other shares the domain and says "
+        "All: say the same"
+    ]
 
 
 # What is filled in.
@@ -278,6 +315,16 @@ UPDATES = [
             'from "replica" to "shared"',
         ],
     ),
+    (
+        named("team"),
+        named("team", scope="replica"),
+        [f"{C}.annotations.{SCOPE}: Forbidden: {SCOPE} cannot be added after creation"],
+    ),
+    (
+        named("team", scope="replica"),
+        named("team"),
+        [f"{C}.annotations.{SCOPE}: Forbidden: {SCOPE} cannot be removed after creation"],
+    ),
 ]
 """V20 to V22, V24."""
 
@@ -289,9 +336,18 @@ def test_update_refused(old, new, errors, facts):
     assert list(map(str, validate.on_update(before, after, facts).errors)) == errors
 
 
-@pytest.mark.parametrize(
-    "both", [says("nonsense"), ENABLED, OUT, named("Not a name"), named("team"), {**ENABLED, **named("team")}]
-)
+UNCHANGED = [
+    says("nonsense"),
+    ENABLED,
+    OUT,
+    named("Not a name"),
+    named("team"),
+    {**ENABLED, **named("team")},
+]
+"""V23 and V26: what is as it was, is not judged again."""
+
+
+@pytest.mark.parametrize("both", UNCHANGED)
 def test_v23_v26_what_is_as_it_was_is_not_judged_again(both):
     before = changed(workload(), both)
     for facts in (ON, OFF, NO_EXPLICIT):
@@ -311,6 +367,13 @@ def test_v25_cliques_are_told_apart_by_name():
 
 
 # What is worth a warning.
+
+
+ONE_POD = {f"{C}.spec.replicas": 1, f"{C}.spec.minAvailable": 1}
+
+
+def seeing(survey):
+    return msgspec.structs.replace(ON, surveys={"nvidia": survey})
 
 
 @pytest.mark.parametrize(
@@ -333,6 +396,19 @@ def test_v25_cliques_are_told_apart_by_name():
             ["pods that need a ComputeDomain will wait: computedomains.resource.nvidia.com is not served"],
         ),
         (GPUS, msgspec.structs.replace(OFF, unserved=frozenset({"nvidia"})), []),
+        (
+            {**GPUS, **ENABLED},
+            seeing(Survey(3, ("c",), 4)),
+            ["1 of 3 nodes with accelerators of nvidia have"],
+        ),
+        (GPUS, seeing(Survey(3, ("c",), 4)), []),
+        ({**GPUS, **ENABLED, "spec.replicas": 2}, seeing(Survey(2, (), 8)), []),
+        (
+            {**GPUS, **ENABLED, "spec.replicas": 2},
+            seeing(Survey(2, (), 16)),
+            [f"{C}: a node has one channel, so these 4 pods take as many nodes, with 8 of at least 16"],
+        ),
+        ({**GPUS, **ENABLED, **ONE_POD}, seeing(Survey(2, (), 16)), []),
     ],
 )
 def test_warnings(changes, facts, words):

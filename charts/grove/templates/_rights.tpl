@@ -79,7 +79,8 @@ the API server answers. Verbs are those that the operator uses; it never replace
   resources: [validatingwebhookconfigurations]
   resourceNames: [podcliqueset-validating-webhook, clustertopology-validating-webhook, authorizer-webhook]
   verbs: {{ $verbs }}
-{{- if .Values.config.topologyAwareScheduling.enabled }}
+# Which labels they have, for topologies; whether they are all alike, for automatic domains.
+{{- if or .Values.config.topologyAwareScheduling.enabled .Values.config.network.autoMNNVLEnabled }}
 - apiGroups: [""]
   resources: [nodes]
   verbs: [get, list, watch]
@@ -89,6 +90,17 @@ the API server answers. Verbs are those that the operator uses; it never replace
 - apiGroups: [resource.nvidia.com]
   resources: [computedomains]
   verbs: [get, list, watch, create, patch, delete]
+{{- end }}
+# How many pods can be in domains at once.
+{{- if .Values.config.fabrics }}
+- apiGroups: [resource.k8s.io]
+  resources: [resourceslices]
+  verbs: [list, watch]
+{{- end }}
+{{- if .Values.config.network.autoMNNVLEnabled }}
+- apiGroups: [resource.k8s.io]
+  resources: [deviceclasses]
+  verbs: [list]
 {{- end }}
 {{- if include "grove.usesScheduler" (list . "kai-scheduler") }}
 - apiGroups: [scheduling.run.ai]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from msgspec import Raw, field
 
 from grove.api.meta import ObjectMeta
@@ -114,6 +116,21 @@ class ResourceClaimTemplateObject(Wire, frozen=True):
 
     metadata: ObjectMeta
     spec: ClaimTemplateBody
+
+
+class ResourceSliceSpec(Wire, frozen=True):
+    """Which devices a driver offers where."""
+
+    driver: str = ""
+    node_name: str = ""
+    devices: tuple[dict[str, Any], ...] = ()
+
+
+class ResourceSlice(Wire, frozen=True):
+    """Devices that pods may claim."""
+
+    metadata: ObjectMeta
+    spec: ResourceSliceSpec = ResourceSliceSpec()
 
 
 class Bare(Wire, frozen=True):

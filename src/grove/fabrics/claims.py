@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from grove.api import quantities
 from grove.api.kind import ForeignKind
+from grove.api.quantities import parse
 from grove.fabrics.provider import Policy, Scope
 
 Body = dict[str, Any]
@@ -39,10 +39,29 @@ def joined(
     return changed
 
 
+def either(accelerated: Callable[[Body], bool], by_claim: Collection[str]) -> Callable[[Body], bool]:
+    """Whether a container has accelerators, of its own or by one of these claims of its pod."""
+    return lambda container: accelerated(container) or uses(container, by_claim)
+
+
+def uses(container: Mapping[str, Any], claims: Collection[str]) -> bool:
+    """Whether a container uses one of these claims of its pod."""
+    used = (container.get("resources") or {}).get("claims") or ()
+    return any(claim.get("name") in claims for claim in used)
+
+
 def asks_for(container: Mapping[str, Any], resource: str) -> bool:
     """Whether a container's limits or requests have some of a resource, in any spelling of more than 0."""
     resources = container.get("resources") or {}
     return any(_some((resources.get(part) or {}).get(resource)) for part in ("limits", "requests"))
+
+
+def amount(quantities: Mapping[str, Any], resource: str) -> int:
+    """How many of a resource there are, whole ones; what cannot be read is none."""
+    try:
+        return int(parse(str(quantities.get(resource) or 0)))
+    except ValueError:
+        return 0
 
 
 def misspelt(value: str, scope: Scope) -> list[str]:
@@ -64,7 +83,7 @@ def _some(amount: object) -> bool:
     if amount is None:
         return False
     try:
-        return quantities.parse(str(amount)) != 0
+        return parse(str(amount)) != 0
     except ValueError:
         return True  # the API server will refuse it; nobody should be surprised by what we took it for
 

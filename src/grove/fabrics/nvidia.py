@@ -6,11 +6,12 @@ never do. Every pod claims a channel from it, one exclusive device on each node.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from grove.api import foreign, marks
 from grove.api.kind import ForeignKind
+from grove.api.meta import ObjectMeta
 from grove.fabrics import claims
 from grove.fabrics.provider import (
     Body,
@@ -25,6 +26,7 @@ from grove.fabrics.provider import (
 )
 
 VENDOR = "nvidia"
+CHANNEL_CLASS = "compute-domain-default-channel.nvidia.com"
 COMPUTE_DOMAIN = ForeignKind("resource.nvidia.com", "v1beta1", "computedomains", "ComputeDomain")
 
 
@@ -39,9 +41,11 @@ class Nvidia:
     claim_name = marks.MNNVL_CLAIM
     api = COMPUTE_DOMAIN
     advice = "install the NVIDIA DRA driver"
+    driver = "compute-domain.nvidia.com"
+    accelerator_classes = frozenset({"gpu.nvidia.com"})
 
     def preflight(self, discovery: Discovery) -> list[Finding]:
-        """The domains themselves must be served, and claims should be."""
+        """The domains themselves must be served; claims should be, and the driver should have channels."""
         if not discovery.serves(self.api):
             return [
                 Finding(
@@ -53,11 +57,18 @@ class Nvidia:
         if not discovery.serves(claims.CLAIMS):
             words = f"{claims.CLAIMS.api_version} is not served: pods lose claims; Kubernetes 1.34 has it"
             return [Finding(Severity.WARNING, words)]
-        return []
+        return [Finding(Severity.WARNING, words) for words in _lacking(self.driver, discovery)]
 
     def uses_accelerator(self, container: Mapping[str, Any]) -> bool:
         """Whole GPUs only: slices and shared ones have no NVLink of their own."""
         return claims.asks_for(container, foreign.NVIDIA_GPU)
+
+    def amount(self, quantities: Mapping[str, Any]) -> int:
+        return claims.amount(quantities, foreign.NVIDIA_GPU)
+
+    def channels(self, devices: Sequence[Mapping[str, Any]]) -> int:
+        """One for each node: it is exclusive, whichever domain it is used for."""
+        return sum(_is_channel(device) for device in devices)
 
     def validate(self, value: str, scope: Scope) -> list[str]:
         return claims.misspelt(value, scope)
@@ -86,16 +97,41 @@ class Nvidia:
         template = channel.get("resourceClaimTemplate") or {}
         return str(template.get("name") or domain.metadata.name)
 
-    def inject(self, pod_spec: Body, template_name: str, policy: Policy) -> Body:
-        return claims.joined(pod_spec, self.claim_name, template_name, self.uses_accelerator, policy)
+    def owns_template(self, domain: Domain, template: ObjectMeta) -> bool:
+        """By the driver's label; others that play its part name the domain as the owner."""
+        uid = domain.metadata.uid
+        labelled = template.labels.get(foreign.NVIDIA_DRIVER_COMPUTE_DOMAIN) == uid
+        return labelled or any(owner.uid == uid for owner in template.owner_references)
+
+    def inject(
+        self, pod_spec: Body, template_name: str, policy: Policy, by_claim: Collection[str] = ()
+    ) -> Body:
+        accelerated = claims.either(self.uses_accelerator, by_claim)
+        return claims.joined(pod_spec, self.claim_name, template_name, accelerated, policy)
 
     def observe(self, domain: Domain) -> DomainView:
         """By its nodes: an elastic domain without any calls itself ready at once."""
         nodes = (domain.status or {}).get("nodes") or []
         partitions = {str(node["cliqueID"]) for node in nodes if node.get("cliqueID")}
         ready = sum(node.get("status") == "Ready" for node in nodes)
-        return DomainView(ready, len(nodes), tuple(sorted(partitions)))
+        named = tuple(str(node["name"]) for node in nodes if node.get("name"))
+        return DomainView(ready, len(nodes), tuple(sorted(partitions)), named)
 
     def node_holder(self, node: Mapping[str, Any]) -> str | None:
         found = ((node.get("metadata") or {}).get("labels") or {}).get(foreign.NVIDIA_DRIVER_COMPUTE_DOMAIN)
         return str(found) if found else None
+
+
+def _lacking(driver: str, discovery: Discovery) -> Iterator[str]:
+    """What pods would wait for, as far as that can be seen."""
+    if discovery.device_classes is not None and CHANNEL_CLASS not in discovery.device_classes:
+        yield f"DeviceClass {CHANNEL_CLASS} is missing: pods in domains will wait; install the driver anew"
+    if discovery.devices is False:
+        yield f"no ResourceSlice of {driver}: pods in domains will wait until a node has a channel"
+
+
+def _is_channel(device: Mapping[str, Any]) -> bool:
+    """The driver also offers places for its daemons, and channels that its class does not choose."""
+    said = device.get("attributes") or {}
+    kind, number = (said.get(word) or {} for word in ("type", "id"))
+    return kind.get("string") == "channel" and number.get("int") == 0

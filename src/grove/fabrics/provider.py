@@ -6,7 +6,7 @@ writes, watches, shares and removes domains is the core: a provider never sees a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
 
@@ -53,9 +53,14 @@ class Finding(Struct, frozen=True):
 
 
 class Discovery(Struct, frozen=True):
-    """What the API server serves, of what was asked about: `(group, version, plural)`."""
+    """What there is: the kinds that the API server serves, of those that were asked about, as `(group,
+    version, plural)`, and what drivers have brought."""
 
     served: frozenset[tuple[str, str, str]] = frozenset()
+    device_classes: frozenset[str] | None = None
+    """The names of all DeviceClasses; None if they could not be seen."""
+    devices: bool | None = None
+    """Whether the vendor's driver offers devices anywhere; None if that could not be seen."""
 
     def serves(self, api: ForeignKind) -> bool:
         """Whether requests for that kind can succeed. The same kind in another version does not count."""
@@ -89,6 +94,8 @@ class DomainView(Struct, frozen=True):
     total_nodes: int = 0
     partitions: tuple[str, ...] = ()
     """Separate parts of the fabric that its nodes are in; more than one means that it is split."""
+    nodes: tuple[str, ...] = ()
+    """The names of its nodes."""
 
 
 @runtime_checkable
@@ -136,12 +143,30 @@ class FabricDomainProvider(Protocol):
         """What helps if that kind is not served."""
         ...
 
+    @property
+    def driver(self) -> str:
+        """The DRA driver whose devices are the channels by which pods join domains; empty if none are."""
+        ...
+
+    @property
+    def accelerator_classes(self) -> frozenset[str]:
+        """The DeviceClasses of the vendor's accelerators, where those are asked for by claims."""
+        ...
+
     def preflight(self, discovery: Discovery) -> list[Finding]:
         """What the automatic mode lacks in this cluster."""
         ...
 
     def uses_accelerator(self, container: Mapping[str, Any]) -> bool:
         """Whether a container asks for the vendor's accelerators."""
+        ...
+
+    def amount(self, quantities: Mapping[str, Any]) -> int:
+        """How many of the vendor's accelerators are among the resources of a container, or of a node."""
+        ...
+
+    def channels(self, devices: Sequence[Mapping[str, Any]]) -> int:
+        """How many pods at once can join domains by these devices of the driver, on the node with them."""
         ...
 
     def validate(self, value: str, scope: Scope) -> list[str]:
@@ -156,8 +181,16 @@ class FabricDomainProvider(Protocol):
         """The ResourceClaimTemplate that the pods of a domain claim from."""
         ...
 
-    def inject(self, pod_spec: Body, template_name: str, policy: Policy) -> Body:
-        """A pod spec that joins the domain; the argument is not changed. Twice is as good as once."""
+    def owns_template(self, domain: Domain, template: ObjectMeta) -> bool:
+        """Whether a ResourceClaimTemplate is the one that belongs to the domain: somebody else may have taken
+        its name."""
+        ...
+
+    def inject(
+        self, pod_spec: Body, template_name: str, policy: Policy, by_claim: Collection[str] = ()
+    ) -> Body:
+        """A pod spec that joins the domain; the argument is not changed. Twice is as good as once. Containers
+        that use one of the claims `by_claim` have accelerators as well."""
         ...
 
     def observe(self, domain: Domain) -> DomainView:

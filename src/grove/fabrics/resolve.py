@@ -10,7 +10,7 @@ and a group on any layer means that its author does not want automation.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any
@@ -22,6 +22,7 @@ from msgspec.structs import replace
 from grove.api import annotations as keys
 from grove.api import names
 from grove.api.sets import CliqueTemplate, PodCliqueSet, PodCliqueSetTemplate
+from grove.fabrics.claims import either
 from grove.fabrics.provider import FabricDomainProvider, Policy, Scope
 from grove.fabrics.registry import Providers
 
@@ -47,6 +48,8 @@ class Demand(Struct, frozen=True):
     """The `grove.io/mnnvl-group`."""
     options: tuple[tuple[str, str], ...] = ()
     """What else is asked of the domain, by annotation."""
+    by_claim: tuple[str, ...] = ()
+    """Claims of the pods that are for accelerators themselves."""
 
     @property
     def policy(self) -> Policy:
@@ -92,13 +95,18 @@ def of_template(
 ) -> Demands:
     """The same, for a set that is still being judged."""
     found: dict[str, tuple[Demand, ...]] = {}
-    by_group = grouped(annotations, template)
+    by_group, by_claim = grouped(annotations, template), claims_of(annotations)
     automatic = annotations.get(keys.AUTO_MNNVL) == keys.AUTO_MNNVL_ENABLED and not by_group
     for clique in template.cliques:
         asked = tuple(
             demand
             for provider in providers
-            if (demand := _demand(set_name, clique, provider, by_group, automatic)) is not None
+            if (
+                demand := _demand(
+                    set_name, clique, provider, by_group, automatic, by_claim.get(clique.name, ())
+                )
+            )
+            is not None
         )
         asked = tuple(_with_options(demand, clique, annotations, providers) for demand in asked)
         if asked:
@@ -124,9 +132,21 @@ def grouped(annotations: Mapping[str, str], template: PodCliqueSetTemplate) -> M
     return {name: group or keys.MNNVL_GROUP_NONE for name, group in found.items()}
 
 
-def accelerated(clique: CliqueTemplate, provider: FabricDomainProvider) -> bool:
-    """Whether any container of a clique asks for the vendor's accelerators."""
-    return any(map(provider.uses_accelerator, _containers(bytes(clique.spec.pod_spec))))
+def claims_of(annotations: Mapping[str, str]) -> Mapping[str, tuple[str, ...]]:
+    """By clique, the claims of its pods that are for accelerators, as admission has found out."""
+    found: dict[str, tuple[str, ...]] = {}
+    for written in filter(None, annotations.get(keys.MNNVL_CLAIMS, "").split(",")):
+        clique, _, claim = written.partition("/")
+        found[clique] = (*found.get(clique, ()), claim)
+    return found
+
+
+def accelerated(
+    clique: CliqueTemplate, provider: FabricDomainProvider, by_claim: Collection[str] = ()
+) -> bool:
+    """Whether any container of a clique asks for the vendor's accelerators, or uses one of these claims."""
+    chosen = either(provider.uses_accelerator, by_claim)
+    return any(map(chosen, _containers(bytes(clique.spec.pod_spec))))
 
 
 def scope_of(clique: CliqueTemplate, provider: FabricDomainProvider) -> Scope:
@@ -141,14 +161,18 @@ def _demand(
     provider: FabricDomainProvider,
     by_group: Mapping[str, str],
     automatic: bool,
+    by_claim: tuple[str, ...],
 ) -> Demand | None:
     if named := clique.annotations.get(provider.annotation_key):
         return Demand(provider.vendor, Mode.EXPLICIT, scope_of(clique, provider), named)
     group = by_group.get(clique.name, keys.MNNVL_GROUP_NONE)
     in_group = group != keys.MNNVL_GROUP_NONE
-    if not provider.supports_auto or not (automatic or in_group) or not accelerated(clique, provider):
+    if not provider.supports_auto or not (automatic or in_group):
         return None
-    return Demand(provider.vendor, Mode.AUTO, Scope.REPLICA, set_name, group if in_group else "")
+    if not accelerated(clique, provider, by_claim):
+        return None
+    group = group if in_group else ""
+    return Demand(provider.vendor, Mode.AUTO, Scope.REPLICA, set_name, group, by_claim=by_claim)
 
 
 def _with_options(

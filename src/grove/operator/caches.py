@@ -36,6 +36,7 @@ from grove.kube.resource import (
     SERVICES,
     Resource,
 )
+from grove.operator.channels import Channels
 from grove.operator.keys import SetKey, replica_of, set_of
 from grove.plan.access import Access
 from grove.plan.sharing import referred_templates
@@ -81,8 +82,12 @@ class Caches:
         mirrored: Iterable[ForeignKind] = (),
         inspected: Iterable[ForeignKind] = (),
         fabrics: Providers | None = None,
+        *,
+        auto_fabric: bool = False,
     ) -> None:
         self.fabrics = fabrics or Providers()
+        self.channels = Channels(self.fabrics, automatic=auto_fabric)
+        """What nodes have for fabric domains."""
         self.sets: Cache[PodCliqueSet] = Cache(
             resource_of(PodCliqueSet.KIND),
             PodCliqueSet,

@@ -146,11 +146,13 @@ class Controller:
 
     async def _bring_in_step(self, key: TopologyKey | DomainKey) -> None:
         if isinstance(key, DomainKey):
-            well, again = await self._domains.bring_in_order(key)
+            well, due = await self._domains.bring_in_order(key)
+            moment = None if due is None else self._loop_time() + due - self._clock()
         else:
             assert self._counterparts is not None
             well, again = await self._counterparts.bring_in_order(key, self._clock())
-        self.queue.wake(key, self._loop_time() if well and again else None, failed=not well)
+            moment = self._loop_time() if again else None
+        self.queue.wake(key, moment if well else None, failed=not well)
 
     def _use_room(self, room: int) -> None:
         for key in self._publisher.call(room):

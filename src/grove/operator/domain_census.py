@@ -14,13 +14,18 @@ from prometheus_client import Gauge, Histogram
 from grove.api import times
 from grove.fabrics.provider import Domain, FabricDomainProvider
 from grove.operator.caches import Caches
-from grove.plan.fabric import is_managed
+from grove.plan.domain_states import is_managed
 
 _PHASES = ("pending", "forming", "ready", "terminating")
 _WAITING = (0.1, 0.25, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600)
 
 domains = Gauge(
     "grove_fabric_domains", "Fabric domains that we manage, by vendor and phase", ["vendor", "phase"]
+)
+nodes = Gauge(
+    "grove_fabric_nodes",
+    "Nodes with accelerators, by vendor and whether they have a channel; counted in the automatic mode only",
+    ["vendor", "channel"],
 )
 domain_ready_seconds = Histogram(
     "grove_fabric_domain_ready_seconds",
@@ -76,7 +81,18 @@ def count(caches: Caches) -> ExitStack:
             gauge = domains.labels(provider.vendor, phase)
             gauge.set_function(partial(_in_phase, caches, provider, phase))
             undo.callback(gauge.set_function, lambda: 0)
+        for having in (True, False):
+            gauge = nodes.labels(provider.vendor, "yes" if having else "no")
+            gauge.set_function(partial(_surveyed, caches, provider, having))
+            undo.callback(gauge.set_function, lambda: 0)
     return undo
+
+
+def _surveyed(caches: Caches, provider: FabricDomainProvider, having: bool) -> int:
+    found = caches.channels.survey(provider.vendor)
+    if found is None:
+        return 0
+    return found.accelerated - len(found.bare) if having else len(found.bare)
 
 
 def _in_phase(caches: Caches, provider: FabricDomainProvider, phase: str) -> int:

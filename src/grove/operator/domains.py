@@ -19,8 +19,9 @@ from grove.operator.domain_census import domain_failures
 from grove.operator.keys import DomainKey, SetKey
 from grove.operator.neighbourhood import Neighbourhood
 from grove.operator.stirrings import Wake, wire_domains
+from grove.plan.domain_model import DomainPlan, DomainSnapshot, User
 from grove.plan.domain_status import DomainNote
-from grove.plan.domains import DomainPlan, DomainSnapshot, User, plan_domain
+from grove.plan.domains import plan_domain
 from grove.plan.moments import rfc3339
 
 log = structlog.get_logger("grove.operator")
@@ -43,6 +44,8 @@ class Domains:
         """What has been told about a domain, to whom: it is told again only after it was no longer so."""
         self._failures: dict[DomainKey, LastError] = {}
         """Domains that could not be made, and why."""
+        self._busy: dict[DomainKey, str] = {}
+        """Domains whose pods find no node, and who has the nodes."""
 
     def wire(self, wake: Wake) -> None:
         """From now on, changes wake domains, and domains those who need them."""
@@ -52,24 +55,35 @@ class Domains:
 
     def notes(self, workload: PodCliqueSet) -> list[DomainNote]:
         """How the domains of a set stand to it."""
-        return self.neighbourhood.notes(workload, self._failures)
+        return self.neighbourhood.notes(workload, self._failures, self._busy)
 
-    async def bring_in_order(self, key: DomainKey) -> tuple[bool, bool]:
-        """One pass over one domain. Says whether it went well, and whether another pass is due; wakes the
-        sets that should tell how it stands."""
-        snapshot = self.neighbourhood.snapshot(key)
+    async def bring_in_order(self, key: DomainKey) -> tuple[bool, float | None]:
+        """One pass over one domain. Says whether it went well, and when another pass is due; wakes the sets
+        that should tell how it stands."""
+        snapshot, now = self.neighbourhood.snapshot(key), self._clock()
         if snapshot is None:
-            return True, False
-        plan = plan_domain(snapshot)
+            return True, None
+        plan = plan_domain(snapshot, now)
         outcome = await self._executor.execute(plan.intents) if plan.intents else Outcome(())
         self._tell_remarks(key, snapshot, plan, outcome)
-        for parent in self._note_failures(key, snapshot, outcome):
-            self._wake(parent)
+        news = self._note_failures(key, snapshot, outcome)
+        if self._note_busy(key, plan) or news:
+            for user in snapshot.users:
+                self._wake(SetKey(user.workload.metadata.namespace, user.workload.metadata.name))
         if not (snapshot.found or snapshot.users):
             self._told.pop(key, None)
         if outcome.in_vain:  # its namespace goes, and with it those who need it
-            return True, False
-        return not outcome.failed and not outcome.outdated, bool(plan.intents) and outcome.done
+            return True, None
+        well = not outcome.failed and not outcome.outdated
+        return well, now if plan.intents and outcome.done else plan.wake_at
+
+    def _note_busy(self, key: DomainKey, plan: DomainPlan) -> bool:
+        """What the condition of the sets says about those who have the nodes; whether that is news."""
+        busy = (remark.note for remark in plan.remarks if remark.reason is EventReason.IMEX_CHANNEL_BUSY)
+        before, words = self._busy.pop(key, ""), next(busy, "")
+        if words:
+            self._busy[key] = words
+        return words != before
 
     def _tell_remarks(
         self, key: DomainKey, snapshot: DomainSnapshot, plan: DomainPlan, outcome: Outcome
@@ -88,8 +102,9 @@ class Domains:
                 self._say(remark.workload, remark.reason, remark.note, remark.warning)
         self._told[key] = standing
 
-    def _note_failures(self, key: DomainKey, snapshot: DomainSnapshot, outcome: Outcome) -> set[SetKey]:
-        """What could not be done is told each time that it is tried: the tries become rare by themselves."""
+    def _note_failures(self, key: DomainKey, snapshot: DomainSnapshot, outcome: Outcome) -> bool:
+        """What could not be done is told each time that it is tried: the tries become rare by themselves.
+        Says whether there is another failure than before, or none any more."""
         before, now = self._failures.pop(key, None), rfc3339(self._clock())
         for result in outcome.results if not outcome.in_vain else ():
             intent = result.intent
@@ -103,11 +118,7 @@ class Domains:
                     self._say(user.workload, reason, note, warning=True)
             if isinstance(intent, Create):
                 self._failures[key] = _failure(intent, str(result.error), before, now)
-        if self._failures.get(key) == before:
-            return set()
-        return {
-            SetKey(user.workload.metadata.namespace, user.workload.metadata.name) for user in snapshot.users
-        }
+        return self._failures.get(key) != before
 
     def _say(self, workload: PodCliqueSet, reason: EventReason, note: str, warning: bool) -> None:
         kind, meta = PodCliqueSet.KIND, workload.metadata

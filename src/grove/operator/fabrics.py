@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from importlib.metadata import entry_points
 from typing import Any
 
@@ -10,12 +9,12 @@ import msgspec
 import structlog
 
 from grove.api.config import OperatorConfiguration
-from grove.api.kind import ForeignKind
 from grove.fabrics.claims import CLAIMS
 from grove.fabrics.provider import Discovery, FabricDomainProvider, Severity
 from grove.fabrics.registry import ENTRY_POINTS, Factory, Providers, providers
 from grove.kube.client import Client
 from grove.kube.errors import KubeError, NotFound
+from grove.kube.resource import DEVICE_CLASSES, RESOURCE_SLICES, Resource, query
 
 log = structlog.get_logger("grove.operator")
 
@@ -45,7 +44,7 @@ def _made(point: Any) -> FabricDomainProvider:
 async def preflight(client: Client, provider: FabricDomainProvider) -> None:
     """Look, before anything is done, whether the automatic mode can work here. Raises Unfit."""
     try:
-        discovery = await _discover(client, (provider.api, CLAIMS))
+        discovery = await _discover(client, provider)
     except KubeError as problem:
         raise Unfit(f"what the API server serves cannot be seen: {problem}") from None
     for finding in provider.preflight(discovery):
@@ -57,14 +56,30 @@ async def preflight(client: Client, provider: FabricDomainProvider) -> None:
     )
 
 
-async def _discover(client: Client, kinds: Iterable[ForeignKind]) -> Discovery:
+async def _discover(client: Client, provider: FabricDomainProvider) -> Discovery:
     """Group by group: one that is down does not stand in the way of the others."""
     served: set[tuple[str, str, str]] = set()
-    for kind in kinds:
+    for kind in (provider.api, CLAIMS):
         try:
             answer = await client.raw("GET", f"/apis/{kind.api_version}")
         except NotFound:
             continue
         found = msgspec.json.decode(answer.body).get("resources") or []
         served |= {(kind.group, kind.version, str(each.get("name"))) for each in found}
-    return Discovery(frozenset(served))
+    classes = await _names(client, DEVICE_CLASSES)
+    slices = await _names(client, RESOURCE_SLICES, fieldSelector=f"spec.driver={provider.driver}", limit=1)
+    return Discovery(
+        frozenset(served),
+        None if classes is None else frozenset(classes),
+        None if slices is None or not provider.driver else bool(slices),
+    )
+
+
+async def _names(client: Client, resource: Resource, **wanted: object) -> list[str] | None:
+    """The names of objects that are only worth a warning: None if they cannot be seen."""
+    try:
+        answer = await client.raw("GET", resource.path() + query(wanted))
+    except KubeError:
+        return None
+    found = msgspec.json.decode(answer.body).get("items") or []
+    return [str(each["metadata"]["name"]) for each in found]

@@ -48,6 +48,7 @@ class Manager:
         backends: Backends | None = None,
         dynamo: Layer | None = None,
         fabrics: Providers | None = None,
+        auto_fabric: bool = False,
     ) -> None:
         self._transport = transport
         self._assigner = assigner
@@ -62,6 +63,7 @@ class Manager:
             tuple(backend.topology_kind for backend in aware),
             backends.inspected if backends else (),
             fabrics,
+            auto_fabric=auto_fabric,
         )
         self._nodes = Nodes()
         self._dynamo = dynamo
@@ -87,6 +89,7 @@ class Manager:
                 unusual = cache in self.caches.domains.values()  # in most clusters there is no driver
                 tasks.create_task(Reflector(client, cache, arrivals=arrivals, optional=unusual).run())
             tasks.create_task(self._nodes.run(client))
+            tasks.create_task(self.caches.channels.run(client, arrivals))
             tasks.create_task(self._tell_what_is_missing())
             for cache in self.caches.needed:
                 await cache.synced.wait()

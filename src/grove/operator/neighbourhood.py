@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
+
+from msgspec.structs import replace
 
 from grove.api import names
 from grove.api.groups import PodCliqueScalingGroup
+from grove.api.meta import ObjectMeta
 from grove.api.parts import LastError
 from grove.api.sets import PodCliqueSet
 from grove.fabrics.places import GroupCount, Stay, in_replica, stay_in, stays
-from grove.fabrics.provider import Domain, Scope
+from grove.fabrics.provider import Domain, FabricDomainProvider, Scope
 from grove.fabrics.resolve import demands
 from grove.operator.caches import BY_CLAIM, BY_DOMAIN, BY_OWNER, BY_SET, Caches
 from grove.operator.keys import DomainKey, ReplicaKey, SetKey
+from grove.plan.domain_model import DomainSnapshot, Holder, User
+from grove.plan.domain_states import State, joined, state_of, template_state
 from grove.plan.domain_status import DomainNote
-from grove.plan.domains import DomainSnapshot, User
-from grove.plan.fabric import State, state_of
+from grove.plan.seats import unschedulable_since
 
 _NOTHING: Mapping[str, Mapping[str, Domain] | None] = {}
 
@@ -35,6 +39,7 @@ class Neighbourhood:
             return _NOTHING
         found: dict[str, dict[str, Domain] | None] = {}
         for demand, name in in_replica(workload, asked, key.replica, self._count(workload)):
+            self._caches.channels.want(demand.vendor)
             cache = self._caches.domains[demand.vendor]
             if not cache.synced.is_set():
                 found[demand.vendor] = None
@@ -44,6 +49,32 @@ class Neighbourhood:
                 inside[name] = domain
         return found
 
+    def channels(self, vendors: Iterable[str]) -> dict[str, int]:
+        """How many pods can be in domains of these vendors at once, where that is known."""
+        counted = ((vendor, self._caches.channels.count(vendor)) for vendor in vendors)
+        return {vendor: count for vendor, count in counted if count is not None}
+
+    def templates(self, domains: Mapping[str, Mapping[str, Domain] | None]) -> dict[tuple[str, str], State]:
+        """Those of the domains whose templates are not theirs."""
+        return {
+            (vendor, name): state
+            for vendor, found in domains.items()
+            for name, domain in (found or {}).items()
+            if (state := self._template_state(vendor, domain)) is not State.USABLE
+        }
+
+    def _template_state(self, vendor: str, domain: Domain) -> State:
+        provider = self._fabrics.of(vendor)
+        return template_state(provider, domain, self._template(domain.metadata.namespace, provider, domain))
+
+    def _template(
+        self, namespace: str, provider: FabricDomainProvider, domain: Domain | None
+    ) -> ObjectMeta | None:
+        if domain is None:
+            return None
+        found = self._caches.claim_templates.get(namespace, provider.template_name(domain))
+        return found.metadata if found is not None else None
+
     def of_set(self, workload: PodCliqueSet) -> dict[DomainKey, Stay]:
         """The domains that a set is in."""
         namespace = workload.metadata.namespace
@@ -52,17 +83,27 @@ class Neighbourhood:
             for (vendor, name), stay in stays(workload, self._fabrics, self._count(workload)).items()
         }
 
-    def notes(self, workload: PodCliqueSet, failures: Mapping[DomainKey, LastError]) -> list[DomainNote]:
+    def notes(
+        self, workload: PodCliqueSet, failures: Mapping[DomainKey, LastError], busy: Mapping[DomainKey, str]
+    ) -> list[DomainNote]:
         """How the domains of a set stand to it."""
-        return [self._note(workload, key, stay, failures) for key, stay in self.of_set(workload).items()]
+        return [
+            replace(self._note(workload, key, stay), failure=failures.get(key), busy=busy.get(key, ""))
+            for key, stay in self.of_set(workload).items()
+        ]
 
-    def _note(
-        self, workload: PodCliqueSet, key: DomainKey, stay: Stay, failures: Mapping[DomainKey, LastError]
-    ) -> DomainNote:
+    def _note(self, workload: PodCliqueSet, key: DomainKey, stay: Stay) -> DomainNote:
         cache = self._caches.domains[key.vendor]
         found = cache.get(key.namespace, key.name)
         state = state_of(found, stay.demand, workload) if cache.synced.is_set() else State.UNSERVED
-        return DomainNote(key.name, self._fabrics.of(key.vendor), stay, state, found, failures.get(key))
+        provider = self._fabrics.of(key.vendor)
+        if found is None:
+            return DomainNote(key.name, provider, stay, state)
+        state = joined(state, self._template_state(key.vendor, found))
+        template = provider.template_name(found)
+        pods = self._caches.pods.by_index(BY_CLAIM, (key.namespace, template))
+        nodes = frozenset(pod.spec.node_name for pod in pods if pod.spec.node_name)
+        return DomainNote(key.name, provider, stay, state, found, template=template, nodes=nodes)
 
     def owned(self, uid: str) -> tuple[Domain, ...]:
         """The domains that name a set as an owner."""
@@ -93,6 +134,8 @@ class Neighbourhood:
         found, users = cache.get(key.namespace, key.name), self.users(key)
         former, strange = self._owners(key, found, {user.workload.metadata.uid for user in users})
         template = provider.template_name(found) if found else key.name
+        pods = self._caches.pods.by_index(BY_CLAIM, (key.namespace, template))
+        unplaced = tuple(since for pod in pods if (since := unschedulable_since(pod)) is not None)
         return DomainSnapshot(
             provider,
             key.namespace,
@@ -102,8 +145,22 @@ class Neighbourhood:
             former,
             tuple(chain.from_iterable(map(self._groups, former))),
             strange,
-            occupied=bool(self._caches.pods.by_index(BY_CLAIM, (key.namespace, template))),
+            occupied=bool(pods),
+            template=self._template(key.namespace, provider, found),
+            unplaced=unplaced,
+            holders=tuple(self._holders(key, provider)) if unplaced else (),
         )
+
+    def _holders(self, key: DomainKey, provider: FabricDomainProvider) -> Iterator[Holder]:
+        """The domains that have nodes of their own, the one itself aside."""
+        labelled = self._caches.channels.held(key.vendor)
+        for domain in self._caches.domains[key.vendor]:
+            meta = domain.metadata
+            nodes = {*provider.observe(domain).nodes, *labelled.get(meta.uid, ())}
+            if nodes and (meta.namespace, meta.name) != (key.namespace, key.name):
+                sets = (owner for owner in meta.owner_references if owner.kind == PodCliqueSet.KIND.name)
+                owners = tuple(owner.name for owner in sets)
+                yield Holder(f"{meta.namespace}/{meta.name}", owners, tuple(sorted(nodes)))
 
     def claimed(self, namespace: str, template: str) -> Iterator[DomainKey]:
         """The domains that a template belongs to."""

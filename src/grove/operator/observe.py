@@ -54,6 +54,7 @@ class Observer:
         gangs, scheduler = self._gangs(key, workload), self._schedulers.of(workload)
         groups = {group.metadata.name: group for group in caches.groups.by_index(BY_REPLICA, key)}
         cliques = {clique.metadata.name: clique for clique in caches.cliques.by_index(BY_REPLICA, key)}
+        domains = self._neighbourhood.of_replica(key, workload)
         return Snapshot(
             workload=workload,
             index=key.replica,
@@ -71,7 +72,9 @@ class Observer:
             scheduler=scheduler,
             told=self._schedulers.told(key, scheduler),
             fabrics=caches.fabrics,
-            domains=self._neighbourhood.of_replica(key, workload),
+            domains=domains,
+            templates=self._neighbourhood.templates(domains) if domains else {},
+            channels=self._neighbourhood.channels(domains) if domains else {},
             shared=self.shared_claims.of_replica(key, workload, groups, cliques),
             lacking=self._schedulers.lacking(scheduler),
         )

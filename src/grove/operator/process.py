@@ -93,6 +93,7 @@ async def operate(settings: Settings) -> None:
         backends=settings.backends,
         dynamo=Layer.of(settings.configuration, settings.backends, settings.fabrics),
         fabrics=settings.fabrics,
+        auto_fabric=settings.configuration.network.auto_mnnvl_enabled,
     )
     try:
         if settings.configuration.dynamo.enabled:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from grove.api import labels
+from grove.api.cluster import ResourceClaimTemplateObject
 from grove.api.groups import PodCliqueScalingGroup
 from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
@@ -14,6 +15,7 @@ from grove.operator.caches import Caches
 from grove.operator.keys import DomainKey, Key, ReplicaKey, SetKey
 from grove.operator.neighbourhood import Neighbourhood
 from grove.operator.wakes import changed, follow
+from grove.plan.seats import unschedulable_since
 
 Wake = Callable[[Key], None]
 
@@ -24,9 +26,11 @@ def wire_domains(caches: Caches, neighbourhood: Neighbourhood, wake: Wake) -> No
     follow(caches.sets, waker.on_set)
     caches.groups.subscribe(waker.on_group)
     caches.pods.subscribe(waker.on_pod)
+    caches.claim_templates.subscribe(waker.on_template)
     for vendor, cache in caches.domains.items():
         follow(cache, partial(waker.on_domain, vendor))
         cache.on_settled(waker.on_sight)
+    caches.channels.subscribe(waker.on_sight)
 
 
 class _Waker:
@@ -57,12 +61,16 @@ class _Waker:
             self.on_set(None, workload)
 
     def on_pod(self, old: Pod | None, new: Pod | None) -> None:
-        """A pod that goes leaves its domain."""
-        if old is None or new is not None:
+        """A pod that goes leaves its domain; for one that finds no node, somebody looks who has them."""
+        found = new or old
+        assert found is not None
+        if not found.spec.resource_claims or old is None:
             return
-        for claim in old.spec.resource_claims:
+        if new is not None and unschedulable_since(old) == unschedulable_since(new):
+            return
+        for claim in found.spec.resource_claims:
             if template := claim.resource_claim_template_name:
-                for key in self._neighbourhood.claimed(old.metadata.namespace, template):
+                for key in self._neighbourhood.claimed(found.metadata.namespace, template):
                     self._wake(key)
 
     def on_domain(self, vendor: str, old: Domain | None, new: Domain | None) -> None:
@@ -78,19 +86,39 @@ class _Waker:
             for owner in each.metadata.owner_references if each is not None else ():
                 if owner.kind == PodCliqueSet.KIND.name:
                     self._wake(SetKey(key.namespace, owner.name))
+        self._wake_users(key, replicas=more)
+
+    def on_template(
+        self, old: ResourceClaimTemplateObject | None, new: ResourceClaimTemplateObject | None
+    ) -> None:
+        """Those who need a domain, if a template that is not the domain's had the name of its own, or has."""
+        found = new or old
+        assert found is not None
+        for key in self._neighbourhood.claimed(found.metadata.namespace, found.metadata.name):
+            provider = self._caches.fabrics.of(key.vendor)
+            domain = self._caches.domains[key.vendor].get(key.namespace, key.name)
+            if domain is not None and not all(
+                provider.owns_template(domain, each.metadata) for each in (old, new) if each is not None
+            ):
+                self._wake(key)
+                self._wake_users(key, replicas=True)
+
+    def _wake_users(self, key: DomainKey, *, replicas: bool) -> None:
         for user in self._neighbourhood.users(key):
             set_name = user.workload.metadata.name
             self._wake(SetKey(key.namespace, set_name))
-            for replica in user.stay.replicas if more else ():
+            for replica in user.stay.replicas if replicas else ():
                 self._wake(ReplicaKey(key.namespace, set_name, replica))
 
     def _partitions(self, vendor: str, domain: Domain | None) -> tuple[str, ...]:
         return self._caches.fabrics.of(vendor).observe(domain).partitions if domain is not None else ()
 
-    def on_sight(self) -> None:
-        """Everybody who needs domains: a vendor's kind has come, or gone."""
+    def on_sight(self, vendor: str = "") -> None:
+        """Everybody who needs domains, or those of one vendor: its kind has come or gone, or its channels
+        have."""
         for workload in self._caches.sets:
-            stays = self._neighbourhood.of_set(workload)
+            found = self._neighbourhood.of_set(workload).items()
+            stays = {key: stay for key, stay in found if vendor in ("", key.vendor)}
             namespace, set_name = workload.metadata.namespace, workload.metadata.name
             for key, stay in stays.items():
                 self._wake(key)

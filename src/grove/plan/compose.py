@@ -97,6 +97,8 @@ def group_metadata(workload: PodCliqueSet, index: int, wanted: Group) -> Body:
     notes = wanted.template.annotations
     if workload.metadata.annotations.get(keys.AUTO_MNNVL) == keys.AUTO_MNNVL_ENABLED:
         notes = {**notes, keys.AUTO_MNNVL: keys.AUTO_MNNVL_ENABLED}
+    if (of_set := workload.metadata.annotations.get(keys.MNNVL_GROUP)) is not None:
+        notes = {keys.MNNVL_GROUP: of_set, **notes}
     return metadata(workload, wanted.name, carried, notes, owned_by_set(workload))
 
 

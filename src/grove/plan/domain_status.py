@@ -17,7 +17,7 @@ from grove.api.sets import ComputeDomainSummary, PodCliqueSet, PodCliqueSetStatu
 from grove.fabrics.places import Stay
 from grove.fabrics.provider import Domain, DomainView, FabricDomainProvider
 from grove.plan import facts
-from grove.plan.fabric import State, trouble
+from grove.plan.domain_states import State, trouble
 
 _MOST_NAMED = 3
 
@@ -44,6 +44,12 @@ class DomainNote(Struct, frozen=True):
     found: Domain | None = None
     failure: LastError | None = None
     """Why it could not be made."""
+    template: str = ""
+    """By which its pods take their places."""
+    busy: str = ""
+    """Who has the nodes that its pods wait for."""
+    nodes: frozenset[str] = frozenset()
+    """The nodes that its pods are on: each of them should be in the domain."""
 
 
 def with_domains(
@@ -68,6 +74,7 @@ def failures(notes: Sequence[DomainNote]) -> tuple[LastError, ...]:
 
 def _summary(note: DomainNote, known: ComputeDomainSummary | None) -> ComputeDomainSummary:
     view = note.provider.observe(note.found) if note.found is not None else DomainView()
+    view = replace(view, total_nodes=max(view.total_nodes, len(note.nodes.union(view.nodes))))
     return ComputeDomainSummary(
         name=note.name,
         mode=note.stay.demand.mode.value,
@@ -81,7 +88,11 @@ def _summary(note: DomainNote, known: ComputeDomainSummary | None) -> ComputeDom
 
 
 def _phase(note: DomainNote, view: DomainView, known: ComputeDomainSummary | None) -> Phase:
-    special = {State.TERMINATING: Phase.TERMINATING, State.CONFLICT: Phase.CONFLICT}
+    special = {
+        State.TERMINATING: Phase.TERMINATING,
+        State.CONFLICT: Phase.CONFLICT,
+        State.TEMPLATE_TAKEN: Phase.CONFLICT,
+    }
     if note.state in special:
         return special[note.state]
     if note.found is None or note.state is State.UNSERVED:
@@ -100,26 +111,28 @@ def _condition(notes: Sequence[DomainNote], summaries: Sequence[ComputeDomainSum
     type_ = ConditionType.COMPUTE_DOMAINS_READY
     for state, reason in _TROUBLES:
         if found := [note for note in notes if note.state is state]:
-            return facts.fact(type_, False, reason, trouble(state, found[0].provider, _names(found)))
+            words = trouble(state, found[0].provider, _names(found), _listed([one.template for one in found]))
+            return facts.fact(type_, False, reason, words)
     if failed := [note for note in notes if note.failure is not None]:
         words = f"{_names(failed)} could not be made: {failures(failed)[0].description}"
         return facts.fact(type_, False, Reason.CREATE_FAILED, words)
     waiting = [one for one in summaries if one.phase in (Phase.MISSING, Phase.PENDING)]
     forming = [one for one in summaries if one.phase in (Phase.FORMING, Phase.DEGRADED)]
-    split = _split(summaries)
+    more = _joined(_split(summaries), *(note.busy for note in notes))
     if forming:
         words = ", ".join(f"{one.name}: {one.ready_nodes}/{one.total_nodes} nodes ready" for one in forming)
-        return facts.fact(type_, False, Reason.NODES_NOT_READY, _joined(words, split))
+        return facts.fact(type_, False, Reason.NODES_NOT_READY, _joined(words, more))
     if waiting:
         words = f"no pod of {_names(waiting)} has a node yet"
-        return facts.fact(type_, False, Reason.WAITING_FOR_PODS, _joined(words, split))
+        return facts.fact(type_, False, Reason.WAITING_FOR_PODS, _joined(words, more))
     words = f"{len(summaries)} of {len(summaries)} domains are ready"
-    return facts.fact(type_, True, Reason.ALL_READY, _joined(words, split))
+    return facts.fact(type_, True, Reason.ALL_READY, _joined(words, more))
 
 
 _TROUBLES = (
     (State.UNSERVED, Reason.CRD_MISSING),
     (State.CONFLICT, Reason.NAME_CONFLICT),
+    (State.TEMPLATE_TAKEN, Reason.NAME_CONFLICT),
     (State.TERMINATING, Reason.TERMINATING),
 )
 
@@ -137,6 +150,9 @@ def _joined(*words: str) -> str:
 
 
 def _names(named: Sequence[DomainNote] | Sequence[ComputeDomainSummary]) -> str:
-    listed = [one.name for one in named]
+    return _listed([one.name for one in named])
+
+
+def _listed(listed: Sequence[str]) -> str:
     more = f" and {len(listed) - _MOST_NAMED} more" if len(listed) > _MOST_NAMED else ""
     return ", ".join(listed[:_MOST_NAMED]) + more

@@ -12,83 +12,51 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from grove.api import labels, marks
 from grove.api.events import EventReason
-from grove.api.groups import PodCliqueScalingGroup
 from grove.api.intents import Delete, Intent, Patch
 from grove.api.meta import ObjectMeta
 from grove.api.sets import PodCliqueSet
-from grove.fabrics.places import Stay
-from grove.fabrics.provider import Domain, DomainRequest, FabricDomainProvider, Scope
+from grove.fabrics.provider import Domain, DomainRequest, Scope
 from grove.fabrics.resolve import Mode
 from grove.plan import compose
-from grove.plan.fabric import State, is_managed, mode_of, state_of, trouble
+from grove.plan.domain_model import DomainPlan, DomainSnapshot, Remark, User
+from grove.plan.domain_news import about_foreign, conflicts, split
+from grove.plan.domain_states import State, is_managed, mode_of, trouble
 from grove.plan.pods import controller_uid
+from grove.plan.seats import busy
 from grove.plan.targets import confirm, create, foreign_target
 
 Body = dict[str, Any]
 
 
-class User(Struct, frozen=True):
-    """A set that needs the domain."""
-
-    workload: PodCliqueSet
-    stay: Stay
-
-
-class DomainSnapshot(Struct, frozen=True):
-    """One name: what is there, and who needs it."""
-
-    provider: FabricDomainProvider
-    namespace: str
-    name: str
-    found: Domain | None = None
-    users: tuple[User, ...] = ()
-    former: tuple[PodCliqueSet, ...] = ()
-    """Sets that are there to stay, are named as its owners, and do not need it any more."""
-    counts: tuple[PodCliqueScalingGroup, ...] = ()
-    """Groups of those sets whose replicas have domains of their own."""
-    strange: bool = False
-    """Whether it names a set as its owner that we do not know: gone, or not seen yet."""
-    occupied: bool = False
-    """Whether pods claim from it."""
-
-
-class Remark(Struct, frozen=True):
-    """Something to tell a set about the domain, once; with an intent, when that is done."""
-
-    workload: PodCliqueSet
-    reason: EventReason
-    note: str
-    warning: bool = False
-    intent: str = ""
-
-
-class DomainPlan(Struct, frozen=True):
-    """What to do about a domain, and what to tell whom."""
-
-    intents: tuple[Intent, ...] = ()
-    remarks: tuple[Remark, ...] = ()
-
-
-def plan_domain(snapshot: DomainSnapshot) -> DomainPlan:
+def plan_domain(snapshot: DomainSnapshot, now: float) -> DomainPlan:
     """The next step."""
+    plan = _step(snapshot)
+    words, wake_at = busy(snapshot, now)
+    told = (
+        Remark(user.workload, EventReason.IMEX_CHANNEL_BUSY, words, warning=True)
+        for user in (_in_order(snapshot.users) if words else ())
+    )
+    return replace(plan, remarks=(*plan.remarks, *told), wake_at=wake_at)
+
+
+def _step(snapshot: DomainSnapshot) -> DomainPlan:
     users, found = _in_order(snapshot.users), snapshot.found
     if found is None:
         return _make(snapshot, users) if users else DomainPlan()
     if not is_managed(found):
-        return DomainPlan(remarks=_about_foreign(snapshot, users))
+        return DomainPlan(remarks=about_foreign(snapshot, users))
     rightful = [user for user in users if _may(found, user)]
     if found.metadata.deletion_timestamp is not None:
         return _leaving(snapshot, found, users, rightful)
-    remarks = _conflicts(snapshot, users)
+    remarks = conflicts(snapshot, users)
     if not rightful:
         retired = _retire(snapshot, found)
         return replace(retired, remarks=(*remarks, *retired.remarks))
-    return DomainPlan(_mend(snapshot, found, rightful), (*remarks, *_split(snapshot, found, rightful)))
+    return DomainPlan(_mend(snapshot, found, rightful), (*remarks, *split(snapshot, found, rightful)))
 
 
 def _in_order(users: tuple[User, ...]) -> list[User]:
@@ -255,40 +223,3 @@ def _change(snapshot: DomainSnapshot, found: Domain, metadata: Body) -> Patch:
     kind = snapshot.provider.api
     version = {"resourceVersion": found.metadata.resource_version}
     return Patch(foreign_target(kind.api_version, kind.name, found), {"metadata": {**version, **metadata}})
-
-
-# Telling.
-
-
-def _about_foreign(snapshot: DomainSnapshot, users: list[User]) -> tuple[Remark, ...]:
-    """A domain that somebody else made: who names it may use it, and nobody touches it."""
-    kind = snapshot.provider.api.name
-    note = f"uses existing {kind} {snapshot.name}, which is not managed by Grove"
-    referenced = EventReason.COMPUTE_DOMAIN_REFERENCED
-    using = (
-        Remark(user.workload, referenced, note)
-        for user in users
-        if state_of(snapshot.found, user.stay.demand, user.workload) is State.USABLE
-    )
-    return (*using, *_conflicts(snapshot, users))
-
-
-def _split(snapshot: DomainSnapshot, found: Domain, users: list[User]) -> tuple[Remark, ...]:
-    """Nodes of one domain in several partitions do not reach each other by the fabric."""
-    partitions = snapshot.provider.observe(found).partitions
-    if len(partitions) < 2:
-        return ()
-    words = (
-        f"{snapshot.provider.api.name} {snapshot.name} is split over {len(partitions)} partitions "
-        f"({', '.join(partitions)}): a topology constraint keeps its pods in one"
-    )
-    return tuple(Remark(user.workload, EventReason.FABRIC_SPLIT, words, warning=True) for user in users)
-
-
-def _conflicts(snapshot: DomainSnapshot, users: list[User]) -> tuple[Remark, ...]:
-    words = trouble(State.CONFLICT, snapshot.provider, snapshot.name)
-    return tuple(
-        Remark(user.workload, EventReason.COMPUTE_DOMAIN_CONFLICT, words, warning=True)
-        for user in users
-        if state_of(snapshot.found, user.stay.demand, user.workload) is State.CONFLICT
-    )

@@ -34,7 +34,7 @@ from grove.plan import autoscalers, sharing
 from grove.plan.access import Access, withdraw
 from grove.plan.autoscalers import delete_autoscaler
 from grove.plan.claims import delete_claim
-from grove.plan.fabric import is_managed
+from grove.plan.domain_states import is_managed
 from grove.plan.model import Plan
 from grove.plan.ours import is_ours
 from grove.plan.pods import controller_uid

@@ -7,71 +7,17 @@ need the domain are held. Domains themselves are made and removed elsewhere (see
 from __future__ import annotations
 
 from collections.abc import Iterable
-from enum import StrEnum
 
-from grove.api import labels
 from grove.api.errors import ErrorCode
 from grove.api.meta import ObjectMeta
 from grove.api.sets import PodCliqueSet
 from grove.fabrics.places import Seat
 from grove.fabrics.provider import Domain, DomainRequest, FabricDomainProvider
-from grove.fabrics.resolve import Demand, Mode, demands
+from grove.fabrics.resolve import Demand, demands
+from grove.plan.domain_states import State, joined, state_of, trouble
 from grove.plan.expand import Clique
 from grove.plan.model import Complaint
-from grove.plan.pods import controller_uid
 from grove.plan.snapshot import Snapshot
-
-
-class State(StrEnum):
-    """What a domain is to a set that needs it."""
-
-    USABLE = "usable"
-    MISSING = "missing"
-    NOT_YET = "not yet ours"
-    TERMINATING = "terminating"
-    CONFLICT = "conflict"
-    UNSERVED = "not served"
-
-
-def is_managed(domain: Domain) -> bool:
-    """Whether a domain was made by us, whoever for."""
-    carried = domain.metadata.labels
-    return (
-        carried.get(labels.MANAGED_BY) == labels.OPERATOR
-        and carried.get(labels.COMPONENT) == labels.Component.COMPUTE_DOMAIN
-    )
-
-
-def mode_of(domain: Domain) -> str:
-    """For whom it was made: one set's replica, or whoever names it. Upstream's say nothing."""
-    return domain.metadata.labels.get(labels.COMPUTE_DOMAIN_MODE, Mode.AUTO.value)
-
-
-def state_of(domain: Domain | None, demand: Demand, workload: PodCliqueSet) -> State:
-    """What a domain, or its absence, is to a set."""
-    if domain is None:
-        return State.MISSING
-    meta, uid = domain.metadata, workload.metadata.uid
-    if demand.mode is Mode.AUTO:
-        return _own(domain, workload)
-    if is_managed(domain) and mode_of(domain) != Mode.EXPLICIT:
-        return State.CONFLICT
-    if meta.deletion_timestamp is not None:
-        return State.TERMINATING
-    if not is_managed(domain) or any(owner.uid == uid for owner in meta.owner_references):
-        return State.USABLE
-    return State.NOT_YET
-
-
-def _own(domain: Domain, workload: PodCliqueSet) -> State:
-    """A domain that is for one set alone."""
-    meta = domain.metadata
-    if is_managed(domain) and mode_of(domain) == Mode.AUTO:
-        if (controller := controller_uid(meta)) == workload.metadata.uid:
-            return State.USABLE if meta.deletion_timestamp is None else State.TERMINATING
-        if not controller and meta.labels.get(labels.PART_OF) == workload.metadata.name:
-            return State.NOT_YET if meta.deletion_timestamp is None else State.TERMINATING
-    return State.CONFLICT if meta.deletion_timestamp is None else State.TERMINATING
 
 
 class Fabric:
@@ -106,31 +52,18 @@ class Fabric:
             Complaint(clique.name, ErrorCode.SYNC_COMPUTE_DOMAIN.value, words)
             for clique in cliques
             for seat in clique.seats
-            if (words := trouble(self._state(seat), seat.provider, seat.domain))
+            if (words := trouble(self._state(seat), seat.provider, seat.domain, seat.template))
         )
 
     def _state(self, seat: Seat) -> State:
         if self._snapshot.domains.get(seat.provider.vendor) is None:
             return State.UNSERVED
-        return state_of(self._found(seat.provider.vendor, seat.domain), seat.demand, self._snapshot.workload)
+        found = self._found(seat.provider.vendor, seat.domain)
+        of_template = self._snapshot.templates.get((seat.provider.vendor, seat.domain), State.USABLE)
+        return joined(state_of(found, seat.demand, self._snapshot.workload), of_template)
 
     def _found(self, vendor: str, name: str) -> Domain | None:
         return (self._snapshot.domains.get(vendor) or {}).get(name)
-
-
-def trouble(state: State, provider: FabricDomainProvider, name: str) -> str:
-    """What only a person can mend about a domain; empty if it will come by itself."""
-    kind = provider.api.name
-    if state is State.UNSERVED:
-        return f"pods wait for {kind} {name}: {provider.api.crd_name} is not served: {provider.advice}"
-    if state is State.TERMINATING:
-        return (
-            f"{kind} {name} is being deleted while it is needed, and goes when nobody needs it: new pods "
-            "wait; scale in past the replica and out again, or delete the PodCliqueSet"
-        )
-    if state is State.CONFLICT:
-        return f"{kind} {name} belongs to somebody else: delete it or rename the workload"
-    return ""
 
 
 def _template_to_be(provider: FabricDomainProvider, workload: PodCliqueSet, name: str) -> str:

@@ -58,7 +58,7 @@ def _digest_of(raw: bytes, group_pods: int, seats: tuple[Seat, ...]) -> str:
 def _seated_spec(raw: bytes, group_pods: int, seats: tuple[Seat, ...]) -> Body:
     spec = _member_spec(raw, group_pods) if group_pods else _decoded(raw)
     for seat in seats:
-        spec = seat.provider.inject(spec, seat.template, seat.policy)
+        spec = seat.provider.inject(spec, seat.template, seat.policy, seat.demand.by_claim)
     return spec
 
 

@@ -8,6 +8,7 @@ from grove.plan.expand import Group, Shape
 from grove.plan.heal import Healing
 from grove.plan.model import Draft, Standing
 from grove.plan.renew import Renewal
+from grove.plan.seats import cramped
 from grove.plan.snapshot import Snapshot
 from grove.plan.status import CliqueView, clique_status, gang_status, group_status
 from grove.plan.targets import Kinded, target
@@ -31,7 +32,13 @@ def drafts(
             found,
             found.status,
             gang_status(
-                found, gang, views, healing.exhausted.get(gang.name, ""), words.get(gang.name, ""), now
+                found,
+                gang,
+                views,
+                healing.exhausted.get(gang.name, ""),
+                words.get(gang.name, ""),
+                now,
+                cramped(gang, snapshot.channels),
             ),
         )
         for gang in shape.gangs

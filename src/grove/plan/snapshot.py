@@ -14,6 +14,7 @@ from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
 from grove.fabrics.provider import Domain
 from grove.fabrics.registry import Providers
+from grove.plan.domain_states import State
 from grove.plan.placement import Assignment
 from grove.plan.sharing import Shared
 from grove.schedulers.backend import Backend, Foreign
@@ -53,6 +54,10 @@ class Snapshot(Struct, frozen=True):
     """The vendors whose domains cliques may be in."""
     domains: Mapping[str, Mapping[str, Domain] | None] = {}
     """By vendor, the domains that the replica asks for, by name; None if they cannot be seen."""
+    templates: Mapping[tuple[str, str], State] = {}
+    """Those of them, by vendor and name, whose ResourceClaimTemplate is not theirs, and what follows."""
+    channels: Mapping[str, int] = {}
+    """By vendor, how many pods of the whole cluster can be in domains at once, where that is known."""
     shared: Shared = Shared()
     """What is there of the claims that the replica's pods refer to."""
     lacking: str = ""

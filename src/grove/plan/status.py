@@ -235,10 +235,17 @@ def _group_breach(wanted: Group, replicas: Sequence[Sequence[CliqueView]], updat
 
 
 def gang_status(
-    gang: PodGang, wanted: Gang, views: Mapping[str, CliqueView], given_up: str, words: str, now: float
+    gang: PodGang,
+    wanted: Gang,
+    views: Mapping[str, CliqueView],
+    given_up: str,
+    words: str,
+    now: float,
+    cramped: str = "",
 ) -> PodGangStatus:
     """A PodGang's status: made, placed, ready, and where that puts it in its life. `given_up` says why it is
-    not started anew any more, `words` are the scheduler's if it cannot place it."""
+    not started anew any more, `words` are the scheduler's if it cannot place it, `cramped` says why nobody
+    could."""
     members = [views[clique.name] for clique in wanted.cliques]
     made = all(view.complete for view in members) or is_true(
         gang.status.conditions, ConditionType.INITIALIZED
@@ -252,12 +259,7 @@ def gang_status(
             GangReason.PODS_CREATED if made else GangReason.PODS_PENDING,
             "PodGang is fully initialized" if made else "Not all pods have been created yet",
         ),
-        fact(
-            ConditionType.SCHEDULED,
-            not waiting_for_nodes,
-            GangReason.NOT_SCHEDULED if waiting_for_nodes else GangReason.SCHEDULED,
-            _short_of("scheduled", waiting_for_nodes) + (f": {words}" if waiting_for_nodes and words else ""),
-        ),
+        _placed(waiting_for_nodes, words, cramped),
         fact(
             ConditionType.READY,
             not waiting_for_pods,
@@ -273,6 +275,14 @@ def gang_status(
         known = gang.status.conditions
         news = (*news, fact(ConditionType.UNHEALTHY, True, GangReason.BUDGET_SPENT, given_up))
     return replace(gang.status, phase=phase.value, conditions=settle(known, news, now))
+
+
+def _placed(waiting: list[str], words: str, cramped: str) -> Condition:
+    if waiting and cramped:
+        return fact(ConditionType.SCHEDULED, False, GangReason.ONE_ENROLLED_POD_PER_NODE, cramped)
+    reason = GangReason.NOT_SCHEDULED if waiting else GangReason.SCHEDULED
+    said = f": {words}" if waiting and words else ""
+    return fact(ConditionType.SCHEDULED, not waiting, reason, _short_of("scheduled", waiting) + said)
 
 
 def _short_of(what: str, names: list[str]) -> str:

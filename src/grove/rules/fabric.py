@@ -1,4 +1,4 @@
-"""Fabric domains: what is filled in, refused and warned of, for the automatic mode and for cliques that name
+"""Fabric domains: what is filled in and refused, for the automatic mode and for cliques that name
 their domain.
 
 The automatic mode is chosen when a set is made, and never again: a set that was there before it was switched
@@ -25,7 +25,6 @@ Body = dict[str, Any]
 _AUTO = f"metadata.annotations.{keys.AUTO_MNNVL}"
 _LEGAL = (keys.AUTO_MNNVL_ENABLED, keys.AUTO_MNNVL_DISABLED)
 _CLIQUES = "spec.template.cliques"
-_GROUPS = "spec.template.podCliqueScalingGroups"
 _OPT_OUT = f'{keys.AUTO_MNNVL}: "{keys.AUTO_MNNVL_DISABLED}"'
 
 
@@ -42,10 +41,24 @@ def marked(body: Body, facts: Facts) -> Body:
     annotations, template = workload.metadata.annotations, workload.template
     if keys.AUTO_MNNVL in annotations or resolve.grouped(annotations, template):
         return body
-    if not any(resolve.accelerated(clique, provider) for clique in template.cliques):
+    by_claim = resolve.claims_of(annotations)
+    if not any(
+        resolve.accelerated(clique, provider, by_claim.get(clique.name, ())) for clique in template.cliques
+    ):
         return body
     written = {**(body["metadata"].get("annotations") or {}), keys.AUTO_MNNVL: keys.AUTO_MNNVL_ENABLED}
     return {**body, "metadata": {**body["metadata"], "annotations": written}}
+
+
+def names_domains(body: Body, facts: Facts) -> bool:
+    """Whether cliques of a set name domains, which others may share. Never raises."""
+    try:
+        cliques = shape.workload(body).template.cliques
+    except (Misshapen, RecursionError):
+        return False
+    return any(
+        provider.annotation_key in clique.annotations for provider in facts.fabrics for clique in cliques
+    )
 
 
 def on_create(workload: Workload, facts: Facts) -> Iterator[FieldError]:
@@ -65,14 +78,16 @@ def on_create(workload: Workload, facts: Facts) -> Iterator[FieldError]:
     for provider in facts.fabrics:
         for index, clique in enumerate(workload.template.cliques):
             yield from _named(_Place(workload, index, clique, provider), facts, automatic)
-        yield from _options(workload, provider)
+        yield from _options(workload, provider, facts)
     yield from _collisions(workload, facts)
     yield from _reserved(workload, facts)
 
 
 def on_update(old: Workload, new: Workload, facts: Facts) -> Iterator[FieldError]:
     """All of it stays what it was. Cliques are told apart by name."""
-    yield from _fixed(_AUTO, keys.AUTO_MNNVL, old.metadata.annotations, new.metadata.annotations)
+    for key in (keys.AUTO_MNNVL, keys.MNNVL_CLAIMS):
+        path = f"metadata.annotations.{key}"
+        yield from _fixed(path, key, old.metadata.annotations, new.metadata.annotations)
     known = {clique.name: clique.annotations for clique in old.template.cliques}
     for provider in facts.fabrics:
         for key in provider.options if provider.supports_auto else ():
@@ -83,25 +98,6 @@ def on_update(old: Workload, new: Workload, facts: Facts) -> Iterator[FieldError
                 if (before := known.get(clique.name)) is not None:
                     path = f"{_CLIQUES}[{index}].annotations.{key}"
                     yield from _fixed(path, key, before, clique.annotations)
-
-
-def warnings(workload: Workload, facts: Facts) -> Iterator[str]:
-    """What is legal, and hardly meant."""
-    auto, annotations = facts.fabrics.auto, workload.metadata.annotations
-    demands = resolve.of_template(workload.metadata.called, annotations, workload.template, facts.fabrics)
-    if annotations.get(keys.AUTO_MNNVL) == keys.AUTO_MNNVL_ENABLED and auto is not None and not demands:
-        yield f"{_AUTO} has no effect: no container asks for the accelerators of {auto.vendor}"
-    for provider in facts.fabrics:
-        yield from _misplaced(workload, provider)
-        for index, clique in enumerate(workload.template.cliques):
-            if clique.annotations.get(provider.annotation_key):
-                yield from _doubtful(workload, index, clique, provider)
-    for vendor in sorted({demand.vendor for each in demands.values() for demand in each} & facts.unserved):
-        provider = facts.fabrics.of(vendor)
-        yield (
-            f"pods that need a {provider.api.name} will wait: {provider.api.crd_name} is not served; "
-            f"{provider.advice}"
-        )
 
 
 class _Place:
@@ -165,9 +161,14 @@ def _scoped(place: _Place) -> Iterator[FieldError]:
         )
 
 
-def _options(workload: Workload, provider: FabricDomainProvider) -> Iterator[FieldError]:
+def _options(workload: Workload, provider: FabricDomainProvider, facts: Facts) -> Iterator[FieldError]:
     """What is said about domains beside their names: legal, and the same by all who share one."""
-    said: dict[tuple[str, str, Scope], tuple[int, str | None]] = {}
+    said: dict[tuple[str, str, Scope], tuple[str, str | None]] = {
+        (key, demand.base, demand.scope): (f"PodCliqueSet {name}", dict(demand.options).get(key))
+        for name, demand in facts.sharers
+        if demand.vendor == provider.vendor
+        for key in provider.options
+    }
     for key, legal in provider.options.items():
         places = [("metadata.annotations", workload.metadata.annotations)] if provider.supports_auto else []
         for index, clique in enumerate(workload.template.cliques):
@@ -175,9 +176,9 @@ def _options(workload: Workload, provider: FabricDomainProvider) -> Iterator[Fie
             places.append((path, clique.annotations))
             if name := clique.annotations.get(provider.annotation_key):
                 domain = (key, name, resolve.scope_of(clique, provider))
-                first, other = said.setdefault(domain, (index, value))
+                who, other = said.setdefault(domain, (f"{_CLIQUES}[{index}]", value))
                 if other != value:
-                    why = f"{_CLIQUES}[{first}] shares the domain and says {other or 'nothing'}: say the same"
+                    why = f"{who} shares the domain and says {other or 'nothing'}: say the same"
                     yield invalid(f"{path}.{key}", value, why)
         for path, carried in places:
             if (given := carried.get(key)) is not None and given not in legal:
@@ -241,22 +242,3 @@ def _fixed(path: str, key: str, old: Mapping[str, str], new: Mapping[str, str]) 
         yield forbidden(path, f"{key} cannot be removed after creation")
     elif was != is_:
         yield invalid(path, is_, f'{key} is immutable: it cannot be changed from "{was}" to "{is_}"')
-
-
-def _misplaced(workload: Workload, provider: FabricDomainProvider) -> Iterator[str]:
-    key = provider.annotation_key
-    if key in workload.metadata.annotations:
-        yield f"metadata.annotations.{key} is ignored: annotate cliques with it"
-    for index, group in enumerate(workload.template.pod_clique_scaling_groups):
-        if key in group.annotations:
-            yield f"{_GROUPS}[{index}].annotations.{key} is ignored: annotate cliques with it"
-
-
-def _doubtful(
-    workload: Workload, index: int, clique: CliqueTemplate, provider: FabricDomainProvider
-) -> Iterator[str]:
-    path = f"{_CLIQUES}[{index}].annotations.{provider.annotation_key}"
-    if not resolve.accelerated(clique, provider):
-        yield f"{path}: no container asks for the accelerators of {provider.vendor}; all get the claim"
-    if workload.spec.replicas > 1 and resolve.scope_of(clique, provider) is Scope.SHARED:
-        yield f"{path}: all replicas share one domain; {provider.scope_key}: replica gives each its own"

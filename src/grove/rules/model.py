@@ -11,6 +11,8 @@ from msgspec import Struct, field
 
 from grove.api.config import Network, OperatorConfiguration, Scheduler
 from grove.fabrics.registry import Providers
+from grove.fabrics.resolve import Demand
+from grove.fabrics.survey import Survey
 from grove.schedulers.backend import Enquiry
 from grove.schedulers.registry import Backends, backends
 from grove.topology.nesting import Nesting
@@ -134,6 +136,10 @@ class Facts(Struct, frozen=True):
     """Vendors whose domains cliques may be in."""
     unserved: frozenset[str] = frozenset()
     """Vendors whose kind the API server does not serve."""
+    sharers: tuple[tuple[str, Demand], ...] = ()
+    """Which sets of the namespace, by name, ask for which domains that others may share."""
+    surveys: Mapping[str, Survey] = field(default_factory=dict)
+    """By vendor, what the nodes have for its domains, where that is known."""
     operator_user: str = ""
     """Who we are: `system:serviceaccount:<namespace>:<name>`."""
     exempt_users: tuple[str, ...] = ()

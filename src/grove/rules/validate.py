@@ -16,6 +16,7 @@ from grove.rules import (
     cliques,
     constraints,
     fabric,
+    fabric_warnings,
     fixed,
     groups,
     mnnvl,
@@ -48,8 +49,9 @@ def on_create(new: Body, facts: Facts) -> Verdict:
         *mnnvl.on_create(workload, facts),
         *fabric.on_create(workload, facts),
     ]
-    of_topology = chain(constraints.warnings(workload, facts), backends.warnings(workload, facts))
-    return _verdict(errors, chain(_warnings(workload), of_topology, fabric.warnings(workload, facts)))
+    rooms = (constraints, backends, fabric_warnings)
+    told = chain.from_iterable(room.warnings(workload, facts) for room in rooms)
+    return _verdict(errors, chain(_warnings(workload), told))
 
 
 @judged

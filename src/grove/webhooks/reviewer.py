@@ -7,6 +7,7 @@ from http import HTTPStatus
 from typing import Any
 
 import structlog
+from msgspec.structs import replace
 
 from grove.api.kind import GROVE
 from grove.api.sets import PodCliqueSet
@@ -15,7 +16,7 @@ from grove.dynamo import reading, rules
 from grove.dynamo.common import NVIDIA
 from grove.dynamo.defaults import default_graph
 from grove.dynamo.types import DynamoGraphDeployment
-from grove.rules import authorise, defaults, fabric, topologies, validate
+from grove.rules import authorise, defaults, fabric, fabric_claims, topologies, validate
 from grove.rules.model import Facts, Request, Verdict
 from grove.webhooks import patches, reviews
 from grove.webhooks.graphs import GraphSight
@@ -73,15 +74,22 @@ class Reviewer:
         _expect(asked, _SETS)
         before, old = asked.new(), asked.old() if asked.operation == "UPDATE" else None
         after = defaults.default_set(before, old)
+        warnings: list[str] = []
         if asked.operation == "CREATE":
-            after = fabric.marked(after, self._sight.standing)
-        return reviews.allowed(asked.uid, patch=list(patches.between(before, after)))
+            facts = self._sight.standing
+            if sources := fabric_claims.sources(after, facts):
+                classes = await self._sight.device_classes(asked.namespace, sources)
+                after, warnings = fabric_claims.counted(after, facts, classes)
+            after = fabric.marked(after, facts)
+        return reviews.allowed(asked.uid, warnings, patch=list(patches.between(before, after)))
 
     async def _validate_set(self, asked: Asked) -> bytes:
         _expect(asked, _SETS)
         new, facts = asked.new(), self._sight.standing
         named = validate.topologies_named(new) if facts.topology_aware else ()
         facts = await self._sight.facts_on(named, validate.enquiries(new, facts))
+        if asked.operation == "CREATE" and fabric.names_domains(new, facts):
+            facts = replace(facts, sharers=self._sight.sharers(asked.namespace, asked.name))
         return _judged(asked, new, facts, validate.on_create, validate.on_update)
 
     async def _validate_topology(self, asked: Asked) -> bytes:

@@ -8,31 +8,46 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Protocol, TypeVar
 
+import msgspec
 from msgspec.structs import replace
 
+from grove.api.cluster import ResourceClaimTemplateObject
 from grove.api.sets import PodCliqueSet
 from grove.api.topology import ClusterTopology, ClusterTopologyBinding
 from grove.fabrics.provider import Domain
+from grove.fabrics.resolve import Demand, Mode, demands
+from grove.fabrics.survey import Survey
 from grove.kube.cache import Cache
 from grove.kube.client import Client, Object
 from grove.kube.errors import KubeError, NotFound
-from grove.kube.resource import Resource
+from grove.kube.resource import RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS, Resource
+from grove.rules.fabric_claims import Source, classes_in
 from grove.rules.model import Facts, Parent, User
 from grove.schedulers.backend import Enquiry
-from grove.topology.constraints import domains, name_of
+from grove.topology.constraints import domains as constrained
+from grove.topology.constraints import name_of
 from grove.topology.nesting import nestings
 
 T = TypeVar("T")
 _PATIENCE = 2.0  # seconds for all live reads of a review: the API server that asks us waits for 5
 _MOST_NAMES = 4  # that are looked up; a set that names two topologies is refused anyway
+_MOST_CLAIMS = 20
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?").fullmatch  # others cannot exist
 
 
 class Unseen(Exception):
     """The cluster could not be asked; the message says what about, and that it is worth another try."""
+
+
+class Surveys(Protocol):
+    """Knows the nodes."""
+
+    def survey(self, vendor: str) -> Survey | None:
+        """How they stand; None if nobody knows."""
+        ...
 
 
 class Known(Protocol):
@@ -42,6 +57,12 @@ class Known(Protocol):
     topologies: Cache[ClusterTopology]
     topology_bindings: Cache[ClusterTopologyBinding]
     domains: dict[str, Cache[Domain]]
+    claim_templates: Cache[ResourceClaimTemplateObject]
+
+    @property
+    def channels(self) -> Surveys:
+        """What nodes have for fabric domains."""
+        ...
 
 
 class Sight:
@@ -51,13 +72,18 @@ class Sight:
         self._known, self._client, self.standing = known, client, standing
 
     def here(self) -> Facts:
-        """The standing facts, and which vendors' kinds are not served."""
+        """The standing facts, which vendors' kinds are not served, and what nodes have for their domains."""
         unserved = {
             vendor
             for vendor, cache in self._known.domains.items()
             if cache.settled.is_set() and not cache.synced.is_set()
         }
-        return replace(self.standing, unserved=frozenset(unserved)) if unserved else self.standing
+        surveys = {
+            vendor: found for vendor in self._known.domains if (found := self._known.channels.survey(vendor))
+        }
+        if not unserved and not surveys:
+            return self.standing
+        return replace(self.standing, unserved=frozenset(unserved), surveys=surveys)
 
     async def facts_on(self, topologies: Iterable[str], enquiries: Iterable[Enquiry] = ()) -> Facts:
         """The standing facts, what these topologies are like, those aside that do not exist, and what
@@ -71,6 +97,44 @@ class Sight:
         here = self.here()
         return replace(here, topologies=known, found=found) if known or found else here
 
+    def sharers(self, namespace: str, name: str) -> tuple[tuple[str, Demand], ...]:
+        """What other sets of the namespace ask for by name."""
+        others = (
+            found
+            for found in self._known.sets
+            if found.metadata.namespace == namespace
+            and found.metadata.name != name
+            and found.metadata.deletion_timestamp is None
+        )
+        return tuple(
+            (found.metadata.name, demand)
+            for found in others
+            for asked in demands(found, self.standing.fabrics).values()
+            for demand in asked
+            if demand.mode is Mode.EXPLICIT
+        )
+
+    async def device_classes(
+        self, namespace: str, sources: Iterable[Source]
+    ) -> Mapping[Source, frozenset[str] | None]:
+        """Of which classes the devices are that claims ask for; None: there is no such claim, or template."""
+        asked = [source for source in sources if _NAME(source.name)][:_MOST_CLAIMS]
+        found = await asyncio.gather(*(self._classes(namespace, source) for source in asked))
+        return dict(zip(asked, found, strict=True))
+
+    async def _classes(self, namespace: str, source: Source) -> frozenset[str] | None:
+        if not source.claim and (known := self._known.claim_templates.get(namespace, source.name)):
+            return classes_in(msgspec.json.decode(known.spec.spec))
+        resource = RESOURCE_CLAIMS if source.claim else RESOURCE_CLAIM_TEMPLATES
+        body = await _ask(
+            f"{resource.kind} {source.name}",
+            lambda: self._client.get(resource, source.name, namespace=namespace, as_type=dict),
+        )
+        if body is None:
+            return None
+        spec = body.get("spec") or {}
+        return classes_in(spec if source.claim else spec.get("spec") or {})
+
     def facts_around(self, kind: str, name: str) -> Facts:
         """The standing facts, and who would notice a change of this topology. It is for a warning: what the
         caches know will do."""
@@ -80,7 +144,7 @@ class Sight:
         users = tuple(
             User(
                 f"{found.metadata.namespace}/{found.metadata.name}",
-                domains(template),
+                constrained(template),
                 tuple(nestings(template)),
             )
             for found, template in named

@@ -195,6 +195,8 @@ def test_a_value_arrives(values: Values, kind: str, path: str, expected: object)
     ("values", "right"),
     [
         ({"config.topologyAwareScheduling.enabled": True}, "nodes"),
+        ({"config.network.autoMNNVLEnabled": True}, "nodes"),
+        ({"config.network.autoMNNVLEnabled": True}, "deviceclasses"),
         ({"config.scheduler.profiles": [{"name": "kai-scheduler"}]}, "topologies"),
         ({"config.scheduler.profiles": [{"name": "kai-scheduler"}]}, "clustertopologies/finalizers"),
         ({"config.scheduler.profiles": [{"name": "volcano"}]}, "queues"),

@@ -15,15 +15,17 @@ from grove.kube.errors import NotFound
 from grove.kube.resource import (
     CLUSTER_ROLE_BINDINGS,
     CLUSTER_ROLES,
+    DEVICE_CLASSES,
     NODES,
     PODS,
     RESOURCE_CLAIM_TEMPLATES,
     RESOURCE_CLAIMS,
+    RESOURCE_SLICES,
 )
 from grove.kube.resource import CUSTOM_RESOURCE_DEFINITIONS as CRDS
 from grove.kube.wire import Object
 from grove.local.drastandin.driver import DraStandIn
-from grove.local.drastandin.words import DEVICE_CLASSES, DOMAINS, KEY, RESOURCE_SLICES, device_classes
+from grove.local.drastandin.words import DOMAINS, KEY, device_classes
 from grove.operator.caches import served
 from tests.chart import ACCOUNT, NAMESPACE
 from tests.cluster.conftest import apply, established
@@ -71,8 +73,10 @@ async def uninstall(client: Client) -> None:
     for domain in (await client.list(DOMAINS, as_type=Object)).items:
         meta = domain.metadata
         body = {"metadata": {"finalizers": None}}
-        await client.patch(DOMAINS, meta.name, body, namespace=meta.namespace, as_type=Object)
+        with suppress(NotFound):
+            await client.patch(DOMAINS, meta.name, body, namespace=meta.namespace, as_type=Object)
     await client.delete(CRDS, CRD, as_type=Object)
+    await gone(client)
 
 
 @asynccontextmanager
@@ -87,6 +91,18 @@ async def driver(client: Client) -> AsyncIterator[None]:
     finally:
         task.cancel()
         await asyncio.wait({task})
+
+
+@asynccontextmanager
+async def present(world: World) -> AsyncIterator[None]:
+    """The driver's kind, and a stand-in for the driver, as long as a scenario is told."""
+    await install(world.client)
+    await world.watch(DOMAINS)
+    try:
+        async with driver(world.client):
+            yield
+    finally:
+        await uninstall(world.client)
 
 
 async def _forget_driver(client: Client) -> None:
@@ -128,6 +144,11 @@ def theirs(name: str, template: str) -> Body:
     channel = {"resourceClaimTemplate": {"name": template}}
     meta = {"metadata": {"name": name}}
     return {"apiVersion": DOMAINS.api_version, "kind": DOMAINS.kind, **meta, "spec": {"channel": channel}}
+
+
+def claims_nothing(name: str) -> Body:
+    """A ResourceClaimTemplate that somebody made for something else."""
+    return {"metadata": {"name": name}, "spec": {"spec": {"devices": {}}}}
 
 
 async def let_go(world: World) -> None:

@@ -268,6 +268,8 @@ async def test_automatic_mnnvl_without_the_driver_ends_with_a_code_of_its_own(
     await established(client, definition()["metadata"]["name"])
     try:
         async with running(tmp_path, operator_account.kubeconfig, wanted) as operator:
+            said = await operator.hear("MNNVL preflight check", level="warning")
+            assert said["reason"].startswith("no ResourceSlice of compute-domain.nvidia.com: pods")  # P5
             await operator.hear("MNNVL preflight check passed")
             await operator.hear("working")
     finally:

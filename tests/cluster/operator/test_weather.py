@@ -6,6 +6,7 @@ GROVE_CAMPAIGN=1 in every weather, with as many seeds as it says.
 
 from __future__ import annotations
 
+import math
 import os
 import random
 from collections.abc import Awaitable, Callable, Iterator
@@ -110,7 +111,7 @@ def forecast() -> Iterator[tuple[str, str, int]]:
         )
         return
     chance = random.Random(SEED)
-    weathers = [weather for _ in range(len(SCENARIOS) // len(WEATHER) + 1) for weather in WEATHER]
+    weathers = [weather for _ in range(math.ceil(len(SCENARIOS) / len(WEATHER))) for weather in WEATHER]
     chance.shuffle(weathers)
     yield from ((name, weather, SEED) for name, weather in zip(SCENARIOS, weathers, strict=False))
 

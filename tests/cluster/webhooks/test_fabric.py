@@ -9,12 +9,14 @@ import pytest
 from grove.kube import config
 from grove.kube.client import Client
 from grove.kube.errors import ApiError
+from grove.kube.resource import RESOURCE_CLAIM_TEMPLATES
 from grove.kube.wire import Object
 from grove.local.cluster import Cluster
 from tests.cluster.operator.seen import SETS
-from tests.cluster.webhooks.harness import Body, admitting, refusal
+from tests.cluster.webhooks.harness import Body, admitting, eventually, refusal
 from tests.rules import test_fabric as rules
-from tests.rules.builders import changed, workload
+from tests.rules import test_fabric_claims as by_claims
+from tests.rules.builders import bare, changed, clique, workload
 
 OURS = 'admission webhook "pcs.validating.webhooks.grove.io" denied the request: '
 Row = tuple[dict[str, Any], list[str]]
@@ -52,7 +54,8 @@ async def said_to_update(client: Client, namespace: str, old: dict[str, Any], ne
 async def test_with_automation(cluster: Cluster, crds: object, client: Client, namespace: str) -> None:
     connection = config.load(cluster.kubeconfig)
     table: list[Row] = [*rules.ALWAYS, *rules.WITH_AUTOMATION]
-    async with admitting(client, connection, namespace, network={"autoMNNVLEnabled": True}):
+    network = {"autoMNNVLEnabled": True, "autoMNNVLDetectDRA": True}
+    async with admitting(client, connection, namespace, network=network):
         for changes, errors in table:
             assert await said(client, namespace, changes) == OURS + words(errors)
         for changes in rules.ACCEPTED_WITH_AUTOMATION:
@@ -71,6 +74,75 @@ async def test_with_automation(cluster: Cluster, crds: object, client: Client, n
         with pytest.raises(ApiError, match="cannot be removed after creation"):
             await client.replace(SETS, "app", again, namespace=namespace, as_type=Object)
         await client.patch(SETS, "app", {"spec": {"replicas": 2}}, namespace=namespace, as_type=Object)
+        await _gpus_by_claim(client, namespace)
+        await _sharers(client, namespace)
+
+
+async def _gpus_by_claim(client: Client, namespace: str) -> None:
+    """B10: what a claim is for is looked up when a set is made."""
+    request = {"name": "gpu", "exactly": {"deviceClassName": "gpu.nvidia.com"}}
+    body = {"metadata": {"name": "eight"}, "spec": {"spec": {"devices": {"requests": [request]}}}}
+    await client.create(RESOURCE_CLAIM_TEMPLATES, body, namespace=namespace, as_type=Object)
+    wanted = here({**by_claims.ASKED, "metadata.name": "claiming"}, namespace)
+    made = await client.create(SETS, wanted, namespace=namespace, as_type=dict)
+    assert made["metadata"]["annotations"] == {rules.KEY: "enabled", by_claims.CLAIMS: "router/gpus"}
+
+
+async def _sharers(client: Client, namespace: str) -> None:
+    """B2: who shares a domain says the same about it, whoever came first."""
+    share = {rules.NAME: "team", rules.ALLOCATION: "All"}
+    first = {**rules.OUT, f"{rules.C}.annotations": share, "metadata.name": "first"}
+    await client.create(SETS, here(first, namespace), namespace=namespace, as_type=Object)
+
+    async def refused() -> bool:
+        """What was made a moment ago may not be known yet."""
+        other = {**rules.OUT, **rules.named("team"), "metadata.name": "other"}
+        return "PodCliqueSet first shares the domain" in await said(client, namespace, other)
+
+    await eventually(refused)
+
+
+async def test_where_names_are_forbidden_and_what_was_stored_before_is_left_alone(
+    cluster: Cluster, crds: object, client: Client, namespace: str
+) -> None:
+    """V9; and V23 to V26 with sets that were stored when nobody asked, or under other rules."""
+
+    async def store(name: str, body: Body) -> None:
+        named = {**body, "metadata": {**body["metadata"], "name": name}}
+        await client.create(SETS, named, namespace=namespace, as_type=Object)
+
+    for index, both in enumerate(rules.UNCHANGED):
+        await store(f"stored-{index}", here(both, namespace))
+    router, worker = ("router", {}), ("worker", rules.named("team")[f"{rules.C}.annotations"])
+    await store("ordered", {**bare(*map(_clique, (router, worker))), **_named(namespace)})
+    network = {"autoMNNVLEnabled": True, "explicitComputeDomains": False}
+    async with admitting(client, config.load(cluster.kubeconfig), namespace, network=network):
+        for changes, errors in rules.WITHOUT_NAMES:
+            assert await said(client, namespace, changes) == OURS + words(errors)
+        for index in range(len(rules.UNCHANGED)):
+            more = {"metadata": {"labels": {"touched": "yes"}}, "spec": {"replicas": 2}}
+            await client.patch(SETS, f"stored-{index}", more, namespace=namespace, as_type=Object)
+        # V25: cliques are told apart by name, wherever they are in the list.
+        template = bare(*map(_clique, (worker, router)))["spec"]["template"]
+        await client.patch(
+            SETS, "ordered", {"spec": {"template": template}}, namespace=namespace, as_type=Object
+        )
+        swapped = bare(*map(_clique, (("worker", {}), router)))["spec"]["template"]
+        with pytest.raises(ApiError, match=r"cliques\[0\].*cannot be removed after creation"):
+            await client.patch(
+                SETS, "ordered", {"spec": {"template": swapped}}, namespace=namespace, as_type=Object
+            )
+        for name in ("ordered", *(f"stored-{index}" for index in range(len(rules.UNCHANGED)))):
+            await client.delete(SETS, name, namespace=namespace, as_type=Object)
+
+
+def _clique(word: tuple[str, dict[str, str]]) -> Body:
+    name, annotations = word
+    return {**clique(name), "annotations": annotations}
+
+
+def _named(namespace: str) -> Body:
+    return {"metadata": {"name": "ordered", "namespace": namespace}}
 
 
 async def test_without_automation(cluster: Cluster, crds: object, client: Client, namespace: str) -> None:

@@ -17,9 +17,10 @@ from grove.kube.client import Client
 from grove.kube.errors import AlreadyExists, NotFound
 from grove.kube.queue import Queue
 from grove.kube.reflector import Reflector
-from grove.kube.resource import NODES, PODS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
+from grove.kube.resource import DEVICE_CLASSES, NODES, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES
 from grove.kube.wire import Object
 from grove.local.drastandin import views, words
+from grove.local.drastandin.templates import Templates, name_of, template_of
 from grove.local.drastandin.views import Claim
 from grove.operator.definitions import bring_up_to_date
 
@@ -28,6 +29,7 @@ log = structlog.get_logger("grove.local")
 _MOMENT = 0.05  # between a node's joining and its being ready, unless the node says otherwise
 _BY_UID = "uid"
 _BY_DOMAIN = "domain"
+_BY_TEMPLATE = "template"
 
 
 class _DomainKey(NamedTuple):
@@ -44,9 +46,11 @@ class DraStandIn:
     def __init__(self, client: Client, *, install: bool = True) -> None:
         self._client, self._install = client, install
         self._nodes: Cache[Node] = Cache(NODES, Node)
-        self._domains: Cache[Domain] = Cache(words.DOMAINS, Domain, indexes={_BY_UID: _uid})
+        by = {_BY_UID: _uid, _BY_TEMPLATE: _template}
+        self._domains: Cache[Domain] = Cache(words.DOMAINS, Domain, indexes=by)
         self._claims: Cache[Claim] = Cache(RESOURCE_CLAIMS, Claim, indexes={_BY_DOMAIN: _for_domain})
-        self._slices: Cache[Object] = Cache(words.RESOURCE_SLICES, Object)
+        self._slices: Cache[Object] = Cache(RESOURCE_SLICES, Object)
+        self._templates = Templates(client)
         self._since: dict[tuple[str, str], float] = {}
         """When a node joined a domain, by the UID of the domain and the node."""
         self._prepared: set[str] = set()
@@ -62,12 +66,13 @@ class DraStandIn:
                 pass
         for body in words.device_classes():
             with suppress(AlreadyExists):
-                await self._client.create(words.DEVICE_CLASSES, body, as_type=Object)
-        caches: tuple[Cache[Any], ...] = (self._nodes, self._domains, self._claims, self._slices)
+                await self._client.create(DEVICE_CLASSES, body, as_type=Object)
+        known = (self._nodes, self._claims, self._slices, self._templates.cache)
+        caches: tuple[Cache[Any], ...] = (*known, self._domains)
         async with asyncio.TaskGroup() as tasks:
             for cache in caches:
                 tasks.create_task(Reflector(self._client, cache).run())
-            for cache in (self._nodes, self._claims, self._slices):
+            for cache in caches[:-1]:
                 await cache.synced.wait()
             self._wire()
             await asyncio.gather(*(self._publish(node) for node in self._nodes))
@@ -86,6 +91,7 @@ class DraStandIn:
         self._nodes.subscribe(self._on_node)
         self._domains.subscribe(self._on_domain)
         self._claims.subscribe(self._on_claim)
+        self._templates.cache.subscribe(self._on_template)
 
     def _on_node(self, old: Node | None, new: Node | None) -> None:
         if new is None or (old is not None and _told_by(old) == _told_by(new)):
@@ -107,6 +113,12 @@ class DraStandIn:
             if claim is not None and claim.domain:
                 for domain in self._domains.by_index(_BY_UID, claim.domain):
                     self._queue.wake(_key(domain))
+
+    def _on_template(self, old: Object | None, new: Object | None) -> None:
+        """A name that has become free: whose domain waits for it takes it."""
+        if old is not None and new is None:
+            for domain in self._domains.by_index(_BY_TEMPLATE, name_of(old)):
+                self._queue.wake(_key(domain))
 
     async def _work(self, key: _Key) -> None:
         if isinstance(key, str):
@@ -130,7 +142,7 @@ class DraStandIn:
         body = words.resource_slice(node.metadata.name, node.metadata.uid)
         if self._slices.get("", body["metadata"]["name"]) is None:
             with suppress(AlreadyExists):
-                await self._client.create(words.RESOURCE_SLICES, body, as_type=Object)
+                await self._client.create(RESOURCE_SLICES, body, as_type=Object)
 
     async def _tend_node(self, name: str) -> None:
         node = self._nodes.get("", name)
@@ -156,7 +168,7 @@ class DraStandIn:
             await self._patch_domain(domain, body)
             return  # its event brings us back
         if words.SKIP_TEMPLATE not in meta.annotations:
-            await self._make_template(domain)
+            await self._templates.make(domain)
         claims = [claim for claim in self._claims.by_index(_BY_DOMAIN, meta.uid) if claim.node]
         joined = await self._take_nodes(meta.uid, {claim.node for claim in claims})
         ready, again = self._readiness(meta.uid, joined)
@@ -164,18 +176,6 @@ class DraStandIn:
         await self._prepare([claim for claim in claims if ready.get(claim.node)])
         if again is not None:
             self._queue.wake(key, again)
-
-    async def _make_template(self, domain: Domain) -> None:
-        meta, channel = domain.metadata, domain.spec["channel"]
-        name = channel["resourceClaimTemplate"]["name"]
-        body = words.claim_template(name, meta.namespace, meta.uid, channel.get("allocationMode", "Single"))
-        try:
-            await self._client.get(RESOURCE_CLAIM_TEMPLATES, name, namespace=meta.namespace, as_type=Object)
-        except NotFound:
-            with suppress(AlreadyExists):
-                await self._client.create(
-                    RESOURCE_CLAIM_TEMPLATES, body, namespace=meta.namespace, as_type=Object
-                )
 
     async def _take_nodes(self, uid: str, wanted: set[str]) -> list[Node]:
         """Label the nodes that pods of the domain are on; one that is in another domain stays there."""
@@ -241,23 +241,10 @@ class DraStandIn:
         await self._patch_domain(domain, body)
 
     async def _clean(self, domain: Domain) -> None:
-        await self._remove_template(domain)
+        await self._templates.remove(domain)
         for node in list(self._nodes):
             if node.metadata.labels.get(words.KEY) == domain.metadata.uid:
                 await self._label(node.metadata.name, None)
-
-    async def _remove_template(self, domain: Domain) -> None:
-        meta, name = domain.metadata, domain.spec["channel"]["resourceClaimTemplate"]["name"]
-        templates, where = RESOURCE_CLAIM_TEMPLATES, meta.namespace
-        try:
-            found = await self._client.get(templates, name, as_type=Object, namespace=where)
-            if found.metadata.labels.get(words.KEY) != meta.uid:
-                return
-            await self._client.delete(templates, name, as_type=Object, namespace=where)
-            free = {"metadata": {"finalizers": None}}
-            await self._client.patch(templates, name, free, as_type=Object, namespace=where)
-        except NotFound:
-            return
 
     async def _patch_domain(self, domain: Domain, body: Mapping[str, object], subresource: str = "") -> None:
         meta = domain.metadata
@@ -290,6 +277,10 @@ def _told_by(node: Node) -> tuple[object, ...]:
 
 def _uid(domain: Domain) -> Iterator[Hashable]:
     yield domain.metadata.uid
+
+
+def _template(domain: Domain) -> Iterator[Hashable]:
+    yield domain.metadata.namespace, template_of(domain)
 
 
 def _for_domain(claim: Claim) -> Iterator[Hashable]:

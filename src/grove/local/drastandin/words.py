@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from grove.api.foreign import NVIDIA_DRIVER_COMPUTE_DOMAIN
-from grove.fabrics.nvidia import COMPUTE_DOMAIN
+from grove.fabrics.nvidia import CHANNEL_CLASS, COMPUTE_DOMAIN, Nvidia
 from grove.kube.resource import Resource
 
 Body = dict[str, Any]
 
 NAME = "dra-standin"
-DRIVER = "compute-domain.nvidia.com"
-CHANNEL_CLASS = "compute-domain-default-channel.nvidia.com"
+DRIVER = Nvidia.driver
 DAEMON_CLASS = "compute-domain-daemon.nvidia.com"
 KEY = NVIDIA_DRIVER_COMPUTE_DOMAIN
 """The driver's finalizer, and its label on whatever belongs to a domain, with the domain's UID."""
@@ -26,8 +25,6 @@ CLIQUE = "dra-standin/clique"
 SKIP_TEMPLATE = "dra-standin/skip-template"
 
 DOMAINS = Resource(COMPUTE_DOMAIN.group, COMPUTE_DOMAIN.version, COMPUTE_DOMAIN.plural, COMPUTE_DOMAIN.name)
-DEVICE_CLASSES = Resource("resource.k8s.io", "v1", "deviceclasses", "DeviceClass", namespaced=False)
-RESOURCE_SLICES = Resource("resource.k8s.io", "v1", "resourceslices", "ResourceSlice", namespaced=False)
 
 
 def definition() -> Body:

@@ -7,6 +7,7 @@ weather, every rest looks the same, and it came about by the same creates and de
 from __future__ import annotations
 
 from tests.cluster.operator.scenarios import (
+    fabric,
     gates,
     ready,
     refusals,
@@ -35,6 +36,7 @@ SCENARIOS: dict[str, Scenario] = {
         termination,
         told,
         wear,
+        fabric,
     )
     for name, scenario in room.SCENARIOS.items()
 }

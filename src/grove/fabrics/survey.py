@@ -1,0 +1,41 @@
+"""What the nodes of a cluster have for the domains of a vendor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from grove.fabrics.provider import FabricDomainProvider
+
+_MOST_NAMED = 5
+
+
+class Survey(Struct, frozen=True):
+    """The nodes with accelerators, and which of them can be in a domain."""
+
+    accelerated: int
+    bare: tuple[str, ...]
+    """Those without a channel, by which their pods would join a domain."""
+    smallest: int
+    """How many accelerators the smallest of the others has; 0 if there is no other."""
+
+
+def survey(accelerators: Mapping[str, int], channels: Mapping[str, int]) -> Survey:
+    """From how many accelerators and how many channels each node has."""
+    having = {node: amount for node, amount in accelerators.items() if amount}
+    joinable = [amount for node, amount in having.items() if channels.get(node)]
+    bare = tuple(sorted(node for node in having if not channels.get(node)))
+    return Survey(len(having), bare, min(joinable, default=0))
+
+
+def partial(found: Survey, provider: FabricDomainProvider) -> str:
+    """What is wrong with nodes that are not alike; empty if they are."""
+    if not found.bare:
+        return ""
+    more = f" and {len(found.bare) - _MOST_NAMED} more" if len(found.bare) > _MOST_NAMED else ""
+    named = ", ".join(found.bare[:_MOST_NAMED]) + more
+    return (
+        f"{len(found.bare)} of {found.accelerated} nodes with accelerators of {provider.vendor} have no "
+        f"channel and cannot be in a {provider.api.name}: {named}"
+    )

@@ -1,0 +1,39 @@
+"""The driver's kind for the tests of this folder, and a world with a stand-in for the driver."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from grove.kube import config
+from grove.kube.client import Client
+from grove.local.cluster import Cluster
+from tests.cluster.operator import fabric
+from tests.cluster.operator.fabric import DOMAINS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
+from tests.cluster.operator.harness import World
+
+
+@pytest_asyncio.fixture(scope="package", loop_scope="session")
+async def nvlink(cluster: Cluster, crds: object) -> AsyncIterator[None]:
+    """The driver's CRD, for the tests of this folder."""
+    async with Client(config.load(cluster.kubeconfig)) as client:
+        await fabric.install(client)
+        yield
+        await fabric.uninstall(client)
+
+
+@pytest.fixture
+async def world(nvlink: None, world: World) -> AsyncIterator[World]:
+    """With a stand-in for the driver, and an eye on domains and claims."""
+    await world.watch(DOMAINS, RESOURCE_CLAIMS, RESOURCE_CLAIM_TEMPLATES)
+    async with fabric.driver(world.client):
+        yield world
+        world.check()
+        world.operators.clear()
+        await world.clear()
+        await fabric.let_go(world)
+        await world.until(
+            lambda: not world.all(RESOURCE_CLAIMS) and not world.all(RESOURCE_CLAIM_TEMPLATES), "no claims"
+        )

@@ -1,0 +1,243 @@
+"""NVLink domains where something is wrong: with operators, with the driver, with its kind, with nodes."""
+
+from __future__ import annotations
+
+import itertools
+
+from grove.fabrics.registry import providers
+from grove.kube.faults import Rates
+from grove.kube.resource import CUSTOM_RESOURCE_DEFINITIONS as CRDS
+from grove.kube.resource import NODES
+from grove.kube.wire import Object
+from tests.chart import Account
+from tests.cluster.operator import fabric
+from tests.cluster.operator.fabric import DOMAINS, FINALIZER, ISLANDS, NVIDIA, automatic, gpus, named
+from tests.cluster.operator.harness import World, operating, succession
+from tests.cluster.operator.nvlink.saying import domains, events, message, reason
+from tests.cluster.operator.recorder import Recorder
+from tests.cluster.operator.seen import CLIQUES, PODS, SETS
+from tests.cluster.operator.workloads import clique, workload
+from tests.cluster.webhooks.harness import eventually, refusal
+from tests.fabrics.dummy import Example
+
+
+async def test_two_domains_compete_for_a_node_and_a_node_that_is_not_ready_holds_its_pod(
+    world: World, agents: list[str]
+) -> None:
+    here = {"nodeSelector": {"kubernetes.io/hostname": agents[0]}}
+
+    def pinned(name: str) -> dict[str, object]:
+        body = automatic(name)
+        body["spec"]["template"]["cliques"][0]["spec"]["podSpec"].update(here)
+        return body
+
+    async def annotate(value: str | None) -> None:
+        body = {"metadata": {"annotations": {"dra-standin/never-ready": value}}}
+        await world.client.patch(NODES, agents[0], body, as_type=dict)
+
+    async with operating(world, fabrics=NVIDIA):
+        await annotate("true")
+        await world.create(SETS, pinned("first"))
+        await world.until(lambda: reason(world, "first") == "NodesNotReady", "the condition")
+        assert not any(map(fabric.answers, world.pods()))
+        await annotate(None)
+        await world.until_whole()
+        await world.create(SETS, pinned("second"))
+        await world.until(
+            lambda: any(pod.condition("PodScheduled") == "False" for pod in world.pods(part_of="second")),
+            "the scheduler has looked",
+        )
+        await world.delete(SETS, "first")
+        await world.until(lambda: not world.find(SETS, "first"))
+        await world.until_whole()
+
+
+async def test_without_the_crd_only_who_needs_it_waits_and_it_may_come_and_go(world: World) -> None:
+    await world.client.delete(CRDS, fabric.CRD, as_type=Object)
+    try:
+        await fabric.gone(world.client)
+        async with operating(world, fabrics=NVIDIA):
+            notes = {"nvidia.com/computedomain": "team"}
+            body = workload("app", clique("router"), gpus("worker", annotations=notes))
+            await world.create(SETS, body)
+            await world.until(lambda: reason(world, "app") == "ComputeDomainCRDMissing", "the condition")
+            await world.until(lambda: world.get(CLIQUES, "app-0-worker").status.get("lastErrors"))
+            assert [pod.labels["grove.io/clique"] for pod in world.pods()] == ["router"]
+            (error,) = world.get(CLIQUES, "app-0-worker").status["lastErrors"]
+            assert f"{fabric.CRD} is not served: install the NVIDIA DRA driver" in error["description"]
+            await fabric.install(world.client)
+            await world.until_whole()
+            assert domains(world) == ["team"]
+            # With the CRD its domains go, and the finalizer holds them as if somebody had deleted them.
+            await world.client.delete(CRDS, fabric.CRD, as_type=Object)
+            await world.until(lambda: reason(world, "app") == "ComputeDomainTerminating", "the condition")
+            assert len(world.pods()) == 2  # who runs is left alone
+            await world.delete(SETS, "app")
+            await world.until(lambda: not world.find(SETS, "app"), "nothing holds it")
+            await fabric.gone(world.client)
+    finally:
+        await fabric.install(world.client)
+
+
+async def test_two_operators_in_bad_weather_make_nothing_twice_and_leave_nothing_behind(world: World) -> None:
+    """X10: both believe to lead, and both make what two sets share."""
+    rates = Rates(conflict=0.05, error=0.05, lose=0.05, delay=0.1, cut=0.02)
+    both = Recorder()
+    async with (
+        operating(world, fabrics=NVIDIA, rates=rates, seed=7, recorder=both),
+        operating(world, fabrics=NVIDIA, rates=rates, seed=8, recorder=both),
+    ):
+        await world.create(SETS, automatic("app", gpus("worker"), replicas=2))
+        await world.create(SETS, named("sharer", "team"))
+        await world.create(SETS, named("joiner", "team"))
+        await world.until_whole()
+        made = {deed: count for deed, count in both.deeds().items() if "computedomains" in deed}
+        assert sorted(made.values()) == [1, 1, 1], made
+        names = {found.uid: found.name for found in world.all(SETS)}
+        owners = {names[uid] for uid in world.get(DOMAINS, "team").owners}
+        assert owners == {"sharer", "joiner"}
+        assert domains(world) == ["app-0", "app-1", "team"]
+        await world.scale(SETS, "app", 1)
+        await world.until(lambda: domains(world) == ["app-0", "team"])
+        for name in ("app", "sharer", "joiner"):
+            await world.delete(SETS, name)
+        await world.until(lambda: not world.all(SETS) and not world.all(DOMAINS))
+
+
+async def test_a_domain_that_cannot_be_made_is_told_of_and_tried_again(world: World) -> None:
+    await fabric.install(world.client, "something")
+    try:
+        body = fabric.theirs("probe", "probe")
+
+        async def refused() -> bool:
+            return "something" in await refusal(world.client, DOMAINS, body, namespace=world.namespace)
+
+        await eventually(refused)
+        async with operating(world, fabrics=NVIDIA):
+            await world.create(SETS, automatic("app"))
+            await world.until(lambda: reason(world, "app") == "CreateFailed", "the condition")
+            (error,) = world.get(SETS, "app").status["lastErrors"]
+            assert error["code"] == "ERR_SYNC_COMPUTEDOMAIN"
+            assert not world.pods()
+            await fabric.install(world.client)
+            await world.until_whole()
+    finally:
+        await fabric.install(world.client)
+    told = dict(await events(world, "app"))
+    assert told["ComputeDomainFailed"].startswith("Failed to create ComputeDomain for replica 0: ")
+
+
+async def test_orphaned_its_domain_stays_with_its_pods_and_is_taken_back(world: World) -> None:
+    """With `--cascade=orphan`; before the garbage collector knows the kind, it would not orphan anything."""
+    nobody = {"apiVersion": "v1", "kind": "ConfigMap", "name": "nobody", "uid": "0"}
+    left = fabric.theirs("left-behind", "left-behind")
+    left["metadata"]["ownerReferences"] = [nobody]
+    await world.create(DOMAINS, left)
+    await world.until(lambda: not world.all(DOMAINS), "the garbage collector")
+    async with operating(world, fabrics=NVIDIA):
+        await world.create(SETS, automatic("app"))
+        await world.until_whole()
+        before = {found.uid for kind in (DOMAINS, PODS) for found in world.all(kind)}
+        await world.delete(SETS, "app", propagation="Orphan")
+        await world.until(lambda: not world.all(SETS), "the set gone")
+        orphan = world.get(DOMAINS, "app-0")
+        assert (orphan.owners, orphan.terminating) == ((), False)
+        assert FINALIZER in orphan.metadata.finalizers
+        made = await world.create(SETS, automatic("app"))
+        await world.until(lambda: world.get(DOMAINS, "app-0").owners == (made.uid,), "it is taken back")
+        await world.until_whole()
+        assert {found.uid for kind in (DOMAINS, PODS) for found in world.all(kind)} == before
+        await world.delete(SETS, "app")
+        await world.until(lambda: not world.all(SETS) and not world.all(DOMAINS))
+
+
+async def test_operators_that_end_after_every_few_writes_leave_nothing_undone(world: World) -> None:
+    lives = itertools.chain([1, 2, 1, 3], itertools.cycle([8, 5, 9]))
+    async with succession(world, lives, fabrics=NVIDIA):
+        await world.create(SETS, automatic("app", replicas=2))
+        await world.create(SETS, named("sharer", "team"))
+        await world.until_whole()
+        assert domains(world) == ["app-0", "app-1", "team"]
+        await world.scale(SETS, "app", 1)
+        await world.until(lambda: domains(world) == ["app-0", "team"])
+        for name in ("app", "sharer"):
+            await world.delete(SETS, name)
+        await world.until(lambda: not world.all(SETS) and not world.all(DOMAINS))
+
+
+async def test_a_second_vendor_needs_nothing_but_its_module_and_its_rights(
+    world: World, operator_account: Account
+) -> None:
+    """Until it has the right to see its domains, only its users wait."""
+    await fabric.install_islands(world.client)
+    await world.watch(ISLANDS)
+    both = providers(("nvidia", "example"), {"example": Example})
+    notes = {"example.com/fabric": "isle", "nvidia.com/computedomain": "team"}
+    body = workload("app", clique("router"), gpus("worker", annotations=notes))
+    try:
+        async with fabric.rights_to_islands(world.client), operating(world, fabrics=both):
+            await world.create(SETS, body)
+            await world.until(lambda: len(world.pods()) == 2, "both pods")
+            assert [(island.name, island.spec) for island in world.all(ISLANDS)] == [
+                ("isle", {"template": "isle-berth"})
+            ]
+            (pod,) = (pod for pod in world.pods() if "worker" in pod.name)
+            assert [
+                (each["name"], each["resourceClaimTemplateName"]) for each in pod.spec["resourceClaims"]
+            ] == [
+                ("island", "isle-berth"),
+                ("mnnvl-claim", "team"),
+            ]
+            await world.delete(SETS, "app")
+            await world.until(
+                lambda: not world.all(SETS) and not world.all(ISLANDS) and not world.all(DOMAINS)
+            )
+        async with operating(world, fabrics=both):
+            await world.create(SETS, body)
+            await world.until(lambda: reason(world, "app") == "ComputeDomainCRDMissing", "the condition")
+            assert [pod.labels["grove.io/clique"] for pod in world.pods()] == ["router"]
+            await world.delete(SETS, "app")
+            await world.until(lambda: not world.all(SETS))
+    finally:
+        await world.client.delete(CRDS, "islands.example.com", as_type=Object)
+
+
+async def test_what_a_driver_may_do_is_seen(world: World) -> None:
+    """A node that was ready is no longer (B1), nodes are in different partitions (B6), and a template that
+    the driver does not make is waited for."""
+
+    async def annotate(node: str, **notes: str | None) -> None:
+        body = {"metadata": {"annotations": {f"dra-standin/{key}": value for key, value in notes.items()}}}
+        await world.client.patch(NODES, node, body, as_type=dict)
+
+    def phase() -> str:
+        return str(world.get(SETS, "app").status["computeDomains"][0]["phase"])
+
+    theirs = fabric.theirs("team", "channels")
+    theirs["metadata"]["annotations"] = {"dra-standin/skip-template": "true"}
+    async with operating(world, fabrics=NVIDIA):
+        await world.create(DOMAINS, theirs)
+        await world.create(SETS, named("user", "team"))
+        await world.create(SETS, automatic("app", gpus("worker", 2)))
+        await world.until(lambda: reason(world, "app") == "AllReady", "the domain is ready")
+        first, second = (pod.spec["nodeName"] for pod in world.pods(part_of="app"))
+        try:
+            await annotate(first, flip="true")
+            await world.until(lambda: phase() == "Degraded", "B1")
+            assert reason(world, "app") == "NodesNotReady"
+            await annotate(first, flip=None, clique="here.1")
+            await annotate(second, clique="there.1")
+            split = "app-0 is split over 2 partitions: here.1, there.1"
+            await world.until(lambda: split in message(world, SETS, "app", "ComputeDomainsReady"), "B6")
+            assert phase() == "Ready"
+        finally:
+            for node in (first, second):
+                await annotate(node, flip=None, clique=None)
+        (pod,) = world.pods(part_of="user")
+        assert not fabric.answers(pod)
+        nothing = {"metadata": {"annotations": {"dra-standin/skip-template": None}}}
+        await world.patch(DOMAINS, "team", nothing)
+        await world.until_whole()
+        await world.delete(SETS, "user")
+        await world.until(lambda: not world.find(SETS, "user"))
+        await world.delete(DOMAINS, "team")
