@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from grove.api import labels
-from grove.api.cliques import PodClique, PodCliqueStatus
+from grove.api.cliques import PodClique, PodCliqueStatus, PodCliqueUpdateProgress
 from grove.api.intents import Create, Delete, Target
 from grove.api.pods import Pod
 from grove.kube.outcome import Outcome, Result, State
@@ -130,3 +130,16 @@ def test_who_lost_all_places_says_so(before: int, after: int, wanted: int, state
     found = list(losses(caches, [draft], outcome))
     assert [each.reason for each in found] == (["AllScheduledReplicasLost"] if told else [])
     assert all(each.warning and each.regarding.name == CLIQUE.name for each in found)
+
+
+def test_what_an_update_takes_down_is_no_loss() -> None:
+    caches = Caches()
+    caches.cliques.apply_event("ADDED", read_clique())
+    progress = PodCliqueUpdateProgress(
+        update_started_at="2026-01-01T00:00:00Z", pod_clique_set_generation_hash="h", pod_template_hash="t"
+    )
+    for ended, told in ((None, False), ("2026-01-01T00:01:00Z", True)):
+        going = PodCliqueStatus(update_progress=replace(progress, update_ended_at=ended))
+        draft = Draft(CLIQUE, PodCliqueStatus(scheduled_replicas=1), going)
+        outcome = Outcome(tuple(Result(intent, State.DONE) for intent in intents([draft])))
+        assert bool(list(losses(caches, [draft], outcome))) is told

@@ -256,8 +256,9 @@ class Controller:
         outcome = await self._executor.execute(intents(due))
         for error in outcome.errors:
             log.warning("status not published", key=str(key), action="retry", reason=str(error))
-        for lost in losses(self._caches, due, outcome):
-            self._tell(lost)
+        if not self._endings.in_vain(key):
+            for lost in losses(self._caches, due, outcome):
+                self._tell(lost)
         return not (outcome.failed or outcome.outdated), None
 
     def _tell_news(self, key: WorkloadKey, plan: Plan, outcome: Outcome, known: Homes) -> None:

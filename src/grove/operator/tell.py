@@ -151,7 +151,8 @@ def stories(workload: PodCliqueSet, plan: Plan, outcome: Outcome) -> Iterator[Oc
 
 def losses(caches: Caches, drafts: Iterable[Draft], outcome: Outcome) -> Iterator[Occurrence]:
     """Cliques and groups that have lost all of their places, of those whose status was written: it is
-    written on the version that was read, so only one leader tells. Who was asked for none has lost none."""
+    written on the version that was read, so only one leader tells. Who was asked for none has lost none, and
+    what an update takes down is no loss."""
     written = [result.intent for result in outcome.results if result.state is State.DONE]
     done = {intent.target for intent in written if isinstance(intent, Status)}
     for draft in drafts:
@@ -164,7 +165,9 @@ def losses(caches: Caches, drafts: Iterable[Draft], outcome: Outcome) -> Iterato
         found = cache.get(target.namespace, target.name)
         if not before or after or found is None or not found.spec.replicas:
             continue
-        if found.metadata.deletion_timestamp is None:
+        progress = draft.desired.update_progress
+        updating = progress is not None and progress.update_ended_at is None
+        if found.metadata.deletion_timestamp is None and not updating:
             yield Occurrence(
                 _reference(target.api_version, target.kind, found),
                 EventReason.ALL_SCHEDULED_LOST.value,

@@ -28,7 +28,10 @@ async def a_quota_for_half_a_gang(world: World) -> None:
     await world.create(SETS, workload("greedy", clique("worker", 4)))
     await world.rest(
         "told",
-        when=lambda: says(world, CLIQUES, "greedy-0-worker", "quota") and len(world.pods()) == 2,
+        when=lambda: (
+            ["quota" in said for said in complaints(world, CLIQUES, "greedy-0-worker")] == [True]
+            and len(world.pods()) == 2
+        ),
         pictured=False,
     )
     (error,) = world.get(CLIQUES, "greedy-0-worker").status["lastErrors"]
