@@ -96,9 +96,11 @@ class DraStandIn:
     def _on_node(self, old: Node | None, new: Node | None) -> None:
         if new is None or (old is not None and _told_by(old) == _told_by(new)):
             return
-        self._queue.wake(new.metadata.name)
+        name = new.metadata.name
+        self._queue.wake(name)
+        waiting = {claim.domain for claim in self._claims if claim.node == name}  # for its channel, perhaps
         for domain in self._domains:
-            if _entry(domain, new.metadata.name) is not None:
+            if domain.metadata.uid in waiting or _entry(domain, name) is not None:
                 self._queue.wake(_key(domain))
 
     def _on_domain(self, old: Domain | None, new: Domain | None) -> None:
