@@ -8,7 +8,7 @@ from typing import Any
 
 from bench.core.meter import Audit, cost
 from bench.core.stage import SETS, new_namespace, operator, template
-from bench.core.stopwatch import watching
+from bench.core.stopwatch import all_gone, watching
 from grove.kube.client import Client
 from grove.kube.resource import PODS
 from grove.kube.wire import Object
@@ -38,6 +38,7 @@ async def grouped(client: Client, made: Cluster) -> Result:
         began = time.monotonic()
         await client.delete(SETS, "groups", namespace="grouped", as_type=Object)
         deleted = await stopwatch.at_most(0, began)
+        await all_gone(client, SETS, "grouped")
     return {
         "pods": pods, "created": created, "ready": ready, "deleted": deleted, "calls": calls.total(),
         "contract_calls": GROUPED * CONTRACT_CALLS, "by_call": dict(calls.most_common()),

@@ -15,7 +15,7 @@ from rich.console import Console
 from bench.core import further, living
 from bench.core.meter import Audit, cost
 from bench.core.stage import SETS, new_namespace, operator, template
-from bench.core.stopwatch import Stopwatch, watching
+from bench.core.stopwatch import Stopwatch, all_gone, watching
 from grove.api.crd import all_definitions
 from grove.kube import config
 from grove.kube.client import Client
@@ -120,6 +120,7 @@ async def _ours(client: Client, made: Cluster) -> Result:
         began = time.monotonic()
         await client.delete(SETS, "scale-test", namespace=namespace, as_type=Object)
         deleted = await stopwatch.at_most(0, began)
+        await all_gone(client, SETS, namespace)
     return {
         "pods": pods, "created": created, "ready": ready, "deleted_half": half, "deleted": deleted,
         "calls": calls.total(), "by_call": dict(calls.most_common()), "cpu": spent.cpu - before.cpu,

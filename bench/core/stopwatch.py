@@ -11,7 +11,8 @@ from grove.api.pods import Pod
 from grove.kube.cache import Cache
 from grove.kube.client import Client
 from grove.kube.reflector import Reflector
-from grove.kube.resource import PODS
+from grove.kube.resource import PODS, Resource
+from grove.kube.wire import Object
 from grove.plan.pods import ready
 
 _PATIENCE = 600.0
@@ -58,6 +59,22 @@ async def watching(client: Client, namespace: str) -> AsyncIterator[Stopwatch]:
     try:
         await cache.synced.wait()
         yield stopwatch
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+async def all_gone(client: Client, resource: Resource, namespace: str) -> None:
+    """What is not gone with its pods would be counted with the next run."""
+    cache, changed = Cache(resource, Object, namespace=namespace), asyncio.Event()
+    cache.subscribe(lambda *_: changed.set())
+    task = asyncio.create_task(Reflector(client, cache).run())
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            await cache.synced.wait()
+            while len(cache):
+                changed.clear()
+                await changed.wait()
     finally:
         task.cancel()
         await asyncio.wait([task])
