@@ -65,13 +65,6 @@ def sharing(
     return body
 
 
-def settled(body: Body) -> World:
-    world = World(body)
-    for index in range(body["spec"]["replicas"]):
-        world.settle(index)
-    return world
-
-
 def claims(world: World) -> set[str]:
     return set(world.api.all(KIND))
 

@@ -9,7 +9,7 @@ import pytest
 from grove.api import labels
 from tests.plan.api_server import METRICS_BY_DEFAULT
 from tests.plan.builders import Body, a_set
-from tests.plan.world import World
+from tests.plan.world import World, settled
 
 KIND = "HorizontalPodAutoscaler"
 
@@ -28,13 +28,6 @@ def autoscaled(clique: Body | None = None, group: Body | None = None, **options:
     if group is not None:
         template["podCliqueScalingGroups"][0]["scaleConfig"] = group
     return body
-
-
-def settled(body: Body) -> World:
-    world = World(body)
-    for index in range(body["spec"]["replicas"]):
-        world.settle(index)
-    return world
 
 
 def test_each_replica_has_one_for_each_part_that_asks():

@@ -16,11 +16,10 @@ from tests.plan.sharers import (
     device,
     own,
     owner,
-    settled,
     sharing,
     used,
 )
-from tests.plan.world import World
+from tests.plan.world import World, settled
 from tests.shared import shared_data
 
 # Upstream's workload, level by level.

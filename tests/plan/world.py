@@ -310,3 +310,11 @@ class Run:
             return str(api.create(body, by=OPERATOR)["metadata"]["uid"])
         status = isinstance(intent, Status)
         return str(api.patch(kind, name, body, status=status, by=OPERATOR)["metadata"]["uid"])
+
+
+def settled(body: Body) -> World:
+    """A set all of whose replicas have come to rest."""
+    world = World(body)
+    for index in range(body["spec"]["replicas"]):
+        world.settle(index)
+    return world
