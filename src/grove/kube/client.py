@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, structs
 
 from grove.kube import selector, wire
 from grove.kube.errors import Gone
@@ -35,6 +35,8 @@ JSON: PatchKind = "application/json-patch+json"
 APPLY: PatchKind = "application/apply-patch+yaml"
 STRATEGIC: PatchKind = "application/strategic-merge-patch+json"
 PAGE = 500
+# The server deletes a collection one by one in a single request, which it gives up after a minute by itself.
+_COLLECTION_TIMEOUT = 65.0
 
 __all__ = ["APPLY", "JSON", "MERGE", "STRATEGIC", "Client", "Listing", "Object", "PatchKind", "Scale"]
 
@@ -187,7 +189,8 @@ class Client(Sender):
             {"labelSelector": selector.text(labels), "fieldSelector": fields}
         )
         options = _delete_options(propagation, grace_seconds)
-        await self.send(_request("DELETE", "deletecollection", resource, path, namespace, body=options))
+        request = _request("DELETE", "deletecollection", resource, path, namespace, body=options)
+        await self.send(structs.replace(request, timeout=_COLLECTION_TIMEOUT))
 
     async def get_scale(self, resource: Resource, name: str, *, namespace: str) -> Scale:
         """How many replicas the object's scale subresource asks for and has."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from urllib.parse import urlsplit
 
@@ -93,11 +93,23 @@ def config_map(name: str, value: str = "", **labels: str) -> dict[str, object]:
 
 async def create_many(client: Client, namespace: str, names: Iterable[str], value: str = "") -> None:
     """Create ConfigMaps, 32 at a time."""
+    await _each(
+        names,
+        lambda name: client.create(CONFIG_MAPS, config_map(name, value), namespace=namespace, as_type=Object),
+    )
+
+
+async def delete_many(client: Client, namespace: str, names: Iterable[str]) -> None:
+    """Delete ConfigMaps, 32 at a time: thousands in one request may last longer than the server allows."""
+    await _each(names, lambda name: client.delete(CONFIG_MAPS, name, namespace=namespace, as_type=Object))
+
+
+async def _each(names: Iterable[str], do: Callable[[str], Awaitable[object]]) -> None:
     todo = iter(names)
 
     async def worker() -> None:
         for name in todo:
-            await client.create(CONFIG_MAPS, config_map(name, value), namespace=namespace, as_type=Object)
+            await do(name)
 
     async with asyncio.TaskGroup() as group:
         for _ in range(32):

@@ -24,7 +24,7 @@ from grove.kube.sources import FromFile
 from grove.kube.transport import HttpTransport
 from grove.local import cluster as local
 from grove.local.cluster import Cluster
-from tests.cluster.kube.live import ConfigMap, config_map, create_many, watching, wired
+from tests.cluster.kube.live import ConfigMap, config_map, create_many, delete_many, watching, wired
 from tests.clusters import Clusters
 
 pytestmark = pytest.mark.cluster
@@ -96,7 +96,7 @@ async def test_a_connection_cut_in_the_stream_loses_and_doubles_nothing(
         await live.until(lambda: set(names) <= live.data().keys())
         assert set(live.new.values()) == {1}, "each object is told once"
         assert not live.gone
-        await near.delete_collection(CONFIG_MAPS, namespace=namespace, labels="")
+        await delete_many(near, namespace, names)
         await live.until(lambda: not set(names) & live.data().keys())
         assert {live.gone[name] for name in names} == {1}
 
