@@ -58,6 +58,28 @@ def test_further_news_are_waited_for_but_not_longer_than_two_seconds(publisher) 
     assert consider(publisher, draft(status(0), status(9)), 2.0) == (True, None)
 
 
+def test_the_more_there_is_to_tell_the_longer_is_listened(publisher) -> None:
+    news = draft(status(0), status(1))
+    crowd = [f"other-{number}" for number in range(31)]
+    for key in crowd:
+        publisher.consider(key, (news,), 0.0, busy=False)
+    assert consider(publisher, news, 0.0) == (False, 1.0)
+    for number in range(500):
+        publisher.consider(f"further-{number}", (news,), 0.5, busy=False)
+    assert consider(publisher, news, 1.0) == (False, 3.0), "but not for ever"
+    for number in range(500):
+        publisher.forget(f"further-{number}")
+    assert consider(publisher, news, 1.0) == (True, None), "and the crowd is who is there now"
+
+
+def test_who_never_becomes_quiet_in_a_crowd_is_told_before_a_storm_is_over(publisher) -> None:
+    for number in range(500):
+        publisher.consider(f"other-{number}", (draft(status(0), status(1)),), 0.0, busy=False)
+    for moment in range(20):
+        assert consider(publisher, draft(status(0), status(moment + 1)), float(moment))[0] is False
+    assert consider(publisher, draft(status(0), status(99)), 20.0) == (True, None)
+
+
 def test_a_date_that_moves_on_is_no_further_news(publisher) -> None:
     first = draft(status(0), status(1, breached=False, at="2026-01-01T00:00:01Z"))
     again = draft(status(0), status(1, breached=False, at="2026-01-01T00:00:02Z"))

@@ -1,9 +1,10 @@
 """When a status is published: a moment after the news, so that what comes together is told together.
 
 A difference between how a status reads and how it should read is published a quarter of a second after it
-last changed, and at the latest two seconds after it first arose. While deeds take most of the slots,
-observations wait for room, at most for as long as a storm may last, and come with what is true then. Bad news
-does not wait, nor does the news that an update has begun or ended.
+last changed, and at the latest two seconds after it first arose. The more there is to tell the longer is
+listened: where a hundred replicas start at once, each has more to tell a moment later. While deeds take most
+of the slots, observations wait for room, at most for as long as a storm may last, and come with what is true
+then. Bad news does not wait, nor does the news that an update has begun or ended.
 """
 
 from __future__ import annotations
@@ -23,14 +24,16 @@ from grove.plan.model import Draft
 K = TypeVar("K", bound=Hashable)
 
 _QUIET = 0.25
-_LONGEST = 2.0
+_QUIET_IN_A_CROWD = 3.0
+_AT_EASE = 32  # so many keys a second with something to tell do not make a crowd
+_PATIENCE = 8  # times the quiet, for what does not become quiet
 _STORM = 20.0
 
 
 class _Pending(Struct):
     desired: tuple[object, ...]
     since: float
-    due: float
+    changed: float
 
 
 class Publisher(Generic[K]):
@@ -53,8 +56,8 @@ class Publisher(Generic[K]):
             return [], None
         pending = self._note(key, tuple(map(_essence, news)), now)
         if not any(_bad_news(draft) or _moves_on(draft) for draft in news):
-            if now < pending.due:
-                return [], pending.due
+            if now < (due := self._due(pending)):
+                return [], due
             if busy and now < pending.since + _STORM:
                 self._held[key] = None
                 return [], pending.since + _STORM
@@ -72,10 +75,14 @@ class Publisher(Generic[K]):
     def _note(self, key: K, desired: tuple[object, ...], now: float) -> _Pending:
         pending = self._pending.get(key)
         if pending is None:
-            pending = self._pending[key] = _Pending(desired, now, now + _QUIET)
+            pending = self._pending[key] = _Pending(desired, now, now)
         elif pending.desired != desired:
-            pending.desired, pending.due = desired, min(now + _QUIET, pending.since + _LONGEST)
+            pending.desired, pending.changed = desired, now
         return pending
+
+    def _due(self, pending: _Pending) -> float:
+        quiet = min(max(_QUIET, len(self._pending) / _AT_EASE), _QUIET_IN_A_CROWD)
+        return min(pending.changed + quiet, pending.since + _PATIENCE * quiet, pending.since + _STORM)
 
     def forget(self, key: K) -> None:
         self._pending.pop(key, None)
