@@ -4,7 +4,8 @@ A difference between how a status reads and how it should read is published a qu
 last changed, and at the latest two seconds after it first arose. The more there is to tell the longer is
 listened: where a hundred replicas start at once, each has more to tell a moment later. While deeds take most
 of the slots, observations wait for room, at most for as long as a storm may last, and come with what is true
-then. Bad news does not wait, nor does the news that an update has begun or ended.
+then. Bad news does not wait, nor does the news that an update has begun or ended. Where only the words on a
+gang are others than before, they are repeated with patience (see `patience`).
 """
 
 from __future__ import annotations
@@ -14,9 +15,12 @@ from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from grove.api.conditions import ConditionType
+from grove.api.gangs import PodGang
 from grove.api.intents import Intent, Status
+from grove.operator.patience import Patience
 from grove.plan.diff import status_patch
 from grove.plan.facts import is_true
 from grove.plan.model import Draft
@@ -43,6 +47,7 @@ class Publisher(Generic[K]):
         self._pending: dict[K, _Pending] = {}
         self._held: dict[K, None] = {}  # due, and waiting for room, in order of arrival
         self._called: set[K] = set()  # there was room for them, and they are on their way
+        self._patience: Patience[K] = Patience()
 
     def consider(
         self, key: K, drafts: tuple[Draft, ...], now: float, *, busy: bool
@@ -54,6 +59,10 @@ class Publisher(Generic[K]):
         if not news:
             self._pending.pop(key, None)
             return [], None
+        if all(map(_is_talk, news)):
+            self._pending.pop(key, None)
+            again = self._pause(key, now, busy=busy)
+            return ([], again) if again is not None else (news, None)
         pending = self._note(key, tuple(map(_essence, news)), now)
         if not any(_bad_news(draft) or _moves_on(draft) for draft in news):
             if now < (due := self._due(pending)):
@@ -63,6 +72,15 @@ class Publisher(Generic[K]):
                 return [], pending.since + _STORM
         del self._pending[key]
         return news, None
+
+    def _pause(self, key: K, now: float, *, busy: bool) -> float | None:
+        """Until when talk is not repeated yet; None: it is now."""
+        if now < (due := self._patience.when(key, now)):
+            return due
+        if busy:
+            return now + _QUIET_IN_A_CROWD
+        self._patience.listened(key, now)
+        return None
 
     def call(self, room: int) -> list[K]:
         """The keys that have waited longest for room, as many as it is for, with those that come already."""
@@ -88,6 +106,7 @@ class Publisher(Generic[K]):
         self._pending.pop(key, None)
         self._held.pop(key, None)
         self._called.discard(key)
+        self._patience.forget(key)
 
 
 def intents(drafts: list[Draft]) -> list[Intent]:
@@ -123,6 +142,16 @@ def _bad_news(draft: Draft) -> bool:
     return (known and is_true(after, breach) and not is_true(before, breach)) or (
         is_true(before, scheduled) and not is_true(after, scheduled)
     )
+
+
+def _is_talk(draft: Draft) -> bool:
+    """A gang is where it was, and somebody has put it differently."""
+    if draft.target.kind != PodGang.KIND.name:
+        return False
+    before, after = draft.current.conditions, draft.desired.conditions
+    silenced = {fact.type: fact.message for fact in before}
+    same = tuple(replace(fact, message=silenced.get(fact.type, fact.message)) for fact in after)
+    return bool(replace(draft.desired, conditions=same) == draft.current)
 
 
 def _moves_on(draft: Draft) -> bool:

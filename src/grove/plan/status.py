@@ -281,7 +281,7 @@ def _placed(waiting: list[str], words: str, cramped: str) -> Condition:
     if waiting and cramped:
         return fact(ConditionType.SCHEDULED, False, GangReason.ONE_ENROLLED_POD_PER_NODE, cramped)
     reason = GangReason.NOT_SCHEDULED if waiting else GangReason.SCHEDULED
-    said = f": {words}" if waiting and words else ""
+    said = f"; {words}" if waiting and words else ""
     return fact(ConditionType.SCHEDULED, not waiting, reason, _short_of("scheduled", waiting) + said)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from textwrap import shorten
 
 from msgspec import Struct
 
@@ -32,6 +33,7 @@ from grove.schedulers.backend import (
 
 CANNOT_TELL = "ERR_SYNC_PODGROUP"
 _NOTHING = Marks()
+_LINE = 500  # characters: some schedulers speak of every node
 
 
 class _Trouble(Struct, frozen=True):
@@ -48,7 +50,7 @@ class Teller:
         self._topology, self._lacking = snapshot.topology, snapshot.lacking
         self._troubles: dict[str, _Trouble] = {}
         self.words: dict[str, str] = {}
-        """By gang, why it waits for nodes, as its scheduler puts it."""
+        """By gang, why it waits for nodes, as its scheduler puts it, in one line."""
         self.minimum_first = self._backend is not None and self._backend.minimum_first
         """Whether pods beyond a gang's minimum wait until that is placed."""
         self.scheduler = self._backend.name if self._backend else compose.scheduler_of(snapshot.workload)
@@ -83,7 +85,8 @@ class Teller:
     def _hear(self, backend: Backend, gang: str, found: Foreign) -> None:
         if isinstance(backend, Outspoken):
             with suppress(Exception):  # what it says is welcome, and not needed
-                self.words[gang] = backend.why(found)
+                if said := shorten(backend.why(found), _LINE, placeholder=" ..."):
+                    self.words[gang] = f"{backend.name} says: {said}"
 
     def notes(self) -> Mapping[str, str]:
         """What gangs are annotated with for their scheduler; nothing if it is at a loss."""
