@@ -60,11 +60,11 @@ def test_another_projects_backend_is_found_if_it_is_listed(other: None):
 
 def test_a_set_has_the_backend_that_its_pods_name_or_the_default_one():
     schedulers = Schedulers(Caches(), IN_USE)
-    assert schedulers.of(read_set(a_set("a"))) is KAI
+    assert schedulers.of(read_set(a_set("a")), 0, {}, ()) is KAI
     named = a_set("a")
     named["spec"]["template"]["cliques"] = [a_clique("a:1", schedulerName="another")]
-    assert schedulers.of(read_set(named)) is None
-    assert Schedulers(Caches(), None).of(read_set(a_set("a"))) is None
+    assert schedulers.of(read_set(named), 0, {}, ()) is None
+    assert Schedulers(Caches(), None).of(read_set(a_set("a")), 0, {}, ()) is None
 
 
 def a_group(version: str = "3", generation: int = 1, said: str = "", spec: Any = None) -> Foreign:

@@ -20,6 +20,7 @@ from grove.dynamo.graph import Body, Component, Graph
 from grove.dynamo.objects import digest, owned, target, within
 from grove.dynamo.seen import Runner, Seen, Standing, runner_of
 from grove.dynamo.told import LEVELS, AppliedTopology, ComponentStatus, RestartStatus
+from grove.plan.compose import named_scheduler
 from grove.plan.facts import fact, find
 from grove.rules import fabric, validate
 from grove.rules.defaults import default_set
@@ -89,12 +90,15 @@ class Grove:
         return told
 
     def _setting(self, graph: Graph, seen: Seen) -> sets.Setting:
-        """The topology of a set that is there stays the one that it was made with."""
-        named = name_of(seen.workload.spec.template) if seen.workload else ""
+        """The topology of a set that is there stays the one that it was made with, and so does its scheduler,
+        whatever has become the default one."""
+        made = seen.workload
+        named = name_of(made.spec.template) if made else ""
+        scheduler = named_scheduler(made) if made else seen.surroundings.scheduler
         if not named and graph.constrained:
             named = topology.resolve(graph, seen.surroundings)
         reached = restarts.reached(graph, seen)
-        return sets.Setting(topology=named, scheduler=seen.surroundings.scheduler, restarts=reached)
+        return sets.Setting(topology=named, scheduler=scheduler, restarts=reached)
 
     def _wanted(self, graph: Graph, seen: Seen) -> Body:
         """The set with everything filled in. One that was made before workers had generations stays as it is

@@ -11,9 +11,10 @@ from textwrap import shorten
 
 from msgspec import Struct
 
+from grove.api.config import DEFAULT_SCHEDULER
 from grove.api.events import EventReason
 from grove.api.intents import Create, Patch, Target
-from grove.plan import compose
+from grove.plan.allegiance import scheduler_of
 from grove.plan.diff import merge_patch
 from grove.plan.model import Complaint
 from grove.plan.pods import controller_uid
@@ -53,7 +54,7 @@ class Teller:
         """By gang, why it waits for nodes, as its scheduler puts it, in one line."""
         self.minimum_first = self._backend is not None and self._backend.minimum_first
         """Whether pods beyond a gang's minimum wait until that is placed."""
-        self.scheduler = self._backend.name if self._backend else compose.scheduler_of(snapshot.workload)
+        self.scheduler = self._backend.name if self._backend else _asked_for(snapshot)
 
     def tell(self, gang: Body, uid: str) -> Create | Patch | None:
         """What has to be written about a gang; nothing if the scheduler knows it, or cannot be told."""
@@ -125,6 +126,11 @@ class Teller:
         if self._topology is None or self._backend is None:
             return ""
         return self._topology.references.get(self._backend.name, self._topology.name)
+
+
+def _asked_for(snapshot: Snapshot) -> str:
+    named = scheduler_of(snapshot.workload, snapshot.index, snapshot.gangs, snapshot.pods)
+    return named or DEFAULT_SCHEDULER
 
 
 def _trouble(backend: Backend, problem: Exception) -> _Trouble:
