@@ -145,12 +145,12 @@ def test_a_published_status_has_every_required_field() -> None:
 GANG = Target("scheduler.grove.io/v1alpha1", "PodGang", "wl-0", "ns")
 
 
-def waiting(words: str, placed: str = "False") -> PodGangStatus:
+def waiting(words: str, placed: str = "False", clique: str = "a") -> PodGangStatus:
     fact = Condition(
         type=ConditionType.SCHEDULED,
         status=placed,
         reason="PodGroupsNotScheduled",
-        message=words,
+        message=f"Too few pods scheduled in {clique}; volcano says: {words}",
         last_transition_time="2026-01-01T00:00:00Z",
     )
     return PodGangStatus(phase="Pending", conditions=(fact,))
@@ -178,6 +178,10 @@ def test_words_do_not_hold_up_other_news_and_come_with_them(publisher) -> None:
     assert (due, later) == ([], 0.25)
     due, _ = publisher.consider("other", (talk, draft(status(0), status(1))), 0.25, busy=False)
     assert len(due) == 2
+
+
+def test_what_a_gang_says_itself_is_no_talk(publisher) -> None:
+    assert consider(publisher, Draft(GANG, waiting("no"), waiting("no", clique="b")), 0.0) == (False, 0.25)
 
 
 def test_words_wait_while_there_are_deeds_to_do_and_make_no_crowd(publisher) -> None:

@@ -4,8 +4,8 @@ A difference between how a status reads and how it should read is published a qu
 last changed, and at the latest two seconds after it first arose. The more there is to tell the longer is
 listened: where a hundred replicas start at once, each has more to tell a moment later. While deeds take most
 of the slots, observations wait for room, at most for as long as a storm may last, and come with what is true
-then. Bad news does not wait, nor does the news that an update has begun or ended. Where only the words on a
-gang are others than before, they are repeated with patience (see `patience`).
+then. Bad news does not wait, nor does the news that an update has begun or ended. Where a scheduler has only
+put it differently why a gang waits, it is repeated with patience (see `patience`).
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from grove.api.conditions import ConditionType
-from grove.api.gangs import PodGang
+from grove.api.gangs import PodGang, PodGangStatus
 from grove.api.intents import Intent, Status
 from grove.operator.patience import Patience
 from grove.plan.diff import status_patch
 from grove.plan.facts import is_true
 from grove.plan.model import Draft
+from grove.plan.status import ASIDE
 
 K = TypeVar("K", bound=Hashable)
 
@@ -145,13 +146,13 @@ def _bad_news(draft: Draft) -> bool:
 
 
 def _is_talk(draft: Draft) -> bool:
-    """A gang is where it was, and somebody has put it differently."""
-    if draft.target.kind != PodGang.KIND.name:
-        return False
-    before, after = draft.current.conditions, draft.desired.conditions
-    silenced = {fact.type: fact.message for fact in before}
-    same = tuple(replace(fact, message=silenced.get(fact.type, fact.message)) for fact in after)
-    return bool(replace(draft.desired, conditions=same) == draft.current)
+    """A gang is where it was, and its scheduler has put it differently."""
+    return draft.target.kind == PodGang.KIND.name and _silenced(draft.current) == _silenced(draft.desired)
+
+
+def _silenced(status: PodGangStatus) -> PodGangStatus:
+    facts = (replace(fact, message=fact.message.partition(ASIDE)[0]) for fact in status.conditions)
+    return replace(status, conditions=tuple(facts))
 
 
 def _moves_on(draft: Draft) -> bool:
