@@ -164,7 +164,8 @@ class Outspoken(Protocol):
     """A scheduler that says on its own objects why a gang waits."""
 
     def why(self, found: Foreign) -> str:
-        """Why the gang has no nodes yet, in the scheduler's own words; empty if it does not say."""
+        """Why the gang has no nodes yet, in the scheduler's own words; empty if it does not say. The core
+        says whose words they are, makes one line of them, and does not repeat each change of them."""
         ...
 
 
