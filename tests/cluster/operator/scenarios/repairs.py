@@ -29,7 +29,7 @@ async def pods_deleted_by_hand(world: World) -> None:
         await world.until(lambda lost=lost: world.find(PODS, lost.name) is None, "the pod gone")
         await world.rest(f"pod {index} back", 3)
         back = pod_at(world, "w-0-a", index)
-        assert back.name != lost.name, "a name is never used again"
+        assert back.uid != lost.uid
         assert back.spec["hostname"] == lost.spec["hostname"]
 
 
