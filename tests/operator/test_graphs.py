@@ -18,8 +18,8 @@ from grove.kube.transport import Response
 from grove.operator import ssh
 from grove.operator.caches import Caches
 from grove.operator.graph_caches import GraphCaches, GraphKey
+from grove.operator.graph_layer import Layer, foreign
 from grove.operator.graph_wakes import wire
-from grove.operator.graphs import Layer, foreign
 from grove.operator.process import refuse_foreign
 from tests.kube.replies import Replies, refused
 

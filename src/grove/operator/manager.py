@@ -21,7 +21,8 @@ from grove.operator import garbage
 from grove.operator.caches import Caches
 from grove.operator.controller import Controller
 from grove.operator.graph_caches import GraphCaches
-from grove.operator.graphs import Graphs, Layer, serve
+from grove.operator.graph_layer import Layer
+from grove.operator.graphs import Graphs, serve
 from grove.operator.nodes import Nodes
 from grove.operator.telemetry import Census
 from grove.plan.placement import Assigner

@@ -36,7 +36,7 @@ from grove.kube.wire import Object
 from grove.local.cluster import Cluster
 from grove.local.shape import RACK, ZONE
 from grove.operator.graph_caches import ADAPTERS, GRAPHS, LEADER_WORKER_SETS
-from grove.operator.graphs import Layer
+from grove.operator.graph_layer import Layer
 from grove.schedulers.registry import backends
 from tests.chart import NAMESPACE, Account, account, apply, hooked, render
 from tests.cluster.conftest import PATIENCE, established
