@@ -10,6 +10,7 @@ from cryptography.hazmat.primitives import serialization
 
 from grove.api.config import Dynamo, OperatorConfiguration
 from grove.api.meta import ObjectMeta
+from grove.dynamo.registries import PullSecret
 from grove.dynamo.seen import StoredGraph
 from grove.dynamo.told import GraphStatus
 from grove.kube.client import Client
@@ -74,3 +75,35 @@ def test_a_status_that_somebody_else_writes_wakes_its_deployment():
             known.graphs.apply_reply(written(version))
         known.graphs.apply_event("MODIFIED", written(version))
         assert keys == (set() if ours else {GraphKey("ns", "g")})
+
+
+def test_a_secret_for_another_registry_wakes_the_deployments_beside_it():
+    known, keys = GraphCaches(pull_secrets=True), set()
+    assert known.secrets is not None
+    for namespace in ("ns", "elsewhere"):
+        known.graphs.apply_event("ADDED", StoredGraph(ObjectMeta("g", namespace, namespace, "1")))
+    wire(Caches(), known, keys.add)
+
+    def woken(kind: str, version: str, *registries: str) -> set[GraphKey]:
+        keys.clear()
+        meta = ObjectMeta("s", "ns", "u", version)
+        known.secrets.apply_event(kind, PullSecret(meta, registries=frozenset(registries)))
+        return set(keys)
+
+    keys.clear()
+    assert woken("ADDED", "2", "nvcr.io") == {GraphKey("ns", "g")}
+    assert known.registries("ns") == {"s": {"nvcr.io"}}
+    assert woken("MODIFIED", "3", "nvcr.io") == set()
+    assert woken("MODIFIED", "4", "quay.io") == {GraphKey("ns", "g")}
+    assert woken("DELETED", "5", "quay.io") == set()
+    assert known.registries("ns") == {}
+
+
+async def test_who_may_not_read_secrets_serves_deployments_all_the_same(monkeypatch):
+    known = GraphCaches(pull_secrets=True)
+    monkeypatch.setattr("grove.operator.graph_caches._MOMENT", 0.0)
+    for cache in known.all:
+        cache.replace((), "1")
+    await known.synced()
+    assert known.secrets not in known.all, "what is made of Secrets is not kept"
+    assert known.secrets in known.watched

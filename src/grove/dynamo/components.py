@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from grove.api.config import TopologyMode
 from grove.api.intents import Create, Intent, Patch, PatchType
 from grove.api.meta import Condition
-from grove.dynamo import closeness, keys, naming, pods, topology
+from grove.dynamo import closeness, keys, naming, pods, pulling, topology
 from grove.dynamo.engines import Part
 from grove.dynamo.generations import generation, runtime_namespace
 from grove.dynamo.graph import Body, Component, Graph
@@ -34,7 +36,7 @@ class Components:
 
     def writes(self, graph: Graph, seen: Seen) -> list[Intent]:
         found = [
-            _brought(graph, workload(graph, each, seen), _present(graph, each, seen))
+            _brought(graph, workload(graph, _pulled(graph, each, seen), seen), _present(graph, each, seen))
             for each in graph.components
         ]
         return [each for each in found if each is not None]
@@ -126,6 +128,26 @@ def carrier(graph: Graph, component: Component) -> tuple[str, str]:
     if component.multinode:
         return "LeaderWorkerSet", naming.leader_worker_set(graph, component)
     return "Deployment", naming.child(graph, component)
+
+
+def _pulled(graph: Graph, component: Component, seen: Seen) -> Component:
+    """With Secrets to pull its images with. Pods are not looked at here: it counts as started when one of its
+    replicas is ready."""
+    fit, present = pulling.found(graph, component, seen.pull_secrets), _present(graph, component, seen)
+    if present is None:
+        return replace(component, pulls=fit)
+    template = _mapping(present.spec)
+    if component.multinode:
+        template = _mapping(template.get("leaderWorkerTemplate"))
+    pods_of = _mapping(template.get("workerTemplate" if component.multinode else "template"))
+    known = pulling.given(component, _mapping(pods_of.get("spec")))
+    as_made = replace(component, pulls=known)
+    if fit == known:
+        return as_made
+    wanted = workload(graph, as_made, seen)["metadata"]["annotations"][keys.APPLIED]
+    changes = wanted != present.metadata.annotations.get(keys.APPLIED)
+    started = bool(_mapping(present.status).get("readyReplicas"))
+    return replace(component, pulls=pulling.chosen(fit, known, changes=changes, started=started))
 
 
 def _present(graph: Graph, component: Component, seen: Seen) -> Companion | None:

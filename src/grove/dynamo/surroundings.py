@@ -28,6 +28,8 @@ class Surroundings(Struct, frozen=True):
     """Those of the labels that domains are mapped to which a node has; None if nobody has looked yet."""
     without_grove: bool = True
     """Whether deployments may decline Grove."""
+    pull_secrets: bool = False
+    """Whether Secrets for pulling images are looked for."""
     scheduler: str = ""
     """What pods of sets must name, where the default is not Kubernetes' own scheduler."""
 
@@ -39,6 +41,7 @@ class Surroundings(Struct, frozen=True):
             config.dynamo.topology_aware_scheduling,
             config.topology_aware_scheduling.enabled,
             without_grove=config.dynamo.without_grove,
+            pull_secrets=config.dynamo.image_pull_secret_discovery,
             scheduler=default if default != DEFAULT_SCHEDULER else "",
         )
 

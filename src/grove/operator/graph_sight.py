@@ -11,12 +11,14 @@ import msgspec
 from msgspec.structs import replace
 
 from grove.api.config import TopologyMode
+from grove.api.pods import PodPhase
 from grove.api.sets import PodCliqueSet
-from grove.dynamo import closeness, companions, devices, naming
+from grove.dynamo import closeness, companions, devices, keys, naming, pulling
 from grove.dynamo.adapters import ScalingAdapter
 from grove.dynamo.components import carrier
 from grove.dynamo.graph import Graph
 from grove.dynamo.normalise import graph as normalised
+from grove.dynamo.pulling import Secrets
 from grove.dynamo.reading import read
 from grove.dynamo.seen import Seen, StoredGraph, raw
 from grove.dynamo.surroundings import Surroundings, runs_on_grove
@@ -27,6 +29,7 @@ from grove.operator.graph_caches import GraphCaches, GraphKey, graph_of
 from grove.operator.graph_layer import Layer
 from grove.operator.keys import SetKey
 from grove.operator.nodes import Nodes
+from grove.plan.pods import terminating
 from grove.rules.shape import Misshapen
 
 
@@ -55,6 +58,7 @@ class Sight:
         workload = self.workload(key, stored.metadata.uid)
         if workload is not None:
             self._keys.pop(key, None)
+        secrets = self._known.registries(key.namespace)
         names = {clique.metadata.name: clique for clique in self._parts(self._caches.cliques, workload)}
         groups = {group.metadata.name: group for group in self._parts(self._caches.groups, workload)}
         return replace(
@@ -67,6 +71,8 @@ class Sight:
             workload=workload,
             cliques=names,
             groups=groups,
+            pull_secrets=secrets,
+            started=self._started(graph, workload, secrets),
             children=self._known.found(key.namespace, _named(graph)),
             ssh_key=await self._key(key, graph) if workload is None else None,
         )
@@ -100,6 +106,20 @@ class Sight:
         if workload is None:
             return []
         return cache.by_index(BY_SET, SetKey(workload.metadata.namespace, workload.metadata.name))
+
+    def _started(self, graph: Graph, workload: PodCliqueSet | None, secrets: Secrets) -> frozenset[str]:
+        """Components that have pods at work, if a Secret has come that they could be given."""
+        if workload is None or not any(
+            pulling.are_new(pulling.found(graph, each, secrets), pulling.given_in_set(each, workload))
+            for each in graph.components
+        ):
+            return frozenset()
+        pods = (each for each in self._parts(self._caches.pods, workload) if not terminating(each))
+        return frozenset(
+            pod.metadata.labels.get(keys.COMPONENT, "")
+            for pod in pods
+            if pod.status.phase != PodPhase.PENDING
+        )
 
     def _templates(self, key: GraphKey, graph: Graph) -> dict[str, dict[str, Any]]:
         """Those that its GPUs are counted by."""

@@ -9,6 +9,7 @@ from typing import Any
 from grove.api import labels
 from grove.api.sets import PodCliqueSet
 from grove.dynamo import keys
+from grove.dynamo.registries import PullSecret
 from grove.dynamo.seen import StoredGraph
 from grove.kube.cache import Cache, HasMetadata
 from grove.operator.caches import Caches
@@ -28,6 +29,8 @@ def wire(caches: Caches, known: GraphCaches, wake: Wake) -> dict[GraphKey, str]:
     for cache in known.children.values():
         cache.subscribe(waker.on_child)
         cache.on_settled(waker.on_sight)
+    if known.secrets is not None:
+        known.secrets.subscribe(waker.on_secret)
     caches.claim_templates.subscribe(waker.on_template)
     for topologies in (caches.topologies, caches.topology_bindings):
         topologies.subscribe(waker.on_topology)
@@ -85,6 +88,14 @@ class _Waker:
         """It may be the one that GPUs are to be counted by; it never changes."""
         if old is None and new is not None:
             self._wake_failed(new.metadata.namespace)
+
+    def on_secret(self, old: PullSecret | None, new: PullSecret | None) -> None:
+        """Pods that have not started may need it; one that goes is of no use to anybody."""
+        if new is None or (old is not None and old.registries == new.registries):
+            return
+        for stored in self._known.graphs:
+            if stored.metadata.namespace == new.metadata.namespace:
+                self._wake(GraphKey(stored.metadata.namespace, stored.metadata.name))
 
     def on_sight(self) -> None:
         """Deployments that wait for a kind that has come."""

@@ -9,6 +9,7 @@ from contextlib import suppress
 import structlog
 
 from grove.api import labels
+from grove.dynamo.surroundings import Surroundings
 from grove.fabrics.registry import Providers
 from grove.kube.arrivals import Arrivals
 from grove.kube.client import Client
@@ -68,9 +69,7 @@ class Manager:
         )
         self._nodes = Nodes()
         self._dynamo = dynamo
-        self.graphs = (
-            GraphCaches(without_grove=dynamo.surroundings.without_grove) if dynamo is not None else None
-        )
+        self.graphs = _graph_caches(dynamo.surroundings) if dynamo is not None else None
         self.synced = asyncio.Event()
 
     async def run(self, writes: Transport | None = None) -> None:
@@ -85,7 +84,7 @@ class Manager:
         arrivals = Arrivals()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(arrivals.run(client))
-            graphs = self.graphs.all if self.graphs else ()
+            graphs = self.graphs.watched if self.graphs else ()
             for cache in (*self.caches.all, *self.caches.definitions.values(), *graphs):
                 unusual = cache in self.caches.domains.values()  # in most clusters there is no driver
                 tasks.create_task(Reflector(client, cache, arrivals=arrivals, optional=unusual).run())
@@ -152,3 +151,7 @@ class Manager:
         if missing := self.caches.unsynced:
             reason = f"{', '.join(missing)} not served: grove crds | kubectl apply --server-side -f -"
             log.warning("CRDs are missing", key="operator", action="wait", reason=reason)
+
+
+def _graph_caches(known: Surroundings) -> GraphCaches:
+    return GraphCaches(without_grove=known.without_grove, pull_secrets=known.pull_secrets)
