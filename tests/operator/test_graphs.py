@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 import msgspec
 import pytest
@@ -10,6 +11,7 @@ from cryptography.hazmat.primitives import serialization
 
 from grove.api.config import Dynamo, OperatorConfiguration
 from grove.api.meta import ObjectMeta
+from grove.dynamo.kueue import KueueTopology
 from grove.dynamo.registries import PullSecret
 from grove.dynamo.seen import StoredGraph
 from grove.dynamo.told import GraphStatus
@@ -21,6 +23,7 @@ from grove.operator.caches import Caches
 from grove.operator.graph_caches import GraphCaches, GraphKey
 from grove.operator.graph_layer import Layer, foreign
 from grove.operator.graph_wakes import wire
+from grove.operator.nodes import Nodes
 from grove.operator.process import refuse_foreign
 from tests.kube.replies import Replies, refused
 
@@ -68,7 +71,7 @@ def test_a_status_that_somebody_else_writes_wakes_its_deployment():
         return StoredGraph(ObjectMeta("g", "ns", "u", version), status=GraphStatus(state=version))
 
     known.graphs.apply_event("ADDED", written("1"))
-    wire(Caches(), known, keys.add)
+    wire(Caches(), known, Nodes(), keys.add)
     for version, ours in (("2", False), ("3", True)):
         keys.clear()
         if ours:
@@ -82,7 +85,7 @@ def test_a_secret_for_another_registry_wakes_the_deployments_beside_it():
     assert known.secrets is not None
     for namespace in ("ns", "elsewhere"):
         known.graphs.apply_event("ADDED", StoredGraph(ObjectMeta("g", namespace, namespace, "1")))
-    wire(Caches(), known, keys.add)
+    wire(Caches(), known, Nodes(), keys.add)
 
     def woken(kind: str, version: str, *registries: str) -> set[GraphKey]:
         keys.clear()
@@ -107,3 +110,33 @@ async def test_who_may_not_read_secrets_serves_deployments_all_the_same(monkeypa
     await known.synced()
     assert known.secrets not in known.all, "what is made of Secrets is not kept"
     assert known.secrets in known.watched
+
+
+def test_kueues_topologies_wake_those_that_grove_does_not_run_whenever_levels_come_or_go():
+    known, keys = GraphCaches(kueue=True), set()
+    assert known.kueue is not None
+    for name, provider in (("mine", "grove"), ("theirs", "component")):
+        meta = ObjectMeta(name, "ns", name, "1", annotations={"nvidia.com/workload-provider": provider})
+        known.graphs.apply_event("ADDED", StoredGraph(meta))
+    wire(Caches(), known, Nodes(), keys.add)
+
+    def woken(act: Callable[[], None]) -> bool:
+        keys.clear()
+        act()
+        assert keys <= {GraphKey("ns", "theirs")}
+        return bool(keys)
+
+    def told(kind: str, version: str, *labels: str) -> bool:
+        body = {"metadata": {"name": "dc", "resourceVersion": version}}
+        body["spec"] = {"levels": [{"nodeLabel": label} for label in labels]}
+        return woken(lambda: known.kueue.apply_event(kind, msgspec.convert(body, KueueTopology)))
+
+    assert known.kueue_topologies is None
+    assert woken(known.kueue.clear), "it is not served"
+    assert known.kueue_topologies == {}
+    assert woken(lambda: known.kueue.replace((), "1")), "it is served by now"
+    assert told("ADDED", "2", "zone", "rack")
+    assert known.kueue_topologies == {"dc": ("zone", "rack")}
+    assert not told("MODIFIED", "3", "zone", "rack")
+    assert told("MODIFIED", "4", "zone")
+    assert told("DELETED", "5", "zone")

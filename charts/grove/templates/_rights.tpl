@@ -171,6 +171,11 @@ the API server answers. Verbs are those that the operator uses; it never replace
   resources: [nodes]
   verbs: [get, list, watch]
 {{- end }}
+{{- if and .Values.config.dynamo.withoutGrove (eq .Values.config.dynamo.topologyAwareScheduling.mode "kueue") }}
+- apiGroups: [kueue.x-k8s.io]
+  resources: [topologies]
+  verbs: [list, watch]
+{{- end }}
 {{- if .Values.config.dynamo.withoutGrove }}
 - apiGroups: [apps]
   resources: [deployments]

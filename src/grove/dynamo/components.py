@@ -65,8 +65,7 @@ class Components:
     def conditions(self, graph: Graph, seen: Seen) -> list[Condition]:
         if not graph.constrained:
             return []
-        known = seen.surroundings
-        return [closeness.levels(graph, known.topology, known.node_labels)]
+        return [closeness.levels(graph, seen.surroundings)]
 
 
 def workload(graph: Graph, component: Component, seen: Seen) -> Body:

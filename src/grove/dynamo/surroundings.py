@@ -26,6 +26,8 @@ class Surroundings(Struct, frozen=True):
     """What ResourceClaimTemplates make claims of, by name: those that a deployment's GPUs are counted by."""
     node_labels: frozenset[str] | None = None
     """Those of the labels that domains are mapped to which a node has; None if nobody has looked yet."""
+    kueue_topologies: Mapping[str, tuple[str, ...]] | None = None
+    """The node labels that are levels of Kueue's topologies, by topology; None if nobody has looked yet."""
     without_grove: bool = True
     """Whether deployments may decline Grove."""
     pull_secrets: bool = False

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from grove.api.meta import ObjectMeta
 from grove.dynamo import keys, registries
 from grove.dynamo.adapters import ScalingAdapter
+from grove.dynamo.kueue import KueueTopology
 from grove.dynamo.registries import PullSecret
 from grove.dynamo.seen import Companion, StoredGraph
 from grove.dynamo.types import DynamoGraphDeployment
@@ -30,6 +31,7 @@ GRAPHS = resource_of(DynamoGraphDeployment.KIND)
 ADAPTERS = resource_of(ScalingAdapter.KIND)
 CLAIMS = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
 LEADER_WORKER_SETS = Resource("leaderworkerset.x-k8s.io", "v1", "leaderworkersets", "LeaderWorkerSet")
+TOPOLOGIES = Resource("kueue.x-k8s.io", "v1beta2", "topologies", "Topology", namespaced=False)
 _BY_NAMESPACE = "namespace"
 _MOMENT = 5.0
 _MADE = (SERVICES, SERVICE_ACCOUNTS, ROLES, ROLE_BINDINGS, CONFIG_MAPS)
@@ -48,7 +50,9 @@ class GraphKey(NamedTuple):
 class GraphCaches:
     """Deployments, and what stands beside their sets."""
 
-    def __init__(self, *, without_grove: bool = False, pull_secrets: bool = False) -> None:
+    def __init__(
+        self, *, without_grove: bool = False, pull_secrets: bool = False, kueue: bool = False
+    ) -> None:
         self.graphs: Cache[StoredGraph] = Cache(GRAPHS, StoredGraph)
         self.children: dict[Resource, Cache[Companion]] = {
             resource: Cache(resource, Companion, labels=keys.GRAPH) for resource in _MADE
@@ -61,6 +65,7 @@ class GraphCaches:
             deployments = self.children[DEPLOYMENTS] = Cache(DEPLOYMENTS, Companion, labels=keys.GRAPH)
             self.children[LEADER_WORKER_SETS] = Cache(LEADER_WORKER_SETS, Companion, labels=keys.GRAPH)
             self.needed = (*self.needed, deployments)
+        self.kueue: Cache[KueueTopology] | None = Cache(TOPOLOGIES, KueueTopology) if kueue else None
         self.secrets = _pull_secrets() if pull_secrets else None
 
     @property
@@ -71,7 +76,7 @@ class GraphCaches:
     @property
     def watched(self) -> tuple[Cache[Any], ...]:
         """To be kept in step."""
-        return (*self.all, self.secrets) if self.secrets is not None else self.all
+        return (*self.all, *(each for each in (self.secrets, self.kueue) if each is not None))
 
     async def synced(self) -> None:
         """Wait until all is known; of kinds that a cluster may lack, that it does."""
@@ -90,6 +95,13 @@ class GraphCaches:
         """Whether the cluster serves them."""
         cache = self.children.get(LEADER_WORKER_SETS)
         return cache is not None and cache.synced.is_set()
+
+    @property
+    def kueue_topologies(self) -> dict[str, tuple[str, ...]] | None:
+        """The labels that are their levels, by name; None if they are not known."""
+        if self.kueue is None or not self.kueue.settled.is_set():
+            return None
+        return {each.metadata.name: each.labels for each in self.kueue}
 
     def registries(self, namespace: str) -> dict[str, frozenset[str]]:
         """Of the Secrets for pulling images, by name."""

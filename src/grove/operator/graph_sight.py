@@ -94,6 +94,7 @@ class Sight:
             self._layer.surroundings,
             topologies=self._topologies(),
             leader_worker_sets=self._known.leader_worker_sets,
+            kueue_topologies=self._known.kueue_topologies,
         )
 
     def _topologies(self) -> dict[str, tuple[str, ...]]:

@@ -13,10 +13,8 @@ from msgspec.structs import replace
 from grove.api.intents import Delete, ObjectRef, Occurrence, Target
 from grove.dynamo.components import Components
 from grove.dynamo.grove import Grove
-from grove.dynamo.keys import GROVE
 from grove.dynamo.plan import GraphPlan, Told, plan_graph
 from grove.dynamo.seen import Backend, StoredGraph
-from grove.dynamo.surroundings import provider
 from grove.dynamo.types import DynamoGraphDeployment
 from grove.kube.cache import Cache
 from grove.kube.client import Client
@@ -67,8 +65,8 @@ class Graphs:
         self._ending: dict[GraphKey, str] = {}
         """Deployments, by UID, in namespaces that are on their way out: nothing more can be done there."""
         self.queue: Queue[GraphKey] = Queue("graphs", self._work, workers=workers)
-        self._sight = Sight(caches, known, layer, nodes, wire(caches, known, self.queue.wake))
-        nodes.subscribe(self._on_nodes)
+        sets = wire(caches, known, nodes, self.queue.wake)
+        self._sight = Sight(caches, known, layer, nodes, sets)
 
     async def _work(self, key: GraphKey) -> None:
         now = self._clock()
@@ -93,11 +91,6 @@ class Graphs:
         if told and later is None:
             self._tell_news(stored, [news for news in plan.news if news.of_status])
         self.queue.wake(key, later, failed=outcome.failed or outcome.outdated or not told)
-
-    def _on_nodes(self) -> None:
-        for stored in self._known.graphs:
-            if provider(stored.metadata.annotations) != GROVE:
-                self.queue.wake(GraphKey(stored.metadata.namespace, stored.metadata.name))
 
     async def _clear(self, key: GraphKey) -> None:
         """Delete the set of a deployment that is gone: the garbage collector would too, in its own time."""

@@ -9,6 +9,7 @@ from contextlib import suppress
 import structlog
 
 from grove.api import labels
+from grove.api.config import TopologyMode
 from grove.dynamo.surroundings import Surroundings
 from grove.fabrics.registry import Providers
 from grove.kube.arrivals import Arrivals
@@ -154,4 +155,5 @@ class Manager:
 
 
 def _graph_caches(known: Surroundings) -> GraphCaches:
-    return GraphCaches(without_grove=known.without_grove, pull_secrets=known.pull_secrets)
+    kueue = known.without_grove and known.topology.mode is TopologyMode.KUEUE
+    return GraphCaches(without_grove=known.without_grove, pull_secrets=known.pull_secrets, kueue=kueue)
