@@ -191,13 +191,15 @@ def deployed(found, name: str = "app-worker", **status):
     return replace(found, children={("Deployment", name): msgspec.convert(body, Companion)})
 
 
-@pytest.mark.parametrize(("ready", "late"), [(0, ["late", "ngc"]), (1, None)])
-def test_without_grove_it_is_for_those_of_which_nothing_is_ready(ready, late):
+@pytest.mark.parametrize(
+    ("ready", "updated", "late"), [(0, 2, ["late", "ngc"]), (1, 2, None), (1, 1, ["late", "ngc"])]
+)
+def test_without_grove_it_is_for_those_of_which_nothing_is_ready_or_not_all_is_updated(ready, updated, late):
     found = without_grove.seen(without_grove.packed(worker()), pull_secrets={"ngc": NGC})
     assert without_grove.made(found)["app-worker"]["spec"]["template"]["spec"]["imagePullSecrets"] == [
         {"name": "ngc"}
     ]
-    there = deployed(found, readyReplicas=ready)
+    there = deployed(found, readyReplicas=ready, updatedReplicas=updated, replicas=2)
     assert carried(there) is None
     assert carried(with_secrets(there, "late", "ngc")) == late
     assert carried(with_secrets(there)) is None

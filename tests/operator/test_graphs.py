@@ -8,9 +8,12 @@ from collections.abc import Callable
 import msgspec
 import pytest
 from cryptography.hazmat.primitives import serialization
+from msgspec.structs import replace
 
+from grove.api import labels
 from grove.api.config import Dynamo, OperatorConfiguration
-from grove.api.meta import ObjectMeta
+from grove.api.meta import ObjectMeta, OwnerReference
+from grove.api.pods import Pod
 from grove.dynamo.kueue import KueueTopology
 from grove.dynamo.registries import PullSecret
 from grove.dynamo.seen import StoredGraph
@@ -22,9 +25,14 @@ from grove.operator import ssh
 from grove.operator.caches import Caches
 from grove.operator.graph_caches import GraphCaches, GraphKey
 from grove.operator.graph_layer import Layer, foreign
+from grove.operator.graph_sight import Sight
 from grove.operator.graph_wakes import wire
 from grove.operator.nodes import Nodes
 from grove.operator.process import refuse_foreign
+from grove.plan.hashes import template_hash
+from tests.dynamo.builders import component, deployment
+from tests.dynamo.test_plan import done
+from tests.dynamo.test_plan import seen as plan_seen
 from tests.kube.replies import Replies, refused
 
 
@@ -140,3 +148,32 @@ def test_kueues_topologies_wake_those_that_grove_does_not_run_whenever_levels_co
     assert not told("MODIFIED", "3", "zone", "rack")
     assert told("MODIFIED", "4", "zone")
     assert told("DELETED", "5", "zone")
+
+
+@pytest.mark.parametrize(
+    ("phase", "latest", "started"),
+    [("Running", True, {"Worker"}), ("Running", False, set()), ("Pending", True, set())],
+)
+async def test_a_component_has_started_when_a_pod_of_its_latest_template_has(phase, latest, started):
+    made = done(plan_seen(deployment(component()))).workload
+    owner = OwnerReference("nvidia.com/v1beta1", "DynamoGraphDeployment", "app", "u", controller=True)
+    made = replace(made, metadata=replace(made.metadata, resource_version="1", owner_references=(owner,)))
+    caches, known = Caches(), GraphCaches(pull_secrets=True)
+    assert known.secrets is not None
+    caches.sets.apply_event("ADDED", made)
+    (clique,) = made.spec.template.cliques
+    about = {
+        labels.PART_OF: "app",
+        labels.TEMPLATE_HASH: template_hash(clique, "") if latest else "older",
+        "nvidia.com/dynamo-component": "Worker",
+    }
+    pod = {"metadata": {"name": "p", "namespace": "ns", "labels": about, "resourceVersion": "1"}}
+    caches.pods.apply_event("ADDED", msgspec.convert({**pod, "status": {"phase": phase}}, Pod))
+    stored = plan_seen(deployment(component())).stored
+    sight = Sight(caches, known, Layer(), Nodes(), {GraphKey("ns", "app"): "app"})
+    assert (await sight.of(GraphKey("ns", "app"), stored)).started == set(), "nobody asks"
+    secret = PullSecret(ObjectMeta("s", "ns", "s", "2"), registries=frozenset({"docker.io"}))
+    known.secrets.apply_event("ADDED", secret)
+    seen = await sight.of(GraphKey("ns", "app"), stored)
+    assert seen.started == started
+    assert seen.pull_secrets == {"s": {"docker.io"}}

@@ -130,8 +130,8 @@ def carrier(graph: Graph, component: Component) -> tuple[str, str]:
 
 
 def _pulled(graph: Graph, component: Component, seen: Seen) -> Component:
-    """With Secrets to pull its images with. Pods are not looked at here: it counts as started when one of its
-    replicas is ready."""
+    """With Secrets to pull its images with. Pods are not looked at here: it counts as started when a replica
+    is ready and none are left to be updated."""
     fit, present = pulling.found(graph, component, seen.pull_secrets), _present(graph, component, seen)
     if present is None:
         return replace(component, pulls=fit)
@@ -145,7 +145,8 @@ def _pulled(graph: Graph, component: Component, seen: Seen) -> Component:
         return as_made
     wanted = workload(graph, as_made, seen)["metadata"]["annotations"][keys.APPLIED]
     changes = wanted != present.metadata.annotations.get(keys.APPLIED)
-    started = bool(_mapping(present.status).get("readyReplicas"))
+    said = _mapping(present.status)
+    started = bool(said.get("readyReplicas")) and said.get("updatedReplicas") == said.get("replicas")
     return replace(component, pulls=pulling.chosen(fit, known, changes=changes, started=started))
 
 

@@ -2,8 +2,8 @@
 that are for their registries, as in Dynamo.
 
 They are a part of the pods' template, so that one which comes late would replace pods that run, for nothing:
-these have their images. So it is taken in as long as no pod of the component has started, or when the
-component changes anyway; one that is gone is left out then, too.
+these have their images. So it is taken in as long as no pod of the component's latest template has started,
+or when the component changes anyway; one that is gone is left out then, too.
 """
 
 from __future__ import annotations

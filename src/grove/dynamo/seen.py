@@ -58,7 +58,8 @@ class Seen(Struct, frozen=True):
     pull_secrets: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Secrets for pulling images in its namespace: the registries of each, by name."""
     started: frozenset[str] = frozenset()
-    """Components of its set of which a pod has started; not asked unless there is a new Secret for them."""
+    """Components of its set that have started, as their latest template is; not asked unless there is a new
+    Secret for one."""
     ssh_key: tuple[str, str] | None = None
     """A fresh pair, private and public, if one is needed."""
     trouble: str = ""

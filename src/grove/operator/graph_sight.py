@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from grove.api import labels
 from grove.api.config import TopologyMode
 from grove.api.pods import PodPhase
 from grove.api.sets import PodCliqueSet
@@ -29,6 +30,7 @@ from grove.operator.graph_caches import GraphCaches, GraphKey, graph_of
 from grove.operator.graph_layer import Layer
 from grove.operator.keys import SetKey
 from grove.operator.nodes import Nodes
+from grove.plan.hashes import template_hash
 from grove.plan.pods import terminating
 from grove.rules.shape import Misshapen
 
@@ -109,17 +111,21 @@ class Sight:
         return cache.by_index(BY_SET, SetKey(workload.metadata.namespace, workload.metadata.name))
 
     def _started(self, graph: Graph, workload: PodCliqueSet | None, secrets: Secrets) -> frozenset[str]:
-        """Components that have pods at work, if a Secret has come that they could be given."""
+        """Components that have pods of their latest template at work, if a Secret has come that they could be
+        given: others are still to be replaced."""
         if workload is None or not any(
             pulling.are_new(pulling.found(graph, each, secrets), pulling.given_in_set(each, workload))
             for each in graph.components
         ):
             return frozenset()
+        template = workload.spec.template
+        latest = {template_hash(clique, template.priority_class_name) for clique in template.cliques}
         pods = (each for each in self._parts(self._caches.pods, workload) if not terminating(each))
         return frozenset(
             pod.metadata.labels.get(keys.COMPONENT, "")
             for pod in pods
-            if pod.status.phase != PodPhase.PENDING
+            if pod.metadata.labels.get(labels.TEMPLATE_HASH) in latest
+            and pod.status.phase != PodPhase.PENDING
         )
 
     def _templates(self, key: GraphKey, graph: Graph) -> dict[str, dict[str, Any]]:
@@ -132,10 +138,10 @@ class Sight:
         topology = self._layer.surroundings.topology
         if runs_on_grove(graph) or topology.mode is not TopologyMode.AFFINITY or not graph.constrained:
             return None
-        labels = frozenset(closeness.wanted(graph, topology).values())
-        self._nodes.want(labels)
-        found = self._nodes.labels(labels)
-        return None if found is None else labels & {label for node in found for label in node}
+        wanted = frozenset(closeness.wanted(graph, topology).values())
+        self._nodes.want(wanted)
+        found = self._nodes.labels(wanted)
+        return None if found is None else wanted & {label for node in found for label in node}
 
     async def _key(self, key: GraphKey, graph: Graph) -> tuple[str, str] | None:
         if not companions.needs_ssh(graph):
