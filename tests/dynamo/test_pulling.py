@@ -150,6 +150,13 @@ def test_one_that_comes_late_is_for_components_that_have_not_started():
     assert not planned(with_secrets(done(later), "late", "ngc", started=("Web", "Worker"))).intents
 
 
+def test_while_nobody_knows_a_component_keeps_what_it_was_given():
+    before = done(graph_of(WEB, worker()))
+    after = seen(deployment(WEB, worker(f"{IMAGE}0"))).stored
+    assert pulls(replace(before, stored=after, pull_secrets=None)) == {"web": ["ngc"], "worker": ["ngc"]}
+    assert pulls(seen(deployment(worker()), pull_secrets=None)) == {"worker": []}
+
+
 def test_it_is_for_those_that_change_anyway():
     before = done(graph_of(WEB, worker()))
     after = seen(deployment(WEB, worker(f"{IMAGE}0"))).stored
@@ -204,6 +211,7 @@ def test_without_grove_it_is_for_those_of_which_nothing_is_ready_or_not_all_is_u
     assert carried(with_secrets(there, "late", "ngc")) == late
     assert carried(with_secrets(there)) is None
     changed = without_grove.seen(without_grove.packed(worker(f"{IMAGE}0"))).stored
+    assert carried(replace(there, stored=changed, pull_secrets=None)) == ["ngc"], "nobody knows"
     assert carried(with_secrets(replace(there, stored=changed), "late", "ngc")) == ["late", "ngc"]
 
 

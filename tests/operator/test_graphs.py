@@ -101,7 +101,9 @@ def test_a_secret_for_another_registry_wakes_the_deployments_beside_it():
         known.secrets.apply_event(kind, PullSecret(meta, registries=frozenset(registries)))
         return set(keys)
 
-    keys.clear()
+    assert known.registries("ns") is None, "nobody knows"
+    known.secrets.replace((), "1")
+    assert known.registries("ns") == {}
     assert woken("ADDED", "2", "nvcr.io") == {GraphKey("ns", "g")}
     assert known.registries("ns") == {"s": {"nvcr.io"}}
     assert woken("MODIFIED", "3", "nvcr.io") == set()
@@ -171,6 +173,7 @@ async def test_a_component_has_started_when_a_pod_of_its_latest_template_has(pha
     caches.pods.apply_event("ADDED", msgspec.convert({**pod, "status": {"phase": phase}}, Pod))
     stored = plan_seen(deployment(component())).stored
     sight = Sight(caches, known, Layer(), Nodes(), {GraphKey("ns", "app"): "app"})
+    known.secrets.replace((), "1")
     assert (await sight.of(GraphKey("ns", "app"), stored)).started == set(), "nobody asks"
     secret = PullSecret(ObjectMeta("s", "ns", "s", "2"), registries=frozenset({"docker.io"}))
     known.secrets.apply_event("ADDED", secret)

@@ -132,22 +132,25 @@ def carrier(graph: Graph, component: Component) -> tuple[str, str]:
 def _pulled(graph: Graph, component: Component, seen: Seen) -> Component:
     """With Secrets to pull its images with. Pods are not looked at here: it counts as started when a replica
     is ready and none are left to be updated."""
-    fit, present = pulling.found(graph, component, seen.pull_secrets), _present(graph, component, seen)
-    if present is None:
-        return replace(component, pulls=fit)
-    template = _mapping(present.spec)
-    if component.multinode:
-        template = _mapping(template.get("leaderWorkerTemplate"))
-    pods_of = _mapping(template.get("workerTemplate" if component.multinode else "template"))
-    known = pulling.given(component, _mapping(pods_of.get("spec")))
+    present = _present(graph, component, seen)
+    known = pulling.given(component, _pods_of(component, present)) if present is not None else ()
+    fit = pulling.found(graph, component, seen.pull_secrets, known)
     as_made = replace(component, pulls=known)
-    if fit == known:
-        return as_made
+    if fit == known or present is None:
+        return replace(component, pulls=fit)
     wanted = workload(graph, as_made, seen)["metadata"]["annotations"][keys.APPLIED]
     changes = wanted != present.metadata.annotations.get(keys.APPLIED)
     said = _mapping(present.status)
     started = bool(said.get("readyReplicas")) and said.get("updatedReplicas") == said.get("replicas")
     return replace(component, pulls=pulling.chosen(fit, known, changes=changes, started=started))
+
+
+def _pods_of(component: Component, present: Companion) -> Body:
+    """The spec of its pods; both roles of one that spans nodes are given the same Secrets."""
+    spec = _mapping(present.spec)
+    if not component.multinode:
+        return _mapping(_mapping(spec.get("template")).get("spec"))
+    return _mapping(_mapping(_mapping(spec.get("leaderWorkerTemplate")).get("workerTemplate")).get("spec"))
 
 
 def _present(graph: Graph, component: Component, seen: Seen) -> Companion | None:

@@ -98,11 +98,11 @@ class Grove:
 
     def _wanted(self, graph: Graph, seen: Seen) -> Body:
         """The set with everything filled in."""
-        fit = {each.name: pulling.found(graph, each, seen.pull_secrets) for each in graph.components}
-        made = seen.workload
+        made, secrets = seen.workload, seen.pull_secrets
+        known = {each.name: pulling.given_in_set(each, made) for each in graph.components}
+        fit = {each.name: pulling.found(graph, each, secrets, known[each.name]) for each in graph.components}
         if made is None:
             return self._rendered(pulling.pulled(graph, fit), seen)
-        known = {each.name: pulling.given_in_set(each, made) for each in graph.components}
         graph, wanted = self._as_made(pulling.pulled(graph, known), seen, made)
         if fit == known:
             return wanted

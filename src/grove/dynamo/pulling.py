@@ -19,8 +19,8 @@ from grove.dynamo import keys, naming, pods
 from grove.dynamo.graph import Body, Component, Graph
 from grove.dynamo.registries import fits, registry_of
 
-Secrets = Mapping[str, frozenset[str]]
-"""The registries of each, by name."""
+Secrets = Mapping[str, frozenset[str]] | None
+"""The registries of each, by name; None if nobody knows."""
 Names = tuple[str, ...]
 
 
@@ -32,8 +32,11 @@ class _PodSpec(Wire, frozen=True):
     image_pull_secrets: tuple[_Reference, ...] = ()
 
 
-def found(graph: Graph, component: Component, secrets: Secrets) -> Names:
-    """Those that fit the images of a component, but for those that it names by itself."""
+def found(graph: Graph, component: Component, secrets: Secrets, known: Names = ()) -> Names:
+    """Those that fit the images of a component, but for those that it names by itself; those that it was
+    given, if nobody knows."""
+    if secrets is None:
+        return known
     if not secrets or pods.carried(graph, component).get(keys.NO_PULL_SECRETS, "").lower() == "true":
         return ()
     containers = (component.main, *component.sidecars, *component.pod.get("initContainers", ()))
@@ -49,10 +52,10 @@ def given(component: Component, pod_spec: Body) -> Names:
     return _given(component, msgspec.convert(pod_spec, _PodSpec))
 
 
-def given_in_set(component: Component, workload: PodCliqueSet) -> Names:
+def given_in_set(component: Component, workload: PodCliqueSet | None) -> Names:
     """The same, of a set; both roles of a component that spans nodes are given the same."""
     name = naming.clique(component, naming.LEADER if component.multinode else "")
-    for clique in workload.spec.template.cliques:
+    for clique in workload.spec.template.cliques if workload is not None else ():
         if clique.name == name:
             return _given(component, msgspec.json.decode(clique.spec.pod_spec, type=_PodSpec))
     return ()

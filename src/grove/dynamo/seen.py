@@ -55,8 +55,8 @@ class Seen(Struct, frozen=True):
     groups: Mapping[str, PodCliqueScalingGroup] = field(default_factory=dict)
     children: Mapping[tuple[str, str], Companion] = field(default_factory=dict)
     """By kind and name."""
-    pull_secrets: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """Secrets for pulling images in its namespace: the registries of each, by name."""
+    pull_secrets: Mapping[str, frozenset[str]] | None = field(default_factory=dict)
+    """Secrets for pulling images in its namespace: the registries of each, by name; None if nobody knows."""
     started: frozenset[str] = frozenset()
     """Components of its set that have started, as their latest template is; not asked unless there is a new
     Secret for one."""

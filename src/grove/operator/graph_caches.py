@@ -70,7 +70,7 @@ class GraphCaches:
 
     @property
     def all(self) -> tuple[Cache[Any], ...]:
-        """Of what is written, too."""
+        """Of all that is written, too."""
         return (self.graphs, *self.children.values())
 
     @property
@@ -103,9 +103,13 @@ class GraphCaches:
             return None
         return {each.metadata.name: each.labels for each in self.kueue}
 
-    def registries(self, namespace: str) -> dict[str, frozenset[str]]:
-        """Of the Secrets for pulling images, by name."""
-        found = self.secrets.by_index(_BY_NAMESPACE, namespace) if self.secrets is not None else ()
+    def registries(self, namespace: str) -> dict[str, frozenset[str]] | None:
+        """Of the Secrets for pulling images, by name; None if they are not known."""
+        if self.secrets is None:
+            return {}
+        if not self.secrets.synced.is_set():
+            return None
+        found = self.secrets.by_index(_BY_NAMESPACE, namespace)
         return {each.metadata.name: each.registries for each in found}
 
     def found(self, namespace: str, wanted: Iterator[tuple[str, str]]) -> dict[tuple[str, str], Companion]:

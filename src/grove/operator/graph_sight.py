@@ -114,8 +114,9 @@ class Sight:
         """Components that have pods of their latest template at work, if a Secret has come that they could be
         given: others are still to be replaced."""
         if workload is None or not any(
-            pulling.are_new(pulling.found(graph, each, secrets), pulling.given_in_set(each, workload))
+            pulling.are_new(pulling.found(graph, each, secrets, known), known)
             for each in graph.components
+            for known in (pulling.given_in_set(each, workload),)
         ):
             return frozenset()
         template = workload.spec.template
