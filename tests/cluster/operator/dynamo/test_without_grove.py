@@ -118,7 +118,7 @@ KUEUE = DynamoTopology(
 
 async def test_kueue_may_come_later_and_what_it_lacks_is_told(dynamo: World) -> None:
     body = deployment(
-        component("Web", "frontend", topologyConstraint={"packDomain": "rack"}),
+        component("Web", "frontend", replicas=0, topologyConstraint={"packDomain": "rack"}),
         annotations={"nvidia.com/enable-grove": "false"},
     )
     body["metadata"]["name"], body["metadata"]["namespace"] = "queued", dynamo.namespace
@@ -135,7 +135,9 @@ async def test_kueue_may_come_later_and_what_it_lacks_is_told(dynamo: World) -> 
 
     async def topology(name: str, *labels: str) -> None:
         spec = {"levels": [{"nodeLabel": label} for label in labels]}
-        await dynamo.client.create(TOPOLOGIES, {"metadata": {"name": name}, "spec": spec}, as_type=Object)
+        kind = {"apiVersion": TOPOLOGIES.api_version, "kind": TOPOLOGIES.kind}
+        made = {**kind, "metadata": {"name": name}, "spec": spec}
+        await dynamo.client.create(TOPOLOGIES, made, as_type=Object)
 
     async with operating(dynamo, dynamo=Layer.of(OperatorConfiguration(dynamo=layer))):
         await dynamo.create(GRAPHS, default_graph(body, creating=True))
