@@ -16,7 +16,7 @@ from grove.schedulers.kai import Kai
 from grove.schedulers.kube import Kube
 from grove.schedulers.volcano import Volcano
 from grove.topology.constraints import Topology
-from tests.plan.hands import run_all, schedule
+from tests.plan.hands import force_delete, run_all, schedule
 from tests.plan.world import Run, World
 from tests.schedulers.builders import RACK, ZONE, a_body
 from tests.topology.builders import a_topology, missing
@@ -318,6 +318,79 @@ def test_where_only_pods_are_counted_the_minimum_of_every_clique_goes_first():
     world.scale("PodClique", "wl-0-a", 4)
     world.settle()
     assert gated(world) == set(), "beyond a gang that is placed nobody waits"
+
+
+IN_TREE, PLAIN = Kube(gang_scheduling=True), Kube()
+
+
+def a_running_gang(scheduler: Backend | None, wishes: str = "") -> World:
+    world = World(a_body("a:2 b:2", "", wishes))
+    world.scheduler, world.topology = scheduler, a_topology()
+    world.settle()
+    run_all(world)
+    world.settle()
+    return world
+
+
+def replaced(world: World, *names: str) -> list[dict[str, Any]]:
+    """The specs of the pods that come for others."""
+    before = set(world.pods())
+    for name in names:
+        force_delete(world, name)
+    world.settle()
+    return [world.api.get("Pod", name)["spec"] for name in set(world.pods()) - before]
+
+
+def group_of(spec: dict[str, Any]) -> str:
+    return (spec.get("schedulingGroup") or {}).get("podGroupName", "")
+
+
+def test_who_replaces_one_of_a_group_joins_it():
+    world = a_running_gang(IN_TREE)
+    (group,) = {group_of(pod["spec"]) for pod in world.api.objects("Pod")}
+    (spec,) = replaced(world, next(iter(world.pods())))
+    assert group_of(spec) == group != ""
+
+
+def test_who_replaces_one_that_runs_without_a_group_is_not_left_alone_in_one():
+    """Gang scheduling was switched on while the gang was running."""
+    world = a_running_gang(PLAIN)
+    world.scheduler = IN_TREE
+    world.settle()
+    (spec,) = replaced(world, next(iter(world.pods())))
+    assert group_of(spec) == ""
+
+
+def test_where_all_go_the_gang_begins_anew_on_its_new_terms():
+    world = a_running_gang(PLAIN)
+    world.scheduler = IN_TREE
+    world.settle()
+    groups = {group_of(spec) for spec in replaced(world, *world.pods())}
+    assert len(groups) == 1
+    assert "" not in groups
+
+
+def test_who_replaces_one_that_was_placed_on_other_terms_keeps_to_the_new_ones_beside_the_others():
+    world = a_running_gang(IN_TREE, "rack")
+    world.topology = a_topology("zone rack=example.com/other-rack host")
+    world.settle()
+    (spec,) = replaced(world, next(iter(world.pods())))
+    assert group_of(spec) == ""
+    (term,) = spec["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    assert term == {
+        "topologyKey": "example.com/other-rack",
+        "labelSelector": {"matchLabels": {"grove.io/podgang": "wl-0"}},
+    }
+
+
+def test_as_long_as_others_wait_on_older_terms_nobody_goes_alone():
+    world = World(a_body("a:2 b:2", "", "rack"))
+    world.scheduler, world.topology = IN_TREE, a_topology()
+    world.settle()
+    world.topology = missing("grove-topology")
+    world.settle()
+    (spec,) = replaced(world, next(iter(world.pods())))
+    assert group_of(spec) != ""
 
 
 def test_where_schedulers_know_cliques_nobody_is_held_back():

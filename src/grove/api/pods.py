@@ -77,6 +77,12 @@ class Toleration(Wire, frozen=True):
     effect: str = ""
 
 
+class SchedulingGroup(Wire, frozen=True):
+    """The PodGroup that a pod is placed with."""
+
+    pod_group_name: str = ""
+
+
 class PodSpecView(Wire, frozen=True):
     """A pod's spec, or a template's."""
 
@@ -86,6 +92,7 @@ class PodSpecView(Wire, frozen=True):
     hostname: str = ""
     scheduler_name: str = ""
     scheduling_gates: tuple[Gate, ...] = ()
+    scheduling_group: SchedulingGroup | None = None
     node_selector: dict[str, str] = field(default_factory=dict)
     tolerations: tuple[Toleration, ...] = ()
     affinity: Raw = Raw()
@@ -160,6 +167,7 @@ class LivePodSpec(Wire, frozen=True):
     hostname: str = ""
     scheduler_name: str = ""
     scheduling_gates: tuple[Gate, ...] = ()
+    scheduling_group: SchedulingGroup | None = None
     node_selector: dict[str, str] = field(default_factory=dict)
     resource_claims: tuple[PodClaim, ...] = ()
     resources: Requests | None = None

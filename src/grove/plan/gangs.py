@@ -162,7 +162,8 @@ class GangWork:
         workload, index, wanted = self._snapshot.workload, self._snapshot.index, clique.wanted
         carried = compose.clique_labels(workload, index, wanted)
         owners, after = self._owners(clique)
-        marks = self.teller.marks(gang, wanted.name)
+        members = (member.pod for other in self._by_gang[wanted.gang] for member in other.membership.members)
+        marks = self.teller.marks(gang, wanted.name, members)
         if marks is None:
             return []
         waiting = {member.name: gated or self._is_surplus(wanted, member) for member in made}

@@ -14,6 +14,7 @@ from msgspec import Struct
 from grove.api.config import DEFAULT_SCHEDULER
 from grove.api.events import EventReason
 from grove.api.intents import Create, Patch, Target
+from grove.api.pods import Pod
 from grove.plan.allegiance import scheduler_of
 from grove.plan.diff import merge_patch
 from grove.plan.model import Complaint
@@ -24,6 +25,7 @@ from grove.schedulers.backend import (
     Backend,
     Body,
     Foreign,
+    Grouping,
     Marks,
     Noting,
     Outspoken,
@@ -100,14 +102,18 @@ class Teller:
         """Whether the gang cannot be told."""
         return gang in self._troubles
 
-    def marks(self, gang: Body, clique: str) -> Marks | None:
-        """What the pods of a clique carry for their scheduler; None if that cannot be known."""
-        if self._backend is None:
+    def marks(self, gang: Body, clique: str, members: Iterable[Pod | None]) -> Marks | None:
+        """What pods of a clique that are to be made carry for their scheduler; None if that cannot be known.
+        `members` are all of the gang, those that are yet to be made as None."""
+        backend = self._backend
+        if backend is None:
             return _NOTHING
         try:
-            return self._backend.marks(gang, clique)
+            if isinstance(backend, Grouping) and not backend.joins(gang, members):
+                return backend.lone_marks(gang, clique)
+            return backend.marks(gang, clique)
         except Exception as problem:
-            self._hold(gang, _trouble(self._backend, problem))
+            self._hold(gang, _trouble(backend, problem))
             return None
 
     def complaints(self, cliques: Mapping[str, Iterable[str]]) -> tuple[Complaint, ...]:

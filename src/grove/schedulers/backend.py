@@ -6,7 +6,7 @@ backend never sees a client, and one that raises costs only its own users.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol, runtime_checkable
 
 from msgspec import Struct, field
@@ -15,6 +15,7 @@ from grove.api.events import EventReason
 from grove.api.intents import Intent
 from grove.api.kind import ForeignKind as ForeignKind
 from grove.api.meta import ObjectMeta
+from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSetTemplate
 from grove.api.topology import ClusterTopology, ClusterTopologyBinding
 
@@ -105,6 +106,8 @@ class Marks(Struct, frozen=True):
     spec: Mapping[str, Any] = {}
     near: tuple[Body, ...] = ()
     """Weighted terms of pod affinity, on top of the user's own."""
+    beside: tuple[Body, ...] = ()
+    """Required terms of pod affinity, on top of the user's own."""
 
 
 _UNMARKED = Marks()
@@ -166,6 +169,20 @@ class Outspoken(Protocol):
     def why(self, found: Foreign) -> str:
         """Why the gang has no nodes yet, in the scheduler's own words; empty if it does not say. The core
         says whose words they are, makes one line of them, and does not repeat each change of them."""
+        ...
+
+
+@runtime_checkable
+class Grouping(Protocol):
+    """A scheduler that places pods in groups, on terms that a group can never change."""
+
+    def joins(self, gang: Body, members: Iterable[Pod | None]) -> bool:
+        """Whether the members of a gang that are yet to be made (None) can be placed in its group. Where the
+        others have their nodes on other terms, they would wait in it for ever."""
+        ...
+
+    def lone_marks(self, gang: Body, clique: str) -> Marks:
+        """What they carry instead, to be placed by themselves beside the others."""
         ...
 
 
@@ -253,12 +270,15 @@ def marked(pod: Body, marks: Marks) -> Body:
     for part, values in (("labels", marks.labels), ("annotations", marks.annotations)):
         if values:
             metadata[part] = {**(metadata.get(part) or {}), **values}
-    if marks.near:
-        spec["affinity"] = _nearer(spec.get("affinity") or {}, marks.near)
+    if marks.near or marks.beside:
+        spec["affinity"] = _nearer(spec.get("affinity") or {}, marks)
     return {**pod, "metadata": metadata, "spec": spec}
 
 
-def _nearer(affinity: Body, terms: tuple[Body, ...]) -> Body:
-    preferred = "preferredDuringSchedulingIgnoredDuringExecution"
-    near = affinity.get("podAffinity") or {}
-    return {**affinity, "podAffinity": {**near, preferred: [*(near.get(preferred) or []), *terms]}}
+def _nearer(affinity: Body, marks: Marks) -> Body:
+    near = dict(affinity.get("podAffinity") or {})
+    for how, terms in (("preferred", marks.near), ("required", marks.beside)):
+        if terms:
+            field = f"{how}DuringSchedulingIgnoredDuringExecution"
+            near[field] = [*(near.get(field) or []), *terms]
+    return {**affinity, "podAffinity": near}

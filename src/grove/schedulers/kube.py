@@ -3,18 +3,20 @@ profile it is told of them by Kubernetes' own PodGroups (1.36, feature gates Gen
 GangScheduling, and TopologyAwareWorkloadScheduling for constraints).
 
 A PodGroup is flat: one minimum, one label key, both unchangeable. So its name carries a hash of them, and a
-gang whose constraint changes gets another group, which only pods that are yet to be made can join.
+gang whose minimum or constraint changes gets another group, which only pods that are yet to be made can join.
+Those that only replace somebody are too few for it: they are placed without a group, beside the others.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
 from grove.api import labels
 from grove.api.config import DEFAULT_SCHEDULER
+from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSetTemplate
 from grove.schedulers import gangs
 from grove.schedulers.backend import Body, Foreign, ForeignKind, Marks, Request, Wish
@@ -63,6 +65,25 @@ class Kube:
             return Marks(near=near)
         return Marks(spec={"schedulingGroup": {"podGroupName": group_name(gang)}}, near=near)
 
+    def joins(self, gang: Body, members: Iterable[Pod | None]) -> bool:
+        """If enough of its pods are in the group, or are going to be. As long as others wait in an older one,
+        nobody goes alone: the gang would be placed in part."""
+        if not self._gangs:
+            return True
+        name, inside = group_name(gang), 0
+        for pod in members:
+            group = _group_of(pod) if pod is not None else name
+            if pod is not None and not pod.spec.node_name and group not in ("", name):
+                return True
+            inside += group == name
+        return inside >= gangs.minimum(gang)
+
+    def lone_marks(self, gang: Body, clique: str) -> Marks:
+        """No group; what the group would have been kept to, the pods keep to by themselves."""
+        key = _key(gang["spec"])
+        beside = (_beside(key, _same_gang(gang)),) if key else ()
+        return Marks(near=tuple(_near(gang, clique)), beside=beside)
+
     def why(self, found: Foreign) -> str:
         """The scheduler's last words on a group that it could not place."""
         said = found.said.conditions or ()
@@ -106,6 +127,10 @@ def group_name(gang: Body) -> str:
     return f"{gang['metadata']['name']}-{digest}"
 
 
+def _group_of(pod: Pod) -> str:
+    return pod.spec.scheduling_group.pod_group_name if pod.spec.scheduling_group is not None else ""
+
+
 def _terms(gang: Body) -> Body:
     spec: Body = {"schedulingPolicy": {"gang": {"minCount": gangs.minimum(gang)}}}
     if key := _key(gang["spec"]):
@@ -128,7 +153,7 @@ def _near(gang: Body, clique: str) -> Iterator[Body]:
     """One soft term for each unit that a pod is in and that should sit closer together."""
     spec = gang["spec"]
     if key := gangs.pack(spec, "preferred"):
-        yield _term(key, {"matchLabels": {labels.GANG: gang["metadata"]["name"]}})
+        yield _term(key, _same_gang(gang))
     for config in spec.get("topologyConstraintGroupConfigs", ()):
         members = list(config["podGroupNames"])
         if clique in members and (key := gangs.pack(config, "preferred")):
@@ -139,5 +164,13 @@ def _near(gang: Body, clique: str) -> Iterator[Body]:
             yield _term(key, {"matchLabels": {labels.CLIQUE: clique}})
 
 
+def _same_gang(gang: Body) -> Body:
+    return {"matchLabels": {labels.GANG: gang["metadata"]["name"]}}
+
+
 def _term(key: str, selector: Body) -> Body:
-    return {"weight": _WEIGHT, "podAffinityTerm": {"topologyKey": key, "labelSelector": selector}}
+    return {"weight": _WEIGHT, "podAffinityTerm": _beside(key, selector)}
+
+
+def _beside(key: str, selector: Body) -> Body:
+    return {"topologyKey": key, "labelSelector": selector}

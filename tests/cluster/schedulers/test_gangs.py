@@ -16,7 +16,7 @@ from tests.chart import AWARE, operators_account
 from tests.cluster.conftest import PATIENCE, apply, established
 from tests.cluster.operator.harness import operating
 from tests.cluster.operator.seen import GANGS, SETS, gated
-from tests.cluster.operator.test_topology import topology
+from tests.cluster.operator.test_topology import TOPOLOGIES, a_topology, topology
 from tests.cluster.operator.workloads import clique, workload
 from tests.cluster.operator.world import World, watching
 from tests.clusters import Clusters
@@ -24,6 +24,7 @@ from tests.clusters import Clusters
 GATES = ("GenericWorkload", "GangScheduling", "TopologyAwareWorkloadScheduling")
 IN_TREE = backends(Scheduler((SchedulerProfile("default-scheduler", {"gangScheduling": True}),)))
 RACK = "topology.example.com/rack"
+OTHER_RACK = "example.com/rack"
 SPECIAL = "example.com/special"
 PACKED = {"topologyName": "grove-topology", "pack": {"required": "rack"}}
 
@@ -50,7 +51,8 @@ async def test_a_gang_is_bound_whole_and_in_one_rack_or_not_at_all(clusters: Clu
         nodes = sorted(node.metadata.name for node in (await client.list(NODES, as_type=Object)).items)
         racks = {name: f"r{number // 2}" for number, name in enumerate(nodes)}
         for name, rack in racks.items():
-            await client.patch(NODES, name, {"metadata": {"labels": {RACK: rack}}}, as_type=Object)
+            marks = {RACK: rack, OTHER_RACK: rack}
+            await client.patch(NODES, name, {"metadata": {"labels": marks}}, as_type=Object)
         await client.create(NAMESPACES, {"metadata": {"name": "in-tree"}}, as_type=Object)
         account = await operators_account(cluster, AWARE)
         async with (
@@ -74,6 +76,7 @@ async def test_a_gang_is_bound_whole_and_in_one_rack_or_not_at_all(clusters: Clu
             await _more_than_a_rack_has(world)
             await _each_replica_in_one_rack(world, racks)
             await _all_on_one_host(world)
+            await _who_comes_later_on_other_terms(world, racks)
 
 
 def big(name: str, count: int) -> dict[str, Any]:
@@ -117,6 +120,32 @@ async def _all_on_one_host(world: World) -> None:
     await world.until(lambda: len(bound(world)) == 2, "both pods")
     assert len(set(bound(world).values())) == 1
     await _gone(world, "host")
+
+
+async def _who_comes_later_on_other_terms(world: World, racks: dict[str, str]) -> None:
+    """The terms of a PodGroup never change. Who replaces a pod that was placed on others is placed:
+    first where racks are called differently now, then where the topology does not know them any more."""
+    body = workload("later", big("worker", 2))
+    body["spec"]["template"]["topologyConstraint"] = PACKED
+    await world.create(SETS, body)
+    await world.until(lambda: len(bound(world)) == 2, "both pods")
+    levels = a_topology(TOPOLOGIES, "grove-topology")["spec"]["levels"]
+    other = [{**level, "key": OTHER_RACK} if level["domain"] == "rack" else level for level in levels]
+    for terms in (other, [level for level in levels if level["domain"] != "rack"]):
+        before = _constraint(world, "later-0")
+        patch = {"spec": {"levels": terms}}
+        await world.client.patch(TOPOLOGIES, "grove-topology", patch, as_type=Object)
+        await world.until(lambda before=before: _constraint(world, "later-0") != before, "other terms")
+        lost = world.pods()[0]
+        await world.delete(PODS, lost.name)
+        await world.until(lambda lost=lost: lost.name not in bound(world) and len(bound(world)) == 2, "both")
+        if terms is other:
+            assert len({racks[node] for node in bound(world).values()}) == 1
+    await _gone(world, "later")
+
+
+def _constraint(world: World, gang: str) -> object:
+    return world.get(GANGS, gang).spec.get("topologyConstraint")
 
 
 def _explained(world: World, gang: str) -> bool:
