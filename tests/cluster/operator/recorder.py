@@ -19,6 +19,7 @@ from grove.kube.transport import Request, Response, Stream, Transport
 
 LONGEST_SILENCE = 1.3
 """Statuses trail the news by up to a second: who says nothing for longer has nothing to say."""
+_MOMENT = 0.05
 
 
 class Call(NamedTuple):
@@ -65,14 +66,17 @@ class Recorder:
         await self._tick.wait()
 
     async def silence(self, seconds: float = LONGEST_SILENCE) -> None:
-        """Wait until nothing has been asked for that long."""
-        while True:
+        """Wait until nothing has been asked for that long. It is counted moment by moment: while the machine
+        gives us no time, the operator in this process cannot say anything either, which is no silence."""
+        heard = 0.0
+        while heard < seconds:
             self._tick.clear()
             try:
-                await asyncio.wait_for(self._tick.wait(), seconds)
+                await asyncio.wait_for(self._tick.wait(), _MOMENT)
             except TimeoutError:
-                if not self._in_flight:
-                    return
+                heard = 0.0 if self._in_flight else heard + _MOMENT
+            else:
+                heard = 0.0
 
     def writes(self) -> list[Call]:
         return [call for call in self.calls if call.request.is_write]
