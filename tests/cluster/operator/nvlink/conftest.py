@@ -11,6 +11,7 @@ from grove.kube import config
 from grove.kube.client import Client
 from grove.local.cluster import Cluster
 from tests.cluster.operator import fabric
+from tests.cluster.operator.clearing import clear
 from tests.cluster.operator.fabric import DOMAINS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
 from tests.cluster.operator.harness import World
 
@@ -32,7 +33,7 @@ async def world(nvlink: None, world: World) -> AsyncIterator[World]:
         yield world
         world.check()
         world.operators.clear()
-        await world.clear()
+        await clear(world)
         await fabric.let_go(world)
         await world.until(
             lambda: not world.all(RESOURCE_CLAIMS) and not world.all(RESOURCE_CLAIM_TEMPLATES), "no claims"
