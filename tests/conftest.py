@@ -31,7 +31,7 @@ _PLAIN = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_t
 _PROCESSORS = [*structlog.get_config()["processors"][:-1], _PLAIN]
 
 _numbers = itertools.count(1)
-_LONGEST_TEST = 420.0
+_LONGEST_TEST = 900.0
 _LAST_WORDS = 30.0
 _GATES = {"HPAScaleToZero": True}
 """An autoscaler's minimum may be 0."""

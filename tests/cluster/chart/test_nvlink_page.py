@@ -45,7 +45,7 @@ async def test_the_page(site: Cluster, admin: Client, shell: dict[str, str], tmp
     driver = DraStandIn(admin)
     playing = asyncio.create_task(driver.run())
     try:
-        async with asyncio.timeout(60.0):
+        async with asyncio.timeout(120.0):
             await driver.ready.wait()
         async with running_jobs(site, admin):
             await type_in(installing, shell)

@@ -28,7 +28,7 @@ from grove.local.drastandin.driver import DraStandIn
 from grove.local.drastandin.words import DOMAINS, KEY, device_classes
 from grove.operator.caches import served
 from tests.chart import ACCOUNT, NAMESPACE
-from tests.cluster.conftest import apply, established
+from tests.cluster.conftest import PATIENCE, apply, established
 from tests.cluster.operator.harness import World
 from tests.cluster.operator.seen import SETS, answers
 from tests.cluster.operator.workloads import Body, clique, workload
@@ -85,7 +85,7 @@ async def driver(client: Client) -> AsyncIterator[None]:
     standin = DraStandIn(client, install=False)
     task = asyncio.create_task(standin.run())
     try:
-        async with asyncio.timeout(60.0):
+        async with asyncio.timeout(PATIENCE):
             await standin.ready.wait()
         yield
     finally:

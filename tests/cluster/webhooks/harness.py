@@ -28,7 +28,7 @@ from tests.cluster.operator.workloads import clique, workload
 T = TypeVar("T")
 Body = dict[str, Any]
 
-PATIENCE = 40.0
+PATIENCE = 120.0
 HERE = {"port": 0, "bindAddress": "127.0.0.1"}
 ACCOUNT = "grove-operator"
 TOPOLOGIES = resource_of(ClusterTopology.KIND)

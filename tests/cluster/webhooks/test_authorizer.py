@@ -36,7 +36,7 @@ from grove.operator.caches import resource_of
 from grove.webhooks.registrations import Path, account
 from tests.cluster.operator.processes import seen
 from tests.cluster.operator.seen import SETS
-from tests.cluster.webhooks.harness import Body, admitting, calls, good
+from tests.cluster.webhooks.harness import PATIENCE, Body, admitting, calls, good
 
 pytestmark = pytest.mark.cluster
 
@@ -117,7 +117,7 @@ async def guarding(client: Client, connection: Config, namespace: str) -> AsyncI
 async def until_guarded(guarded: Guarded) -> None:
     """API servers tell nobody when they have taken in a webhook configuration: ask until one has."""
     before, body = calls(Path.AUTHORIZE), managed(OURS[0], "probe")
-    async with asyncio.timeout(40):
+    async with asyncio.timeout(PATIENCE):
         while calls(Path.AUTHORIZE) == before:
             try:
                 await guarded.jane.create(
@@ -192,7 +192,7 @@ async def test_what_a_set_left_behind_is_nobodys(guarded: Guarded, client: Clien
 
 async def until(doing: Callable[[], Awaitable[None]]) -> None:
     """The cache of the webhooks may be a moment behind."""
-    async with asyncio.timeout(40):
+    async with asyncio.timeout(PATIENCE):
         while True:
             try:
                 return await doing()
