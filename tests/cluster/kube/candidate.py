@@ -21,7 +21,8 @@ from grove.kube.lease import Timing
 from grove.kube.outcome import State
 from grove.kube.resource import CONFIG_MAPS
 
-TIMING = Timing(lease_duration=8, renew_deadline=5, retry_period=0.5)
+TIMING = Timing(lease_duration=15, renew_deadline=11, retry_period=0.5)
+"""Short enough to be waited for, and too long for a busy machine to miss a renewal by itself."""
 PATIENT = Timing(lease_duration=3600, renew_deadline=1800, retry_period=0.5)
 """Nobody lives to see a lease run out."""
 

@@ -24,10 +24,13 @@ Line = dict[str, Any]
 HERE = {"port": 0, "bindAddress": "127.0.0.1"}
 QUICK_ELECTION = {
     "enabled": True,
-    "leaseDuration": "9s",
-    "renewDeadline": "5s",
+    "leaseDuration": "20s",
+    "renewDeadline": "15s",
     "retryPeriod": "500ms",
 }
+"""For who has to see a lease run out; too long for a busy machine to miss a renewal by itself."""
+PATIENT_ELECTION = {**QUICK_ELECTION, "leaseDuration": "1h", "renewDeadline": "30m"}
+"""Nobody lives to see a lease run out."""
 PATIENCE = 120.0
 
 
