@@ -162,7 +162,7 @@ async def test_an_upgrade_brings_crds_along_and_disturbs_nobody(
     as_it_was = ("--values", values, "--set", "crdInstaller.enabled=false")
     await helm(site, "install", "grove", previous, *as_it_was, "--wait", *PATIENTLY)
     async with operator_of(site, admin, tmp_path) as operator:
-        assert (await operator.probe("/readyz"))[0] == 200
+        await operator.until_ready()
         await create(admin, "live")
         pods = await until_available(admin, "live")
         bundles = await trust(admin)

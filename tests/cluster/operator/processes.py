@@ -17,6 +17,7 @@ import aiohttp
 from grove.kube.cache import Cache, HasMetadata
 from grove.kube.client import Client
 from grove.kube.reflector import Reflector
+from tests.cluster.webhooks.harness import eventually
 
 T = TypeVar("T", bound=HasMetadata)
 Line = dict[str, Any]
@@ -81,6 +82,23 @@ class OperatorProcess:
         _, text = await self.get("server.metrics.port", "/metrics")
         samples = (line.rpartition(" ") for line in text.splitlines() if not line.startswith("#"))
         return {name: float(value) for name, _, value in samples}
+
+    async def until_ready(self) -> None:
+        """Ready as a kubelet sees it, which asks again and again."""
+
+        async def asked() -> bool:
+            return await self.probe("/readyz") == (200, "ok\n")
+
+        await eventually(asked)
+
+    async def counted(self, **samples: float) -> dict[str, float]:
+        """All metrics, once these are as they should be: who counts may be a moment behind who is told."""
+
+        async def asked() -> dict[str, float]:
+            found = await self.metrics()
+            return found if samples.items() <= found.items() else {}
+
+        return await eventually(asked)
 
     async def end(self, number: signal.Signals = signal.SIGTERM) -> tuple[int, float]:
         """The exit code after the signal, and the seconds that it took."""

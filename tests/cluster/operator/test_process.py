@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from grove.api import crd
+from grove.api.gangs import PodGang
 from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
 from grove.kube import config
@@ -35,6 +36,7 @@ from tests.cluster.operator.processes import (
     running,
     seen,
 )
+from tests.cluster.operator.seen import Seen
 from tests.clusters import Clusters
 
 pytestmark = pytest.mark.cluster
@@ -62,14 +64,20 @@ async def namespace(client: Client, namespace: str) -> str:
 
 
 async def make_available(client: Client, namespace: str, name: str) -> None:
-    """A small workload, made and waited for."""
+    """A small workload, made and waited for, until its gang says so too."""
     await create(client, pod_clique_set(name), namespace)
     sets = Cache(resource_of(PodCliqueSet.KIND), PodCliqueSet, namespace=namespace)
     await seen(client, sets, lambda found: is_available(found.get(namespace, name)))
+    gangs = Cache(resource_of(PodGang.KIND), Seen, namespace=namespace)
+    await seen(client, gangs, lambda found: is_ready(found.get(namespace, f"{name}-0")))
 
 
 def is_available(workload: PodCliqueSet | None) -> bool:
     return workload is not None and workload.status.available_replicas == workload.spec.replicas
+
+
+def is_ready(gang: Seen | None) -> bool:
+    return gang is not None and gang.condition("Ready") == "True"
 
 
 async def holder(client: Client, namespace: str) -> str | None:
@@ -83,15 +91,13 @@ async def test_alone_it_starts_works_counts_and_ends(
         await operator.hear("working")
         await operator.hear("certificate shown")
         assert await operator.probe("/healthz") == (200, "ok\n")
-        assert await operator.probe("/readyz") == (200, "ok\n")
-        before = await operator.metrics()
+        await operator.until_ready()
+        before = await operator.counted(grove_workloads=0)  # what other tests left behind is gone
         assert [name for name in DOCUMENTED if name not in before] == []
         await make_available(client, namespace, "alone")
-        after = await operator.metrics()
-        assert after["grove_gang_scheduled_seconds_count"] == 1
-        assert after["grove_gang_ready_seconds_count"] == 1
+        gang = {"grove_gang_scheduled_seconds_count": 1, "grove_gang_ready_seconds_count": 1}
+        after = await operator.counted(grove_workloads=1, **gang)
         assert after["grove_gang_ready_seconds_sum"] > 0
-        assert after["grove_workloads"] == before["grove_workloads"] + 1
         assert after["grove_plan_seconds_count"] > before["grove_plan_seconds_count"]
         assert after["grove_plan_writes_sum"] >= 5  # finalizer, service, clique, gang, pod
         assert (after["grove_leader"], after["grove_gated_pods"]) == (1, 0)
@@ -146,15 +152,14 @@ async def hand_over(
     client: Client, namespace: str, leader: OperatorProcess, follower: OperatorProcess
 ) -> None:
     await follower.hear("certificate shown")
-    assert await follower.probe("/readyz") == (200, "ok\n")
+    await follower.until_ready()
     assert (await follower.metrics())["grove_leader"] == 0
     await make_available(client, namespace, "first")
     code, _ = await leader.end(signal.SIGKILL)
     assert code == -signal.SIGKILL
     await follower.hear("working")
     await make_available(client, namespace, "second")
-    counted = await follower.metrics()
-    assert (counted["grove_leader"], counted["grove_gang_ready_seconds_count"]) == (1, 1)
+    await follower.counted(grove_leader=1, grove_gang_ready_seconds_count=1)
 
 
 async def test_whose_lease_was_taken_exits_for_a_new_start(
@@ -191,7 +196,7 @@ async def test_an_api_server_that_cannot_be_reached_is_waited_for(
             wire.is_down = False
             await operator.hear("working")
             await operator.hear("certificate shown")
-            assert (await operator.probe("/readyz"))[0] == 200
+            await operator.until_ready()
 
 
 async def test_it_stops_in_time_although_the_api_server_has_gone_away(
@@ -226,7 +231,7 @@ async def test_without_crds_it_waits_and_says_what_would_help(clusters: Clusters
             await established(client, definition["metadata"]["name"])
         await operator.hear("working")
         await operator.hear("certificate shown")
-        assert (await operator.probe("/readyz"))[0] == 200
+        await operator.until_ready()
 
 
 def busy_port(place: str, port: int) -> dict[str, Any]:
