@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Any
 
 import pytest_asyncio
@@ -11,12 +12,14 @@ import yaml
 
 from grove.api import crd
 from grove.kube import config
+from grove.kube.cache import Cache
 from grove.kube.client import APPLY, Client
 from grove.kube.errors import NotFound
 from grove.kube.resource import CUSTOM_RESOURCE_DEFINITIONS as CRDS
 from grove.kube.wire import Object
 from grove.local.cluster import Cluster
 from tests.chart import AWARE, Account, operators_account
+from tests.cluster.operator.processes import seen
 from tests.shared import shared_data
 
 PATIENCE = 120.0
@@ -75,6 +78,14 @@ async def apply(client: Client, definition: dict[str, Any]) -> dict[str, Any]:
     return await client.patch(
         CRDS, name, definition, kind=APPLY, field_manager="grove-tests", force=True, as_type=dict
     )
+
+
+async def removed(client: Client, *names: str) -> None:
+    """Remove CRDs, and wait until they have gone: what is installed before that goes with them."""
+    for name in names:
+        with suppress(NotFound):
+            await client.delete(CRDS, name, as_type=Object)
+    await seen(client, Cache(CRDS, Object), lambda found: not any(found.get("", name) for name in names))
 
 
 async def established(client: Client, name: str) -> dict[str, Any]:

@@ -18,14 +18,13 @@ from grove.kube.cache import Cache
 from grove.kube.client import Client
 from grove.kube.config import Config
 from grove.kube.lease import Lease
-from grove.kube.resource import CUSTOM_RESOURCE_DEFINITIONS, LEASES, PODS
-from grove.kube.wire import Object
+from grove.kube.resource import LEASES, PODS
 from grove.local.cluster import Cluster
 from grove.local.drastandin.words import definition
 from grove.operator.caches import resource_of
 from tests.chart import Account, may_live_in, operators_account
 from tests.cluster.api.objects import create, pod_clique_set
-from tests.cluster.conftest import apply, established
+from tests.cluster.conftest import apply, established, removed
 from tests.cluster.kube.live import wired
 from tests.cluster.operator.processes import (
     HERE,
@@ -279,4 +278,4 @@ async def test_automatic_mnnvl_without_the_driver_ends_with_a_code_of_its_own(
             await operator.hear("MNNVL preflight check passed")
             await operator.hear("working")
     finally:
-        await client.delete(CUSTOM_RESOURCE_DEFINITIONS, definition()["metadata"]["name"], as_type=Object)
+        await removed(client, definition()["metadata"]["name"])

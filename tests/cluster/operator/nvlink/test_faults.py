@@ -10,6 +10,7 @@ from grove.kube.resource import CUSTOM_RESOURCE_DEFINITIONS as CRDS
 from grove.kube.resource import NODES
 from grove.kube.wire import Object
 from tests.chart import Account
+from tests.cluster.conftest import removed
 from tests.cluster.operator import fabric
 from tests.cluster.operator.fabric import DOMAINS, FINALIZER, ISLANDS, NVIDIA, automatic, gpus, named
 from tests.cluster.operator.harness import World, operating, succession
@@ -199,7 +200,7 @@ async def test_a_second_vendor_needs_nothing_but_its_module_and_its_rights(
             await world.delete(SETS, "app")
             await world.until(lambda: not world.all(SETS))
     finally:
-        await world.client.delete(CRDS, "islands.example.com", as_type=Object)
+        await removed(world.client, "islands.example.com")
 
 
 async def test_what_a_driver_may_do_is_seen(world: World) -> None:
