@@ -21,6 +21,7 @@ from grove.kube.resource import (
     RESOURCE_CLAIM_TEMPLATES,
     RESOURCE_CLAIMS,
     RESOURCE_SLICES,
+    Resource,
 )
 from grove.kube.resource import CUSTOM_RESOURCE_DEFINITIONS as CRDS
 from grove.kube.wire import Object
@@ -173,6 +174,9 @@ def never(world: World, broken: Any) -> Iterator[None]:
 
 
 ISLANDS = served(dummy.ISLANDS)
+REVIEWS = Resource(
+    "authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", namespaced=False
+)
 
 
 async def install_islands(client: Client) -> None:
@@ -206,3 +210,12 @@ async def rights_to_islands(client: Client) -> AsyncIterator[None]:
     finally:
         await client.delete(CLUSTER_ROLE_BINDINGS, name, as_type=Object)
         await client.delete(CLUSTER_ROLES, name, as_type=Object)
+        await eventually(lambda: _may_not_see_islands(client))
+
+
+async def _may_not_see_islands(client: Client) -> bool:
+    """API servers tell nobody when they have taken in who may do what: ask."""
+    attributes = {"group": "example.com", "resource": "islands", "verb": "watch"}
+    spec = {"user": f"system:serviceaccount:{NAMESPACE}:{ACCOUNT}", "resourceAttributes": attributes}
+    body = {"apiVersion": REVIEWS.api_version, "kind": REVIEWS.kind, "spec": spec}
+    return not (await client.create(REVIEWS, body, as_type=dict))["status"]["allowed"]

@@ -263,6 +263,8 @@ def _line(resource: Resource, found: Seen) -> str:
         if key.lower().endswith(("replicas", "phase", "generation"))
     }
     words = [resource.kind, found.name, f"replicas={found.spec.get('replicas')}", str(interesting)]
+    if found.reason:
+        words = [resource.kind, str(found.regarding.get("name")), found.reason, found.note]
     if found.terminating:
         words.append(f"TERMINATING {found.metadata.finalizers}")
     if gates := found.spec.get("schedulingGates"):

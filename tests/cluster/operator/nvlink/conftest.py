@@ -9,6 +9,7 @@ import pytest_asyncio
 
 from grove.kube import config
 from grove.kube.client import Client
+from grove.kube.resource import EVENTS
 from grove.local.cluster import Cluster
 from tests.cluster.operator import fabric
 from tests.cluster.operator.clearing import clear
@@ -27,8 +28,8 @@ async def nvlink(cluster: Cluster, crds: object) -> AsyncIterator[None]:
 
 @pytest.fixture
 async def world(nvlink: None, world: World) -> AsyncIterator[World]:
-    """With a stand-in for the driver, and an eye on domains and claims."""
-    await world.watch(DOMAINS, RESOURCE_CLAIMS, RESOURCE_CLAIM_TEMPLATES)
+    """With a stand-in for the driver, and an eye on domains, claims and events."""
+    await world.watch(DOMAINS, RESOURCE_CLAIMS, RESOURCE_CLAIM_TEMPLATES, EVENTS)
     async with fabric.driver(world.client):
         yield world
         world.check()
