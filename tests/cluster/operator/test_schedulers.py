@@ -106,7 +106,10 @@ async def _held_without_its_crd(world: World) -> None:
 
 async def _told(world: World) -> None:
     """The CRD has come: nobody has to be woken by hand."""
-    await world.until(lambda: len(world.pods(part_of="tas-pcsg-scale")) == 6, "the pods")
+    await world.until(
+        lambda: len(world.pods(part_of="tas-pcsg-scale")) == 6 and len(world.all(POD_GROUPS)) == 3,
+        "the pods, and what they are told to be in",
+    )
     found = {group.name: group for group in world.all(POD_GROUPS)}
     assert {name: group.spec for name, group in found.items()} == expected()
     for name, group in found.items():
