@@ -145,7 +145,7 @@ async def test_no_call_fails_while_the_authority_rotates(
             secret="certs",
             hosts=HOSTS,
             webhooks=[(resource, namespace)],
-            spread=1.0,
+            spread=5.0,
             wall=lambda: wall,
         )
         await custody.refresh()

@@ -131,7 +131,6 @@ async def two_replicas(
     async with AsyncExitStack() as stack:
         replicas = [await stack.enter_async_context(replica(connection, namespace)) for _ in range(2)]
         for each in replicas:
-            each.admission.keeper.spread = 3.0
             if wall is not None:
                 each.admission.keeper.wall = lambda: wall
         await stack.enter_async_context(registering(client, registered(replicas[0].url, namespace)))
