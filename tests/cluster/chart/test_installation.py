@@ -49,7 +49,7 @@ pytestmark = pytest.mark.cluster
 
 JOBS = Resource("batch", "v1", "jobs", "Job")
 OF_THE_RELEASE = "app.kubernetes.io/instance=grove"
-PATIENTLY = ("--timeout", "2m")
+PATIENTLY = ("--timeout", "5m")
 
 
 @pytest.fixture(scope="module")
