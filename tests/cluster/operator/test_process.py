@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import socket
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ from tests.cluster.operator.processes import (
     seen,
 )
 from tests.cluster.operator.seen import Seen
+from tests.cluster.operator.world import watching
 from tests.clusters import Clusters
 
 pytestmark = pytest.mark.cluster
@@ -56,10 +58,12 @@ DOCUMENTED = [
 
 
 @pytest.fixture
-async def namespace(client: Client, namespace: str) -> str:
-    """A namespace of the test's own, in which the operator may have its lease and its certificate."""
+async def namespace(client: Client, operator_account: Account, namespace: str) -> AsyncIterator[str]:
+    """A namespace of the test's own, in which the operator may have its lease and its certificate. It is left
+    empty: nobody else would let go of sets whose operator has ended."""
     await may_live_in(client, namespace)
-    return namespace
+    async with watching(client, operator_account.config, namespace):
+        yield namespace
 
 
 async def make_available(client: Client, namespace: str, name: str) -> None:

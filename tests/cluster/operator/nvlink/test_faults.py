@@ -83,7 +83,7 @@ async def test_without_the_crd_only_who_needs_it_waits_and_it_may_come_and_go(wo
 async def test_two_operators_in_bad_weather_make_nothing_twice_and_leave_nothing_behind(world: World) -> None:
     """X10: both believe to lead, and both make what two sets share."""
     rates = Rates(conflict=0.05, error=0.05, lose=0.05, delay=0.1, cut=0.02)
-    both = Recorder()
+    both = Recorder(world.namespace)
     async with (
         operating(world, fabrics=NVIDIA, rates=rates, seed=7, recorder=both),
         operating(world, fabrics=NVIDIA, rates=rates, seed=8, recorder=both),
