@@ -44,6 +44,7 @@ from tests.cluster.chart.hands import Ran, running_jobs
 from tests.cluster.chart.sites import local_values, operator_of
 from tests.cluster.operator.processes import seen
 from tests.cluster.operator.seen import SETS, Seen, answers
+from tests.cluster.operator.world import GARBAGE
 
 pytestmark = pytest.mark.cluster
 
@@ -127,7 +128,7 @@ async def left(admin: Client) -> list[str]:
 async def gone(admin: Client, resource: Resource, namespace: str) -> None:
     """Wait until none is left. The garbage collector takes its time to learn of new kinds."""
     cache = Cache(resource, Seen, namespace=namespace)
-    await seen(admin, cache, lambda found: not len(found), patience=180.0)
+    await seen(admin, cache, lambda found: not len(found), patience=GARBAGE)
 
 
 def deeds(ran: list[Ran]) -> dict[str, list[str]]:

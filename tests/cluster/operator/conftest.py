@@ -19,6 +19,7 @@ from tests.chart import Account
 from tests.cluster.operator.harness import World, watching
 from tests.cluster.operator.seen import CLIQUES, GANGS
 from tests.cluster.operator.workloads import AGENT, clique
+from tests.cluster.operator.world import GARBAGE
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
@@ -65,4 +66,6 @@ async def collector(world: World) -> None:
     for kind, spec in ((CLIQUES, clique("left-behind")["spec"]), (GANGS, {"podgroups": []})):
         body = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata, "spec": spec}
         await world.create(kind, body)
-    await world.until(lambda: not world.all(CLIQUES) and not world.all(GANGS), "the garbage collector")
+    await world.until(
+        lambda: not world.all(CLIQUES) and not world.all(GANGS), "the garbage collector", GARBAGE
+    )

@@ -24,6 +24,9 @@ from tests.cluster.operator.picture import Picture, differences, picture
 from tests.cluster.operator.seen import CLIQUES, GANGS, GROUPS, PARTS, SETS, Seen, answers, updating
 
 PATIENCE = 120.0
+GARBAGE = 300.0
+"""Seconds for Kubernetes' garbage collector to learn of a new kind: half a minute or a whole one, and on a
+busy machine it begins anew if it is not done by then."""
 
 
 class Working(Protocol):

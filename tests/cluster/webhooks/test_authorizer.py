@@ -36,6 +36,7 @@ from grove.operator.caches import resource_of
 from grove.webhooks.registrations import Path, account
 from tests.cluster.operator.processes import seen
 from tests.cluster.operator.seen import SETS
+from tests.cluster.operator.world import GARBAGE
 from tests.cluster.webhooks.harness import PATIENCE, Body, admitting, calls, good
 
 pytestmark = pytest.mark.cluster
@@ -46,8 +47,6 @@ CONTROLLERS = [
     "system:serviceaccount:kube-system:namespace-controller",
 ]
 REFUSED = "belongs to PodCliqueSet app and can only be"
-GARBAGE = 150.0
-"""The garbage collector learns of new kinds every 30 to 60 seconds."""
 
 
 def spec_of(resource: Resource) -> Body:
@@ -209,8 +208,7 @@ async def test_the_garbage_collector_passes(guarded: Guarded, client: Client) ->
     await guarded.make(SERVICES, ownerReferences=[reference])
     assert REFUSED in await refused(guarded.delete(guarded.jane, SERVICES))
     await client.delete(CONFIG_MAPS, "owner", namespace=namespace, as_type=Object)
-    async with asyncio.timeout(GARBAGE):
-        await seen(client, Cache(SERVICES, Object, namespace=namespace), lambda found: not len(found))
+    await seen(client, Cache(SERVICES, Object, namespace=namespace), lambda found: not len(found), GARBAGE)
 
 
 async def test_a_namespace_with_everything_in_it_goes(cluster: Cluster, crds: object, client: Client) -> None:

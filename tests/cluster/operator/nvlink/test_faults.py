@@ -18,6 +18,7 @@ from tests.cluster.operator.nvlink.saying import domains, events, message, reaso
 from tests.cluster.operator.recorder import Recorder
 from tests.cluster.operator.seen import CLIQUES, PODS, SETS
 from tests.cluster.operator.workloads import clique, workload
+from tests.cluster.operator.world import GARBAGE
 from tests.cluster.webhooks.harness import eventually, refusal
 from tests.fabrics.dummy import Example
 
@@ -135,7 +136,7 @@ async def test_orphaned_its_domain_stays_with_its_pods_and_is_taken_back(world: 
     left = fabric.theirs("left-behind", "left-behind")
     left["metadata"]["ownerReferences"] = [nobody]
     await world.create(DOMAINS, left)
-    await world.until(lambda: not world.all(DOMAINS), "the garbage collector")
+    await world.until(lambda: not world.all(DOMAINS), "the garbage collector", GARBAGE)
     async with operating(world, fabrics=NVIDIA):
         await world.create(SETS, automatic("app"))
         await world.until_whole()
