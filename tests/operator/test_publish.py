@@ -7,8 +7,11 @@ from msgspec.structs import replace
 
 from grove.api.cliques import PodCliqueStatus
 from grove.api.conditions import ConditionType
+from grove.api.gangs import GangPhase, PodGangStatus
+from grove.api.groups import PodCliqueScalingGroupStatus
 from grove.api.intents import Target
 from grove.api.meta import Condition
+from grove.api.sets import PodCliqueSetStatus
 from grove.operator.publish import Publisher, intents
 from grove.plan.model import Draft
 
@@ -58,26 +61,57 @@ def test_further_news_are_waited_for_but_not_longer_than_two_seconds(publisher) 
     assert consider(publisher, draft(status(0), status(9)), 2.0) == (True, None)
 
 
-def test_the_more_there_is_to_tell_the_longer_is_listened(publisher) -> None:
-    news = draft(status(0), status(1))
-    crowd = [f"other-{number}" for number in range(31)]
-    for key in crowd:
-        publisher.consider(key, (news,), 0.0, busy=False)
-    assert consider(publisher, news, 0.0) == (False, 1.0)
-    for number in range(500):
-        publisher.consider(f"further-{number}", (news,), 0.5, busy=False)
-    assert consider(publisher, news, 1.0) == (False, 3.0), "but not for ever"
-    for number in range(500):
-        publisher.forget(f"further-{number}")
-    assert consider(publisher, news, 1.0) == (True, None), "and the crowd is who is there now"
+def a_crowd(publisher: Publisher[str], size: int, now: float = 0.0) -> list[str]:
+    keys = [f"other-{number}" for number in range(size)]
+    for key in keys:
+        publisher.consider(key, (draft(status(0), status(1)),), now, busy=False)
+    return keys
+
+
+def on_the_way(ready: int = 0) -> Draft:
+    return draft(status(), PodCliqueStatus(replicas=99, ready_replicas=ready))
+
+
+def test_who_is_on_the_way_is_listened_to_for_longer_the_more_there_is_to_tell(publisher) -> None:
+    a_crowd(publisher, 31)
+    assert consider(publisher, on_the_way(), 0.0) == (False, 1.0)
+    crowd = a_crowd(publisher, 500, 0.5)
+    assert consider(publisher, on_the_way(), 1.0) == (False, 3.0), "but not for ever"
+    for key in crowd[31:]:
+        publisher.forget(key)
+    assert consider(publisher, on_the_way(), 1.0) == (True, None), "and the crowd is who is there now"
+
+
+def test_who_has_arrived_is_told_at_once_also_in_a_crowd(publisher) -> None:
+    a_crowd(publisher, 500)
+    assert consider(publisher, draft(status(0), PodCliqueStatus(replicas=1, ready_replicas=1)), 0.0) == (
+        False,
+        0.25,
+    )
+
+
+@pytest.mark.parametrize(
+    ("desired", "waits"),
+    [
+        (PodCliqueScalingGroupStatus(replicas=2, available_replicas=1), 3.0),
+        (PodCliqueScalingGroupStatus(replicas=2, available_replicas=2), 0.25),
+        (PodGangStatus(phase=GangPhase.STARTING.value), 3.0),
+        (PodGangStatus(phase=GangPhase.RUNNING.value), 0.25),
+        (PodCliqueSetStatus(replicas=500, available_replicas=1), 0.25),
+    ],
+)
+def test_of_a_set_there_is_one_status_and_of_the_others_many(publisher, desired, waits) -> None:
+    a_crowd(publisher, 500)
+    before = replace(desired, conditions=(Condition(type="Former", status="True"),))
+    found = Draft(TARGET, before, desired)
+    assert consider(publisher, found, 0.0) == (False, waits)
 
 
 def test_who_never_becomes_quiet_in_a_crowd_is_told_before_a_storm_is_over(publisher) -> None:
-    for number in range(500):
-        publisher.consider(f"other-{number}", (draft(status(0), status(1)),), 0.0, busy=False)
+    a_crowd(publisher, 500)
     for moment in range(20):
-        assert consider(publisher, draft(status(0), status(moment + 1)), float(moment))[0] is False
-    assert consider(publisher, draft(status(0), status(99)), 20.0) == (True, None)
+        assert consider(publisher, on_the_way(moment), float(moment))[0] is False
+    assert consider(publisher, on_the_way(50), 20.0) == (True, None)
 
 
 def test_a_date_that_moves_on_is_no_further_news(publisher) -> None:

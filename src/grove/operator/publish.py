@@ -1,10 +1,11 @@
 """When a status is published: a moment after the news, so that what comes together is told together.
 
 A difference between how a status reads and how it should read is published a quarter of a second after it
-last changed, and at the latest two seconds after it first arose. The more there is to tell the longer is
-listened: where a hundred replicas start at once, each has more to tell a moment later. While deeds take most
-of the slots, observations wait for room, at most for as long as a storm may last, and come with what is true
-then. Bad news does not wait, nor does the news that an update has begun or ended.
+last changed, and at the latest two seconds after it first arose. Who is still on the way is listened to for
+longer, the more others have something to tell as well: where a hundred replicas start at once, each has more
+to say a moment later. While deeds take most of the slots, observations wait for room, at most for as long as
+a storm may last, and come with what is true then. Bad news does not wait, nor does the news that an update
+has begun or ended.
 """
 
 from __future__ import annotations
@@ -15,7 +16,10 @@ from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
+from grove.api.cliques import PodCliqueStatus
 from grove.api.conditions import ConditionType
+from grove.api.gangs import GangPhase, PodGangStatus
+from grove.api.groups import PodCliqueScalingGroupStatus
 from grove.api.intents import Intent, Status
 from grove.plan.diff import status_patch
 from grove.plan.facts import is_true
@@ -56,7 +60,7 @@ class Publisher(Generic[K]):
             return [], None
         pending = self._note(key, tuple(map(_essence, news)), now)
         if not any(_bad_news(draft) or _moves_on(draft) for draft in news):
-            if now < (due := self._due(pending)):
+            if now < (due := self._due(pending, on_the_way=any(map(_on_the_way, news)))):
                 return [], due
             if busy and now < pending.since + _STORM:
                 self._held[key] = None
@@ -80,8 +84,9 @@ class Publisher(Generic[K]):
             pending.desired, pending.changed = desired, now
         return pending
 
-    def _due(self, pending: _Pending) -> float:
-        quiet = min(max(_QUIET, len(self._pending) / _AT_EASE), _QUIET_IN_A_CROWD)
+    def _due(self, pending: _Pending, *, on_the_way: bool) -> float:
+        crowd = len(self._pending) if on_the_way else 0
+        quiet = min(max(_QUIET, crowd / _AT_EASE), _QUIET_IN_A_CROWD)
         return min(pending.changed + quiet, pending.since + _PATIENCE * quiet, pending.since + _STORM)
 
     def forget(self, key: K) -> None:
@@ -113,6 +118,16 @@ def _essence(draft: Draft) -> object:
         getattr(draft.desired, "replicas", None),
         getattr(draft.desired, "available_replicas", None),
     )
+
+
+def _on_the_way(draft: Draft) -> bool:
+    """There is more to come: pods that are not ready yet."""
+    status = draft.desired
+    if isinstance(status, PodCliqueStatus):
+        return status.ready_replicas < status.replicas
+    if isinstance(status, PodCliqueScalingGroupStatus):
+        return status.available_replicas < status.replicas
+    return isinstance(status, PodGangStatus) and status.phase in (GangPhase.PENDING, GangPhase.STARTING)
 
 
 def _bad_news(draft: Draft) -> bool:
