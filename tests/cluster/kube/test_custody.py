@@ -46,7 +46,7 @@ def configuration(resource: Resource, name: str, port: int = 1, webhooks: int = 
                 "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": name}},
                 "admissionReviewVersions": ["v1"],
                 "sideEffects": "None",
-                "timeoutSeconds": 5,
+                "timeoutSeconds": 30,
             }
             for index in range(webhooks)
         ],
