@@ -18,6 +18,7 @@ from grove.kube.wire import Object
 from grove.local import binaries
 from grove.local.cluster import Cluster
 from tests.clusters import REPORTER, Clusters, stop_leftovers
+from tests.namespaces import make_namespace
 
 # An ordinary run tries the same examples each time: it tells about the change, not about luck. The campaign
 # looks for new ones. How long an example takes says how busy the machine is, and nothing about the rule.
@@ -110,7 +111,6 @@ async def client(cluster: Cluster) -> AsyncIterator[Client]:
 async def namespace(client: Client) -> AsyncIterator[str]:
     """A namespace of the test's own; what is in it goes with it."""
     name = f"test-{next(_numbers)}"
-    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-    await client.create(NAMESPACES, body, as_type=Object)
+    await make_namespace(client, name)
     yield name
     await client.delete(NAMESPACES, name, as_type=Object)

@@ -20,6 +20,7 @@ from tests.cluster.operator.harness import World, watching
 from tests.cluster.operator.seen import CLIQUES, GANGS
 from tests.cluster.operator.workloads import AGENT, clique
 from tests.cluster.operator.world import GARBAGE
+from tests.namespaces import make_namespace
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
@@ -42,7 +43,7 @@ _numbers = itertools.count(1)
 async def namespace(client: Client) -> AsyncIterator[str]:
     """A namespace of the scenario's own, which it may delete."""
     name = f"scenario-{next(_numbers)}"
-    await client.create(NAMESPACES, {"metadata": {"name": name}}, as_type=Object)
+    await make_namespace(client, name)
     yield name
     with suppress(NotFound, Conflict):
         await client.delete(NAMESPACES, name, as_type=Object)

@@ -38,6 +38,7 @@ from tests.cluster.operator.processes import seen
 from tests.cluster.operator.seen import SETS
 from tests.cluster.operator.world import GARBAGE
 from tests.cluster.webhooks.harness import PATIENCE, Body, admitting, calls, good
+from tests.namespaces import make_namespace
 
 pytestmark = pytest.mark.cluster
 
@@ -213,7 +214,7 @@ async def test_the_garbage_collector_passes(guarded: Guarded, client: Client) ->
 
 async def test_a_namespace_with_everything_in_it_goes(cluster: Cluster, crds: object, client: Client) -> None:
     name = "guarded-and-gone"
-    await client.create(NAMESPACES, {"metadata": {"name": name}}, as_type=Object)
+    await make_namespace(client, name)
     async with guarding(client, config.load(cluster.kubeconfig), name) as guarded:
         for resource in (SERVICES, SECRETS, *OURS):
             await guarded.make(resource)
