@@ -21,14 +21,13 @@ from grove.kube.resource import (
     RESOURCE_CLAIM_TEMPLATES,
     RESOURCE_CLAIMS,
     RESOURCE_SLICES,
-    Resource,
 )
 from grove.kube.resource import CUSTOM_RESOURCE_DEFINITIONS as CRDS
 from grove.kube.wire import Object
 from grove.local.drastandin.driver import DraStandIn
 from grove.local.drastandin.words import DOMAINS, KEY, device_classes
 from grove.operator.caches import served
-from tests.chart import ACCOUNT, NAMESPACE
+from tests.chart import ACCESS_REVIEWS, ACCOUNT, NAMESPACE
 from tests.cluster.conftest import PATIENCE, apply, established
 from tests.cluster.operator.harness import World
 from tests.cluster.operator.seen import SETS, answers
@@ -174,9 +173,6 @@ def never(world: World, broken: Any) -> Iterator[None]:
 
 
 ISLANDS = served(dummy.ISLANDS)
-REVIEWS = Resource(
-    "authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", namespaced=False
-)
 
 
 async def install_islands(client: Client) -> None:
@@ -217,5 +213,5 @@ async def _may_not_see_islands(client: Client) -> bool:
     """API servers tell nobody when they have taken in who may do what: ask."""
     attributes = {"group": "example.com", "resource": "islands", "verb": "watch"}
     spec = {"user": f"system:serviceaccount:{NAMESPACE}:{ACCOUNT}", "resourceAttributes": attributes}
-    body = {"apiVersion": REVIEWS.api_version, "kind": REVIEWS.kind, "spec": spec}
-    return not (await client.create(REVIEWS, body, as_type=dict))["status"]["allowed"]
+    body = {"apiVersion": ACCESS_REVIEWS.api_version, "kind": ACCESS_REVIEWS.kind, "spec": spec}
+    return not (await client.create(ACCESS_REVIEWS, body, as_type=dict))["status"]["allowed"]

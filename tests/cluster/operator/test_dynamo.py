@@ -38,7 +38,7 @@ from grove.local.shape import RACK, ZONE
 from grove.operator.graph_caches import ADAPTERS, GRAPHS, LEADER_WORKER_SETS
 from grove.operator.graphs import Layer
 from grove.schedulers.registry import backends
-from tests.chart import NAMESPACE, Account, account, apply, hooked, render
+from tests.chart import NAMESPACE, Account, account, apply, hooked, render, until_granted
 from tests.cluster.conftest import PATIENCE, established
 from tests.cluster.conftest import apply as install
 from tests.cluster.operator.harness import operating
@@ -67,6 +67,7 @@ async def dynamo_account(cluster: Cluster, client: Client, operator_account: Acc
             await established(client, definition["metadata"]["name"])
     values = {"config.dynamo.enabled": True, "config.dynamo.withoutGrove": True}
     values["config.dynamo.topologyAwareScheduling.mode"] = "affinity"
+    rights = []
     for right in render({**values, "serviceAccount.name": NAME, "config.scheduler.profiles": PROFILES}):
         if right["kind"] == "ServiceAccount" and not hooked(right):
             await apply(client, right)
@@ -75,6 +76,8 @@ async def dynamo_account(cluster: Cluster, client: Client, operator_account: Acc
             if "roleRef" in right:
                 right["roleRef"]["name"] += "-too"
             await apply(client, right)
+            rights.append(right)
+    await until_granted(client, f"system:serviceaccount:{NAMESPACE}:{NAME}", rights)
     return await account(client, cluster, NAMESPACE, NAME)
 
 
