@@ -117,7 +117,7 @@ async def test_a_stopped_leader_is_replaced_and_writes_nothing_when_it_wakes_up(
     cluster: Cluster, client: Client, namespace: str
 ) -> None:
     async with pair(cluster, namespace) as (leader, follower):
-        stopped = leader.signal(signal.SIGSTOP)
+        stopped = leader.signal(signal.SIGUSR1)
         await follower.hear("elected")
         assert time.monotonic() - stopped < LATEST
         await follower.hear("wrote 0")
