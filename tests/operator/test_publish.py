@@ -11,6 +11,7 @@ from grove.api.gangs import GangPhase, PodGangStatus
 from grove.api.groups import PodCliqueScalingGroupStatus
 from grove.api.intents import Target
 from grove.api.meta import Condition
+from grove.api.parts import LastError
 from grove.api.sets import PodCliqueSetStatus
 from grove.operator.publish import Publisher, intents
 from grove.plan.model import Draft
@@ -73,42 +74,49 @@ def on_the_way(ready: int = 0) -> Draft:
 
 
 def test_who_is_on_the_way_is_listened_to_for_longer_the_more_there_is_to_tell(publisher) -> None:
-    a_crowd(publisher, 31)
+    a_crowd(publisher, 99)
     assert consider(publisher, on_the_way(), 0.0) == (False, 1.0)
-    crowd = a_crowd(publisher, 500, 0.5)
-    assert consider(publisher, on_the_way(), 1.0) == (False, 3.0), "but not for ever"
-    for key in crowd[31:]:
+    crowd = a_crowd(publisher, 2000, 0.5)
+    assert consider(publisher, on_the_way(), 1.0) == (False, 10.0), "but not for ever"
+    for key in crowd[99:]:
         publisher.forget(key)
     assert consider(publisher, on_the_way(), 1.0) == (True, None), "and the crowd is who is there now"
 
 
 def test_who_has_arrived_is_told_at_once_also_in_a_crowd(publisher) -> None:
-    a_crowd(publisher, 500)
+    a_crowd(publisher, 2000)
     assert consider(publisher, draft(status(0), PodCliqueStatus(replicas=1, ready_replicas=1)), 0.0) == (
         False,
         0.25,
     )
 
 
+def test_who_met_an_obstacle_is_told_at_once_also_in_a_crowd(publisher) -> None:
+    a_crowd(publisher, 2000)
+    refused = LastError(code="ERR_POD_CREATE", description="exceeded quota", observed_at="")
+    found = draft(status(), PodCliqueStatus(replicas=2, ready_replicas=1, last_errors=(refused,)))
+    assert consider(publisher, found, 0.0) == (False, 0.25)
+
+
 @pytest.mark.parametrize(
     ("desired", "waits"),
     [
-        (PodCliqueScalingGroupStatus(replicas=2, available_replicas=1), 3.0),
+        (PodCliqueScalingGroupStatus(replicas=2, available_replicas=1), 10.0),
         (PodCliqueScalingGroupStatus(replicas=2, available_replicas=2), 0.25),
-        (PodGangStatus(phase=GangPhase.STARTING.value), 3.0),
+        (PodGangStatus(phase=GangPhase.STARTING.value), 10.0),
         (PodGangStatus(phase=GangPhase.RUNNING.value), 0.25),
         (PodCliqueSetStatus(replicas=500, available_replicas=1), 0.25),
     ],
 )
 def test_of_a_set_there_is_one_status_and_of_the_others_many(publisher, desired, waits) -> None:
-    a_crowd(publisher, 500)
+    a_crowd(publisher, 2000)
     before = replace(desired, conditions=(Condition(type="Former", status="True"),))
     found = Draft(TARGET, before, desired)
     assert consider(publisher, found, 0.0) == (False, waits)
 
 
 def test_who_never_becomes_quiet_in_a_crowd_is_told_before_a_storm_is_over(publisher) -> None:
-    a_crowd(publisher, 500)
+    a_crowd(publisher, 2000)
     for moment in range(20):
         assert consider(publisher, on_the_way(moment), float(moment))[0] is False
     assert consider(publisher, on_the_way(50), 20.0) == (True, None)

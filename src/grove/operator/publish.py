@@ -2,8 +2,8 @@
 
 A difference between how a status reads and how it should read is published a quarter of a second after it
 last changed, and at the latest two seconds after it first arose. Who is still on the way is listened to for
-longer, the more others have something to tell as well: where a hundred replicas start at once, each has more
-to say a moment later. While deeds take most of the slots, observations wait for room, at most for as long as
+longer, the more there is to tell by everybody: where a hundred replicas start at once, each has more to say a
+moment later. While deeds take most of the slots, observations wait for room, at most for as long as
 a storm may last, and come with what is true then. Bad news does not wait, nor does the news that an update
 has begun or ended.
 """
@@ -28,8 +28,8 @@ from grove.plan.model import Draft
 K = TypeVar("K", bound=Hashable)
 
 _QUIET = 0.25
-_QUIET_IN_A_CROWD = 3.0
-_AT_EASE = 32  # so many keys a second with something to tell do not make a crowd
+_QUIET_IN_A_CROWD = 10.0
+_AT_EASE = 100  # statuses a second: in a crowd, listening takes as long as telling all would at this pace
 _PATIENCE = 8  # times the quiet, for what does not become quiet
 _STORM = 20.0
 
@@ -45,6 +45,7 @@ class Publisher(Generic[K]):
 
     def __init__(self) -> None:
         self._pending: dict[K, _Pending] = {}
+        self._crowd = 0  # statuses that are yet to be told, of all keys
         self._held: dict[K, None] = {}  # due, and waiting for room, in order of arrival
         self._called: set[K] = set()  # there was room for them, and they are on their way
 
@@ -56,16 +57,16 @@ class Publisher(Generic[K]):
         self._held.pop(key, None)
         self._called.discard(key)
         if not news:
-            self._pending.pop(key, None)
+            self._settle(key)
             return [], None
         pending = self._note(key, tuple(map(_essence, news)), now)
         if not any(_bad_news(draft) or _moves_on(draft) for draft in news):
-            if now < (due := self._due(pending, on_the_way=any(map(_on_the_way, news)))):
+            if now < (due := self._due(pending, on_the_way=_on_the_way(news))):
                 return [], due
             if busy and now < pending.since + _STORM:
                 self._held[key] = None
                 return [], pending.since + _STORM
-        del self._pending[key]
+        self._settle(key)
         return news, None
 
     def call(self, room: int) -> list[K]:
@@ -80,17 +81,23 @@ class Publisher(Generic[K]):
         pending = self._pending.get(key)
         if pending is None:
             pending = self._pending[key] = _Pending(desired, now, now)
+            self._crowd += len(desired)
         elif pending.desired != desired:
+            self._crowd += len(desired) - len(pending.desired)
             pending.desired, pending.changed = desired, now
         return pending
 
+    def _settle(self, key: K) -> None:
+        if pending := self._pending.pop(key, None):
+            self._crowd -= len(pending.desired)
+
     def _due(self, pending: _Pending, *, on_the_way: bool) -> float:
-        crowd = len(self._pending) if on_the_way else 0
+        crowd = self._crowd if on_the_way else 0
         quiet = min(max(_QUIET, crowd / _AT_EASE), _QUIET_IN_A_CROWD)
         return min(pending.changed + quiet, pending.since + _PATIENCE * quiet, pending.since + _STORM)
 
     def forget(self, key: K) -> None:
-        self._pending.pop(key, None)
+        self._settle(key)
         self._held.pop(key, None)
         self._called.discard(key)
 
@@ -120,8 +127,12 @@ def _essence(draft: Draft) -> object:
     )
 
 
-def _on_the_way(draft: Draft) -> bool:
-    """There is more to come: pods that are not ready yet."""
+def _on_the_way(news: list[Draft]) -> bool:
+    """There is more to come: pods that are not ready yet, and nothing that could not be done."""
+    return any(map(_starting, news)) and not any(getattr(draft.desired, "last_errors", ()) for draft in news)
+
+
+def _starting(draft: Draft) -> bool:
     status = draft.desired
     if isinstance(status, PodCliqueStatus):
         return status.ready_replicas < status.replicas

@@ -12,7 +12,8 @@ place and no second victim can come about.
       -> number: living pods keep their index, all others take the lowest free ones
 
 A successor's name follows from its predecessor's, and a new seat's from the version of the gang that adds it:
-planned again, it is the same name; and no name comes twice.
+planned again, it is the same name; and no name comes twice, unless its pod went while nobody watched: then
+nobody can tell whether it had been made.
 """
 
 from __future__ import annotations

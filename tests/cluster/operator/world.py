@@ -97,6 +97,11 @@ class World:
     def find(self, resource: Resource, name: str) -> Seen | None:
         return self._caches[resource].get(self.namespace, name)
 
+    def gone(self, resource: Resource, seen: Seen) -> bool:
+        """Whether this very object is not there any more; another one may have its name."""
+        found = self.find(resource, seen.name)
+        return found is None or found.uid != seen.uid
+
     def pods(self, **wanted: str) -> list[Seen]:
         """The pods that are there to stay."""
         return [pod for pod in self.all(PODS, **wanted) if not pod.terminating]

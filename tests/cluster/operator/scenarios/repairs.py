@@ -26,10 +26,10 @@ async def pods_deleted_by_hand(world: World) -> None:
     for index in (1, 0, 2):
         lost = pod_at(world, "w-0-a", index)
         await world.delete(PODS, lost.name)
-        await world.until(lambda lost=lost: world.find(PODS, lost.name) is None, "the pod gone")
+        await world.until(lambda lost=lost: world.gone(PODS, lost), "the pod gone")
         await world.rest(f"pod {index} back", 3)
         back = pod_at(world, "w-0-a", index)
-        assert back.name != lost.name, "a name is never used again"
+        assert back.uid != lost.uid
         assert back.spec["hostname"] == lost.spec["hostname"]
 
 
@@ -39,7 +39,7 @@ async def a_pod_that_was_evicted(world: World) -> None:
     failed = pod_at(world, "w-0-a", 1)
     others = {pod.uid for pod in world.pods()} - {failed.uid}
     await world.patch(PODS, failed.name, OUT_OF_SERVICE, subresource="status")
-    await world.until(lambda: world.find(PODS, failed.name) is None, "the pod gone")
+    await world.until(lambda: world.gone(PODS, failed), "the pod gone")
     await world.rest("replaced", 3)
     assert {pod.uid for pod in world.pods()} == others | {pod_at(world, "w-0-a", 1).uid}
 
@@ -136,7 +136,7 @@ async def a_pod_that_does_not_know_its_index(world: World) -> None:
     await world.rest("made", 5)
     victim = world.pods(clique="small-0-router")[0]
     await world.patch(PODS, victim.name, {"metadata": {"labels": {labels.POD_INDEX: None}}})
-    await world.until(lambda: world.find(PODS, victim.name) is None, "the pod gone")
+    await world.until(lambda: world.gone(PODS, victim), "the pod gone")
     await world.rest("replaced", 5)
 
 
