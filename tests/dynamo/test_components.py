@@ -241,23 +241,48 @@ def test_one_that_spans_nodes_where_nothing_can_run_it_says_so():
     assert plan.draft.desired.conditions[0].reason == "no_multinode_orchestrator_available"
 
 
+def told_of_levels(topology: DynamoTopology, **known):
+    """The condition, and what is warned of, where a rack and a zone are named."""
+    found = seen(packed(component(**near("rack")), topologyConstraint={"packDomain": "zone"}), topology)
+    plan = plan_graph(replace(found, surroundings=replace(found.surroundings, **known)), BACKENDS, 0.0)
+    levels = next(each for each in plan.draft.desired.conditions if each.type == "TopologyLevelsAvailable")
+    return levels, [each.reason for each in plan.news if each.warning]
+
+
 @pytest.mark.parametrize(
-    ("topology", "labels", "status", "reason", "warned"),
+    ("labels", "status", "reason", "warned"),
     [
-        (AFFINITY, None, "Unknown", "TopologyConditionPending", False),
-        (AFFINITY, {LABELS["rack"], LABELS["zone"]}, "True", "AllTopologyLevelsAvailable", False),
-        (AFFINITY, {LABELS["rack"]}, "False", "TopologyLevelsUnavailable", True),
-        (KUEUE, None, "Unknown", "NotObserved", False),
+        (None, "Unknown", "TopologyConditionPending", False),
+        ({LABELS["rack"], LABELS["zone"]}, "True", "AllTopologyLevelsAvailable", False),
+        ({LABELS["rack"]}, "False", "TopologyLevelsUnavailable", True),
     ],
 )
-def test_labels_that_no_node_has_are_told(topology, labels, status, reason, warned):
-    found = seen(packed(component(**near("rack")), topologyConstraint={"packDomain": "zone"}), topology)
+def test_labels_that_no_node_has_are_told(labels, status, reason, warned):
     there = frozenset(labels) if labels is not None else None
-    plan = plan_graph(
-        replace(found, surroundings=replace(found.surroundings, node_labels=there)), BACKENDS, 0.0
-    )
-    levels = next(each for each in plan.draft.desired.conditions if each.type == "TopologyLevelsAvailable")
+    levels, warnings = told_of_levels(AFFINITY, node_labels=there)
     assert (levels.status, levels.reason) == (status, reason)
-    assert [each.reason for each in plan.news if each.warning] == ([reason] if warned else [])
+    assert warnings == ([reason] if warned else [])
     if warned:
         assert levels.message == "No node has the label example.com/zone (zone)"
+
+
+@pytest.mark.parametrize(
+    ("topologies", "status", "reason", "words"),
+    [
+        (None, "Unknown", "TopologyConditionPending", "not known yet"),
+        ({}, "False", "TopologyDefinitionNotFound", "There is no Topology of Kueue"),
+        ({"dc": (LABELS["zone"], LABELS["rack"])}, "True", "AllTopologyLevelsAvailable", "every level"),
+        ({"a": (LABELS["zone"],), "b": (LABELS["rack"],)}, "True", "AllTopologyLevelsAvailable", ""),
+        (
+            {"b": (LABELS["zone"],), "a": ()},
+            "False",
+            "TopologyLevelsUnavailable",
+            "No Topology of Kueue has the level example.com/rack (rack); there is a, b",
+        ),
+    ],
+)
+def test_levels_that_kueue_does_not_have_are_told(topologies, status, reason, words):
+    levels, warnings = told_of_levels(KUEUE, kueue_topologies=topologies)
+    assert (levels.status, levels.reason) == (status, reason)
+    assert words in levels.message
+    assert warnings == ([reason] if status == "False" else [])

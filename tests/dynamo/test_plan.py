@@ -245,6 +245,23 @@ def failed(found: Seen):
     return {each.type: each for each in plan.draft.desired.conditions}
 
 
+@pytest.mark.parametrize(("default", "later"), [("", "kai-scheduler"), ("kai-scheduler", "")])
+def test_a_set_that_is_there_keeps_its_scheduler_whatever_becomes_the_default(default: str, later: str):
+    """Which scheduler a clique names cannot be changed: Grove would refuse it, and every later change."""
+    found = done(replace(seen(deployment(component())), surroundings=replace(KNOWN, scheduler=default)))
+    found = replace(found, surroundings=replace(KNOWN, scheduler=later))
+    assert writes(planned(found)) == []
+    assert planned(found).draft.desired.state != "failed"
+    changed = deployment(component())
+    changed["spec"]["components"][0]["podTemplate"]["spec"]["containers"][0]["image"] = "other:2"
+    again = replace(seen(changed), surroundings=found.surroundings, workload=found.workload)
+    (patch,) = [intent for intent in planned(again).intents if isinstance(intent, Patch)]
+    named = [
+        each["spec"]["podSpec"].get("schedulerName", "") for each in patch.body["spec"]["template"]["cliques"]
+    ]
+    assert named == [default]
+
+
 def test_what_cannot_be_acted_on_fails_with_the_reason_and_is_told_once():
     conditions = failed(seen(deployment(component(experimental={}), component("b", replicas=-1))))
     assert "spec.components[1].replicas" in conditions["Ready"].message

@@ -181,3 +181,61 @@ def test_a_status_is_published_on_the_version_that_it_was_made_from() -> None:
 def test_a_published_status_has_every_required_field() -> None:
     (write,) = intents([draft(PodCliqueStatus(), status(1))])
     assert {"readyReplicas", "scheduledReplicas", "updatedReplicas"} <= set(write.body["status"])
+
+
+GANG = Target("scheduler.grove.io/v1alpha1", "PodGang", "wl-0", "ns")
+
+
+def waiting(words: str, placed: str = "False", clique: str = "a") -> PodGangStatus:
+    fact = Condition(
+        type=ConditionType.SCHEDULED,
+        status=placed,
+        reason="PodGroupsNotScheduled",
+        message=f"Too few pods scheduled in {clique}; volcano says: {words}",
+        last_transition_time="2026-01-01T00:00:00Z",
+    )
+    return PodGangStatus(phase="Pending", conditions=(fact,))
+
+
+def test_a_gang_whose_scheduler_says_something_else_every_second_repeats_it_seldom(publisher) -> None:
+    published, written = waiting("first"), []
+    for now in range(300):
+        said = waiting(f"{now}/300 nodes are available")
+        told, later = consider(publisher, Draft(GANG, published, said), float(now))
+        assert told is (later is None)
+        if told:
+            published = said
+            written.append(now)
+    assert written == [2, 6, 14, 30, 62, 122, 182, 242]
+
+
+def test_words_do_not_hold_up_other_news_and_come_with_them(publisher) -> None:
+    before, after = waiting("no room"), waiting("all placed", placed="True")
+    assert consider(publisher, Draft(GANG, before, waiting("no room at all")), 0.0) == (False, 2.0)
+    assert consider(publisher, Draft(GANG, before, after), 1.0) == (False, 1.25)
+    assert consider(publisher, Draft(GANG, before, after), 1.25) == (True, None)
+    talk = Draft(GANG, before, waiting("no room at all"))
+    due, later = publisher.consider("other", (talk, draft(status(0), status(1))), 0.0, busy=False)
+    assert (due, later) == ([], 0.25)
+    due, _ = publisher.consider("other", (talk, draft(status(0), status(1))), 0.25, busy=False)
+    assert len(due) == 2
+
+
+def test_what_a_gang_says_itself_is_no_talk(publisher) -> None:
+    assert consider(publisher, Draft(GANG, waiting("no"), waiting("no", clique="b")), 0.0) == (False, 0.25)
+
+
+def test_words_wait_while_there_are_deeds_to_do_and_make_no_crowd(publisher) -> None:
+    for key in range(1000):
+        publisher.consider(key, (Draft(GANG, waiting("a"), waiting("b")),), 0.0, busy=True)
+    assert consider(publisher, draft(status(0), status(1)), 0.0) == (False, 0.25)
+    due, later = publisher.consider(7, (Draft(GANG, waiting("a"), waiting("b")),), 2.0, busy=True)
+    assert (due, later) == ([], 12.0)
+    due, later = publisher.consider(7, (Draft(GANG, waiting("a"), waiting("b")),), 12.0, busy=False)
+    assert (len(due), later) == (1, None)
+
+
+def test_other_objects_never_talk(publisher) -> None:
+    fact = Condition(type=ConditionType.CLIQUE_SCHEDULED, status="False", reason="R")
+    said = [PodCliqueStatus(conditions=(replace(fact, message=words),)) for words in ("a", "b")]
+    assert consider(publisher, draft(*said), 0.0) == (False, 0.25)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -58,17 +60,18 @@ def test_another_projects_backend_is_found_if_it_is_listed(other: None):
 
 def test_a_set_has_the_backend_that_its_pods_name_or_the_default_one():
     schedulers = Schedulers(Caches(), IN_USE)
-    assert schedulers.of(read_set(a_set("a"))) is KAI
+    assert schedulers.of(read_set(a_set("a")), 0, {}, ()) is KAI
     named = a_set("a")
     named["spec"]["template"]["cliques"] = [a_clique("a:1", schedulerName="another")]
-    assert schedulers.of(read_set(named)) is None
-    assert Schedulers(Caches(), None).of(read_set(a_set("a"))) is None
+    assert schedulers.of(read_set(named), 0, {}, ()) is None
+    assert Schedulers(Caches(), None).of(read_set(a_set("a")), 0, {}, ()) is None
 
 
-def a_group(version: str = "3", generation: int = 1, said: str = "") -> Foreign:
+def a_group(version: str = "3", generation: int = 1, said: str = "", spec: Any = None) -> Foreign:
     carried = {labels.MANAGED_BY: labels.OPERATOR, labels.PART_OF: "wl", labels.SET_REPLICA: "0"}
     meta = ObjectMeta("wl-0", "ns", "u", version, generation, labels=carried)
-    return Foreign(meta, status=Opinions((Opinion("PodGroupScheduled", "False", said),)) if said else None)
+    status = Opinions((Opinion("PodGroupScheduled", "False", said),)) if said else None
+    return Foreign(meta, spec or {}, status)
 
 
 def test_what_was_told_is_known_once_it_can_be_seen_or_cannot_be_there():
@@ -97,15 +100,28 @@ def test_replicas_are_woken_by_changes_of_what_was_told_and_when_it_comes_into_s
         cache.clear,
         lambda: cache.replace([], "2"),
         lambda: cache.apply_event("ADDED", a_group()),
-        lambda: cache.apply_event("MODIFIED", a_group("4", generation=2)),
-        lambda: cache.apply_event("MODIFIED", a_group("5", generation=2, said="no room")),
+        lambda: cache.apply_event("MODIFIED", a_group("4", spec={"minMember": 2})),
+        lambda: cache.apply_event("DELETED", a_group("5", spec={"minMember": 2})),
     ):
         keys.clear()
         change()
         assert REPLICA in keys
     keys.clear()
-    cache.replace([a_group("5", generation=2, said="no room")], "6")  # the same once more
+    cache.replace([], "6")  # the same once more
     assert keys == set()
+
+
+async def test_a_scheduler_that_never_stops_talking_is_listened_to_less_and_less():
+    """Of some kinds the generation counts changes of the status, too."""
+    caches, moments = Caches(IN_USE.kept), set()
+    cache, began = caches.told[POD_GROUP], asyncio.get_running_loop().time()
+    cache.apply_event("ADDED", a_group())
+    wire(caches, lambda key, at=0.0: moments.add(at))
+    moments.clear()
+    for version in range(4, 30):
+        cache.apply_event("MODIFIED", a_group(str(version), generation=version, said=f"{version} nodes"))
+    (moment,) = moments
+    assert moment >= began + 2, "not at once: most gangs have their nodes by then"
 
 
 def theirs(name: str, owner: str = "", version: str = "3") -> Foreign:

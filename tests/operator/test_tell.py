@@ -132,6 +132,16 @@ def test_who_lost_all_places_says_so(before: int, after: int, wanted: int, state
     assert all(each.warning and each.regarding.name == CLIQUE.name for each in found)
 
 
+def test_what_a_termination_takes_down_is_told_by_the_termination() -> None:
+    caches = Caches()
+    caches.cliques.apply_event("ADDED", read_clique())
+    for taken_down in (True, False):
+        before, after = PodCliqueStatus(scheduled_replicas=1), PodCliqueStatus()
+        draft = Draft(CLIQUE, before, after, taken_down=taken_down)
+        outcome = Outcome(tuple(Result(intent, State.DONE) for intent in intents([draft])))
+        assert bool(list(losses(caches, [draft], outcome))) is not taken_down
+
+
 def test_what_an_update_takes_down_is_no_loss() -> None:
     caches = Caches()
     caches.cliques.apply_event("ADDED", read_clique())

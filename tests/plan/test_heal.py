@@ -121,6 +121,62 @@ def test_gt5_a_replica_in_a_gang_of_its_own_is_started_anew_by_itself():
     assert len(survivors(world, before)) == 5
 
 
+def downfalls(world: World, passes: int = 4) -> dict[str, bool]:
+    """Parts that lose the last of their places in the next passes, and whether it is our doing."""
+    found: dict[str, bool] = {}
+    for _ in range(passes):
+        for draft in world.plan().drafts:
+            before, after = (
+                getattr(status, "scheduled_replicas", 0) for status in (draft.current, draft.desired)
+            )
+            if before and not after:
+                found[draft.target.name] = draft.taken_down
+        tend(world, 1)
+    return found
+
+
+def test_whose_doing_it_is_that_all_places_are_lost():
+    world = deployed("a:2/2 b:1 c:3/3", "x:2/2=b,c")
+    everybody = {"wl-0-a", "wl-0-x", *(f"wl-0-x-{index}-{name}" for index in (0, 1) for name in "bc")}
+    lose(world, "wl-0-a")
+    assert downfalls(world) == {}, "one of two is still there"
+    world.now += DELAY
+    assert downfalls(world) == dict.fromkeys(everybody, True), "we took them, and that is told"
+    hands.refuse(world)
+    quiet(world)
+    for name in world.pods():
+        hands.force_delete(world, name)
+    assert downfalls(world) == dict.fromkeys(everybody, False), "this time it was not us"
+
+
+def test_whose_doing_it_is_where_one_replica_of_a_group_is_started_anew():
+    world = deployed("a:1 b:1 c:3/3", "x:2/1=b,c")
+    lose(world, "wl-0-x-1-c")
+    world.now += DELAY
+    assert downfalls(world) == {"wl-0-x-1-b": True, "wl-0-x-1-c": True}
+    schedule_all(world)
+    tend(world)
+    for name in world.pods():
+        hands.force_delete(world, name)
+    lost = downfalls(world)
+    assert set(lost) == {"wl-0-a", "wl-0-x", *(f"wl-0-x-{index}-{name}" for index in (0, 1) for name in "bc")}
+    assert not any(lost.values()), "they had their nodes, if only for a moment"
+
+
+def test_who_lost_its_first_places_before_it_had_enough_was_not_taken_down():
+    world = World(a_set("a:2/2"))
+    world.settle()
+    first = next(iter(world.pods()))
+    hands.schedule(world, first)
+    tend(world)
+    hands.force_delete(world, first)
+    assert downfalls(world) == {"wl-0-a": False}
+
+
+def schedule_all(world: World) -> None:
+    hands.schedule(world, *world.pods())
+
+
 def test_one_termination_for_a_breach_however_long_it_lasts():
     world = deployed("a:2/2")
     lose(world, "wl-0-a")

@@ -86,28 +86,69 @@ def test_gangs_carry_what_their_scheduler_reads_there_and_others_do_not():
         assert not gang["metadata"]["annotations"].keys() & note.keys()
 
 
-def test_why_a_gang_waits_is_told_in_the_schedulers_words():
-    world = settled(Kube(gang_scheduling=True))
+NO_ROOM = {"type": "PodGroupScheduled", "status": "False", "message": "0/4 nodes are available"}
+FULL = {
+    "type": "UnschedulableOnNodePool",
+    "status": "True",
+    "reasons": [{"reason": "PodSchedulingErrors", "message": "no nodes with enough resources. \n4 GPUs"}],
+}
+REFUSED = {"type": "Unschedulable", "status": "True", "message": "3/3 tasks in gang unschedulable"}
 
-    def placed() -> str:
-        (condition,) = [
-            each
-            for each in world.api.get("PodGang", "wl-0")["status"]["conditions"]
-            if each["type"] == "Scheduled"
-        ]
-        return condition["message"]
 
-    waits = "Too few pods scheduled in wl-0-a, wl-0-x-0-b"
-    assert placed() == waits
+def placed(world: World) -> str:
+    facts = world.api.get("PodGang", "wl-0")["status"]["conditions"]
+    (message,) = [each["message"] for each in facts if each["type"] == "Scheduled"]
+    return message
+
+
+def say(world: World, **status: Any) -> None:
     for group in world.api.objects("PodGroup"):
-        said = {"type": "PodGroupScheduled", "status": "False", "message": "0/4 nodes are available"}
-        status = {"status": {"conditions": [said]}}
-        world.api.patch("PodGroup", group["metadata"]["name"], status, by="scheduler")
+        world.api.patch("PodGroup", group["metadata"]["name"], {"status": status}, by="scheduler")
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "status", "words"),
+    [
+        (
+            Kube(gang_scheduling=True),
+            {"conditions": [NO_ROOM]},
+            "default-scheduler says: 0/4 nodes are available",
+        ),
+        (
+            Kai(),
+            {"schedulingConditions": [FULL]},
+            "kai-scheduler says: no nodes with enough resources. 4 GPUs",
+        ),
+        (
+            Volcano(),
+            {"phase": "Inqueue", "conditions": [REFUSED]},
+            "volcano says: 3/3 tasks in gang unschedulable",
+        ),
+        (Volcano(), {"phase": "Pending"}, "volcano says: not admitted to queue team-a yet"),
+    ],
+    ids=["kube", "kai", "volcano", "volcano's queue"],
+)
+def test_why_a_gang_waits_is_told_in_the_schedulers_words(
+    scheduler: Backend, status: dict[str, Any], words: str
+):
+    world = settled(scheduler)
+    waits = "Too few pods scheduled in wl-0-a, wl-0-x-0-b"
+    assert placed(world) == waits
+    say(world, **status)
     world.settle()
-    assert placed() == f"{waits}: 0/4 nodes are available"
+    assert placed(world) == f"{waits}; {words}"
     schedule(world, *world.api.all("Pod"))
     world.settle()
-    assert placed() == "Every clique has the pods that it needs scheduled"
+    assert placed(world) == "Every clique has the pods that it needs scheduled"
+
+
+def test_what_a_scheduler_says_of_every_node_is_cut_short():
+    world = settled(Volcano())
+    said = {**REFUSED, "message": "<node>: no room.\n" * 1000}
+    say(world, conditions=[said])
+    world.settle()
+    assert placed(world).endswith("<node>: no room. ...")
+    assert len(placed(world)) < 600
 
 
 def test_a_backend_that_does_not_know_its_notes_costs_a_gang_none():

@@ -28,6 +28,7 @@ from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
 from grove.kube.agenda import Agenda
 from grove.kube.binding import Binding
+from grove.plan.allegiance import scheduler_of
 from grove.plan.claims import plan_whole_set
 from grove.plan.diff import status_patch
 from grove.plan.expand import expand
@@ -40,6 +41,7 @@ from grove.plan.sharing import Place, Shared
 from grove.plan.snapshot import Snapshot
 from grove.plan.whole import Report, plan_set
 from grove.schedulers.backend import Backend, Foreign
+from grove.schedulers.registry import Backends
 from grove.topology.constraints import Topology
 from tests.plan.api_server import ApiServer, Body, Conflict, NotFound, Refused
 from tests.plan.claims import claims_in_sight
@@ -81,6 +83,8 @@ class World:
         self.reports: dict[int, Report] = {}
         """What the operator remembers of its latest pass over each replica."""
         self.scheduler: Backend | None = None
+        self.backends: Backends | None = None
+        """Those that the operator would choose the scheduler from."""
         self.claim_templates: dict[Place, ResourceClaimTemplateObject] = {}
         self.claims_visible = True
         self.lacking = ""
@@ -106,6 +110,9 @@ class World:
         seen["PodGang"] |= {
             name: read("PodGang", stored) for name, stored in gangs.items() if name in expected
         }
+        pods = tuple(seen["Pod"].values())
+        in_use = self.backends.by_name if self.backends else {}
+        asked = scheduler_of(workload, index, seen["PodGang"], pods, in_use)
         return Snapshot(
             workload=workload,
             index=index,
@@ -114,12 +121,12 @@ class World:
             cliques=seen["PodClique"],
             gangs=seen["PodGang"],
             autoscalers=seen["HorizontalPodAutoscaler"] | self._named_like_parts(workload, index, lag),
-            pods=tuple(seen["Pod"].values()),
+            pods=pods,
             departed=self._departed((lag or {}).get("Pod", 0), seen["PodGang"]),
             binding=self.binding,
             init_image=self.init_image,
             topology=self.topology,
-            scheduler=self.scheduler,
+            scheduler=self.backends.of(asked) if self.backends else self.scheduler,
             told=seen["PodGroup"],
             shared=self._shared(workload, index, seen, (lag or {}).get(CLAIM, 0)),
             lacking=self.lacking,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from grove.api.meta import ObjectMeta
 from grove.api.topology import ClusterTopology, ClusterTopologySpec, TopologyLevel
 from grove.schedulers.backend import Foreign, Request, Wish
@@ -57,6 +59,11 @@ def as_found(body: Body, **spec: Any) -> Foreign:
         annotations=dict(metadata.get("annotations") or {}),
     )
     return Foreign(meta, {**body["spec"], **spec})
+
+
+def as_told(body: Body, status: Body) -> Foreign:
+    """The same with what its scheduler says to it, as it is read."""
+    return msgspec.json.decode(msgspec.json.encode({**body, "status": status}), type=Foreign)
 
 
 def cluster_topology(*keys: str, name: str = "racks", uid: str = "u-1") -> ClusterTopology:

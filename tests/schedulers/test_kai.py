@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from grove.schedulers.backend import Marks, Unmappable, marked
 from grove.schedulers.kai import Kai
-from tests.schedulers.builders import HOST, RACK, ZONE, a_body, a_request, as_found, requests, wish
+from tests.schedulers.builders import HOST, RACK, ZONE, a_body, a_request, as_found, as_told, requests, wish
 
 KAI = Kai()
 
@@ -176,3 +176,48 @@ def test_a_pod_carries_its_group_and_subgroup():
         "spec": {"containers": []},
     }
     assert marked(pod, Marks()) == pod
+
+
+def unplaced(*reasons: str, **fields: Any) -> dict[str, Any]:
+    """As KAI writes it; its message prints the reasons as its log does."""
+    return {
+        "type": "UnschedulableOnNodePool",
+        "status": "True",
+        "nodePool": "default",
+        "reason": "Unschedulable",
+        "message": "[{PodSchedulingErrors ... <nil>}]",
+        "transitionID": "3",
+        "reasons": [{"reason": "PodSchedulingErrors", "message": reason} for reason in reasons],
+        **fields,
+    }
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ([], ""),
+        ([unplaced("no GPUs")], "no GPUs"),
+        ([unplaced("no GPUs", "over the limit", "no GPUs")], "no GPUs; over the limit"),
+        ([unplaced("", message="Unable to schedule podgroup")], "Unable to schedule podgroup"),
+        ([unplaced(message="Unable to schedule podgroup", reasons=None)], "Unable to schedule podgroup"),
+        ([unplaced("no GPUs", nodePool="a100")], "node pool a100: no GPUs"),
+        (
+            [unplaced("no GPUs", nodePool="a100"), unplaced("no CPUs", nodePool="h100")],
+            "node pool h100: no CPUs",
+        ),
+        ([unplaced("no GPUs", status="False")], ""),
+        ([unplaced("no GPUs", type="Other")], ""),
+    ],
+)
+def test_why_a_gang_waits(said, words):
+    told = KAI.told(a_request(a_body("a:2")))
+    assert told is not None
+    assert KAI.why(as_told(told, {"schedulingConditions": said, "resourcesStatus": {}})) == words
+
+
+def test_a_group_that_kai_has_not_looked_at_says_nothing():
+    told = KAI.told(a_request(a_body("a:2")))
+    assert told is not None
+    for status in ({}, {"schedulingConditions": None}):
+        assert KAI.why(as_told(told, status)) == ""
+    assert KAI.why(as_found(told)) == ""

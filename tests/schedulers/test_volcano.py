@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from grove.schedulers.backend import marked
 from grove.schedulers.lpx import Lpx
 from grove.schedulers.volcano import Volcano, incapable
-from tests.schedulers.builders import a_body, a_request, as_found, requests, wish
+from tests.schedulers.builders import a_body, a_request, as_found, as_told, requests, wish
 from tests.shared import shared_data
 
 VOLCANO = Volcano()
@@ -111,6 +111,29 @@ def test_a_volcano_that_knows_no_subgroups_will_not_do():
     assert incapable(definition).startswith("it lacks")
     version["served"] = False
     assert incapable(definition).startswith("it does not serve")
+
+
+UNPLACED = {"type": "Unschedulable", "status": "True", "reason": "NotEnoughResources", "message": "3/3 tasks"}
+PLACED = {"type": "Scheduled", "status": "True", "reason": "tasks in gang are ready to be scheduled"}
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        ({}, ""),
+        ({"phase": "Pending"}, "not admitted to queue team-a yet"),
+        ({"phase": "Pending", "conditions": [UNPLACED]}, "not admitted to queue team-a yet: 3/3 tasks"),
+        ({"phase": "Inqueue"}, ""),
+        ({"phase": "Inqueue", "conditions": None}, ""),
+        ({"phase": "Inqueue", "conditions": [UNPLACED]}, "3/3 tasks"),
+        ({"phase": "Unknown", "conditions": [PLACED, UNPLACED], "running": 2}, "3/3 tasks"),
+        ({"phase": "Running", "conditions": [PLACED]}, ""),
+        ({"phase": "Running", "conditions": [{**UNPLACED, "status": "False"}, PLACED]}, ""),
+    ],
+)
+def test_why_a_gang_waits(status, words):
+    told = VOLCANO.told(a_request(a_body("a:3")))
+    assert VOLCANO.why(as_told(told, status)) == words
 
 
 def test_lpx_wants_nothing_but_its_name():

@@ -131,7 +131,7 @@ the API server answers. Verbs are those that the operator uses; it never replace
 {{- end }}
 {{- end }}
 
-{{/* What DynamoGraphDeployments take beyond that; Secrets are created by the core already, and never read. */}}
+{{/* What DynamoGraphDeployments take beyond that; Secrets are created by the core already. */}}
 {{- define "grove.dynamoRules" -}}
 # The planner of a deployment is handed the right to patch it, and nobody may grant what they do not have.
 - apiGroups: [nvidia.com]
@@ -171,6 +171,11 @@ the API server answers. Verbs are those that the operator uses; it never replace
   resources: [nodes]
   verbs: [get, list, watch]
 {{- end }}
+{{- if and .Values.config.dynamo.withoutGrove (eq .Values.config.dynamo.topologyAwareScheduling.mode "kueue") }}
+- apiGroups: [kueue.x-k8s.io]
+  resources: [topologies]
+  verbs: [list, watch]
+{{- end }}
 {{- if .Values.config.dynamo.withoutGrove }}
 - apiGroups: [apps]
   resources: [deployments]
@@ -198,6 +203,13 @@ the API server answers. Verbs are those that the operator uses; it never replace
   resources: [validatingwebhookconfigurations]
   resourceNames: [dynamographdeployment-validating-webhook]
   verbs: {{ $verbs }}
+{{- end }}
+
+{{/* To find those that images are pulled with. Rights know no types of Secrets: these are to all. */}}
+{{- define "grove.pullSecretRules" -}}
+- apiGroups: [""]
+  resources: [secrets]
+  verbs: [list, watch]
 {{- end }}
 
 {{/* A lease is made once, and then it is that one. */}}

@@ -246,6 +246,9 @@ class Dynamo(Wire, frozen=True):
     without_grove: bool = defaulted(False)
     """Whether deployments may decline Grove, by the annotation `nvidia.com/enable-grove: "false"`, and become
     LeaderWorkerSets and Deployments."""
+    image_pull_secret_discovery: bool = defaulted(True)
+    """Whether Secrets are looked for that their images can be pulled with. Takes the right to read Secrets;
+    without it, users name theirs in the pod templates."""
     topology_aware_scheduling: DynamoTopology = DynamoTopology()
     """Their topology constraints."""
 

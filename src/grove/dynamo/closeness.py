@@ -7,12 +7,14 @@ the first pod chooses the domain, and others wait if it has no room for them.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from grove.api.config import DynamoTopology, TopologyMode
 from grove.api.meta import Condition
 from grove.dynamo import keys, naming
 from grove.dynamo.graph import Body, Component, Graph
+from grove.dynamo.surroundings import Surroundings
 from grove.dynamo.told import LEVELS
 from grove.plan.facts import fact
 from grove.rules.model import FieldError, invalid, required
@@ -38,17 +40,35 @@ def wanted(graph: Graph, topology: DynamoTopology) -> dict[str, str]:
     return {domain: labels[domain] for domain in domains if domain in labels}
 
 
-def levels(graph: Graph, topology: DynamoTopology, there: frozenset[str] | None) -> Condition:
-    """Whether the domains exist: in Kueue's topologies, nobody looks."""
-    if topology.mode is TopologyMode.KUEUE:
-        return fact(LEVELS, None, "NotObserved", "Nobody watches the levels of Kueue's topologies")
+def levels(graph: Graph, known: Surroundings) -> Condition:
+    """Whether the domains exist: as levels of Kueue's topologies, or as labels of nodes."""
+    if known.topology.mode is TopologyMode.KUEUE:
+        return _of_kueue(graph, known)
+    there = known.node_labels
     if there is None:
         return fact(LEVELS, None, "TopologyConditionPending", "The nodes have not been looked at yet")
-    missing = {domain: label for domain, label in wanted(graph, topology).items() if label not in there}
-    if not missing:
+    if not (missing := _missing(graph, known, there)):
         return fact(LEVELS, True, "AllTopologyLevelsAvailable", "There are nodes with every label")
-    said = ", ".join(f"{label} ({domain})" for domain, label in missing.items())
-    return fact(LEVELS, False, "TopologyLevelsUnavailable", f"No node has the label {said}")
+    return fact(LEVELS, False, "TopologyLevelsUnavailable", f"No node has the label {missing}")
+
+
+def _of_kueue(graph: Graph, known: Surroundings) -> Condition:
+    """Which of its topologies a queue uses is for Kueue to know: any of them will do."""
+    there = known.kueue_topologies
+    if there is None:
+        return fact(LEVELS, None, "TopologyConditionPending", "Kueue's topologies are not known yet")
+    if not there:
+        why = "There is no Topology of Kueue: make one, and name it in the ResourceFlavor of the queue"
+        return fact(LEVELS, False, "TopologyDefinitionNotFound", why)
+    if not (missing := _missing(graph, known, frozenset(chain.from_iterable(there.values())))):
+        return fact(LEVELS, True, "AllTopologyLevelsAvailable", "Kueue's topologies have every level")
+    why = f"No Topology of Kueue has the level {missing}; there is {', '.join(sorted(there))}"
+    return fact(LEVELS, False, "TopologyLevelsUnavailable", why)
+
+
+def _missing(graph: Graph, known: Surroundings, there: frozenset[str]) -> str:
+    found = wanted(graph, known.topology).items()
+    return ", ".join(f"{label} ({domain})" for domain, label in found if label not in there)
 
 
 def problems(graph: Graph, topology: DynamoTopology) -> Iterator[FieldError]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from grove.api.config import TopologyMode
 from grove.api.intents import Create, Intent, Patch, PatchType
 from grove.api.meta import Condition
-from grove.dynamo import closeness, keys, naming, pods, topology
+from grove.dynamo import closeness, keys, naming, pods, pulling, topology
 from grove.dynamo.engines import Part
 from grove.dynamo.generations import generation, runtime_namespace
 from grove.dynamo.graph import Body, Component, Graph
@@ -34,7 +36,7 @@ class Components:
 
     def writes(self, graph: Graph, seen: Seen) -> list[Intent]:
         found = [
-            _brought(graph, workload(graph, each, seen), _present(graph, each, seen))
+            _brought(graph, workload(graph, _pulled(graph, each, seen), seen), _present(graph, each, seen))
             for each in graph.components
         ]
         return [each for each in found if each is not None]
@@ -63,8 +65,7 @@ class Components:
     def conditions(self, graph: Graph, seen: Seen) -> list[Condition]:
         if not graph.constrained:
             return []
-        known = seen.surroundings
-        return [closeness.levels(graph, known.topology, known.node_labels)]
+        return [closeness.levels(graph, seen.surroundings)]
 
 
 def workload(graph: Graph, component: Component, seen: Seen) -> Body:
@@ -126,6 +127,30 @@ def carrier(graph: Graph, component: Component) -> tuple[str, str]:
     if component.multinode:
         return "LeaderWorkerSet", naming.leader_worker_set(graph, component)
     return "Deployment", naming.child(graph, component)
+
+
+def _pulled(graph: Graph, component: Component, seen: Seen) -> Component:
+    """With Secrets to pull its images with. Pods are not looked at here: it counts as started when a replica
+    is ready and none are left to be updated."""
+    present = _present(graph, component, seen)
+    known = pulling.given(component, _pods_of(component, present)) if present is not None else ()
+    fit = pulling.found(graph, component, seen.pull_secrets, known)
+    as_made = replace(component, pulls=known)
+    if fit == known or present is None:
+        return replace(component, pulls=fit)
+    wanted = workload(graph, as_made, seen)["metadata"]["annotations"][keys.APPLIED]
+    changes = wanted != present.metadata.annotations.get(keys.APPLIED)
+    said = _mapping(present.status)
+    started = bool(said.get("readyReplicas")) and said.get("updatedReplicas") == said.get("replicas")
+    return replace(component, pulls=pulling.chosen(fit, known, changes=changes, started=started))
+
+
+def _pods_of(component: Component, present: Companion) -> Body:
+    """The spec of its pods; both roles of one that spans nodes are given the same Secrets."""
+    spec = _mapping(present.spec)
+    if not component.multinode:
+        return _mapping(_mapping(spec.get("template")).get("spec"))
+    return _mapping(_mapping(_mapping(spec.get("leaderWorkerTemplate")).get("workerTemplate")).get("spec"))
 
 
 def _present(graph: Graph, component: Component, seen: Seen) -> Companion | None:

@@ -56,6 +56,8 @@ class Component(Struct, frozen=True):
     annotations: Mapping[str, str] = {}
     claimed: int = 0
     """GPUs by claims, as far as they are known."""
+    pulls: tuple[str, ...] = ()
+    """Secrets that were found for pulling its images, beside those that the user names."""
     adapted: bool = False
     """Whether autoscalers scale it, through an adapter."""
     frontend: str | None = None

@@ -14,12 +14,13 @@ from grove.api.groups import PodCliqueScalingGroup, PodCliqueScalingGroupStatus
 from grove.api.intents import Create, Intent, Patch, Target
 from grove.api.meta import Condition
 from grove.api.sets import PodCliqueSet
-from grove.dynamo import keys, naming, restarts, sets, topology
+from grove.dynamo import keys, naming, pulling, restarts, sets, topology
 from grove.dynamo.generations import runtime_namespace
 from grove.dynamo.graph import Body, Component, Graph
 from grove.dynamo.objects import digest, owned, target, within
 from grove.dynamo.seen import Runner, Seen, Standing, runner_of
 from grove.dynamo.told import LEVELS, AppliedTopology, ComponentStatus, RestartStatus
+from grove.plan.compose import named_scheduler
 from grove.plan.facts import fact, find
 from grove.rules import fabric, validate
 from grove.rules.defaults import default_set
@@ -89,21 +90,43 @@ class Grove:
         return told
 
     def _setting(self, graph: Graph, seen: Seen) -> sets.Setting:
-        """The topology of a set that is there stays the one that it was made with."""
-        named = name_of(seen.workload.spec.template) if seen.workload else ""
+        """The topology of a set that is there stays the one that it was made with, and so does its scheduler,
+        whatever has become the default one."""
+        made = seen.workload
+        named = name_of(made.spec.template) if made else ""
+        scheduler = named_scheduler(made) if made else seen.surroundings.scheduler
         if not named and graph.constrained:
             named = topology.resolve(graph, seen.surroundings)
         reached = restarts.reached(graph, seen)
-        return sets.Setting(topology=named, scheduler=seen.surroundings.scheduler, restarts=reached)
+        return sets.Setting(topology=named, scheduler=scheduler, restarts=reached)
 
     def _wanted(self, graph: Graph, seen: Seen) -> Body:
-        """The set with everything filled in. One that was made before workers had generations stays as it is
-        until something changes."""
-        if seen.workload is not None and not _carries_generations(seen.workload):
-            before = self._rendered(replace(graph, untold=True), seen)
-            if _edition(before) == seen.workload.metadata.annotations.get(keys.APPLIED):
-                return before
-        return self._rendered(graph, seen)
+        """The set with everything filled in."""
+        made, secrets = seen.workload, seen.pull_secrets
+        known = {each.name: pulling.given_in_set(each, made) for each in graph.components}
+        fit = {each.name: pulling.found(graph, each, secrets, known[each.name]) for each in graph.components}
+        if made is None:
+            return self._rendered(pulling.pulled(graph, fit), seen)
+        graph, wanted = self._as_made(pulling.pulled(graph, known), seen, made)
+        if fit == known:
+            return wanted
+        changed = _changed(graph, wanted, made)
+        taken = {
+            name: pulling.chosen(
+                fit[name], known[name], changes=name in changed, started=name in seen.started
+            )
+            for name in fit
+        }
+        return wanted if taken == known else self._rendered(pulling.pulled(graph, taken), seen)
+
+    def _as_made(self, graph: Graph, seen: Seen, made: PodCliqueSet) -> tuple[Graph, Body]:
+        """One that was made before workers had generations stays as it is until something changes."""
+        if not _carries_generations(made):
+            untold = replace(graph, untold=True)
+            before = self._rendered(untold, seen)
+            if _edition(before) == made.metadata.annotations.get(keys.APPLIED):
+                return untold, before
+        return graph, self._rendered(graph, seen)
 
     def _rendered(self, graph: Graph, seen: Seen) -> Body:
         """With the counts that it was made with: whoever scales later scales its parts."""
@@ -168,6 +191,20 @@ def _levels(said: Condition | None) -> Condition:
     if said.status == "True":
         return fact(LEVELS, False, "TopologyLevelsUnavailable", said.message)
     return fact(LEVELS, None, said.reason, said.message)
+
+
+def _changed(graph: Graph, wanted: Body, made: PodCliqueSet) -> set[str]:
+    """Components whose pods are replaced in any case."""
+    stored = {each["name"]: each for each in _plain(made)["spec"]["template"]["cliques"]}
+    fresh = {
+        each["name"]
+        for each in wanted["spec"]["template"]["cliques"]
+        if not within(each, stored.get(each["name"]))
+    }
+    roles = ("", naming.LEADER, naming.WORKER)
+    return {
+        each.name for each in graph.components if any(naming.clique(each, role) in fresh for role in roles)
+    }
 
 
 def _carries_generations(workload: PodCliqueSet) -> bool:

@@ -24,7 +24,7 @@ from grove.rules.shape import Misshapen
 READY = "Ready"
 UNSUPPORTED = "UnsupportedFields"
 _KIND = DynamoGraphDeployment.KIND
-_NO_NEWS = ("TopologyConditionPending", "NotObserved")
+_PENDING = "TopologyConditionPending"
 
 
 class Told(Struct, frozen=True):
@@ -190,7 +190,7 @@ def _news(graph: Graph, seen: Seen, desired: GraphStatus, writes: tuple[Intent, 
         told.append(Told("Scaled", f"{note}, as {adapter} says", of_status=False))
     told += _failure(seen, desired)
     before, after = find(seen.stored.status.conditions, LEVELS), find(desired.conditions, LEVELS)
-    bad = after is not None and after.status != "True" and after.reason not in _NO_NEWS
+    bad = after is not None and after.status != "True" and after.reason != _PENDING
     if after is not None and bad and (before is None or before.reason != after.reason):
         told.append(Told(after.reason, after.message, warning=True))
     return told

@@ -31,6 +31,9 @@ def pod_spec(part: Part) -> Body:
     spec["containers"] = [main, *_sidecars(graph, component, main)]
     if volumes := _in_order(main, volumes):
         spec["volumes"] = volumes
+    if component.pulls:
+        named = [{"name": name} for name in component.pulls]
+        spec["imagePullSecrets"] = [*component.pod.get("imagePullSecrets", ()), *named]
     if init := [*component.pod.get("initContainers", ()), *launched.init_containers]:
         spec["initContainers"] = init
     return spec

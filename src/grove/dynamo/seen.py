@@ -55,6 +55,11 @@ class Seen(Struct, frozen=True):
     groups: Mapping[str, PodCliqueScalingGroup] = field(default_factory=dict)
     children: Mapping[tuple[str, str], Companion] = field(default_factory=dict)
     """By kind and name."""
+    pull_secrets: Mapping[str, frozenset[str]] | None = field(default_factory=dict)
+    """Secrets for pulling images in its namespace: the registries of each, by name; None if nobody knows."""
+    started: frozenset[str] = frozenset()
+    """Components of its set that have started, as their latest template is; not asked unless there is a new
+    Secret for one."""
     ssh_key: tuple[str, str] | None = None
     """A fresh pair, private and public, if one is needed."""
     trouble: str = ""

@@ -26,8 +26,12 @@ class Surroundings(Struct, frozen=True):
     """What ResourceClaimTemplates make claims of, by name: those that a deployment's GPUs are counted by."""
     node_labels: frozenset[str] | None = None
     """Those of the labels that domains are mapped to which a node has; None if nobody has looked yet."""
+    kueue_topologies: Mapping[str, tuple[str, ...]] | None = None
+    """The node labels that are levels of Kueue's topologies, by topology; None if nobody has looked yet."""
     without_grove: bool = True
     """Whether deployments may decline Grove."""
+    pull_secrets: bool = False
+    """Whether Secrets for pulling images are looked for."""
     scheduler: str = ""
     """What pods of sets must name, where the default is not Kubernetes' own scheduler."""
 
@@ -39,6 +43,7 @@ class Surroundings(Struct, frozen=True):
             config.dynamo.topology_aware_scheduling,
             config.topology_aware_scheduling.enabled,
             without_grove=config.dynamo.without_grove,
+            pull_secrets=config.dynamo.image_pull_secret_discovery,
             scheduler=default if default != DEFAULT_SCHEDULER else "",
         )
 

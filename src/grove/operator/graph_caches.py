@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from grove.api.meta import ObjectMeta
-from grove.dynamo import keys
+from grove.dynamo import keys, registries
 from grove.dynamo.adapters import ScalingAdapter
+from grove.dynamo.kueue import KueueTopology
+from grove.dynamo.registries import PullSecret
 from grove.dynamo.seen import Companion, StoredGraph
 from grove.dynamo.types import DynamoGraphDeployment
 from grove.kube.cache import Cache
@@ -16,6 +20,7 @@ from grove.kube.resource import (
     DEPLOYMENTS,
     ROLE_BINDINGS,
     ROLES,
+    SECRETS,
     SERVICE_ACCOUNTS,
     SERVICES,
     Resource,
@@ -26,6 +31,9 @@ GRAPHS = resource_of(DynamoGraphDeployment.KIND)
 ADAPTERS = resource_of(ScalingAdapter.KIND)
 CLAIMS = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
 LEADER_WORKER_SETS = Resource("leaderworkerset.x-k8s.io", "v1", "leaderworkersets", "LeaderWorkerSet")
+TOPOLOGIES = Resource("kueue.x-k8s.io", "v1beta2", "topologies", "Topology", namespaced=False)
+_BY_NAMESPACE = "namespace"
+_MOMENT = 5.0
 _MADE = (SERVICES, SERVICE_ACCOUNTS, ROLES, ROLE_BINDINGS, CONFIG_MAPS)
 
 
@@ -42,7 +50,9 @@ class GraphKey(NamedTuple):
 class GraphCaches:
     """Deployments, and what stands beside their sets."""
 
-    def __init__(self, *, without_grove: bool = False) -> None:
+    def __init__(
+        self, *, without_grove: bool = False, pull_secrets: bool = False, kueue: bool = False
+    ) -> None:
         self.graphs: Cache[StoredGraph] = Cache(GRAPHS, StoredGraph)
         self.children: dict[Resource, Cache[Companion]] = {
             resource: Cache(resource, Companion, labels=keys.GRAPH) for resource in _MADE
@@ -55,11 +65,18 @@ class GraphCaches:
             deployments = self.children[DEPLOYMENTS] = Cache(DEPLOYMENTS, Companion, labels=keys.GRAPH)
             self.children[LEADER_WORKER_SETS] = Cache(LEADER_WORKER_SETS, Companion, labels=keys.GRAPH)
             self.needed = (*self.needed, deployments)
+        self.kueue: Cache[KueueTopology] | None = Cache(TOPOLOGIES, KueueTopology) if kueue else None
+        self.secrets = _pull_secrets() if pull_secrets else None
 
     @property
     def all(self) -> tuple[Cache[Any], ...]:
-        """To be kept in step."""
+        """Of all that is written, too."""
         return (self.graphs, *self.children.values())
+
+    @property
+    def watched(self) -> tuple[Cache[Any], ...]:
+        """To be kept in step."""
+        return (*self.all, *(each for each in (self.secrets, self.kueue) if each is not None))
 
     async def synced(self) -> None:
         """Wait until all is known; of kinds that a cluster may lack, that it does."""
@@ -67,12 +84,33 @@ class GraphCaches:
             await cache.synced.wait()
         for cache in self.all:
             await cache.settled.wait()
+        if self.secrets is not None:
+            # Where the right to read them is missing, nobody waits for ever.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_MOMENT):
+                    await self.secrets.synced.wait()
 
     @property
     def leader_worker_sets(self) -> bool:
         """Whether the cluster serves them."""
         cache = self.children.get(LEADER_WORKER_SETS)
         return cache is not None and cache.synced.is_set()
+
+    @property
+    def kueue_topologies(self) -> dict[str, tuple[str, ...]] | None:
+        """The labels that are their levels, by name; None if they are not known."""
+        if self.kueue is None or not self.kueue.settled.is_set():
+            return None
+        return {each.metadata.name: each.labels for each in self.kueue}
+
+    def registries(self, namespace: str) -> dict[str, frozenset[str]] | None:
+        """Of the Secrets for pulling images, by name; None if they are not known."""
+        if self.secrets is None:
+            return {}
+        if not self.secrets.synced.is_set():
+            return None
+        found = self.secrets.by_index(_BY_NAMESPACE, namespace)
+        return {each.metadata.name: each.registries for each in found}
 
     def found(self, namespace: str, wanted: Iterator[tuple[str, str]]) -> dict[tuple[str, str], Companion]:
         """Those of these kinds and names that are there."""
@@ -82,6 +120,11 @@ class GraphCaches:
             for kind, name in wanted
             if kind in caches and (present := caches[kind].get(namespace, name)) is not None
         }
+
+
+def _pull_secrets() -> Cache[PullSecret]:
+    by_namespace = {_BY_NAMESPACE: lambda found: (found.metadata.namespace,)}
+    return Cache(SECRETS, PullSecret, indexes=by_namespace, fields=f"type={registries.TYPE}")
 
 
 def graph_of(metadata: ObjectMeta) -> GraphKey | None:

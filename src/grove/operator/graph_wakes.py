@@ -9,15 +9,19 @@ from typing import Any
 from grove.api import labels
 from grove.api.sets import PodCliqueSet
 from grove.dynamo import keys
+from grove.dynamo.kueue import KueueTopology
+from grove.dynamo.registries import PullSecret
 from grove.dynamo.seen import StoredGraph
+from grove.dynamo.surroundings import provider
 from grove.kube.cache import Cache, HasMetadata
 from grove.operator.caches import Caches
 from grove.operator.graph_caches import GraphCaches, GraphKey, graph_of
+from grove.operator.nodes import Nodes
 
 Wake = Callable[[GraphKey], None]
 
 
-def wire(caches: Caches, known: GraphCaches, wake: Wake) -> dict[GraphKey, str]:
+def wire(caches: Caches, known: GraphCaches, nodes: Nodes, wake: Wake) -> dict[GraphKey, str]:
     """From now on, changes wake keys; what is there already is news to whoever begins now. Returns the names
     of the deployments' sets, kept up to date."""
     waker = _Waker(caches, known, wake)
@@ -28,6 +32,12 @@ def wire(caches: Caches, known: GraphCaches, wake: Wake) -> dict[GraphKey, str]:
     for cache in known.children.values():
         cache.subscribe(waker.on_child)
         cache.on_settled(waker.on_sight)
+    nodes.subscribe(waker.on_domains)
+    if known.kueue is not None:
+        known.kueue.subscribe(waker.on_kueue)
+        known.kueue.on_settled(waker.on_domains)
+    if known.secrets is not None:
+        known.secrets.subscribe(waker.on_secret)
     caches.claim_templates.subscribe(waker.on_template)
     for topologies in (caches.topologies, caches.topology_bindings):
         topologies.subscribe(waker.on_topology)
@@ -86,6 +96,14 @@ class _Waker:
         if old is None and new is not None:
             self._wake_failed(new.metadata.namespace)
 
+    def on_secret(self, old: PullSecret | None, new: PullSecret | None) -> None:
+        """Pods that have not started may need it; one that goes is of no use to anybody."""
+        if new is None or (old is not None and old.registries == new.registries):
+            return
+        for stored in self._known.graphs:
+            if stored.metadata.namespace == new.metadata.namespace:
+                self._wake(GraphKey(stored.metadata.namespace, stored.metadata.name))
+
     def on_sight(self) -> None:
         """Deployments that wait for a kind that has come."""
         self._wake_failed()
@@ -95,6 +113,16 @@ class _Waker:
         if old is not None and new is not None and old.metadata.generation == new.metadata.generation:
             return
         self._wake_failed()
+
+    def on_kueue(self, old: KueueTopology | None, new: KueueTopology | None) -> None:
+        if old is None or new is None or old.labels != new.labels:
+            self.on_domains()
+
+    def on_domains(self) -> None:
+        """Those that tell by themselves whether their domains exist; of the others, Grove tells it."""
+        for stored in self._known.graphs:
+            if provider(stored.metadata.annotations) != keys.GROVE:
+                self._wake(GraphKey(stored.metadata.namespace, stored.metadata.name))
 
     def _wake_failed(self, namespace: str = "") -> None:
         for stored in self._known.graphs:

@@ -9,6 +9,8 @@ from contextlib import suppress
 import structlog
 
 from grove.api import labels
+from grove.api.config import TopologyMode
+from grove.dynamo.surroundings import Surroundings
 from grove.fabrics.registry import Providers
 from grove.kube.arrivals import Arrivals
 from grove.kube.client import Client
@@ -21,7 +23,8 @@ from grove.operator import garbage
 from grove.operator.caches import Caches
 from grove.operator.controller import Controller
 from grove.operator.graph_caches import GraphCaches
-from grove.operator.graphs import Graphs, Layer, serve
+from grove.operator.graph_layer import Layer
+from grove.operator.graphs import Graphs, serve
 from grove.operator.nodes import Nodes
 from grove.operator.telemetry import Census
 from grove.plan.placement import Assigner
@@ -67,9 +70,7 @@ class Manager:
         )
         self._nodes = Nodes()
         self._dynamo = dynamo
-        self.graphs = (
-            GraphCaches(without_grove=dynamo.surroundings.without_grove) if dynamo is not None else None
-        )
+        self.graphs = _graph_caches(dynamo.surroundings) if dynamo is not None else None
         self.synced = asyncio.Event()
 
     async def run(self, writes: Transport | None = None) -> None:
@@ -84,7 +85,7 @@ class Manager:
         arrivals = Arrivals()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(arrivals.run(client))
-            graphs = self.graphs.all if self.graphs else ()
+            graphs = self.graphs.watched if self.graphs else ()
             for cache in (*self.caches.all, *self.caches.definitions.values(), *graphs):
                 unusual = cache in self.caches.domains.values()  # in most clusters there is no driver
                 tasks.create_task(Reflector(client, cache, arrivals=arrivals, optional=unusual).run())
@@ -151,3 +152,8 @@ class Manager:
         if missing := self.caches.unsynced:
             reason = f"{', '.join(missing)} not served: grove crds | kubectl apply --server-side -f -"
             log.warning("CRDs are missing", key="operator", action="wait", reason=reason)
+
+
+def _graph_caches(known: Surroundings) -> GraphCaches:
+    kueue = known.without_grove and known.topology.mode is TopologyMode.KUEUE
+    return GraphCaches(without_grove=known.without_grove, pull_secrets=known.pull_secrets, kueue=kueue)

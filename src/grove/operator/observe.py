@@ -51,7 +51,8 @@ class Observer:
             self._departed.pop(key, None)
             self._lost.pop(key, None)
             return None
-        gangs, scheduler = self._gangs(key, workload), self._schedulers.of(workload)
+        gangs, pods = self._gangs(key, workload), tuple(caches.pods.by_index(BY_REPLICA, key))
+        scheduler = self._schedulers.of(workload, key.replica, gangs, pods)
         groups = {group.metadata.name: group for group in caches.groups.by_index(BY_REPLICA, key)}
         cliques = {clique.metadata.name: clique for clique in caches.cliques.by_index(BY_REPLICA, key)}
         domains = self._neighbourhood.of_replica(key, workload)
@@ -63,7 +64,7 @@ class Observer:
             cliques=cliques,
             gangs=gangs,
             autoscalers=self._autoscalers(key, workload),
-            pods=tuple(caches.pods.by_index(BY_REPLICA, key)),
+            pods=pods,
             departed=self._still_named(key, gangs),
             binding=caches.bindings.get(key.namespace, names.role(key.set_name)),
             init_image=self._init_image,

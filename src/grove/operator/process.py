@@ -31,7 +31,7 @@ from grove.kube.transport import HttpTransport
 from grove.operator import garbage
 from grove.operator.admission import Admission
 from grove.operator.fabrics import preflight
-from grove.operator.graphs import Layer, foreign
+from grove.operator.graph_layer import Layer, foreign
 from grove.operator.manager import Manager
 from grove.operator.servers import endpoints, serving
 from grove.schedulers.registry import Backends

@@ -5,7 +5,8 @@ last changed, and at the latest two seconds after it first arose. Who is still o
 longer, the more there is to tell by everybody: where a hundred replicas start at once, each has more to say a
 moment later. While deeds take most of the slots, observations wait for room, at most for as long as
 a storm may last, and come with what is true then. Bad news does not wait, nor does the news that an update
-has begun or ended.
+has begun or ended. Where a scheduler has only put it differently why a gang waits, it is repeated with
+patience (see `patience`).
 """
 
 from __future__ import annotations
@@ -15,15 +16,18 @@ from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from grove.api.cliques import PodCliqueStatus
 from grove.api.conditions import ConditionType
-from grove.api.gangs import GangPhase, PodGangStatus
+from grove.api.gangs import GangPhase, PodGang, PodGangStatus
 from grove.api.groups import PodCliqueScalingGroupStatus
 from grove.api.intents import Intent, Status
+from grove.operator.patience import Patience
 from grove.plan.diff import status_patch
 from grove.plan.facts import is_true
 from grove.plan.model import Draft
+from grove.plan.status import ASIDE
 
 K = TypeVar("K", bound=Hashable)
 
@@ -48,6 +52,7 @@ class Publisher(Generic[K]):
         self._crowd = 0  # statuses that are yet to be told, of all keys
         self._held: dict[K, None] = {}  # due, and waiting for room, in order of arrival
         self._called: set[K] = set()  # there was room for them, and they are on their way
+        self._patience: Patience[K] = Patience()
 
     def consider(
         self, key: K, drafts: tuple[Draft, ...], now: float, *, busy: bool
@@ -59,6 +64,10 @@ class Publisher(Generic[K]):
         if not news:
             self._settle(key)
             return [], None
+        if all(map(_is_talk, news)):
+            self._settle(key)
+            again = self._pause(key, now, busy=busy)
+            return ([], again) if again is not None else (news, None)
         pending = self._note(key, tuple(map(_essence, news)), now)
         if not any(_bad_news(draft) or _moves_on(draft) for draft in news):
             if now < (due := self._due(pending, on_the_way=_on_the_way(news))):
@@ -68,6 +77,15 @@ class Publisher(Generic[K]):
                 return [], pending.since + _STORM
         self._settle(key)
         return news, None
+
+    def _pause(self, key: K, now: float, *, busy: bool) -> float | None:
+        """Until when talk is not repeated yet; None: it is now."""
+        if now < (due := self._patience.when(key, now)):
+            return due
+        if busy:
+            return now + _QUIET_IN_A_CROWD
+        self._patience.listened(key, now)
+        return None
 
     def call(self, room: int) -> list[K]:
         """The keys that have waited longest for room, as many as it is for, with those that come already."""
@@ -100,6 +118,7 @@ class Publisher(Generic[K]):
         self._settle(key)
         self._held.pop(key, None)
         self._called.discard(key)
+        self._patience.forget(key)
 
 
 def intents(drafts: list[Draft]) -> list[Intent]:
@@ -149,6 +168,16 @@ def _bad_news(draft: Draft) -> bool:
     return (known and is_true(after, breach) and not is_true(before, breach)) or (
         is_true(before, scheduled) and not is_true(after, scheduled)
     )
+
+
+def _is_talk(draft: Draft) -> bool:
+    """A gang is where it was, and its scheduler has put it differently."""
+    return draft.target.kind == PodGang.KIND.name and _silenced(draft.current) == _silenced(draft.desired)
+
+
+def _silenced(status: PodGangStatus) -> PodGangStatus:
+    facts = (replace(fact, message=fact.message.partition(ASIDE)[0]) for fact in status.conditions)
+    return replace(status, conditions=tuple(facts))
 
 
 def _moves_on(draft: Draft) -> bool:

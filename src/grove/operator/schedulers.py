@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib.metadata import entry_points
 
 import msgspec
 
 from grove.api.config import Scheduler
+from grove.api.gangs import PodGang
+from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
 from grove.operator.caches import BY_REPLICA, Caches, Definition
 from grove.operator.keys import ReplicaKey
-from grove.plan.compose import named_scheduler
+from grove.plan.allegiance import scheduler_of
 from grove.schedulers.backend import Backend, Foreign, Particular
 from grove.schedulers.registry import ENTRY_POINTS, Backends, Factory, backends
 
@@ -36,9 +38,12 @@ class Schedulers:
         self._judged: dict[str, tuple[str, str]] = {}
         """By backend, the version of the definition that it was asked about, and what it said."""
 
-    def of(self, workload: PodCliqueSet) -> Backend | None:
-        """The backend of a set; None: its scheduler is told nothing."""
-        return self._in_use.of(named_scheduler(workload)) if self._in_use else None
+    def of(
+        self, workload: PodCliqueSet, index: int, gangs: Mapping[str, PodGang], pods: Iterable[Pod]
+    ) -> Backend | None:
+        """The backend of a replica; None: its scheduler is told nothing."""
+        in_use = self._in_use
+        return in_use.of(scheduler_of(workload, index, gangs, pods, in_use.by_name)) if in_use else None
 
     def told(self, key: ReplicaKey, backend: Backend | None) -> Mapping[str, Foreign] | None:
         """What a scheduler was told about the gangs of a replica; None if that cannot be seen."""

@@ -151,13 +151,13 @@ def stories(workload: PodCliqueSet, plan: Plan, outcome: Outcome) -> Iterator[Oc
 
 def losses(caches: Caches, drafts: Iterable[Draft], outcome: Outcome) -> Iterator[Occurrence]:
     """Cliques and groups that have lost all of their places, of those whose status was written: it is
-    written on the version that was read, so only one leader tells. Who was asked for none has lost none, and
-    what an update takes down is no loss."""
+    written on the version that was read, so only one leader tells. Who was asked for none has lost none;
+    what an update takes down is no loss, and a termination has told of itself."""
     written = [result.intent for result in outcome.results if result.state is State.DONE]
     done = {intent.target for intent in written if isinstance(intent, Status)}
     for draft in drafts:
         target = draft.target
-        if target not in done or target.kind not in _PARTS:
+        if target not in done or target.kind not in _PARTS or draft.taken_down:
             continue
         before, after = draft.current.scheduled_replicas, draft.desired.scheduled_replicas
         of_group = target.kind == PodCliqueScalingGroup.KIND.name

@@ -19,6 +19,7 @@ from grove.api.topology import ClusterTopology, ClusterTopologyBinding
 from grove.kube.cache import Cache, Handler, HasMetadata
 from grove.operator.caches import BY_TEMPLATE, BY_TOPOLOGY, Caches, owned_topology
 from grove.operator.keys import Key, ReplicaKey, SetKey, TopologyKey, replica_of, set_of
+from grove.operator.patience import Patience
 from grove.plan.sharing import shares
 from grove.schedulers.backend import Foreign
 
@@ -85,6 +86,7 @@ def follow(cache: Cache[Any], tell: Handler[Any]) -> None:
 class _Waker:
     def __init__(self, caches: Caches, wake: Wake) -> None:
         self._caches, self._wake = caches, wake
+        self._patience: Patience[ReplicaKey] = Patience()
 
     def on_set(self, old: PodCliqueSet | None, new: PodCliqueSet | None) -> None:
         """All of its replicas, those that are too many included, if more than its status has changed; of the
@@ -195,9 +197,17 @@ class _Waker:
             self._wake(key, asyncio.get_running_loop().time() + _TURN)
 
     def on_told(self, old: Foreign | None, new: Foreign | None) -> None:
-        """What a scheduler was told, and what it says to it."""
-        if old is None or new is None or changed(old, new) or old.opinions != new.opinions:
+        """What a scheduler was told, at once; what it says to it, with patience: it may never be silent. Of
+        Volcano's kind the generation counts changes of the status, too."""
+        if old is None or new is None or old.spec != new.spec or _remarked(old, new):
             self.on_any(old, new)
+        elif old.said != new.said and (key := replica_of(new.metadata)) is not None:
+            now = asyncio.get_running_loop().time()
+            if (due := self._patience.when(key, now)) <= now:
+                self._patience.listened(key, now)
+            self._wake(key, due)
+        if new is None and old is not None and (key := replica_of(old.metadata)) is not None:
+            self._patience.forget(key)
 
     def on_autoscaler(self, old: HorizontalPodAutoscaler | None, new: HorizontalPodAutoscaler | None) -> None:
         """Its status tells what it measures, every few seconds; nobody counts the changes of its spec."""
@@ -244,10 +254,14 @@ def _edition(found: HasMetadata) -> tuple[str, int]:
 
 def changed(old: HasMetadata, new: HasMetadata) -> bool:
     """The generation counts changes of the spec; of the metadata, nobody counts the changes."""
+    return old.metadata.generation != new.metadata.generation or _remarked(old, new)
+
+
+def _remarked(old: HasMetadata, new: HasMetadata) -> bool:
+    """Whether anything around spec and status has changed."""
     before, after = old.metadata, new.metadata
     return (
-        before.generation != after.generation
-        or before.uid != after.uid
+        before.uid != after.uid
         or before.deletion_timestamp != after.deletion_timestamp
         or before.labels != after.labels
         or before.annotations != after.annotations

@@ -23,21 +23,14 @@ from grove.plan.packing import Packing
 
 Body = dict[str, Any]
 
-DEFAULT_SCHEDULER = "default-scheduler"
-
 
 def plain(value: object) -> Any:
     """A wire type as JSON to be, raw parts included."""
     return msgspec.json.decode(msgspec.json.encode(value))
 
 
-def scheduler_of(workload: PodCliqueSet) -> str:
-    """The scheduler that the pods of a set ask for; they all ask for the same one."""
-    return named_scheduler(workload) or DEFAULT_SCHEDULER
-
-
 def named_scheduler(workload: PodCliqueSet) -> str:
-    """The scheduler that a set names; empty if it does not care."""
+    """The scheduler that a set names, the same for all of its pods; empty if it does not care."""
     named = (_scheduler_named_in(bytes(clique.spec.pod_spec)) for clique in workload.spec.template.cliques)
     return next(filter(None, named), "")
 

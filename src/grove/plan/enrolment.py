@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from msgspec import Struct
 
 from grove.api.cliques import PodClique
@@ -67,6 +69,15 @@ class Enrolment:
         staying = [pod for pod in pods if pod.metadata.uid not in leaving] if leaving else pods
         view = CliqueView(clique, tally(staying, clique.template_hash))
         return Enrolled(clique, found, uid, membership, view, pods)
+
+
+def by_replica(cliques: Iterable[Enrolled], group: str) -> dict[int, list[Enrolled]]:
+    """The cliques of a group, replica by replica."""
+    replicas: dict[int, list[Enrolled]] = {}
+    for clique in cliques:
+        if clique.wanted.group is not None and clique.wanted.group.name == group:
+            replicas.setdefault(clique.wanted.group_replica, []).append(clique)
+    return replicas
 
 
 def _epoch(gang: PodGang | None, clique: PodClique | None) -> str:

@@ -22,14 +22,13 @@ from grove.api.events import EventReason
 from grove.api.meta import Condition
 from grove.plan import pods as state
 from grove.plan import records
-from grove.plan.enrolment import Enrolled
+from grove.plan.enrolment import Enrolled, by_replica
 from grove.plan.expand import Clique, Gang, Group, Shape
 from grove.plan.facts import find
 from grove.plan.model import News
 from grove.plan.moments import moment, rfc3339, seconds
 from grove.plan.records import Record, Records
 from grove.plan.renew import Renewal
-from grove.plan.rollout import by_replica
 from grove.plan.snapshot import Snapshot
 from grove.plan.status import Life, has_had_nodes
 from grove.plan.targets import confirm_pod

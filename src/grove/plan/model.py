@@ -24,6 +24,8 @@ class Draft(Struct, frozen=True):
     version: str = ""
     """The version of the object that this was read from. It is published on that version only: whoever sees
     late must not write back what was."""
+    taken_down: bool = False
+    """It has had no nodes since we started it anew: what it had before, we took, and have said so."""
 
 
 class Complaint(Struct, frozen=True, gc=False):

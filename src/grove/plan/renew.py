@@ -12,17 +12,10 @@ from msgspec.structs import replace
 
 from grove.api.cliques import PodClique
 from grove.api.groups import PodCliqueScalingGroup
-from grove.plan.enrolment import Enrolled
+from grove.plan.enrolment import Enrolled, by_replica
 from grove.plan.expand import Clique, Shape
-from grove.plan.rollout import (
-    CliqueProgress,
-    GroupProgress,
-    Step,
-    Target,
-    by_replica,
-    roll_clique,
-    roll_group,
-)
+from grove.plan.progress import CliqueProgress, GroupProgress, Target
+from grove.plan.rollout import Step, roll_clique, roll_group
 from grove.plan.snapshot import Snapshot
 from grove.plan.targets import confirm_pod, record
 from grove.plan.turns import Turn, is_over, turn_of

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from grove.plan.expand import Group, Shape
+from grove.plan.expand import Clique, Group, Shape
 from grove.plan.heal import Healing
 from grove.plan.model import Draft, Standing
 from grove.plan.renew import Renewal
 from grove.plan.seats import cramped
 from grove.plan.snapshot import Snapshot
-from grove.plan.status import CliqueView, clique_status, gang_status, group_status
+from grove.plan.status import CliqueView, clique_status, gang_status, group_status, has_had_nodes
 from grove.plan.targets import Kinded, target
 
 Views = Mapping[str, CliqueView]
@@ -77,7 +77,7 @@ class _Told:
                     self._healing.life(clique),
                     self._now,
                 )
-                yield _draft(found, found.status, status)
+                yield _draft(found, found.status, status, self._starts_anew(clique))
 
     def by_groups(self) -> Iterator[Draft]:
         for group in self._shape.groups:
@@ -94,7 +94,19 @@ class _Told:
                     self._healing.terminated,
                     self._now,
                 )
-                yield _draft(found, found.status, status)
+                yield _draft(found, found.status, status, self._all_start_anew(group))
+
+    def _starts_anew(self, clique: Clique) -> bool:
+        """Whether a clique was started anew and has not had its nodes since."""
+        found, life = self._snapshot.cliques.get(clique.name), self._healing.life(clique)
+        if found is None or not life.born:
+            return False
+        return not has_had_nodes(found.status, self._views[clique.name], life)
+
+    def _all_start_anew(self, group: Group) -> bool:
+        """Whether no replica of a group has been whole since it was started anew."""
+        replicas = _by_replica(self._views, group.name)
+        return all(any(self._starts_anew(view.wanted) for view in views) for views in replicas)
 
 
 def standing(shape: Shape, views: Views, renewal: Renewal, had_nodes: bool) -> Standing:
@@ -142,5 +154,6 @@ def _by_replica(views: Views, group: str) -> list[list[CliqueView]]:
     return list(replicas.values())
 
 
-def _draft(found: Kinded, current: object, desired: object) -> Draft:
-    return Draft(target(found), current, desired, found.metadata.generation, found.metadata.resource_version)
+def _draft(found: Kinded, current: object, desired: object, taken_down: bool = False) -> Draft:
+    meta = found.metadata
+    return Draft(target(found), current, desired, meta.generation, meta.resource_version, taken_down)

@@ -23,6 +23,9 @@ from grove.plan.facts import Facts, fact, find, is_true, settle, update_in_progr
 from grove.plan.moments import moment
 from grove.plan.tally import Tally
 
+ASIDE = "; "
+"""Parts what we say of a gang that waits from what its scheduler does."""
+
 
 class CliqueView:
     """One clique as its parents see it."""
@@ -281,7 +284,7 @@ def _placed(waiting: list[str], words: str, cramped: str) -> Condition:
     if waiting and cramped:
         return fact(ConditionType.SCHEDULED, False, GangReason.ONE_ENROLLED_POD_PER_NODE, cramped)
     reason = GangReason.NOT_SCHEDULED if waiting else GangReason.SCHEDULED
-    said = f": {words}" if waiting and words else ""
+    said = f"{ASIDE}{words}" if waiting and words else ""
     return fact(ConditionType.SCHEDULED, not waiting, reason, _short_of("scheduled", waiting) + said)
 
 

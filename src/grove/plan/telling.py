@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from textwrap import shorten
 
 from msgspec import Struct
 
+from grove.api.config import DEFAULT_SCHEDULER
 from grove.api.events import EventReason
 from grove.api.intents import Create, Patch, Target
-from grove.plan import compose
+from grove.plan.allegiance import scheduler_of
 from grove.plan.diff import merge_patch
 from grove.plan.model import Complaint
 from grove.plan.pods import controller_uid
@@ -32,6 +34,7 @@ from grove.schedulers.backend import (
 
 CANNOT_TELL = "ERR_SYNC_PODGROUP"
 _NOTHING = Marks()
+_LINE = 500  # characters: some schedulers speak of every node
 
 
 class _Trouble(Struct, frozen=True):
@@ -48,10 +51,10 @@ class Teller:
         self._topology, self._lacking = snapshot.topology, snapshot.lacking
         self._troubles: dict[str, _Trouble] = {}
         self.words: dict[str, str] = {}
-        """By gang, why it waits for nodes, as its scheduler puts it."""
+        """By gang, why it waits for nodes, as its scheduler puts it, in one line."""
         self.minimum_first = self._backend is not None and self._backend.minimum_first
         """Whether pods beyond a gang's minimum wait until that is placed."""
-        self.scheduler = self._backend.name if self._backend else compose.scheduler_of(snapshot.workload)
+        self.scheduler = self._backend.name if self._backend else _asked_for(snapshot)
 
     def tell(self, gang: Body, uid: str) -> Create | Patch | None:
         """What has to be written about a gang; nothing if the scheduler knows it, or cannot be told."""
@@ -83,7 +86,8 @@ class Teller:
     def _hear(self, backend: Backend, gang: str, found: Foreign) -> None:
         if isinstance(backend, Outspoken):
             with suppress(Exception):  # what it says is welcome, and not needed
-                self.words[gang] = backend.why(found)
+                if said := shorten(backend.why(found), _LINE, placeholder=" ..."):
+                    self.words[gang] = f"{backend.name} says: {said}"
 
     def notes(self) -> Mapping[str, str]:
         """What gangs are annotated with for their scheduler; nothing if it is at a loss."""
@@ -122,6 +126,11 @@ class Teller:
         if self._topology is None or self._backend is None:
             return ""
         return self._topology.references.get(self._backend.name, self._topology.name)
+
+
+def _asked_for(snapshot: Snapshot) -> str:
+    named = scheduler_of(snapshot.workload, snapshot.index, snapshot.gangs, snapshot.pods)
+    return named or DEFAULT_SCHEDULER
 
 
 def _trouble(backend: Backend, problem: Exception) -> _Trouble:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol, runtime_checkable
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from grove.api.events import EventReason
 from grove.api.intents import Intent
@@ -30,18 +30,35 @@ class Unmappable(ValueError):
         self.event = event
 
 
+class Explanation(Struct, frozen=True, gc=False):
+    """One of several reasons for an opinion."""
+
+    message: str = ""
+
+
 class Opinion(Struct, frozen=True):
     """A condition of somebody else's object, as far as anybody here reads it."""
 
     type: str = ""
     status: str = ""
     message: str = ""
+    node_pool: str = field(default="", name="nodePool")
+    """KAI's: of which part of the cluster it is said."""
+    reasons: tuple[Explanation, ...] | None = None
+    """KAI's."""
 
 
 class Opinions(Struct, frozen=True):
     """The status of somebody else's object: of most, nothing."""
 
     conditions: tuple[Opinion, ...] | None = None
+    scheduling_conditions: tuple[Opinion, ...] | None = field(default=None, name="schedulingConditions")
+    """KAI's, the latest last."""
+    phase: str | None = None
+    """Volcano's."""
+
+
+_SILENCE = Opinions()
 
 
 class Foreign(Struct, frozen=True):
@@ -52,9 +69,9 @@ class Foreign(Struct, frozen=True):
     status: Opinions | None = None
 
     @property
-    def opinions(self) -> tuple[Opinion, ...]:
+    def said(self) -> Opinions:
         """What its scheduler says of it."""
-        return (self.status.conditions if self.status is not None else None) or ()
+        return self.status or _SILENCE
 
 
 class Wish(Struct, frozen=True):
@@ -147,7 +164,8 @@ class Outspoken(Protocol):
     """A scheduler that says on its own objects why a gang waits."""
 
     def why(self, found: Foreign) -> str:
-        """Why the gang has no nodes yet, in the scheduler's own words; empty if it does not say."""
+        """Why the gang has no nodes yet, in the scheduler's own words; empty if it does not say. The core
+        says whose words they are, makes one line of them, and does not repeat each change of them."""
         ...
 
 
@@ -232,15 +250,15 @@ def marked(pod: Body, marks: Marks) -> Body:
     if marks == _UNMARKED:
         return pod
     metadata, spec = dict(pod["metadata"]), {**pod["spec"], **marks.spec}
-    for field, values in (("labels", marks.labels), ("annotations", marks.annotations)):
+    for part, values in (("labels", marks.labels), ("annotations", marks.annotations)):
         if values:
-            metadata[field] = {**(metadata.get(field) or {}), **values}
+            metadata[part] = {**(metadata.get(part) or {}), **values}
     if marks.near:
         spec["affinity"] = _nearer(spec.get("affinity") or {}, marks.near)
     return {**pod, "metadata": metadata, "spec": spec}
 
 
 def _nearer(affinity: Body, terms: tuple[Body, ...]) -> Body:
-    field = "preferredDuringSchedulingIgnoredDuringExecution"
+    preferred = "preferredDuringSchedulingIgnoredDuringExecution"
     near = affinity.get("podAffinity") or {}
-    return {**affinity, "podAffinity": {**near, field: [*(near.get(field) or []), *terms]}}
+    return {**affinity, "podAffinity": {**near, preferred: [*(near.get(preferred) or []), *terms]}}

@@ -21,6 +21,7 @@ from grove.schedulers.backend import (
     Foreign,
     ForeignKind,
     Marks,
+    Opinion,
     Request,
     Sync,
     Unmappable,
@@ -34,6 +35,9 @@ _TOPOLOGY = "kai.scheduler/topology"
 _ITS_SPEC = ("queue", "markUnschedulable", "schedulingBackoff")
 """What KAI, or whoever moves a gang to another queue, writes into the spec while it runs."""
 _ITS_LABELS = ("kai.scheduler/node-pool", foreign.KAI_QUEUE)
+_UNPLACED = "UnschedulableOnNodePool"
+_DEFAULT_POOL = "default"
+_NOTHING_SAID = Opinion()
 
 
 class Kai:
@@ -79,6 +83,17 @@ class Kai:
                 foreign.KAI_POD_GROUP: gang["metadata"]["name"],
             },
         )
+
+    def why(self, found: Foreign) -> str:
+        """Its latest words on a group that it could not place, and on which nodes, if it has several pools.
+        The reasons are for people; the message is how KAI prints them for its log."""
+        said = (found.said.scheduling_conditions or (_NOTHING_SAID,))[-1]
+        if (said.type, said.status) != (_UNPLACED, "True"):
+            return ""
+        reasons = dict.fromkeys(each.message for each in said.reasons or () if each.message)
+        words = "; ".join(reasons) or said.message
+        pooled = words and said.node_pool not in ("", _DEFAULT_POOL)
+        return f"node pool {said.node_pool}: {words}" if pooled else words
 
     def cannot(self, wish: Wish) -> Iterator[str]:
         """KAI schedules nothing without a queue."""

@@ -65,8 +65,8 @@ class Kube:
 
     def why(self, found: Foreign) -> str:
         """The scheduler's last words on a group that it could not place."""
-        said = (each for each in found.opinions if (each.type, each.status) == (_PLACED, "False"))
-        return next((each.message for each in said), "")
+        said = found.said.conditions or ()
+        return next((each.message for each in said if (each.type, each.status) == (_PLACED, "False")), "")
 
     def cannot(self, wish: Wish) -> Iterator[str]:  # noqa: ARG002 - it takes any set
         yield from ()

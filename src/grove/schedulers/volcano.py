@@ -8,7 +8,16 @@ from typing import Any
 from grove.api import foreign, labels
 from grove.api.events import EventReason
 from grove.schedulers import gangs
-from grove.schedulers.backend import Body, Enquiry, ForeignKind, Marks, Request, Unmappable, Wish
+from grove.schedulers.backend import (
+    Body,
+    Enquiry,
+    Foreign,
+    ForeignKind,
+    Marks,
+    Request,
+    Unmappable,
+    Wish,
+)
 from grove.schedulers.queues import annotation, queue
 
 NAME = "volcano"
@@ -16,6 +25,9 @@ POD_GROUP = ForeignKind("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGro
 QUEUE = ForeignKind("scheduling.volcano.sh", "v1beta1", "queues", "Queue", namespaced=False)
 DEFAULT_QUEUE = "default"
 _OPEN = "Open"
+_UNPLACED = "Unschedulable"
+_NOT_ADMITTED = "Pending"
+"""The phase of a group that its queue has no room for yet; then it is `Inqueue`."""
 _ITS_SPEC = ("minResources", "minTaskMember")
 """What Volcano's own controllers write into the spec."""
 
@@ -53,6 +65,16 @@ class Volcano:
         name = gang["metadata"]["name"]
         keys = (foreign.VOLCANO_POD_GROUP, foreign.VOLCANO_POD_GROUP_LEGACY)
         return Marks(annotations=dict.fromkeys(keys, name))
+
+    def why(self, found: Foreign) -> str:
+        """Its latest words on a group that it could not place, or has not let into its queue."""
+        said = found.said
+        refused = (each for each in said.conditions or () if (each.type, each.status) == (_UNPLACED, "True"))
+        words = next((each.message for each in refused), "")
+        if said.phase != _NOT_ADMITTED:
+            return words
+        outside = f"not admitted to queue {found.spec.get('queue') or DEFAULT_QUEUE} yet"
+        return f"{outside}: {words}" if words else outside
 
     def lacks(self, definition: Body | None) -> str:
         return incapable(definition)

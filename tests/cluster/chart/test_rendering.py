@@ -43,8 +43,8 @@ GRANT = {"Role": -1, "RoleBinding": -1}
 WEBHOOKS = {"MutatingWebhookConfiguration": -1, "ValidatingWebhookConfiguration": -2}
 DYNAMO = {"config.dynamo.enabled": True}
 DYNAMO_MORE = {
-    "ClusterRole": 1,
-    "ClusterRoleBinding": 1,
+    "ClusterRole": 2,
+    "ClusterRoleBinding": 2,
     "CustomResourceDefinition": 3,
     "MutatingWebhookConfiguration": 1,
     "ValidatingWebhookConfiguration": 1,
@@ -75,6 +75,7 @@ def test_the_defaults() -> None:
         ({"config.leaderElection.enabled": False}, GRANT),
         (DYNAMO, DYNAMO_MORE),
         ({"config.dynamo.withoutGrove": True}, {}),
+        ({"config.dynamo.imagePullSecretDiscovery": False}, {}),
         (MANUAL, GRANT),
         (
             {"rbac.create": False},
@@ -353,6 +354,33 @@ def test_the_dynamo_layer_has_a_role_of_its_own_with_just_what_it_needs() -> Non
     assert "secrets" not in resources(DYNAMO)
     more = resources({**DYNAMO, "config.dynamo.withoutGrove": True}) - resources(DYNAMO)
     assert more == {"deployments", "leaderworkersets"}
+
+
+@pytest.mark.parametrize(("mode", "resource"), [("affinity", "nodes"), ("kueue", "topologies")])
+def test_without_grove_dynamo_may_look_at_what_its_domains_are(mode: str, resource: str) -> None:
+    name = "grove:system:grove-operator-dynamo"
+    values = {**DYNAMO, "config.dynamo.withoutGrove": True}
+    there = {**values, "config.dynamo.topologyAwareScheduling.mode": mode}
+    plain, more = (one(render(each), "ClusterRole", name)["rules"] for each in (values, there))
+    (added,) = (rule for rule in more if rule not in plain)
+    assert added["resources"] == [resource]
+    assert "list" in added["verbs"]
+
+
+def test_reading_secrets_is_a_role_of_its_own_that_can_be_declined() -> None:
+    def readers(values: Values) -> dict[str, list[str]]:
+        """Roles by which all Secrets can be read, with what they allow."""
+        return {
+            each["metadata"]["name"]: rule["verbs"]
+            for each in render(values)
+            if each["kind"] == "ClusterRole"
+            for rule in each["rules"]
+            if "secrets" in rule["resources"] and rule["verbs"] != ["create"]
+        }
+
+    assert readers({}) == {}
+    assert readers(DYNAMO) == {"grove:system:grove-operator-dynamo-pull-secrets": ["list", "watch"]}
+    assert readers({**DYNAMO, "config.dynamo.imagePullSecretDiscovery": False}) == {}
 
 
 def test_the_seven_domains_are_preset_for_dynamo() -> None:

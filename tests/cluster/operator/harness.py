@@ -12,7 +12,7 @@ from grove.fabrics.registry import Providers
 from grove.kube.config import Config
 from grove.kube.faults import FaultyTransport, Rates
 from grove.kube.transport import HttpTransport
-from grove.operator.graphs import Layer
+from grove.operator.graph_layer import Layer
 from grove.operator.manager import Manager
 from grove.plan.placement import Assigner
 from grove.schedulers.registry import Backends

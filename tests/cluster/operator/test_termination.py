@@ -178,6 +178,8 @@ async def test_it_is_told_once_and_so_is_that_it_is_over(world: World, agents: l
     assert len(told) == len(stories)
     assert {event.regarding["kind"] for event in told} == {"PodCliqueSet"}
     assert any(event.note.startswith("w-0 is started anew: w-0-a was short of pods for ") for event in told)
+    lost = [event for event in world.all(EVENTS) if event.reason == "AllScheduledReplicasLost"]
+    assert lost == [], "it was us, and we said so"
 
 
 async def test_a_pod_that_does_not_go_is_forgotten_where_the_user_says_so(world: World) -> None:

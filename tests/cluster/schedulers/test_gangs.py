@@ -125,7 +125,9 @@ def _explained(world: World, gang: str) -> bool:
     found = world.find(GANGS, gang)
     conditions = found.status.get("conditions", ()) if found else ()
     told = [each["message"] for each in conditions if each["type"] == "Scheduled"]
-    return any(each.startswith(f"Too few pods scheduled in {gang}-worker: ") for each in told)
+    return any(
+        each.startswith(f"Too few pods scheduled in {gang}-worker; default-scheduler says: ") for each in told
+    )
 
 
 def _refused(pod) -> bool:

@@ -4,90 +4,43 @@ the rights that the chart gives it for them."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 from msgspec.structs import replace
 
 from grove.api.config import (
     Dynamo,
-    DynamoTopology,
     OperatorConfiguration,
     Scheduler,
     SchedulerProfile,
     TopologyAwareScheduling,
-    TopologyMode,
 )
-from grove.api.meta import ObjectMeta
-from grove.dynamo import definitions
-from grove.dynamo.components import workload
 from grove.dynamo.defaults import default_graph
-from grove.dynamo.objects import within
-from grove.dynamo.seen import Seen as Known
-from grove.dynamo.seen import StoredGraph
-from grove.dynamo.surroundings import Surroundings
 from grove.kube.client import JSON, Client
-from grove.kube.resource import CONFIG_MAPS, NODES, PODS, SERVICES
+from grove.kube.resource import CONFIG_MAPS, SERVICES
 from grove.kube.resource import CUSTOM_RESOURCE_DEFINITIONS as CRDS
 from grove.kube.wire import Object
-from grove.local.cluster import Cluster
-from grove.local.shape import RACK, ZONE
-from grove.operator.graph_caches import ADAPTERS, GRAPHS, LEADER_WORKER_SETS
-from grove.operator.graphs import Layer
+from grove.operator.graph_caches import ADAPTERS, GRAPHS
+from grove.operator.graph_layer import Layer
 from grove.schedulers.registry import backends
-from tests.chart import NAMESPACE, Account, account, apply, hooked, render, until_granted
-from tests.cluster.conftest import PATIENCE, established
-from tests.cluster.conftest import apply as install
+from tests.chart import Account
+from tests.cluster.conftest import PATIENCE
+from tests.cluster.operator.dynamo.looking import condition, ready, state
 from tests.cluster.operator.harness import operating
 from tests.cluster.operator.processes import configuration, running
-from tests.cluster.operator.seen import SETS, Seen
+from tests.cluster.operator.seen import SETS
 from tests.cluster.operator.test_topology import topology
-from tests.cluster.operator.world import World, watching
-from tests.dynamo.builders import component, deployment, engine, graph
+from tests.cluster.operator.world import World
+from tests.dynamo.builders import component, deployment
 from tests.shared import shared_data
 
-NAME = "grove-dynamo"
 CONFIGURATION = OperatorConfiguration(
     dynamo=Dynamo(enabled=True), topology_aware_scheduling=TopologyAwareScheduling(enabled=True)
 )
 KAI = Scheduler((SchedulerProfile("kai-scheduler"),))
 """Keeps constraints; it does not run here, so its pods find no node."""
-PROFILES = [{"name": "default-scheduler"}, {"name": "kai-scheduler"}]
-
-
-@pytest.fixture
-async def dynamo_account(cluster: Cluster, client: Client, operator_account: Account) -> Account:
-    """An account with the rights of an operator that serves deployments, beside the one that does not."""
-    for definition in definitions.all_definitions():
-        await install(client, definition)
-        async with asyncio.timeout(PATIENCE):
-            await established(client, definition["metadata"]["name"])
-    values = {"config.dynamo.enabled": True, "config.dynamo.withoutGrove": True}
-    values["config.dynamo.topologyAwareScheduling.mode"] = "affinity"
-    rights = []
-    for right in render({**values, "serviceAccount.name": NAME, "config.scheduler.profiles": PROFILES}):
-        if right["kind"] == "ServiceAccount" and not hooked(right):
-            await apply(client, right)
-        elif right["kind"] in ("ClusterRole", "ClusterRoleBinding") and not hooked(right):
-            right["metadata"]["name"] += "-too"
-            if "roleRef" in right:
-                right["roleRef"]["name"] += "-too"
-            await apply(client, right)
-            rights.append(right)
-    await until_granted(client, f"system:serviceaccount:{NAMESPACE}:{NAME}", rights)
-    return await account(client, cluster, NAMESPACE, NAME)
-
-
-@pytest.fixture
-async def dynamo(
-    client: Client, dynamo_account: Account, namespace: str, agents: list[str]
-) -> AsyncIterator[World]:
-    async with watching(client, dynamo_account.config, namespace) as world:
-        await world.watch(GRAPHS, ADAPTERS, CONFIG_MAPS)
-        yield world
 
 
 def examples() -> list[dict[str, Any]]:
@@ -105,22 +58,6 @@ def _without_gpus(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _without_gpus(inner) for key, inner in value.items() if key != "resources"}
     return [_without_gpus(inner) for inner in value] if isinstance(value, list) else value
-
-
-def state(world: World, name: str) -> str:
-    found = world.find(GRAPHS, name)
-    return found.status.get("state", "") if found else ""
-
-
-def condition(graph: Seen, type_: str) -> dict[str, Any]:
-    return next((each for each in graph.status.get("conditions", ()) if each["type"] == type_), {})
-
-
-def ready(world: World, name: str) -> bool:
-    found = world.find(GRAPHS, name)
-    if found is None or found.status.get("observedGeneration") != found.metadata.generation:
-        return False
-    return state(world, name) == "successful" and found.condition("Ready") == "True"
 
 
 def counts(world: World, name: str) -> list[int]:
@@ -238,85 +175,6 @@ async def test_constraints_are_handed_on_and_what_becomes_of_them_is_told(dynamo
 
         await dynamo.until(unavailable, "the topology is gone")
         assert dynamo.get(GRAPHS, "packed").condition("grove.io/TopologyLevelsUnavailable") == "True"
-
-
-LWS = "crds/lws/leaderworkerset.x-k8s.io_leaderworkersets.yaml"
-WITHOUT_GROVE = OperatorConfiguration(
-    dynamo=Dynamo(
-        enabled=True,
-        without_grove=True,
-        topology_aware_scheduling=DynamoTopology(
-            mode=TopologyMode.AFFINITY, domain_to_label_mapping={"zone": ZONE, "rack": RACK}
-        ),
-    )
-)
-
-
-async def test_without_grove_affinity_keeps_pods_together_and_the_real_definition_takes_the_rest(
-    dynamo: World,
-) -> None:
-    definition = yaml.safe_load(shared_data(LWS).read_text())
-    definition.pop("status", None)
-    await install(dynamo.client, definition)
-    async with asyncio.timeout(PATIENCE):
-        await established(dynamo.client, definition["metadata"]["name"])
-    near = {"topologyConstraint": {"packDomain": "rack"}}
-    body = deployment(
-        component("Web", "frontend", replicas=3, **near),
-        engine(["--tensor-parallel-size", "2"], **near),
-        annotations={"nvidia.com/enable-grove": "false"},
-        topologyConstraint={"packDomain": "zone"},
-    )
-    body["metadata"]["name"], body["metadata"]["namespace"] = "plain", dynamo.namespace
-    nodes = (await dynamo.client.list(NODES, as_type=Object)).items
-    racks = {node.metadata.name: node.metadata.labels.get(RACK) for node in nodes}
-    async with operating(dynamo, dynamo=Layer.of(WITHOUT_GROVE)):
-        await dynamo.watch(LEADER_WORKER_SETS)
-        await dynamo.create(GRAPHS, default_graph(body, creating=True))
-
-        def web() -> dict[str, Any]:
-            found = dynamo.find(GRAPHS, "plain")
-            said = found.status.get("components", {}) if found else {}
-            return said.get("Web", {})
-
-        await dynamo.until(lambda: web().get("availableReplicas") == 3, "three pods that answer")
-        places = {racks[pod.spec["nodeName"]] for pod in dynamo.pods()}
-        assert len(places) == 1
-        assert None not in places
-        made = dynamo.get(LEADER_WORKER_SETS, "plain-worker-0")
-        assert made.spec["leaderWorkerTemplate"]["size"] == 2
-        assert within(as_written(body, WITHOUT_GROVE)["spec"], made.spec), "nothing of it is pruned"
-        await for_kueue(dynamo, body)
-        levels = "TopologyLevelsAvailable"
-        await dynamo.until(lambda: dynamo.get(GRAPHS, "plain").condition(levels) == "True", "domains exist")
-        assert dynamo.all(SETS) == []
-        none = [{"op": "replace", "path": "/spec/components/0/replicas", "value": 0}]
-        await dynamo.patch(GRAPHS, "plain", none, kind=JSON)
-        await dynamo.until(lambda: not dynamo.all(PODS), "none are left")
-
-
-def as_written(body: dict[str, Any], config: OperatorConfiguration) -> dict[str, Any]:
-    """The LeaderWorkerSet of its worker."""
-    found = graph(default_graph(body, creating=True))
-    stored = StoredGraph(ObjectMeta(name=found.name, namespace=found.namespace))
-    return workload(found, found.components[1], Known(stored, Surroundings.of(config)))
-
-
-async def for_kueue(dynamo: World, body: dict[str, Any]) -> None:
-    """Kueue does not run here: what it would be told is taken by the real definition as it was written."""
-    mapping = {"zone": ZONE, "rack": RACK}
-    told = DynamoTopology(mode=TopologyMode.KUEUE, domain_to_label_mapping=mapping, queue_name="gpus")
-    layer = Dynamo(enabled=True, without_grove=True, topology_aware_scheduling=told)
-    queued = {**body, "metadata": {**body["metadata"], "name": "queued"}}
-    wanted = as_written(queued, OperatorConfiguration(dynamo=layer))
-    made = await dynamo.create(LEADER_WORKER_SETS, wanted)
-    assert made.labels["kueue.x-k8s.io/queue-name"] == "gpus"
-    assert within(wanted["spec"], made.spec)
-    for role in ("leaderTemplate", "workerTemplate"):
-        assert made.spec["leaderWorkerTemplate"][role]["metadata"]["annotations"].items() >= {
-            ("kueue.x-k8s.io/podset-required-topology", RACK),
-            ("kueue.x-k8s.io/podset-group-name", "queued-worker"),
-        }
 
 
 CONVERTED = {

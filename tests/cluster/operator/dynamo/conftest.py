@@ -1,0 +1,65 @@
+"""An operator's account with the rights that the chart gives for deployments, and a world to try them in."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from grove.dynamo import definitions
+from grove.kube.client import Client
+from grove.kube.resource import CONFIG_MAPS
+from grove.local.cluster import Cluster
+from grove.operator.graph_caches import ADAPTERS, GRAPHS
+from tests.chart import NAMESPACE, Account, account, apply, hooked, render, until_granted
+from tests.cluster.conftest import PATIENCE, established
+from tests.cluster.conftest import apply as install
+from tests.cluster.operator.world import World, watching
+
+NAME = "grove-dynamo"
+PROFILES = [{"name": "default-scheduler"}, {"name": "kai-scheduler"}]
+
+
+@pytest.fixture
+async def dynamo_account(cluster: Cluster, client: Client, operator_account: Account) -> Account:
+    """An account with the rights of an operator that serves deployments, beside the one that does not."""
+    for definition in definitions.all_definitions():
+        await install(client, definition)
+        async with asyncio.timeout(PATIENCE):
+            await established(client, definition["metadata"]["name"])
+    rights = []
+    for mode in ("affinity", "kueue"):
+        for right in rendered(mode):
+            if right["kind"] == "ServiceAccount":
+                await apply(client, right)
+            elif right["kind"] in ("ClusterRole", "ClusterRoleBinding"):
+                right["metadata"]["name"] += f"-{mode}"
+                if "roleRef" in right:
+                    right["roleRef"]["name"] += f"-{mode}"
+                await apply(client, right)
+                rights.append(right)
+    await until_granted(client, f"system:serviceaccount:{NAMESPACE}:{NAME}", rights)
+    return await account(client, cluster, NAMESPACE, NAME)
+
+
+def rendered(mode: str) -> list[dict[str, Any]]:
+    """What the chart makes where deployments may decline Grove."""
+    values = {
+        "config.dynamo.enabled": True,
+        "config.dynamo.withoutGrove": True,
+        "config.dynamo.topologyAwareScheduling.mode": mode,
+        "config.scheduler.profiles": PROFILES,
+        "serviceAccount.name": NAME,
+    }
+    return [each for each in render(values) if not hooked(each)]
+
+
+@pytest.fixture
+async def dynamo(
+    client: Client, dynamo_account: Account, namespace: str, agents: list[str]
+) -> AsyncIterator[World]:
+    async with watching(client, dynamo_account.config, namespace) as world:
+        await world.watch(GRAPHS, ADAPTERS, CONFIG_MAPS)
+        yield world

@@ -1,0 +1,57 @@
+"""Kubernetes' own autoscaler scales a component through its adapter, by metrics that the test serves."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from grove.api.config import Dynamo, OperatorConfiguration
+from grove.dynamo.defaults import default_graph
+from grove.kube.client import Client
+from grove.kube.resource import HORIZONTAL_POD_AUTOSCALERS as AUTOSCALERS
+from grove.operator.graph_caches import ADAPTERS, GRAPHS
+from grove.operator.graph_layer import Layer
+from tests.cluster.operator.dynamo.looking import ready
+from tests.cluster.operator.harness import operating
+from tests.cluster.operator.metrics_api import Metrics, serving_metrics
+from tests.cluster.operator.test_autoscaling import LONG, metric
+from tests.cluster.operator.world import World
+from tests.dynamo.builders import component, deployment
+
+
+@pytest.fixture
+async def metrics(client: Client) -> AsyncIterator[Metrics]:
+    async with serving_metrics(client) as served:
+        yield served
+
+
+async def test_the_autoscaler_scales_an_adapter_and_the_component_follows(
+    dynamo: World, metrics: Metrics
+) -> None:
+    body = deployment(component("Web", "frontend"), component(scalingAdapter={}))
+    body["metadata"] = {"name": "app"}
+    adapter = {"apiVersion": ADAPTERS.api_version, "kind": ADAPTERS.kind, "name": "app-worker"}
+    spec = {"scaleTargetRef": adapter, "minReplicas": 1, "maxReplicas": 4, "metrics": [metric("queue")]}
+
+    async def until(count: int) -> None:
+        def scaled() -> bool:
+            wanted = dynamo.get(GRAPHS, "app").spec["components"][1]["replicas"]
+            told = dynamo.get(ADAPTERS, "app-worker")
+            there = len(dynamo.pods(clique="app-0-worker"))
+            counts = {wanted, there, told.spec["replicas"], told.status.get("replicas")}
+            return counts == {count} and ready(dynamo, "app")
+
+        await dynamo.until(scaled, f"{count} workers", LONG)
+
+    metrics["queue"] = 10
+    async with operating(dynamo, dynamo=Layer.of(OperatorConfiguration(dynamo=Dynamo(enabled=True)))):
+        await dynamo.create(GRAPHS, default_graph(body, creating=True))
+        await dynamo.until(lambda: dynamo.find(ADAPTERS, "app-worker"), "an adapter")
+        await until(1)
+        await dynamo.create(AUTOSCALERS, {"metadata": {"name": "mine"}, "spec": spec})
+        metrics["queue"] = 30
+        await until(3)
+        metrics["queue"] = 20
+        await until(2)
+        assert len(dynamo.pods(clique="app-0-web")) == 1

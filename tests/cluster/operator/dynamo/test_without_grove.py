@@ -1,0 +1,154 @@
+"""Deployments that decline Grove: affinity at work, and what Kueue and LeaderWorkerSet are told."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import yaml
+
+from grove.api.config import Dynamo, DynamoTopology, OperatorConfiguration, TopologyMode
+from grove.api.meta import ObjectMeta
+from grove.dynamo.components import workload
+from grove.dynamo.defaults import default_graph
+from grove.dynamo.objects import within
+from grove.dynamo.seen import Seen as Known
+from grove.dynamo.seen import StoredGraph
+from grove.dynamo.surroundings import Surroundings
+from grove.kube.client import JSON
+from grove.kube.resource import CUSTOM_RESOURCE_DEFINITIONS as CRDS
+from grove.kube.resource import NODES, PODS
+from grove.kube.wire import Object
+from grove.local.shape import RACK, ZONE
+from grove.operator.graph_caches import GRAPHS, LEADER_WORKER_SETS, TOPOLOGIES
+from grove.operator.graph_layer import Layer
+from tests.cluster.conftest import PATIENCE, established
+from tests.cluster.conftest import apply as install
+from tests.cluster.operator.dynamo.looking import condition
+from tests.cluster.operator.harness import operating
+from tests.cluster.operator.seen import SETS
+from tests.cluster.operator.world import World
+from tests.dynamo.builders import component, deployment, engine, graph
+from tests.shared import shared_data
+
+LWS = "crds/lws/leaderworkerset.x-k8s.io_leaderworkersets.yaml"
+WITHOUT_GROVE = OperatorConfiguration(
+    dynamo=Dynamo(
+        enabled=True,
+        without_grove=True,
+        topology_aware_scheduling=DynamoTopology(
+            mode=TopologyMode.AFFINITY, domain_to_label_mapping={"zone": ZONE, "rack": RACK}
+        ),
+    )
+)
+
+
+async def test_without_grove_affinity_keeps_pods_together_and_the_real_definition_takes_the_rest(
+    dynamo: World,
+) -> None:
+    definition = yaml.safe_load(shared_data(LWS).read_text())
+    definition.pop("status", None)
+    await install(dynamo.client, definition)
+    async with asyncio.timeout(PATIENCE):
+        await established(dynamo.client, definition["metadata"]["name"])
+    near = {"topologyConstraint": {"packDomain": "rack"}}
+    body = deployment(
+        component("Web", "frontend", replicas=3, **near),
+        engine(["--tensor-parallel-size", "2"], **near),
+        annotations={"nvidia.com/enable-grove": "false"},
+        topologyConstraint={"packDomain": "zone"},
+    )
+    body["metadata"]["name"], body["metadata"]["namespace"] = "plain", dynamo.namespace
+    nodes = (await dynamo.client.list(NODES, as_type=Object)).items
+    racks = {node.metadata.name: node.metadata.labels.get(RACK) for node in nodes}
+    async with operating(dynamo, dynamo=Layer.of(WITHOUT_GROVE)):
+        await dynamo.watch(LEADER_WORKER_SETS)
+        await dynamo.create(GRAPHS, default_graph(body, creating=True))
+
+        def web() -> dict[str, Any]:
+            found = dynamo.find(GRAPHS, "plain")
+            said = found.status.get("components", {}) if found else {}
+            return said.get("Web", {})
+
+        await dynamo.until(lambda: web().get("availableReplicas") == 3, "three pods that answer")
+        places = {racks[pod.spec["nodeName"]] for pod in dynamo.pods()}
+        assert len(places) == 1
+        assert None not in places
+        made = dynamo.get(LEADER_WORKER_SETS, "plain-worker-0")
+        assert made.spec["leaderWorkerTemplate"]["size"] == 2
+        assert within(as_written(body, WITHOUT_GROVE)["spec"], made.spec), "nothing of it is pruned"
+        await for_kueue(dynamo, body)
+        levels = "TopologyLevelsAvailable"
+        await dynamo.until(lambda: dynamo.get(GRAPHS, "plain").condition(levels) == "True", "domains exist")
+        assert dynamo.all(SETS) == []
+        none = [{"op": "replace", "path": "/spec/components/0/replicas", "value": 0}]
+        await dynamo.patch(GRAPHS, "plain", none, kind=JSON)
+        await dynamo.until(lambda: not dynamo.all(PODS), "none are left")
+
+
+def as_written(body: dict[str, Any], config: OperatorConfiguration) -> dict[str, Any]:
+    """The LeaderWorkerSet of its worker."""
+    found = graph(default_graph(body, creating=True))
+    stored = StoredGraph(ObjectMeta(name=found.name, namespace=found.namespace))
+    return workload(found, found.components[1], Known(stored, Surroundings.of(config)))
+
+
+async def for_kueue(dynamo: World, body: dict[str, Any]) -> None:
+    """Kueue does not run here: what it would be told is taken by the real definition as it was written."""
+    mapping = {"zone": ZONE, "rack": RACK}
+    told = DynamoTopology(mode=TopologyMode.KUEUE, domain_to_label_mapping=mapping, queue_name="gpus")
+    layer = Dynamo(enabled=True, without_grove=True, topology_aware_scheduling=told)
+    queued = {**body, "metadata": {**body["metadata"], "name": "queued"}}
+    wanted = as_written(queued, OperatorConfiguration(dynamo=layer))
+    made = await dynamo.create(LEADER_WORKER_SETS, wanted)
+    assert made.labels["kueue.x-k8s.io/queue-name"] == "gpus"
+    assert within(wanted["spec"], made.spec)
+    for role in ("leaderTemplate", "workerTemplate"):
+        assert made.spec["leaderWorkerTemplate"][role]["metadata"]["annotations"].items() >= {
+            ("kueue.x-k8s.io/podset-required-topology", RACK),
+            ("kueue.x-k8s.io/podset-group-name", "queued-worker"),
+        }
+
+
+TOPOLOGY = "crds/kueue/kueue.x-k8s.io_topologies.yaml"
+KUEUE = DynamoTopology(
+    mode=TopologyMode.KUEUE, domain_to_label_mapping={"zone": ZONE, "rack": RACK}, queue_name="gpus"
+)
+
+
+async def test_kueue_may_come_later_and_what_it_lacks_is_told(dynamo: World) -> None:
+    body = deployment(
+        component("Web", "frontend", replicas=0, topologyConstraint={"packDomain": "rack"}),
+        annotations={"nvidia.com/enable-grove": "false"},
+    )
+    body["metadata"]["name"], body["metadata"]["namespace"] = "queued", dynamo.namespace
+    layer = Dynamo(enabled=True, without_grove=True, topology_aware_scheduling=KUEUE)
+    definition = yaml.safe_load(shared_data(TOPOLOGY).read_text())
+    definition.pop("status", None)
+
+    async def until(reason: str) -> None:
+        def told() -> bool:
+            found = dynamo.find(GRAPHS, "queued")
+            return found is not None and condition(found, "TopologyLevelsAvailable").get("reason") == reason
+
+        await dynamo.until(told, reason)
+
+    async def topology(name: str, *labels: str) -> None:
+        spec = {"levels": [{"nodeLabel": label} for label in labels]}
+        kind = {"apiVersion": TOPOLOGIES.api_version, "kind": TOPOLOGIES.kind}
+        made = {**kind, "metadata": {"name": name}, "spec": spec}
+        await dynamo.client.create(TOPOLOGIES, made, as_type=Object)
+
+    async with operating(dynamo, dynamo=Layer.of(OperatorConfiguration(dynamo=layer))):
+        await dynamo.create(GRAPHS, default_graph(body, creating=True))
+        await until("TopologyDefinitionNotFound")
+        await install(dynamo.client, definition)
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await established(dynamo.client, definition["metadata"]["name"])
+            await topology("zones", ZONE)
+            await until("TopologyLevelsUnavailable")
+            await topology("racks", ZONE, RACK)
+            await until("AllTopologyLevelsAvailable")
+        finally:
+            await dynamo.client.delete(CRDS, definition["metadata"]["name"], as_type=Object)
