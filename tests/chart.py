@@ -22,8 +22,10 @@ from grove.kube.resource import (
     ROLE_BINDINGS,
     ROLES,
     SERVICE_ACCOUNTS,
+    Resource,
 )
 from grove.local.cluster import Cluster
+from tests.cluster.webhooks.harness import eventually
 from tests.clusters import REPORTER
 from tests.shared import ROOT
 
@@ -37,6 +39,9 @@ _RIGHTS = {
     for resource in (SERVICE_ACCOUNTS, CLUSTER_ROLES, CLUSTER_ROLE_BINDINGS, ROLES, ROLE_BINDINGS)
 }
 _LONG = 24 * 3600
+ACCESS_REVIEWS = Resource(
+    "authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", namespaced=False
+)
 
 
 class Refused(Exception):
@@ -111,10 +116,12 @@ async def operators_account(cluster: Cluster, values: Body | None = None, called
             field_manager="tests",
             as_type=dict,
         )
-        for right in render(values):
-            if right["kind"] in _RIGHTS and not hooked(right):
-                await apply(client, _renamed(right, called) if called else right)
-        return await account(client, cluster, NAMESPACE, f"{ACCOUNT}-{called}" if called else ACCOUNT)
+        rights = [right for right in render(values) if right["kind"] in _RIGHTS and not hooked(right)]
+        for right in rights:
+            await apply(client, _renamed(right, called) if called else right)
+        name = f"{ACCOUNT}-{called}" if called else ACCOUNT
+        await until_granted(client, f"system:serviceaccount:{NAMESPACE}:{name}", rights)
+        return await account(client, cluster, NAMESPACE, name)
 
 
 def _renamed(right: Body, called: str) -> Body:
@@ -126,9 +133,43 @@ def _renamed(right: Body, called: str) -> Body:
 
 async def may_live_in(client: Client, namespace: str) -> None:
     """The operator's lease and certificate may be there too, as if it had been installed there."""
-    for right in render():
-        if right["metadata"].get("namespace") == NAMESPACE and right["kind"] in ("Role", "RoleBinding"):
-            await apply(client, {**right, "metadata": {**right["metadata"], "namespace": namespace}})
+    rights = [
+        {**right, "metadata": {**right["metadata"], "namespace": namespace}}
+        for right in render()
+        if right["metadata"].get("namespace") == NAMESPACE and right["kind"] in ("Role", "RoleBinding")
+    ]
+    for right in rights:
+        await apply(client, right)
+    await until_granted(client, f"system:serviceaccount:{NAMESPACE}:{ACCOUNT}", rights)
+
+
+async def until_granted(client: Client, user: str, rights: list[Body]) -> None:
+    """API servers tell nobody when they have taken in a right: ask about one of each role until they have."""
+
+    async def granted() -> bool:
+        roles = (right for right in rights if right["kind"] in ("ClusterRole", "Role"))
+        return all([await _may(client, user, role) for role in roles])
+
+    await eventually(granted)
+
+
+async def _may(client: Client, user: str, role: Body) -> bool:
+    rule = role["rules"][-1]
+    resource, _, subresource = rule["resources"][0].partition("/")
+    attributes = {
+        "namespace": role["metadata"].get("namespace", ""),
+        "group": rule["apiGroups"][0],
+        "resource": resource,
+        "subresource": subresource,
+        "name": (rule.get("resourceNames") or [""])[0],
+        "verb": rule["verbs"][0],
+    }
+    body = {
+        "apiVersion": ACCESS_REVIEWS.api_version,
+        "kind": ACCESS_REVIEWS.kind,
+        "spec": {"user": user, "resourceAttributes": attributes},
+    }
+    return bool((await client.create(ACCESS_REVIEWS, body, as_type=dict))["status"]["allowed"])
 
 
 async def apply(client: Client, right: Body) -> None:

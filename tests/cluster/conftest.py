@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Any
 
 import pytest_asyncio
@@ -11,11 +12,14 @@ import yaml
 
 from grove.api import crd
 from grove.kube import config
+from grove.kube.cache import Cache
 from grove.kube.client import APPLY, Client
+from grove.kube.errors import NotFound
 from grove.kube.resource import CUSTOM_RESOURCE_DEFINITIONS as CRDS
 from grove.kube.wire import Object
 from grove.local.cluster import Cluster
 from tests.chart import AWARE, Account, operators_account
+from tests.cluster.operator.processes import seen
 from tests.shared import shared_data
 
 PATIENCE = 120.0
@@ -76,12 +80,32 @@ async def apply(client: Client, definition: dict[str, Any]) -> dict[str, Any]:
     )
 
 
+async def removed(client: Client, *names: str) -> None:
+    """Remove CRDs, and wait until they have gone: what is installed before that goes with them."""
+    for name in names:
+        with suppress(NotFound):
+            await client.delete(CRDS, name, as_type=Object)
+    await seen(client, Cache(CRDS, Object), lambda found: not any(found.get("", name) for name in names))
+
+
 async def established(client: Client, name: str) -> dict[str, Any]:
-    """The CRD, once the API server serves it."""
+    """The CRD, once the API server serves it, which may be a while after it says that it is established."""
     while True:
         shown = await client.get(CRDS, name, as_type=dict)
         said = shown.get("status", {}).get("conditions") or ()
         conditions = {each["type"]: each["status"] for each in said}
-        if conditions.get("Established") == "True":
+        if conditions.get("Established") == "True" and await _answered_for(client, shown["spec"]):
             return shown
         await asyncio.sleep(0.1)
+
+
+async def _answered_for(client: Client, spec: dict[str, Any]) -> bool:
+    """Whether every version is there to be listed."""
+    try:
+        for version in spec["versions"]:
+            if version["served"]:
+                path = f"/apis/{spec['group']}/{version['name']}/{spec['names']['plural']}"
+                await client.raw("GET", f"{path}?limit=1")
+    except NotFound:
+        return False
+    return True

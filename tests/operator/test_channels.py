@@ -38,13 +38,13 @@ async def test_channels_are_counted_and_every_change_of_their_number_is_news(mon
     assert channels.count("nvidia") is None
     offers.replace([slice_("a"), slice_("b")], "5")
     assert (channels.count("nvidia"), channels.count("example")) == (2, None)
-    assert await asyncio.wait_for(news.get(), 30) == "nvidia"
+    assert await asyncio.wait_for(news.get(), 120) == "nvidia"
     offers.apply_event("MODIFIED", slice_("a", "6"))
     assert channels._later is None
     offers.apply_event("DELETED", slice_("b", "7"))
     offers.apply_event("DELETED", slice_("a", "8"))
     assert channels.count("nvidia") == 0
-    assert await asyncio.wait_for(news.get(), 30) == "nvidia"
+    assert await asyncio.wait_for(news.get(), 120) == "nvidia"
     assert news.empty()  # once for both
     assert channels.survey("nvidia") is None  # nobody looks at nodes
     assert channels.held("nvidia") == {}

@@ -50,7 +50,7 @@ OUT = 3
 
 _SHAPE = "1x2x2x4"
 _PATIENCE = 180.0  # seconds for a step that takes ten on an idle machine
-_FAREWELL = 20.0
+_FAREWELL = 90.0  # seconds for what takes two; who is in a hurry interrupts again
 
 
 def demo(*, state_dir: StateOption = None, fabric: bool = False) -> int:

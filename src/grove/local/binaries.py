@@ -96,7 +96,7 @@ def version_of(part: Part, path: Path) -> str:
     """What a program says its version is; empty if it says nothing of the kind."""
     command = [str(path), *_VERSION_FLAGS.get(part.name, ("--version",))]
     try:
-        answer = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return ""
     found = _VERSION.search(answer.stdout)

@@ -17,7 +17,7 @@ OPERATOR = "operator"
 _IMAGE = "grove.local/initc"  # nobody pulls it: on KWOK's nodes a stand-in runs init containers
 _CONFIGURATION = """\
 logFormat: text
-leaderElection: {enabled: true}
+leaderElection: {enabled: true, leaseDuration: 40s, renewDeadline: 30s}  # it shares a busy machine
 server:
   webhooks: {port: 0, bindAddress: 127.0.0.1}
   healthProbes: {port: 0, bindAddress: 127.0.0.1}

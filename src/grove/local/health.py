@@ -12,7 +12,7 @@ from typing import NamedTuple
 from grove.local import ports
 from grove.local.errors import LocalError
 
-_PATIENCE = 90.0
+_PATIENCE = 240.0  # seconds for what takes five on an idle machine
 _PAUSE = 0.05  # no part says by itself that it is ready
 
 

@@ -9,7 +9,9 @@ well (`kwok.yaml`).
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
+import random
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,15 +26,17 @@ from grove.kube import config
 from grove.kube.cache import Cache
 from grove.kube.client import STRATEGIC, Client
 from grove.kube.config import Config
-from grove.kube.errors import KubeError, NotFound
+from grove.kube.errors import BadRequest, Forbidden, Invalid, KubeError, NotFound
 from grove.kube.reflector import Reflector
 from grove.kube.resource import PODS, SECRETS
+from grove.kube.retry import Backoff
 from grove.kube.wire import Object
 from grove.local.mounts import Mounts, TokenSecret
 from grove.local.podview import HeldPod, ended, running
 
 log = structlog.get_logger("grove.local")
 
+_AGAIN = Backoff(first=0.1, most=5.0)
 _OURS = {labels.MANAGED_BY: labels.OPERATOR}
 _TOKENS = {**_OURS, labels.COMPONENT: labels.Component.TOKEN_SECRET.value}
 
@@ -46,6 +50,7 @@ class InitContainers:
         self._secrets: Cache[TokenSecret] = Cache(SECRETS, TokenSecret, labels=_TOKENS)
         self._mounts = Mounts(self._secrets)
         self._runs: dict[str, asyncio.Task[None]] = {}
+        self._rng = random.Random()  # noqa: S311 - jitter, not secrets
 
     async def run(self) -> None:
         """Watch pods, and run what they are to run first."""
@@ -98,22 +103,33 @@ class InitContainers:
         return Place(server.hostname or "", server.port or 443, pod.metadata.namespace, gang)
 
     async def _report(self, pod: HeldPod, status: dict[str, object]) -> None:
+        """Until the server has heard it: the pod waits for that, and nobody else says it."""
+        key = f"{pod.metadata.namespace}/{pod.metadata.name}"
+        for attempt in itertools.count():
+            try:
+                await self._say(pod, status)
+            except NotFound:
+                return  # it has gone, and with it the need to report
+            except (BadRequest, Forbidden, Invalid) as error:
+                log.warning("not reported", key=key, action="give up", reason=str(error))
+                return
+            except KubeError as error:
+                log.warning("not reported", key=key, action="try again", reason=str(error))
+                await asyncio.sleep(_AGAIN.pause(attempt, self._rng))
+            else:
+                return
+
+    async def _say(self, pod: HeldPod, status: dict[str, object]) -> None:
         meta = pod.metadata
-        body = {"metadata": {"uid": meta.uid}, "status": status}
-        try:
-            await self._client.patch(
-                PODS,
-                meta.name,
-                body,
-                namespace=meta.namespace,
-                as_type=Object,
-                kind=STRATEGIC,
-                subresource="status",
-            )
-        except NotFound:
-            return  # it has gone, and with it the need to report
-        except KubeError as error:
-            log.warning("not reported", key=f"{meta.namespace}/{meta.name}", action="skip", reason=str(error))
+        await self._client.patch(
+            PODS,
+            meta.name,
+            {"metadata": {"uid": meta.uid}, "status": status},
+            namespace=meta.namespace,
+            as_type=Object,
+            kind=STRATEGIC,
+            subresource="status",
+        )
 
 
 def main() -> None:

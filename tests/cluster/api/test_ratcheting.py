@@ -11,10 +11,10 @@ import pytest
 from grove.api import crd
 from grove.api.cliques import PodClique
 from grove.kube.errors import Invalid
-from grove.kube.resource import CUSTOM_RESOURCE_DEFINITIONS, Resource
+from grove.kube.resource import Resource
 from grove.kube.wire import Object
 from tests.cluster.api.objects import pod_clique
-from tests.cluster.conftest import PATIENCE, apply, established
+from tests.cluster.conftest import PATIENCE, apply, established, removed
 
 CLIQUES = Resource("old.example.com", "v1alpha1", "podcliques", "PodClique")
 
@@ -43,7 +43,7 @@ async def too_few(client, namespace):
     async with asyncio.timeout(PATIENCE):
         await refuses(client, namespace, body)
     yield namespace
-    await client.delete(CUSTOM_RESOURCE_DEFINITIONS, CLIQUES.label, as_type=Object)
+    await removed(client, CLIQUES.label)
 
 
 async def refuses(client, namespace: str, body: dict[str, Any]) -> None:

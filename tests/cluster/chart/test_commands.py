@@ -11,6 +11,7 @@ from grove.kube.wire import Object
 from grove.local.cluster import Cluster
 from tests.cluster.api.objects import pod_clique_set
 from tests.cluster.chart.hands import run
+from tests.cluster.conftest import removed
 from tests.cluster.operator.seen import SETS, Seen
 
 pytestmark = pytest.mark.cluster
@@ -19,8 +20,7 @@ NAMES = [definition["metadata"]["name"] for definition in crd.all_definitions()]
 
 
 async def test_crds_are_made_then_left_alone_then_mended(site: Cluster, admin: Client) -> None:
-    for name in [each.metadata.name for each in (await admin.list(CRDS, as_type=Object)).items]:
-        await admin.delete(CRDS, name, as_type=Object)
+    await removed(admin, *[each.metadata.name for each in (await admin.list(CRDS, as_type=Object)).items])
     assert await run(["detach"], site.kubeconfig) == (0, "")  # no kind, no sets
     for deed in ("created", "unchanged"):
         code, said = await run(["crds", "--apply"], site.kubeconfig)

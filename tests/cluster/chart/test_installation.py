@@ -44,12 +44,13 @@ from tests.cluster.chart.hands import Ran, running_jobs
 from tests.cluster.chart.sites import local_values, operator_of
 from tests.cluster.operator.processes import seen
 from tests.cluster.operator.seen import SETS, Seen, answers
+from tests.cluster.operator.world import GARBAGE
 
 pytestmark = pytest.mark.cluster
 
 JOBS = Resource("batch", "v1", "jobs", "Job")
 OF_THE_RELEASE = "app.kubernetes.io/instance=grove"
-PATIENTLY = ("--timeout", "2m")
+PATIENTLY = ("--timeout", "5m")
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +128,7 @@ async def left(admin: Client) -> list[str]:
 async def gone(admin: Client, resource: Resource, namespace: str) -> None:
     """Wait until none is left. The garbage collector takes its time to learn of new kinds."""
     cache = Cache(resource, Seen, namespace=namespace)
-    await seen(admin, cache, lambda found: not len(found), patience=180.0)
+    await seen(admin, cache, lambda found: not len(found), patience=GARBAGE)
 
 
 def deeds(ran: list[Ran]) -> dict[str, list[str]]:
@@ -162,7 +163,7 @@ async def test_an_upgrade_brings_crds_along_and_disturbs_nobody(
     as_it_was = ("--values", values, "--set", "crdInstaller.enabled=false")
     await helm(site, "install", "grove", previous, *as_it_was, "--wait", *PATIENTLY)
     async with operator_of(site, admin, tmp_path) as operator:
-        assert (await operator.probe("/readyz"))[0] == 200
+        await operator.until_ready()
         await create(admin, "live")
         pods = await until_available(admin, "live")
         bundles = await trust(admin)

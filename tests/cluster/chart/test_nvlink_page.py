@@ -14,7 +14,7 @@ import yaml
 
 from grove.kube.client import Client
 from grove.kube.errors import Forbidden, NotFound
-from grove.kube.resource import CUSTOM_RESOURCE_DEFINITIONS, Resource
+from grove.kube.resource import Resource
 from grove.kube.wire import Object
 from grove.local.cluster import Cluster
 from grove.local.drastandin.driver import DraStandIn
@@ -23,6 +23,7 @@ from tests import chart
 from tests.cluster.chart.hands import running_jobs
 from tests.cluster.chart.sites import operator_of
 from tests.cluster.chart.test_documented import scripts_of, shell, type_in  # noqa: F401 - a fixture
+from tests.cluster.conftest import removed
 from tests.cluster.operator.fabric import FINALIZER
 from tests.cluster.webhooks.harness import eventually
 
@@ -45,7 +46,7 @@ async def test_the_page(site: Cluster, admin: Client, shell: dict[str, str], tmp
     driver = DraStandIn(admin)
     playing = asyncio.create_task(driver.run())
     try:
-        async with asyncio.timeout(60.0):
+        async with asyncio.timeout(120.0):
             await driver.ready.wait()
         async with running_jobs(site, admin):
             await type_in(installing, shell)
@@ -57,9 +58,7 @@ async def test_the_page(site: Cluster, admin: Client, shell: dict[str, str], tmp
     finally:
         playing.cancel()
         await asyncio.wait({playing})
-        with suppress(NotFound):
-            name = definition()["metadata"]["name"]
-            await admin.delete(CUSTOM_RESOURCE_DEFINITIONS, name, as_type=Object)
+        await removed(admin, definition()["metadata"]["name"])
     first, scaled, by_hand, by_name = said[:4]
     assert first.splitlines()[1].startswith("enabled")
     for words in ("my-inference-0", "my-inference-1", "ComputeDomainCreated", "AllReady"):

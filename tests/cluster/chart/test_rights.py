@@ -12,7 +12,7 @@ from grove.kube.errors import Forbidden
 from grove.kube.resource import PODS, ROLES, SECRETS, SERVICE_ACCOUNTS, Resource
 from grove.kube.wire import Object
 from grove.local.cluster import Cluster
-from tests.chart import ACCOUNT, NAMESPACE, Account, account
+from tests.chart import ACCESS_REVIEWS, ACCOUNT, NAMESPACE, Account, account
 from tests.shared import ROOT
 
 pytestmark = pytest.mark.cluster
@@ -23,9 +23,6 @@ Right = tuple[str, str, str, str]
 _AUTHORIZATION = "authorization.k8s.io"
 RULES_REVIEWS = Resource(
     _AUTHORIZATION, "v1", "selfsubjectrulesreviews", "SelfSubjectRulesReview", namespaced=False
-)
-ACCESS_REVIEWS = Resource(
-    _AUTHORIZATION, "v1", "subjectaccessreviews", "SubjectAccessReview", namespaced=False
 )
 USER = f"system:serviceaccount:{NAMESPACE}:{ACCOUNT}"
 

@@ -26,7 +26,7 @@ from grove.plan.access import Access, grant
 from tests.cluster.operator.processes import seen
 from tests.plan.builders import a_set, read_set
 
-PATIENCE = 60.0
+PATIENCE = 120.0
 GANG = "wl-0"
 
 

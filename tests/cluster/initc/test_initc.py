@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from grove.kube import config
 from grove.kube.client import Client, Object
-from grove.kube.errors import AlreadyExists
-from grove.kube.resource import NAMESPACES, PODS, SERVICE_ACCOUNTS
+from grove.kube.resource import PODS
 from grove.local import cluster as local
 from grove.local.cluster import Cluster
 from tests.cluster.initc.program import a_pod, allow, initc, mount, set_ready
 from tests.cluster.kube.live import wired
 from tests.clusters import Clusters
+from tests.namespaces import make_namespace
 
 pytestmark = pytest.mark.cluster
 
@@ -139,8 +138,7 @@ async def test_a_control_plane_that_is_started_anew_is_waited_for(clusters: Clus
     made = await clusters.start("restarted")
     namespace = "restarted"
     async with Client(config.load(made.kubeconfig)) as client:
-        await client.create(NAMESPACES, {"metadata": {"name": namespace}}, as_type=Object)
-        await _default_account(client, namespace)
+        await make_namespace(client, namespace)
         await mount(client, namespace, account)
         await a_pod(client, namespace, "a-1", "wl-0-a")
         async with initc(account, made.server, namespace, "-p", "wl-0-a:1") as program:
@@ -151,13 +149,6 @@ async def test_a_control_plane_that_is_started_anew_is_waited_for(clusters: Clus
             assert again.server == made.server
             await set_ready(client, namespace, "a-1")
             assert await program.ended() == 0
-
-
-async def _default_account(client: Client, namespace: str) -> None:
-    """Pods are refused until their namespace has its default account: made here, nobody waits for it."""
-    body = {"metadata": {"name": "default"}}
-    with suppress(AlreadyExists):
-        await client.create(SERVICE_ACCOUNTS, body, namespace=namespace, as_type=Object)
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])

@@ -7,6 +7,7 @@ write is a ConfigMap named after the replica: the server's versions tell who wro
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
 from pathlib import Path
@@ -21,7 +22,8 @@ from grove.kube.lease import Timing
 from grove.kube.outcome import State
 from grove.kube.resource import CONFIG_MAPS
 
-TIMING = Timing(lease_duration=8, renew_deadline=5, retry_period=0.5)
+TIMING = Timing(lease_duration=15, renew_deadline=11, retry_period=0.5)
+"""Short enough to be waited for, and too long for a busy machine to miss a renewal by itself."""
 PATIENT = Timing(lease_duration=3600, renew_deadline=1800, retry_period=0.5)
 """Nobody lives to see a lease run out."""
 
@@ -63,8 +65,11 @@ async def lead(
 
 
 async def main(kubeconfig: str, namespace: str, identity: str, patience: str = "") -> None:
-    stop = asyncio.Event()
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGTERM, stop.set)
+    # Between looking whether we lead and sending, nothing else happens in this process, but a signal may stop
+    # it there. Told like this, it stops before it looks or after it has sent.
+    loop.add_signal_handler(signal.SIGUSR1, os.kill, os.getpid(), signal.SIGSTOP)
     async with Client(config.load(Path(kubeconfig))) as client:
         timing = PATIENT if patience == "patient" else TIMING
         elector = Elector(client, namespace, "election", identity, timing=timing)

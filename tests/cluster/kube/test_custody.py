@@ -46,7 +46,7 @@ def configuration(resource: Resource, name: str, port: int = 1, webhooks: int = 
                 "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": name}},
                 "admissionReviewVersions": ["v1"],
                 "sideEffects": "None",
-                "timeoutSeconds": 5,
+                "timeoutSeconds": 30,
             }
             for index in range(webhooks)
         ],
@@ -145,7 +145,7 @@ async def test_no_call_fails_while_the_authority_rotates(
             secret="certs",
             hosts=HOSTS,
             webhooks=[(resource, namespace)],
-            spread=1.0,
+            spread=5.0,
             wall=lambda: wall,
         )
         await custody.refresh()

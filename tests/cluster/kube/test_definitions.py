@@ -16,6 +16,7 @@ from grove.kube.client import Client, Object
 from grove.kube.reflector import Reflector
 from grove.kube.resource import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, CUSTOM_RESOURCE_DEFINITIONS, Resource
 from grove.local.cluster import Cluster
+from tests.cluster.conftest import removed
 from tests.cluster.kube.live import Live, config_map, watching
 
 pytestmark = pytest.mark.cluster
@@ -67,9 +68,7 @@ async def running(*reflectors: Reflector[object]) -> AsyncIterator[None]:
 @pytest.fixture
 async def no_widgets(client: Client) -> AsyncIterator[None]:
     yield
-    for found in (await client.list(CUSTOM_RESOURCE_DEFINITIONS, as_type=Object)).items:
-        if found.metadata.name == WIDGETS.label:
-            await client.delete(CUSTOM_RESOURCE_DEFINITIONS, WIDGETS.label, as_type=Object)
+    await removed(client, WIDGETS.label)
 
 
 async def first_widget(live: Live, client: Client, namespace: str, name: str) -> None:

@@ -14,6 +14,7 @@ from grove.kube.wire import Object
 
 pytestmark = pytest.mark.cluster
 
+PATIENCE = 120.0
 CORE_EVENTS = Resource("", "v1", "events", "Event")
 
 
@@ -34,7 +35,7 @@ async def test_two_replicas_are_two_lines_for_new_and_old_clients(client: Client
     for index in range(2):
         note = f"my-inference-{index} created"
         recorder.record(Occurrence(regarding, "PodCliqueCreateSuccessful", note, "Create"))
-    await recorder.close()
+    await recorder.close(PATIENCE)
     events = await shown(client, namespace, EVENTS)
     assert sorted(event["note"] for event in events) == ["my-inference-0 created", "my-inference-1 created"]
     # What `kubectl describe` reads: the core API's view of the same events, found by the object's UID.
@@ -56,6 +57,6 @@ async def test_a_repeat_is_a_series_on_the_same_event(client: Client, namespace:
     for times in (1, 2):
         for _ in range(times):
             recorder.record(failed)
-        await recorder.close()  # tells what is untold: first the event, then its series
+        await recorder.close(PATIENCE)  # tells what is untold: first the event, then its series
     (event,) = await shown(client, namespace, EVENTS)
     assert (event["type"], event["series"]["count"]) == ("Warning", 3)

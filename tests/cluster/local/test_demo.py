@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -49,8 +50,8 @@ def test_shown_twice_tried_out_and_taken_away(state: StateDir) -> None:
     assert re.search(r"demo-0-decode +3/3 available", first)
     ready = [re.search(rf"^clique demo-0-{one}: [1-9]", first, re.MULTILINE) for one in ORDER]
     assert all(ready), first
-    places = [found.start() for found in ready if found]
-    assert places == sorted(places), "each began when the one before it was ready"
+    moments = [moment for one in ORDER for moment in _ready(state, f"demo-0-{one}")]
+    assert moments == sorted(moments), "each began when the one before it was ready"
 
     code, again = on_terminal("demo", "--state-dir", str(state.root), columns=40)
     assert code == 0, again
@@ -68,6 +69,15 @@ def test_shown_twice_tried_out_and_taken_away(state: StateDir) -> None:
     assert tried.returncode == 0, tried.stderr
     assert "podcliqueset.grove.io/demo scaled" in tried.stdout
     assert not state.root.exists()
+
+
+def _ready(state: StateDir, clique: str) -> tuple[str, str]:
+    """When the first and the last pod of a clique became ready, by the cluster's clock."""
+    chosen = ("get", "pods", "-l", f"grove.io/podclique={clique}", "-o", "json")
+    pods = json.loads(run("kubectl", "--state-dir", str(state.root), *chosen))["items"]
+    facts = [fact for pod in pods for fact in pod["status"]["conditions"] if fact["type"] == "Ready"]
+    moments = sorted(fact["lastTransitionTime"] for fact in facts)
+    return moments[0], moments[-1]
 
 
 def _called(said: str) -> str:

@@ -19,6 +19,8 @@ from tests.chart import Account
 from tests.cluster.operator.harness import World, watching
 from tests.cluster.operator.seen import CLIQUES, GANGS
 from tests.cluster.operator.workloads import AGENT, clique
+from tests.cluster.operator.world import GARBAGE
+from tests.namespaces import make_namespace
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
@@ -41,7 +43,7 @@ _numbers = itertools.count(1)
 async def namespace(client: Client) -> AsyncIterator[str]:
     """A namespace of the scenario's own, which it may delete."""
     name = f"scenario-{next(_numbers)}"
-    await client.create(NAMESPACES, {"metadata": {"name": name}}, as_type=Object)
+    await make_namespace(client, name)
     yield name
     with suppress(NotFound, Conflict):
         await client.delete(NAMESPACES, name, as_type=Object)
@@ -65,4 +67,6 @@ async def collector(world: World) -> None:
     for kind, spec in ((CLIQUES, clique("left-behind")["spec"]), (GANGS, {"podgroups": []})):
         body = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata, "spec": spec}
         await world.create(kind, body)
-    await world.until(lambda: not world.all(CLIQUES) and not world.all(GANGS), "the garbage collector")
+    await world.until(
+        lambda: not world.all(CLIQUES) and not world.all(GANGS), "the garbage collector", GARBAGE
+    )

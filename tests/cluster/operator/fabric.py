@@ -27,8 +27,8 @@ from grove.kube.wire import Object
 from grove.local.drastandin.driver import DraStandIn
 from grove.local.drastandin.words import DOMAINS, KEY, device_classes
 from grove.operator.caches import served
-from tests.chart import ACCOUNT, NAMESPACE
-from tests.cluster.conftest import apply, established
+from tests.chart import ACCESS_REVIEWS, ACCOUNT, NAMESPACE
+from tests.cluster.conftest import PATIENCE, apply, established
 from tests.cluster.operator.harness import World
 from tests.cluster.operator.seen import SETS, answers
 from tests.cluster.operator.workloads import Body, clique, workload
@@ -85,7 +85,7 @@ async def driver(client: Client) -> AsyncIterator[None]:
     standin = DraStandIn(client, install=False)
     task = asyncio.create_task(standin.run())
     try:
-        async with asyncio.timeout(60.0):
+        async with asyncio.timeout(PATIENCE):
             await standin.ready.wait()
         yield
     finally:
@@ -206,3 +206,12 @@ async def rights_to_islands(client: Client) -> AsyncIterator[None]:
     finally:
         await client.delete(CLUSTER_ROLE_BINDINGS, name, as_type=Object)
         await client.delete(CLUSTER_ROLES, name, as_type=Object)
+        await eventually(lambda: _may_not_see_islands(client))
+
+
+async def _may_not_see_islands(client: Client) -> bool:
+    """API servers tell nobody when they have taken in who may do what: ask."""
+    attributes = {"group": "example.com", "resource": "islands", "verb": "watch"}
+    spec = {"user": f"system:serviceaccount:{NAMESPACE}:{ACCOUNT}", "resourceAttributes": attributes}
+    body = {"apiVersion": ACCESS_REVIEWS.api_version, "kind": ACCESS_REVIEWS.kind, "spec": spec}
+    return not (await client.create(ACCESS_REVIEWS, body, as_type=dict))["status"]["allowed"]

@@ -30,7 +30,7 @@ class Operator:
     def __init__(
         self,
         config: Config,
-        recorder: Recorder | None,
+        recorder: Recorder,
         assigner: Assigner | None = None,
         init_image: str = INIT_IMAGE,
         topology_aware: bool = False,
@@ -39,7 +39,7 @@ class Operator:
         fabrics: Providers | None = None,
         **weather: Any,
     ) -> None:
-        self.recorder = recorder or Recorder()
+        self.recorder = recorder
         self.faults = FaultyTransport(self.recorder.on(HttpTransport(config)), on_stop=self._stop, **weather)
         self.manager = Manager(
             self.faults,
@@ -92,7 +92,7 @@ async def operating(
     """An operator until the block is left. `synced=False`: do not wait until it knows all that exists."""
     operator = Operator(
         world.config,
-        recorder,
+        recorder or Recorder(world.namespace),
         assigner,
         init_image,
         topology_aware,

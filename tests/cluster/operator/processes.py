@@ -17,6 +17,7 @@ import aiohttp
 from grove.kube.cache import Cache, HasMetadata
 from grove.kube.client import Client
 from grove.kube.reflector import Reflector
+from tests.cluster.webhooks.harness import eventually
 
 T = TypeVar("T", bound=HasMetadata)
 Line = dict[str, Any]
@@ -24,10 +25,13 @@ Line = dict[str, Any]
 HERE = {"port": 0, "bindAddress": "127.0.0.1"}
 QUICK_ELECTION = {
     "enabled": True,
-    "leaseDuration": "9s",
-    "renewDeadline": "5s",
+    "leaseDuration": "20s",
+    "renewDeadline": "15s",
     "retryPeriod": "500ms",
 }
+"""For who has to see a lease run out; too long for a busy machine to miss a renewal by itself."""
+PATIENT_ELECTION = {**QUICK_ELECTION, "leaseDuration": "1h", "renewDeadline": "30m"}
+"""Nobody lives to see a lease run out."""
 PATIENCE = 120.0
 
 
@@ -78,6 +82,23 @@ class OperatorProcess:
         _, text = await self.get("server.metrics.port", "/metrics")
         samples = (line.rpartition(" ") for line in text.splitlines() if not line.startswith("#"))
         return {name: float(value) for name, _, value in samples}
+
+    async def until_ready(self) -> None:
+        """Ready as a kubelet sees it, which asks again and again."""
+
+        async def asked() -> bool:
+            return await self.probe("/readyz") == (200, "ok\n")
+
+        await eventually(asked)
+
+    async def counted(self, **samples: float) -> dict[str, float]:
+        """All metrics, once these are as they should be: who counts may be a moment behind who is told."""
+
+        async def asked() -> dict[str, float]:
+            found = await self.metrics()
+            return found if samples.items() <= found.items() else {}
+
+        return await eventually(asked)
 
     async def end(self, number: signal.Signals = signal.SIGTERM) -> tuple[int, float]:
         """The exit code after the signal, and the seconds that it took."""

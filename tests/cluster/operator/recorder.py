@@ -19,6 +19,7 @@ from grove.kube.transport import Request, Response, Stream, Transport
 
 LONGEST_SILENCE = 1.3
 """Statuses trail the news by up to a second: who says nothing for longer has nothing to say."""
+_MOMENT = 0.05
 
 
 class Call(NamedTuple):
@@ -36,9 +37,11 @@ class Call(NamedTuple):
 
 
 class Recorder:
-    """Remembers the calls, all but watches, of one operator or of several that follow each other."""
+    """Remembers the calls, all but watches, of one operator or of several that follow each other: about one
+    namespace, and about what is in none. What other tests left behind may keep an operator busy as well."""
 
-    def __init__(self) -> None:
+    def __init__(self, namespace: str) -> None:
+        self._places = ("", "default", namespace)
         self.calls: list[Call] = []
         self._in_flight = 0
         self._tick = asyncio.Event()
@@ -49,6 +52,8 @@ class Recorder:
 
     async def note(self, request: Request, answer: Awaitable[Response]) -> Response:
         """Note the request when it is sent and its answer when it comes."""
+        if request.namespace not in self._places:
+            return await answer
         self._in_flight += 1
         self._tick.set()
         try:
@@ -65,14 +70,17 @@ class Recorder:
         await self._tick.wait()
 
     async def silence(self, seconds: float = LONGEST_SILENCE) -> None:
-        """Wait until nothing has been asked for that long."""
-        while True:
+        """Wait until nothing has been asked for that long. It is counted moment by moment: while the machine
+        gives us no time, the operator in this process cannot say anything either, which is no silence."""
+        heard = 0.0
+        while heard < seconds:
             self._tick.clear()
             try:
-                await asyncio.wait_for(self._tick.wait(), seconds)
+                await asyncio.wait_for(self._tick.wait(), _MOMENT)
             except TimeoutError:
-                if not self._in_flight:
-                    return
+                heard = 0.0 if self._in_flight else heard + _MOMENT
+            else:
+                heard = 0.0
 
     def writes(self) -> list[Call]:
         return [call for call in self.calls if call.request.is_write]

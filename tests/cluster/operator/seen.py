@@ -28,6 +28,10 @@ class Seen(Struct, frozen=True):
     metadata: ObjectMeta
     spec: dict[str, Any] = {}
     status: dict[str, Any] = {}
+    regarding: dict[str, Any] = {}
+    """Of events, as what follows."""
+    reason: str = ""
+    note: str = ""
 
     @property
     def name(self) -> str:

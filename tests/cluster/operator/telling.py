@@ -17,6 +17,7 @@ from grove.kube.wire import Object
 from tests.cluster.operator.harness import Operator, World, operating, watching
 from tests.cluster.operator.picture import Picture, picture
 from tests.cluster.operator.recorder import Recorder
+from tests.namespaces import make_namespace
 
 Scenario = Callable[[World], Awaitable[None]]
 Condition = Callable[[], object]
@@ -151,7 +152,7 @@ async def measure(client: Client, config: Config, name: str, scenario: Scenario)
     """The scenario in fair weather: told once in a run, in a namespace of its own."""
     if name not in _told:
         namespace = f"measure-{next(_numbers)}"
-        await client.create(NAMESPACES, {"metadata": {"name": namespace}}, as_type=Object)
+        await make_namespace(client, namespace)
         async with (
             watching(client, config, namespace) as world,
             operating(world, **options(scenario)) as operator,

@@ -22,6 +22,7 @@ from tests.cluster.operator.harness import World, operating, succession
 from tests.cluster.operator.recorder import Recorder
 from tests.cluster.operator.seen import CLIQUES, SETS
 from tests.cluster.operator.workloads import Body, clique, small, workload
+from tests.cluster.operator.world import GARBAGE
 
 GRANTS = (SERVICE_ACCOUNTS, ROLES, ROLE_BINDINGS, SECRETS)
 NAMES = {
@@ -30,7 +31,7 @@ NAMES = {
     ROLE_BINDINGS: "grove.io:pcs:wl",
     SECRETS: "wl-ic-sat",
 }
-SLOW = 120.0
+SLOW = GARBAGE
 """Kubernetes removes tokens and what has no owner in its own time."""
 
 

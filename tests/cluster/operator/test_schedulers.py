@@ -11,8 +11,6 @@ from grove.api import crd
 from grove.api.config import Scheduler, SchedulerProfile
 from grove.kube import config
 from grove.kube.client import Client
-from grove.kube.resource import NAMESPACES
-from grove.kube.wire import Object
 from grove.operator.caches import served
 from grove.schedulers.kai import POD_GROUP
 from grove.schedulers.registry import backends
@@ -25,6 +23,7 @@ from tests.cluster.operator.workloads import clique, workload
 from tests.cluster.operator.world import World, watching
 from tests.cluster.schedulers.test_counterparts import Sight
 from tests.clusters import Clusters
+from tests.namespaces import make_namespace
 from tests.shared import shared_data
 
 POD_GROUPS = served(POD_GROUP)
@@ -77,7 +76,7 @@ async def test_kai_is_told_of_gangs_before_there_are_pods_even_if_it_comes_late(
     async with Client(connection) as client:
         for definition in crd.all_definitions():
             await install(client, definition)
-        await client.create(NAMESPACES, {"metadata": {"name": "kai"}}, as_type=Object)
+        await make_namespace(client, "kai")
         account = await operators_account(cluster, AWARE)
         async with (
             watching(client, account.config, "kai") as world,
@@ -106,7 +105,10 @@ async def _held_without_its_crd(world: World) -> None:
 
 async def _told(world: World) -> None:
     """The CRD has come: nobody has to be woken by hand."""
-    await world.until(lambda: len(world.pods(part_of="tas-pcsg-scale")) == 6, "the pods")
+    await world.until(
+        lambda: len(world.pods(part_of="tas-pcsg-scale")) == 6 and len(world.all(POD_GROUPS)) == 3,
+        "the pods, and what they are told to be in",
+    )
     found = {group.name: group for group in world.all(POD_GROUPS)}
     assert {name: group.spec for name, group in found.items()} == expected()
     for name, group in found.items():

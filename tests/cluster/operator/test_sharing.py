@@ -39,8 +39,8 @@ class Misled:
 
 
 class Misleading(Recorder):
-    def __init__(self, asked: str) -> None:
-        super().__init__()
+    def __init__(self, namespace: str, asked: str) -> None:
+        super().__init__(namespace)
         self._asked = asked
 
     def on(self, transport: Transport) -> Transport:
@@ -56,7 +56,7 @@ class Misleading(Recorder):
 )
 async def test_only_sets_that_share_wait_and_they_are_told_why(world: World, asked: str) -> None:
     async with devices(world):
-        async with operating(world, recorder=Misleading(asked)):
+        async with operating(world, recorder=Misleading(world.namespace, asked)):
             await world.create(SETS, shared_by_pods())
             await world.create(SETS, small("free"))
             await world.until(lambda: world.get(SETS, "free").status.get("availableReplicas") == 1)

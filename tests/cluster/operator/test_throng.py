@@ -14,7 +14,7 @@ COUNT = int(os.environ.get("GROVE_WORKLOADS", "20"))
 
 
 async def test_many_workloads_of_ten_pods_at_once(world: World) -> None:
-    seconds = max(120.0, COUNT * 3.0)
+    seconds = max(240.0, COUNT * 3.0)
     async with operating(world) as operator:
         bodies = []
         for number in range(COUNT):

@@ -82,7 +82,7 @@ async def short_lives(world: World, scenario: Scenario, telling: Telling, seed: 
 async def two_leaders(world: World, scenario: Scenario, telling: Telling, seed: int) -> None:
     """Both believe to lead and neither knows of the other; one of them sees everything late. Until a parent
     goes, nothing is made twice; a pod that is on its way out already may be deleted again."""
-    both = Recorder()
+    both = Recorder(world.namespace)
     more = options(scenario)
     async with (
         operating(world, recorder=both, **more),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, Protocol
 
@@ -17,13 +17,16 @@ from grove.api import labels
 from grove.kube.cache import Cache
 from grove.kube.client import MERGE, Client, PatchKind
 from grove.kube.config import Config
-from grove.kube.errors import NotFound
 from grove.kube.reflector import Reflector
 from grove.kube.resource import PODS, SERVICES, Resource
+from tests.cluster.operator.clearing import clear
 from tests.cluster.operator.picture import Picture, differences, picture
 from tests.cluster.operator.seen import CLIQUES, GANGS, GROUPS, PARTS, SETS, Seen, answers, updating
 
 PATIENCE = 120.0
+GARBAGE = 300.0
+"""Seconds for Kubernetes' garbage collector to learn of a new kind: half a minute or a whole one, and on a
+busy machine it begins anew if it is not done by then."""
 
 
 class Working(Protocol):
@@ -244,20 +247,6 @@ class World:
             self._caches[resource].apply_reply(found)
         return found
 
-    async def clear(self) -> None:
-        """Remove everything without the help of an operator."""
-        held = [(kind, one) for kind in (SETS, PODS) for one in self.all(kind) if one.metadata.finalizers]
-        for kind, one in held:
-            with suppress(NotFound):
-                await self.patch(kind, one.name, {"metadata": {"finalizers": None}})
-        for resource in (SETS, *PARTS):
-            await self.client.delete_collection(
-                resource, namespace=self.namespace, labels="", grace_seconds=0
-            )
-        await self.until(
-            lambda: not any(self.all(resource) for resource in (SETS, *PARTS)), "an empty namespace"
-        )
-
     async def close(self) -> None:
         for task in self._tasks:
             task.cancel()
@@ -282,6 +271,8 @@ def _line(resource: Resource, found: Seen) -> str:
         if key.lower().endswith(("replicas", "phase", "generation"))
     }
     words = [resource.kind, found.name, f"replicas={found.spec.get('replicas')}", str(interesting)]
+    if found.reason:
+        words = [resource.kind, str(found.regarding.get("name")), found.reason, found.note]
     if found.terminating:
         words.append(f"TERMINATING {found.metadata.finalizers}")
     if gates := found.spec.get("schedulingGates"):
@@ -301,5 +292,5 @@ async def watching(client: Client, config: Config, namespace: str) -> AsyncItera
         world.check()
     finally:
         world.operators.clear()
-        await world.clear()
+        await clear(world)
         await world.close()

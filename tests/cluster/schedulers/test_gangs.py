@@ -9,7 +9,7 @@ from grove.api import crd
 from grove.api.config import Scheduler, SchedulerProfile
 from grove.kube import config
 from grove.kube.client import Client
-from grove.kube.resource import NAMESPACES, NODES, PODS
+from grove.kube.resource import NODES, PODS
 from grove.kube.wire import Object
 from grove.schedulers.registry import backends
 from tests.chart import AWARE, operators_account
@@ -20,6 +20,7 @@ from tests.cluster.operator.test_topology import TOPOLOGIES, a_topology, topolog
 from tests.cluster.operator.workloads import clique, workload
 from tests.cluster.operator.world import World, watching
 from tests.clusters import Clusters
+from tests.namespaces import make_namespace
 
 GATES = ("GenericWorkload", "GangScheduling", "TopologyAwareWorkloadScheduling")
 IN_TREE = backends(Scheduler((SchedulerProfile("default-scheduler", {"gangScheduling": True}),)))
@@ -53,7 +54,7 @@ async def test_a_gang_is_bound_whole_and_in_one_rack_or_not_at_all(clusters: Clu
         for name, rack in racks.items():
             marks = {RACK: rack, OTHER_RACK: rack}
             await client.patch(NODES, name, {"metadata": {"labels": marks}}, as_type=Object)
-        await client.create(NAMESPACES, {"metadata": {"name": "in-tree"}}, as_type=Object)
+        await make_namespace(client, "in-tree")
         account = await operators_account(cluster, AWARE)
         async with (
             watching(client, account.config, "in-tree") as world,

@@ -10,10 +10,10 @@ import pytest
 from grove.api.topology import ClusterTopology
 from grove.kube import config
 from grove.kube.client import Client
-from grove.kube.errors import AlreadyExists, NotFound
+from grove.kube.errors import NotFound
 from grove.kube.executor import Executor
 from grove.kube.outcome import State
-from grove.kube.resource import NAMESPACES, PODS, SERVICE_ACCOUNTS, Resource
+from grove.kube.resource import PODS, Resource
 from grove.kube.wire import Object
 from grove.operator.caches import resource_of
 from grove.schedulers.backend import Backend, Foreign, ForeignKind, marked
@@ -21,6 +21,7 @@ from grove.schedulers.kai import Kai
 from grove.schedulers.kube import Kube
 from grove.schedulers.volcano import Volcano
 from tests.clusters import Clusters
+from tests.namespaces import make_namespace
 from tests.schedulers.builders import a_body, requests
 
 TOPOLOGIES = resource_of(ClusterTopology.KIND)
@@ -71,7 +72,7 @@ async def test_kubernetes_own_groups_are_accepted_and_pods_name_them(clusters: C
     backend = Kube(gang_scheduling=True)
     body = a_body("a:2 b", "", "zone/rack b:/host")
     async with Client(config.load(cluster.kubeconfig)) as client:
-        await client.create(NAMESPACES, {"metadata": {"name": "gangs"}}, as_type=Object)
+        await make_namespace(client, "gangs")
         await _all_kept(client, backend, body, "gangs")
         (request,) = requests(body).values()
         pod = marked(
@@ -81,9 +82,6 @@ async def test_kubernetes_own_groups_are_accepted_and_pods_name_them(clusters: C
             },
             backend.marks(request.gang, "wl-0-b"),
         )
-        with suppress(AlreadyExists):  # pods need one, and whoever makes it may take a while
-            account = {"metadata": {"name": "default"}}
-            await client.create(SERVICE_ACCOUNTS, account, namespace="gangs", as_type=Object)
         kept = await tried(client, PODS, pod, "gangs")
         assert kept["spec"]["schedulingGroup"] == pod["spec"]["schedulingGroup"]
         assert kept["spec"]["affinity"] == pod["spec"]["affinity"]

@@ -28,7 +28,7 @@ from tests.cluster.operator.workloads import clique, workload
 T = TypeVar("T")
 Body = dict[str, Any]
 
-PATIENCE = 40.0
+PATIENCE = 120.0
 HERE = {"port": 0, "bindAddress": "127.0.0.1"}
 ACCOUNT = "grove-operator"
 TOPOLOGIES = resource_of(ClusterTopology.KIND)
@@ -107,6 +107,15 @@ async def registering(client: Client, wanted: Sequence[Body]) -> AsyncIterator[N
         for body in wanted:
             with suppress(NotFound):
                 await client.delete(KINDS[body["kind"]], body["metadata"]["name"], as_type=Object)
+        await eventually(lambda: _forgotten(client))
+
+
+async def _forgotten(client: Client) -> bool:
+    """Whether nobody is asked any more, which is told by asking too. Topologies are in no namespace: until
+    then nobody else could make one."""
+    body = topology("probe", "rack")
+    body["spec"]["schedulerReferences"] = [{"schedulerName": "nobody", "reference": "nothing"}]
+    return not await refusal(client, TOPOLOGIES, body)
 
 
 @asynccontextmanager

@@ -36,7 +36,9 @@ from grove.operator.caches import resource_of
 from grove.webhooks.registrations import Path, account
 from tests.cluster.operator.processes import seen
 from tests.cluster.operator.seen import SETS
-from tests.cluster.webhooks.harness import Body, admitting, calls, good
+from tests.cluster.operator.world import GARBAGE
+from tests.cluster.webhooks.harness import PATIENCE, Body, admitting, calls, good
+from tests.namespaces import make_namespace
 
 pytestmark = pytest.mark.cluster
 
@@ -46,8 +48,6 @@ CONTROLLERS = [
     "system:serviceaccount:kube-system:namespace-controller",
 ]
 REFUSED = "belongs to PodCliqueSet app and can only be"
-GARBAGE = 150.0
-"""The garbage collector learns of new kinds every 30 to 60 seconds."""
 
 
 def spec_of(resource: Resource) -> Body:
@@ -117,7 +117,7 @@ async def guarding(client: Client, connection: Config, namespace: str) -> AsyncI
 async def until_guarded(guarded: Guarded) -> None:
     """API servers tell nobody when they have taken in a webhook configuration: ask until one has."""
     before, body = calls(Path.AUTHORIZE), managed(OURS[0], "probe")
-    async with asyncio.timeout(40):
+    async with asyncio.timeout(PATIENCE):
         while calls(Path.AUTHORIZE) == before:
             try:
                 await guarded.jane.create(
@@ -192,7 +192,7 @@ async def test_what_a_set_left_behind_is_nobodys(guarded: Guarded, client: Clien
 
 async def until(doing: Callable[[], Awaitable[None]]) -> None:
     """The cache of the webhooks may be a moment behind."""
-    async with asyncio.timeout(40):
+    async with asyncio.timeout(PATIENCE):
         while True:
             try:
                 return await doing()
@@ -209,13 +209,12 @@ async def test_the_garbage_collector_passes(guarded: Guarded, client: Client) ->
     await guarded.make(SERVICES, ownerReferences=[reference])
     assert REFUSED in await refused(guarded.delete(guarded.jane, SERVICES))
     await client.delete(CONFIG_MAPS, "owner", namespace=namespace, as_type=Object)
-    async with asyncio.timeout(GARBAGE):
-        await seen(client, Cache(SERVICES, Object, namespace=namespace), lambda found: not len(found))
+    await seen(client, Cache(SERVICES, Object, namespace=namespace), lambda found: not len(found), GARBAGE)
 
 
 async def test_a_namespace_with_everything_in_it_goes(cluster: Cluster, crds: object, client: Client) -> None:
     name = "guarded-and-gone"
-    await client.create(NAMESPACES, {"metadata": {"name": name}}, as_type=Object)
+    await make_namespace(client, name)
     async with guarding(client, config.load(cluster.kubeconfig), name) as guarded:
         for resource in (SERVICES, SECRETS, *OURS):
             await guarded.make(resource)

@@ -29,7 +29,7 @@ from grove.webhooks.keeper import Keeper
 from grove.webhooks.registrations import Url, account, configurations, served
 from tests.cluster.operator.processes import (
     HERE,
-    QUICK_ELECTION,
+    PATIENT_ELECTION,
     OperatorProcess,
     configuration,
     running,
@@ -56,7 +56,7 @@ def wrong() -> dict[str, Any]:
 async def test_a_follower_answers_as_the_leader_does(
     cluster: Cluster, crds: object, client: Client, namespace: str, tmp_path: Path
 ) -> None:
-    election = configuration(leaderElection=QUICK_ELECTION)
+    election = configuration(leaderElection=PATIENT_ELECTION)
     arguments = (tmp_path, cluster.kubeconfig, election, "--namespace", namespace)
     async with running(*arguments) as leader:
         await leader.hear("working")

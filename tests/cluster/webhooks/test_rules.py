@@ -21,7 +21,6 @@ from grove.api.topology import ClusterTopologyBinding
 from grove.kube import config
 from grove.kube.client import Client
 from grove.kube.errors import ApiError
-from grove.kube.resource import CUSTOM_RESOURCE_DEFINITIONS as CRDS
 from grove.kube.resource import NAMESPACES, Resource
 from grove.kube.wire import Object
 from grove.local.cluster import Cluster
@@ -30,7 +29,7 @@ from grove.rules import validate
 from grove.rules.defaults import default_set
 from grove.rules.model import Verdict
 from grove.schedulers.volcano import QUEUE
-from tests.cluster.conftest import PATIENCE, apply, established
+from tests.cluster.conftest import PATIENCE, apply, established, removed
 from tests.cluster.operator.seen import SETS
 from tests.cluster.webhooks.harness import TOPOLOGIES, Body, admitting, eventually, refusal, topology
 from tests.rules import test_constraints, test_create, test_part_rules, test_set_rules, test_update
@@ -90,7 +89,7 @@ async def volcano_queues(client: Client, *names: str) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        await client.delete(CRDS, definition["metadata"]["name"], as_type=Object)
+        await removed(client, definition["metadata"]["name"])
 
 
 BY_KUBERNETES = (

@@ -13,7 +13,7 @@ from grove.kube.client import Client
 from grove.kube.resource import CONFIG_MAPS
 from grove.local.cluster import Cluster
 from grove.operator.graph_caches import ADAPTERS, GRAPHS
-from tests.chart import NAMESPACE, Account, account, apply, hooked, render
+from tests.chart import NAMESPACE, Account, account, apply, hooked, render, until_granted
 from tests.cluster.conftest import PATIENCE, established
 from tests.cluster.conftest import apply as install
 from tests.cluster.operator.world import World, watching
@@ -29,6 +29,7 @@ async def dynamo_account(cluster: Cluster, client: Client, operator_account: Acc
         await install(client, definition)
         async with asyncio.timeout(PATIENCE):
             await established(client, definition["metadata"]["name"])
+    rights = []
     for mode in ("affinity", "kueue"):
         for right in rendered(mode):
             if right["kind"] == "ServiceAccount":
@@ -38,6 +39,8 @@ async def dynamo_account(cluster: Cluster, client: Client, operator_account: Acc
                 if "roleRef" in right:
                     right["roleRef"]["name"] += f"-{mode}"
                 await apply(client, right)
+                rights.append(right)
+    await until_granted(client, f"system:serviceaccount:{NAMESPACE}:{NAME}", rights)
     return await account(client, cluster, NAMESPACE, NAME)
 
 

@@ -9,8 +9,10 @@ import pytest_asyncio
 
 from grove.kube import config
 from grove.kube.client import Client
+from grove.kube.resource import EVENTS
 from grove.local.cluster import Cluster
 from tests.cluster.operator import fabric
+from tests.cluster.operator.clearing import clear
 from tests.cluster.operator.fabric import DOMAINS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
 from tests.cluster.operator.harness import World
 
@@ -26,13 +28,13 @@ async def nvlink(cluster: Cluster, crds: object) -> AsyncIterator[None]:
 
 @pytest.fixture
 async def world(nvlink: None, world: World) -> AsyncIterator[World]:
-    """With a stand-in for the driver, and an eye on domains and claims."""
-    await world.watch(DOMAINS, RESOURCE_CLAIMS, RESOURCE_CLAIM_TEMPLATES)
+    """With a stand-in for the driver, and an eye on domains, claims and events."""
+    await world.watch(DOMAINS, RESOURCE_CLAIMS, RESOURCE_CLAIM_TEMPLATES, EVENTS)
     async with fabric.driver(world.client):
         yield world
         world.check()
         world.operators.clear()
-        await world.clear()
+        await clear(world)
         await fabric.let_go(world)
         await world.until(
             lambda: not world.all(RESOURCE_CLAIMS) and not world.all(RESOURCE_CLAIM_TEMPLATES), "no claims"

@@ -12,13 +12,17 @@ def domains(world: World) -> list[str]:
     return [domain.name for domain in world.all(DOMAINS) if not domain.terminating]
 
 
-async def events(world: World, name: str) -> list[tuple[str, str]]:
-    listed = await world.client.list(EVENTS, as_type=dict, namespace=world.namespace)
+def events(world: World, name: str) -> list[tuple[str, str]]:
+    """What was told so far; operators tell in the background, and nobody waits for them when they end."""
     return [
-        (event["reason"], event["note"])
-        for event in listed.items
-        if event["regarding"]["name"] == name and event["reason"].startswith(("ComputeDomain", "ImexChannel"))
+        (event.reason, event.note)
+        for event in world.all(EVENTS)
+        if event.regarding["name"] == name and event.reason.startswith(("ComputeDomain", "ImexChannel"))
     ]
+
+
+def reasons(world: World, name: str) -> list[str]:
+    return [reason for reason, _ in events(world, name)]
 
 
 def ready(world: World, name: str) -> str:

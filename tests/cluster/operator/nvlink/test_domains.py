@@ -6,7 +6,7 @@ from __future__ import annotations
 from tests.cluster.operator import fabric
 from tests.cluster.operator.fabric import DOMAINS, FINALIZER, NVIDIA, automatic, gpus, named
 from tests.cluster.operator.harness import World, operating
-from tests.cluster.operator.nvlink.saying import domains, events, ready, reason
+from tests.cluster.operator.nvlink.saying import domains, events, ready, reason, reasons
 from tests.cluster.operator.seen import CLIQUES, GROUPS, PODS, SETS
 from tests.cluster.operator.workloads import clique, group, workload
 
@@ -41,10 +41,8 @@ async def test_one_domain_for_each_replica_and_claims_for_gpu_containers_only(wo
             ("app-0", "Ready", 3),
             ("app-1", "Ready", 3),
         ]
-        told = await events(world, "app")
-        assert sorted(told) == [
-            ("ComputeDomainCreated", f"ComputeDomain app-{index} created") for index in range(2)
-        ]
+        made = [("ComputeDomainCreated", f"ComputeDomain app-{index} created") for index in range(2)]
+        await world.until(lambda: sorted(events(world, "app")) == made, "the events")
         await world.delete(SETS, "app")
         await world.until(lambda: not world.all(SETS) and not world.all(DOMAINS), "all gone")
         assert not world.all(PODS)
@@ -105,7 +103,8 @@ async def test_domains_come_with_replicas_and_go_after_their_pods(world: World) 
             await world.delete(SETS, "app")
             await world.until(lambda: not world.find(SETS, "app") and not world.all(DOMAINS))
             assert len(world.pods()) == 2
-    assert ("ComputeDomainDeleted", "ComputeDomain app-2 deleted") in await events(world, "app")
+            gone = ("ComputeDomainDeleted", "ComputeDomain app-2 deleted")
+            await world.until(lambda: gone in events(world, "app"), "the event")
 
 
 async def test_deleted_by_hand_it_is_held_told_and_made_again_after_scaling_in_and_out(world: World) -> None:
@@ -125,8 +124,8 @@ async def test_deleted_by_hand_it_is_held_told_and_made_again_after_scaling_in_a
         await world.scale(SETS, "app", 1)
         await world.until_whole()
         assert world.get(DOMAINS, "app-0").uid != uid
-        told = [event for event, _ in await events(world, "app")]
-        assert told.count("ComputeDomainTerminating") == 1
+        await world.until(lambda: "ComputeDomainTerminating" in reasons(world, "app"), "the event")
+        assert reasons(world, "app").count("ComputeDomainTerminating") == 1
 
 
 async def test_two_sets_share_a_domain_and_the_last_one_takes_it_along(world: World) -> None:
@@ -172,6 +171,8 @@ async def test_what_somebody_else_made_is_used_by_name_in_the_way_of_automation_
         await world.delete(TEMPLATES, "bare-0")
         await world.until_whole()
         assert len(world.pods(part_of="app")) == 2
-    assert [event for event, _ in await events(world, "user")] == ["ComputeDomainReferenced"]
-    for name in ("app", "bare"):
-        assert "ComputeDomainConflict" in [event for event, _ in await events(world, name)]
+        await world.until(lambda: reasons(world, "user") == ["ComputeDomainReferenced"], "the events")
+        for name in ("app", "bare"):
+            await world.until(
+                lambda name=name: "ComputeDomainConflict" in reasons(world, name), f"the event of {name}"
+            )

@@ -10,13 +10,15 @@ from grove.kube.resource import CUSTOM_RESOURCE_DEFINITIONS as CRDS
 from grove.kube.resource import NODES
 from grove.kube.wire import Object
 from tests.chart import Account
+from tests.cluster.conftest import removed
 from tests.cluster.operator import fabric
 from tests.cluster.operator.fabric import DOMAINS, FINALIZER, ISLANDS, NVIDIA, automatic, gpus, named
 from tests.cluster.operator.harness import World, operating, succession
-from tests.cluster.operator.nvlink.saying import domains, events, message, reason
+from tests.cluster.operator.nvlink.saying import domains, events, message, reason, reasons
 from tests.cluster.operator.recorder import Recorder
 from tests.cluster.operator.seen import CLIQUES, PODS, SETS
 from tests.cluster.operator.workloads import clique, workload
+from tests.cluster.operator.world import GARBAGE
 from tests.cluster.webhooks.harness import eventually, refusal
 from tests.fabrics.dummy import Example
 
@@ -82,7 +84,7 @@ async def test_without_the_crd_only_who_needs_it_waits_and_it_may_come_and_go(wo
 async def test_two_operators_in_bad_weather_make_nothing_twice_and_leave_nothing_behind(world: World) -> None:
     """X10: both believe to lead, and both make what two sets share."""
     rates = Rates(conflict=0.05, error=0.05, lose=0.05, delay=0.1, cut=0.02)
-    both = Recorder()
+    both = Recorder(world.namespace)
     async with (
         operating(world, fabrics=NVIDIA, rates=rates, seed=7, recorder=both),
         operating(world, fabrics=NVIDIA, rates=rates, seed=8, recorder=both),
@@ -119,12 +121,13 @@ async def test_a_domain_that_cannot_be_made_is_told_of_and_tried_again(world: Wo
             (error,) = world.get(SETS, "app").status["lastErrors"]
             assert error["code"] == "ERR_SYNC_COMPUTEDOMAIN"
             assert not world.pods()
+            await world.until(lambda: "ComputeDomainFailed" in reasons(world, "app"), "the event")
+            told = dict(events(world, "app"))["ComputeDomainFailed"]
+            assert told.startswith("Failed to create ComputeDomain for replica 0: ")
             await fabric.install(world.client)
             await world.until_whole()
     finally:
         await fabric.install(world.client)
-    told = dict(await events(world, "app"))
-    assert told["ComputeDomainFailed"].startswith("Failed to create ComputeDomain for replica 0: ")
 
 
 async def test_orphaned_its_domain_stays_with_its_pods_and_is_taken_back(world: World) -> None:
@@ -133,7 +136,7 @@ async def test_orphaned_its_domain_stays_with_its_pods_and_is_taken_back(world: 
     left = fabric.theirs("left-behind", "left-behind")
     left["metadata"]["ownerReferences"] = [nobody]
     await world.create(DOMAINS, left)
-    await world.until(lambda: not world.all(DOMAINS), "the garbage collector")
+    await world.until(lambda: not world.all(DOMAINS), "the garbage collector", GARBAGE)
     async with operating(world, fabrics=NVIDIA):
         await world.create(SETS, automatic("app"))
         await world.until_whole()
@@ -177,7 +180,9 @@ async def test_a_second_vendor_needs_nothing_but_its_module_and_its_rights(
     try:
         async with fabric.rights_to_islands(world.client), operating(world, fabrics=both):
             await world.create(SETS, body)
-            await world.until(lambda: len(world.pods()) == 2, "both pods")
+            await world.until(
+                lambda: len(world.pods()) == 2 and world.all(ISLANDS), "both pods, and the island"
+            )
             assert [(island.name, island.spec) for island in world.all(ISLANDS)] == [
                 ("isle", {"template": "isle-berth"})
             ]
@@ -199,7 +204,7 @@ async def test_a_second_vendor_needs_nothing_but_its_module_and_its_rights(
             await world.delete(SETS, "app")
             await world.until(lambda: not world.all(SETS))
     finally:
-        await world.client.delete(CRDS, "islands.example.com", as_type=Object)
+        await removed(world.client, "islands.example.com")
 
 
 async def test_what_a_driver_may_do_is_seen(world: World) -> None:
@@ -219,20 +224,28 @@ async def test_what_a_driver_may_do_is_seen(world: World) -> None:
         await world.create(DOMAINS, theirs)
         await world.create(SETS, named("user", "team"))
         await world.create(SETS, automatic("app", gpus("worker", 2)))
-        await world.until(lambda: reason(world, "app") == "AllReady", "the domain is ready")
+        await world.until(
+            lambda: (
+                reason(world, "app") == "AllReady"
+                and sum("nodeName" in pod.spec for pod in world.pods(part_of="app")) == 2
+            ),
+            "the domain is ready",
+        )
         first, second = (pod.spec["nodeName"] for pod in world.pods(part_of="app"))
         try:
             await annotate(first, flip="true")
-            await world.until(lambda: phase() == "Degraded", "B1")
-            assert reason(world, "app") == "NodesNotReady"
+            await world.until(lambda: phase() == "Degraded" and reason(world, "app") == "NodesNotReady", "B1")
             await annotate(first, flip=None, clique="here.1")
             await annotate(second, clique="there.1")
             split = "app-0 is split over 2 partitions: here.1, there.1"
-            await world.until(lambda: split in message(world, SETS, "app", "ComputeDomainsReady"), "B6")
-            assert phase() == "Ready"
+            await world.until(
+                lambda: split in message(world, SETS, "app", "ComputeDomainsReady") and phase() == "Ready",
+                "B6",
+            )
         finally:
             for node in (first, second):
                 await annotate(node, flip=None, clique=None)
+        await world.until(lambda: world.pods(part_of="user"), "the pod that waits for a template")
         (pod,) = world.pods(part_of="user")
         assert not fabric.answers(pod)
         nothing = {"metadata": {"annotations": {"dra-standin/skip-template": None}}}

@@ -1,0 +1,19 @@
+"""Namespaces for tests."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from grove.kube.client import Client
+from grove.kube.errors import AlreadyExists
+from grove.kube.resource import NAMESPACES, SERVICE_ACCOUNTS
+from grove.kube.wire import Object
+
+
+async def make_namespace(client: Client, name: str) -> None:
+    """A namespace in which pods can be made. They are refused until it has its default account, and who makes
+    that may take longer than the API server waits for it: made here, nobody waits."""
+    await client.create(NAMESPACES, {"metadata": {"name": name}}, as_type=Object)
+    with suppress(AlreadyExists):
+        account = {"metadata": {"name": "default"}}
+        await client.create(SERVICE_ACCOUNTS, account, namespace=name, as_type=Object)
