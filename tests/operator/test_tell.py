@@ -8,7 +8,14 @@ from msgspec.structs import replace
 
 from grove.api import labels
 from grove.api.cliques import PodClique, PodCliqueStatus, PodCliqueUpdateProgress
+from grove.api.groups import (
+    PodCliqueScalingGroup,
+    PodCliqueScalingGroupSpec,
+    PodCliqueScalingGroupStatus,
+    PodCliqueScalingGroupUpdateProgress,
+)
 from grove.api.intents import Create, Delete, Target
+from grove.api.meta import ObjectMeta
 from grove.api.pods import Pod
 from grove.kube.outcome import Outcome, Result, State
 from grove.operator.caches import Caches
@@ -151,5 +158,23 @@ def test_what_an_update_takes_down_is_no_loss() -> None:
     for ended, told in ((None, False), ("2026-01-01T00:01:00Z", True)):
         going = PodCliqueStatus(update_progress=replace(progress, update_ended_at=ended))
         draft = Draft(CLIQUE, PodCliqueStatus(scheduled_replicas=1), going)
+        outcome = Outcome(tuple(Result(intent, State.DONE) for intent in intents([draft])))
+        assert bool(list(losses(caches, [draft], outcome))) is told
+
+
+def test_what_the_update_of_its_group_takes_down_is_no_loss_of_a_clique() -> None:
+    clique, carried = read_clique(), {labels.MANAGED_BY: labels.OPERATOR}
+    member = replace(clique.metadata, labels={**clique.metadata.labels, labels.GROUP: "wl-1-x"})
+    meta = ObjectMeta(name="wl-1-x", namespace="ns", uid="g", resource_version="1", labels=carried)
+    progress = PodCliqueScalingGroupUpdateProgress(
+        update_started_at="2026-01-01T00:00:00Z", pod_clique_set_generation_hash="h"
+    )
+    for ended, told in ((None, False), ("2026-01-01T00:01:00Z", True)):
+        caches = Caches()
+        caches.cliques.apply_event("ADDED", replace(clique, metadata=member))
+        status = PodCliqueScalingGroupStatus(update_progress=replace(progress, update_ended_at=ended))
+        spec = PodCliqueScalingGroupSpec(clique_names=("a",), replicas=1)
+        caches.groups.apply_event("ADDED", PodCliqueScalingGroup(metadata=meta, spec=spec, status=status))
+        draft = Draft(CLIQUE, PodCliqueStatus(scheduled_replicas=1), PodCliqueStatus())
         outcome = Outcome(tuple(Result(intent, State.DONE) for intent in intents([draft])))
         assert bool(list(losses(caches, [draft], outcome))) is told

@@ -10,10 +10,10 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from grove.api import labels
-from grove.api.cliques import PodClique
+from grove.api.cliques import PodClique, PodCliqueStatus
 from grove.api.events import EventReason, Reporter
 from grove.api.gangs import PodGang
-from grove.api.groups import PodCliqueScalingGroup
+from grove.api.groups import PodCliqueScalingGroup, PodCliqueScalingGroupStatus
 from grove.api.intents import Create, Delete, Intent, Late, ObjectRef, Occurrence, Status
 from grove.api.sets import PodCliqueSet
 from grove.kube.cache import Cache, HasMetadata
@@ -165,8 +165,8 @@ def losses(caches: Caches, drafts: Iterable[Draft], outcome: Outcome) -> Iterato
         found = cache.get(target.namespace, target.name)
         if not before or after or found is None or not found.spec.replicas:
             continue
-        progress = draft.desired.update_progress
-        updating = progress is not None and progress.update_ended_at is None
+        group = caches.groups.get(target.namespace, found.metadata.labels.get(labels.GROUP, ""))
+        updating = _updating(draft.desired) or (group is not None and _updating(group.status))
         if found.metadata.deletion_timestamp is None and not updating:
             yield Occurrence(
                 _reference(target.api_version, target.kind, found),
@@ -176,6 +176,12 @@ def losses(caches: Caches, drafts: Iterable[Draft], outcome: Outcome) -> Iterato
                 warning=True,
                 reporter=(Reporter.GROUP if of_group else Reporter.CLIQUE).value,
             )
+
+
+def _updating(status: PodCliqueStatus | PodCliqueScalingGroupStatus) -> bool:
+    """What is in a group is updated by its group."""
+    progress = status.update_progress
+    return progress is not None and progress.update_ended_at is None
 
 
 class Grievances:
