@@ -33,7 +33,6 @@ def budgets(result: Result) -> list[Budget]:
         Budget("all deleted / pods deleted", ours["deleted"] / pods["deleted"], 2.0),
         Budget("API calls per pod", ours["calls"] / ours["pods"], 4.0),
         Budget("operator CPU, s", ours["cpu"], 5.0),
-        Budget("operator CPU / contract floor", ours["cpu"] / floor["cpu"], 1.25),
         Budget("operator memory, MiB", ours["rss_mib"], 75 + ours["pods"] * 10 / 1024),
         Budget("calls in a minute of standing still", ours["idle_calls"], 0),
         *_further(result),
