@@ -279,6 +279,6 @@ def _nearer(affinity: Body, marks: Marks) -> Body:
     near = dict(affinity.get("podAffinity") or {})
     for how, terms in (("preferred", marks.near), ("required", marks.beside)):
         if terms:
-            field = f"{how}DuringSchedulingIgnoredDuringExecution"
-            near[field] = [*(near.get(field) or []), *terms]
+            rule = f"{how}DuringSchedulingIgnoredDuringExecution"
+            near[rule] = [*(near.get(rule) or []), *terms]
     return {**affinity, "podAffinity": near}

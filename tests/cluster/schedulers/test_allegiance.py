@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
-import pytest
-
 from grove.api.config import Scheduler, SchedulerProfile
-from grove.kube.client import Client
 from grove.kube.resource import PODS
 from grove.operator.caches import served
 from grove.schedulers.kai import POD_GROUP
 from grove.schedulers.registry import backends
-from tests.chart import Account
-from tests.cluster.operator.harness import World, operating, watching
+from tests.cluster.operator.harness import World, operating
 from tests.cluster.operator.seen import GANGS, SETS
 from tests.cluster.operator.workloads import clique, workload
 
 POD_GROUPS = served(POD_GROUP)
 KAI = (SchedulerProfile("kai-scheduler"),)
 BEFORE, AFTER = backends(Scheduler(KAI)), backends(Scheduler(KAI, "kai-scheduler"))
-
-
-@pytest.fixture
-async def world(
-    client: Client, aware_account: Account, namespace: str, scheduler_crds: None
-) -> AsyncIterator[World]:
-    async with watching(client, aware_account.config, namespace) as world:
-        await world.watch(POD_GROUPS)
-        yield world
 
 
 def schedulers(world: World, gang: str) -> set[str]:

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
-import pytest
-
 from grove.api.config import Scheduler, SchedulerProfile
-from grove.kube.client import Client
 from grove.operator.caches import served
 from grove.schedulers.kai import POD_GROUP
 from grove.schedulers.registry import backends
-from tests.chart import Account
-from tests.cluster.operator.harness import World, operating, watching
+from tests.cluster.operator.harness import World, operating
 from tests.cluster.operator.seen import CLIQUES, GANGS, SETS
 from tests.cluster.operator.test_topology import topology
 from tests.cluster.operator.workloads import clique, workload
@@ -20,15 +14,6 @@ from tests.schedulers.tas import SCENARIOS, all_told
 
 POD_GROUPS = served(POD_GROUP)
 KAI = backends(Scheduler((SchedulerProfile("kai-scheduler"),)))
-
-
-@pytest.fixture
-async def world(
-    client: Client, aware_account: Account, namespace: str, scheduler_crds: None
-) -> AsyncIterator[World]:
-    async with watching(client, aware_account.config, namespace) as world:
-        await world.watch(POD_GROUPS)
-        yield world
 
 
 async def test_kai_is_told_what_the_tables_say(world: World) -> None:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
 from grove.api.config import Scheduler, SchedulerProfile
-from grove.kube.client import Client
 from grove.kube.resource import Resource
 from grove.operator.caches import served
 from grove.schedulers import kai, volcano
 from grove.schedulers.registry import backends
-from tests.chart import Account
-from tests.cluster.operator.harness import World, operating, watching
+from tests.cluster.operator.harness import World, operating
 from tests.cluster.operator.recorder import Recorder
 from tests.cluster.operator.seen import GANGS, SETS
 from tests.cluster.operator.workloads import clique, workload
@@ -48,15 +45,6 @@ def from_volcano(words: str) -> dict[str, Any]:
         "lastTransitionTime": AT,
     }
     return {"phase": "Inqueue", "conditions": [said]}
-
-
-@pytest.fixture
-async def world(
-    client: Client, aware_account: Account, namespace: str, scheduler_crds: None
-) -> AsyncIterator[World]:
-    async with watching(client, aware_account.config, namespace) as world:
-        await world.watch(OF_KAI, OF_VOLCANO)
-        yield world
 
 
 def words_on(world: World, gang: str) -> str:

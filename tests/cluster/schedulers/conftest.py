@@ -1,0 +1,23 @@
+"""What tests of foreign schedulers stand on: their kinds are installed, and what they are told is watched."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from grove.kube.client import Client
+from grove.operator.caches import served
+from grove.schedulers import kai, volcano
+from tests.chart import Account
+from tests.cluster.operator.world import World, watching
+
+
+@pytest.fixture
+async def world(
+    client: Client, aware_account: Account, namespace: str, scheduler_crds: None
+) -> AsyncIterator[World]:
+    """A namespace of the test's own, whose operator has the rights to the kinds of KAI and Volcano."""
+    async with watching(client, aware_account.config, namespace) as world:
+        await world.watch(served(kai.POD_GROUP), served(volcano.POD_GROUP))
+        yield world
