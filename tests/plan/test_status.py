@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from grove.plan.moments import rfc3339
 from tests.plan import hands
-from tests.plan.builders import a_set
+from tests.plan.builders import a_clique, a_set
 from tests.plan.test_scaling import running
 from tests.plan.world import World
 
@@ -46,6 +46,16 @@ def test_a_clique_counts_its_pods_on_their_way():
         "MinAvailableBreached": ("False", "SufficientReadyPods"),
         **NO_UPDATE,
     }
+
+
+def test_a_pod_behind_any_gate_counts_as_gated():
+    body = a_set("a:1 b:1", "x:2/1=b")
+    body["spec"]["template"]["cliques"][1] = a_clique("b:1", schedulingGates=[{"name": "example.com/mine"}])
+    world = World(body)
+    world.settle()
+    assert counts(world, "PodClique", "wl-0-a").get("scheduleGatedReplicas") is None
+    assert counts(world, "PodClique", "wl-0-x-0-b")["scheduleGatedReplicas"] == 1, "behind the user's alone"
+    assert counts(world, "PodClique", "wl-0-x-1-b")["scheduleGatedReplicas"] == 1, "behind ours and the user's"
 
 
 def crash(world: World, name: str) -> None:

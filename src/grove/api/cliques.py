@@ -73,13 +73,13 @@ class PodCliqueStatus(Wire, frozen=True):
     last_errors: tuple[LastError, ...] = ()
     """Errors that hold the clique up."""
     replicas: Int32 = 0
-    """Pods that are not being deleted."""
+    """Pods that are there: not being deleted, and not at their end."""
     ready_replicas: Int32 = defaulted(0)
     """Pods that are ready."""
     updated_replicas: Int32 = defaulted(0)
     """Pods made from the latest template."""
     schedule_gated_replicas: Int32 = defaulted(0)
-    """Pods that still wait for their gang before they may be scheduled."""
+    """Pods behind a scheduling gate: they wait for their gang, or for whoever opens a gate of the template."""
     scheduled_replicas: Int32 = defaulted(0)
     """Pods that have a node."""
     hpa_pod_selector: str = ""

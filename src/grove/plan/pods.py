@@ -66,6 +66,11 @@ def gated(pod: Pod) -> bool:
     return any(gate.name == marks.GANG_GATE for gate in pod.spec.scheduling_gates)
 
 
+def gated_by_anybody(pod: Pod) -> bool:
+    """No scheduler looks at it yet: it waits for us, or for whoever opens the gates that its user wrote."""
+    return bool(pod.spec.scheduling_gates)
+
+
 def errored(pod: Pod) -> bool:
     """Not ready, and a container of it has failed before."""
     if ready(pod):

@@ -31,7 +31,7 @@ def tally(members: Iterable[Pod], template_hash: str) -> Tally:
         replicas=len(living),
         ready=sum(map(state.ready, living)),
         scheduled=len(placed),
-        gated=sum(map(state.gated, living)),
+        gated=sum(map(state.gated_by_anybody, living)),
         updated=sum(pod.metadata.labels.get(labels.TEMPLATE_HASH) == template_hash for pod in living),
         impaired=sum(state.errored(pod) or state.started_not_ready(pod) for pod in placed),
     )
