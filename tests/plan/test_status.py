@@ -21,6 +21,10 @@ def counts(world: World, kind: str, name: str) -> dict[str, int]:
     return {key: value for key, value in status.items() if key.endswith("eplicas") and value}
 
 
+def messages(world: World, kind: str, name: str) -> set[str]:
+    return {fact["message"] for fact in world.api.get(kind, name)["status"]["conditions"]}
+
+
 def test_a_clique_counts_its_pods_on_their_way():
     world = World(a_set("a:2/1 b:1", "x:2/1=b"))
     world.settle()
@@ -174,6 +178,9 @@ def test_scaled_to_0_nothing_is_breached():
     assert conditions(world, "PodClique", "wl-0-a")["MinAvailableBreached"][0] == "False"
     assert conditions(world, "PodCliqueScalingGroup", "wl-0-x")["MinAvailableBreached"][0] == "False"
     assert counts(world, "PodClique", "wl-0-a") == counts(world, "PodCliqueScalingGroup", "wl-0-x") == {}
+    assert messages(world, "PodClique", "wl-0-a") >= {"0 of 0 pods are scheduled, 0 are needed"}
+    assert messages(world, "PodClique", "wl-0-a") >= {"0 of 0 pods are ready, 0 are needed"}
+    assert messages(world, "PodCliqueScalingGroup", "wl-0-x") >= {"0 of 0 replicas are sound, 0 are needed"}
 
 
 def test_selectors_for_autoscalers_are_on_what_can_be_scaled_by_itself():

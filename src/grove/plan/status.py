@@ -34,13 +34,18 @@ class CliqueView:
         self.wanted, self.count = wanted, count
 
     @property
+    def needed(self) -> int:
+        """How many pods must be there; scaled to 0, none."""
+        return self.wanted.min_available if self.wanted.replicas else 0
+
+    @property
     def scheduled(self) -> bool:
-        """Enough pods have a node; scaled to 0, none is needed."""
-        return self.wanted.replicas == 0 or self.count.scheduled >= self.wanted.min_available
+        """Enough pods have a node."""
+        return self.count.scheduled >= self.needed
 
     @property
     def available(self) -> bool:
-        return self.wanted.replicas == 0 or self.count.ready >= self.wanted.min_available
+        return self.count.ready >= self.needed
 
     @property
     def complete(self) -> bool:
@@ -53,9 +58,7 @@ class CliqueView:
 
     @property
     def breached(self) -> bool:
-        if self.wanted.replicas == 0:
-            return False
-        return self.count.scheduled - self.count.impaired < self.wanted.min_available
+        return self.count.scheduled - self.count.impaired < self.needed
 
 
 class Life(Struct, frozen=True, gc=False):
@@ -127,7 +130,7 @@ def _had_nodes(so: bool) -> tuple[Condition, ...]:
 
 
 def _clique_facts(view: CliqueView, updating: bool) -> tuple[Condition, Condition]:
-    need, count = view.wanted.min_available, view.count
+    need, count = view.needed, view.count
     placed = f"{count.scheduled} of {view.wanted.replicas} pods are scheduled, {need} are needed"
     answering = f"{count.ready} of {view.wanted.replicas} pods are ready, {need} are needed"
     scheduled = fact(
@@ -223,10 +226,11 @@ def _group_facts(known: Facts, breach: Condition, terminated: float, now: float)
 
 def _group_breach(wanted: Group, replicas: Sequence[Sequence[CliqueView]], updating: bool) -> Condition:
     sound = sum(not any(view.breached for view in views) for views in replicas)
-    said = f"{sound} of {wanted.replicas} replicas are sound, {wanted.min_available} are needed"
+    need = wanted.min_available if wanted.replicas else 0
+    said = f"{sound} of {wanted.replicas} replicas are sound, {need} are needed"
     if updating:
         return fact(ConditionType.MIN_AVAILABLE_BREACHED, None, GroupReason.UPDATE_IN_PROGRESS, said)
-    breached = wanted.replicas > 0 and sound < wanted.min_available
+    breached = sound < need
     return fact(
         ConditionType.MIN_AVAILABLE_BREACHED,
         breached,
