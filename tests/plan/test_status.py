@@ -220,8 +220,46 @@ def test_a_replica_stands_as_its_parts_do():
     world.settle()
     before = world.plan().standing
     assert (before.available, before.updated, before.cliques, before.groups) == (False, False, 1, 1)
-    assert (before.updated_cliques, before.updated_groups) == (1, 1)
+    assert (before.updated_cliques, before.updated_groups) == (0, 1), "a clique that does not answer is not done"
     hands.run(world, *world.pods("wl-0-a"), *world.pods("wl-0-x-0-b"))
     world.settle()
     assert world.plan().standing.available
     assert world.plan().standing.updated
+
+
+def lose_for_a_while(world: World, clique: str) -> None:
+    """A pod of the clique fails, and so does its successor, which is replaced only later."""
+    for _ in range(2):
+        name = list(world.pods(clique))[-1]
+        hands.run(world, name)
+        hands.fail(world, name)
+        world.settle()
+
+
+def test_a_pod_that_fails_above_the_minimum_makes_nothing_outdated():
+    world = running("a:2/1 b:2/1", "x:1/1=b")
+    for clique in ("wl-0-a", "wl-0-x-0-b"):
+        lose_for_a_while(world, clique)
+        assert counts(world, "PodClique", clique)["replicas"] == 1
+    group = counts(world, "PodCliqueScalingGroup", "wl-0-x")
+    assert (group["availableReplicas"], group["updatedReplicas"]) == (1, 1)
+    standing = world.plan().standing
+    assert (standing.available, standing.updated) == (True, True)
+    assert (standing.updated_cliques, standing.updated_groups) == (1, 1)
+    assert not standing.rolled, "an update does not go on to another replica while one lacks pods"
+
+
+def test_pods_that_are_yet_to_be_made_are_not_up_to_date():
+    world = running("a:2/1")
+    spec = a_set("a:2/1")["spec"]
+    spec["template"]["cliques"][0]["spec"]["podSpec"]["hostNetwork"] = True
+    world.api.patch("PodCliqueSet", "wl", {"spec": spec})
+    world.settle()
+    first, second = world.pods()
+    hands.force_delete(world, first)
+    world.settle()
+    hands.run_all(world)
+    world.settle()
+    hands.force_delete(world, second)
+    standing = world.plan().standing
+    assert (standing.available, standing.updated, standing.updated_cliques) == (True, False, 0)

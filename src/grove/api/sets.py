@@ -167,7 +167,7 @@ class PodCliqueSetUpdateProgress(Wire, frozen=True):
     update_ended_at: Time | None = None
     """When it was done."""
     updated_pod_cliques_count: Int32 = defaulted(0)
-    """Cliques outside scaling groups that have been updated."""
+    """Cliques outside scaling groups that have been updated and answer."""
     total_pod_cliques_count: Int32 = defaulted(0)
     """Cliques outside scaling groups in all."""
     updated_pod_clique_scaling_groups_count: Int32 = defaulted(0)

@@ -67,7 +67,8 @@ class Enrolment:
         membership = ledger.enrol(roll, clique.replicas, self._now)
         leaving = {pod.metadata.uid for pod in membership.leaving}
         staying = [pod for pod in pods if pod.metadata.uid not in leaving] if leaving else pods
-        view = CliqueView(clique, tally(staying, clique.template_hash))
+        reached = found is not None and found.status.current_pod_template_hash == clique.template_hash
+        view = CliqueView(clique, tally(staying, clique.template_hash), reached)
         return Enrolled(clique, found, uid, membership, view, pods)
 
 

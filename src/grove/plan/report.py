@@ -120,16 +120,14 @@ def standing(shape: Shape, views: Views, renewal: Renewal, had_nodes: bool) -> S
         >= group.min_available
         for group, replicas in groups
     )
-    updated_groups = sum(all(view.updated for views in replicas for view in views) for _, replicas in groups)
-    updated_cliques = sum(view.updated for view in alone)
-    all_new = updated_groups == len(groups) and updated_cliques == len(alone)
+    all_new = all(view.updated for view in views.values())
     return Standing(
         available=available,
-        updated=available and all_new,
+        updated=available and all(view.current for view in views.values()),
         cliques=len(alone),
-        updated_cliques=updated_cliques,
+        updated_cliques=sum(view.current and view.available for view in alone),
         groups=len(groups),
-        updated_groups=updated_groups,
+        updated_groups=sum(all(view.current for each in replicas for view in each) for _, replicas in groups),
         generation_hash=shape.generation_hash,
         rolled=all_new and (available or not had_nodes) and not renewal.running,
         scheduled_pods=sum(view.count.scheduled for view in views.values()),

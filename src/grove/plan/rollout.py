@@ -110,7 +110,7 @@ def roll_group(
     # Counts are what is seen, also when all is over: who sees late may have been the last to count.
     progress = replace(
         progress,
-        updated_pod_cliques_count=sum(view.updated and view.available for view in views),
+        updated_pod_cliques_count=sum(view.current and view.available for view in views),
         total_pod_cliques_count=len(views),
     )
     if target.turn is Turn.NONE and progress.update_ended_at is not None:

@@ -30,8 +30,9 @@ ASIDE = "; "
 class CliqueView:
     """One clique as its parents see it."""
 
-    def __init__(self, wanted: Clique, count: Tally) -> None:
+    def __init__(self, wanted: Clique, count: Tally, reached: bool = False) -> None:
         self.wanted, self.count = wanted, count
+        self._reached = reached
 
     @property
     def needed(self) -> int:
@@ -55,6 +56,12 @@ class CliqueView:
     def updated(self) -> bool:
         """Every pod is made from the latest template."""
         return self.complete and self.count.updated == self.count.replicas
+
+    @property
+    def current(self) -> bool:
+        """The same, and once it was so, pods that have gone missing since make nothing outdated."""
+        stays = self._reached and self.count.updated == self.count.replicas >= self.needed
+        return stays or self.updated
 
     @property
     def breached(self) -> bool:
@@ -178,7 +185,7 @@ def group_status(
     updating = progress is not None and progress.update_ended_at is None
     before = group.status
     available = [views for views in replicas if all(view.scheduled and view.available for view in views)]
-    updated = sum(all(view.updated for view in views) for views in available)
+    updated = sum(all(view.current for view in views) for views in available)
     everything_updated = all(view.updated for views in replicas for view in views)
     return replace(
         before,
