@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from grove.api.cliques import PodCliqueStatus
+from grove.api.groups import PodCliqueScalingGroupStatus
 from grove.api.intents import Create, Delete, Patch, Target
+from grove.api.sets import PodCliqueSetStatus
 from grove.kube.outcome import Outcome, Result, State
-from grove.operator.blame import blame
-from grove.plan.model import Complaint
+from grove.operator.blame import Blame, blame, completed
+from grove.plan.model import Complaint, Draft
 
 
 def refused(pod: str, why: str) -> Result:
@@ -87,3 +90,40 @@ def test_errors_have_the_codes_that_clients_know(intent, code):
     assert error.code == code
     assert f"Code: {code}] message: could not" in error.description
     assert error.description.endswith(", cause: no")
+
+
+GANG = Patch(Target("scheduler.grove.io/v1alpha1", "PodGang", "w-0", "default"), {})
+DONE, SKIPPED = Result(GANG, State.DONE), Result(GANG, State.SKIPPED)
+CLIQUE, GROUP = PodCliqueStatus(observed_generation=1), PodCliqueScalingGroupStatus(observed_generation=1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "status", "results", "observed"),
+    [
+        ("PodClique", "w-0-b", CLIQUE, (), 2),
+        ("PodClique", "w-0-b", CLIQUE, (DONE, refused("w-0-a-bcdfg", "quota")), 2),
+        ("PodClique", "w-0-a", CLIQUE, (DONE, refused("w-0-a-bcdfg", "quota")), 1),
+        ("PodClique", "w-0-b", CLIQUE, (SKIPPED, refused("w-0-a-bcdfg", "quota")), 1),
+        ("PodCliqueScalingGroup", "w-0-x", GROUP, (refused("w-0-x-0-a-bcdfg", "quota"),), 2),
+        ("PodCliqueScalingGroup", "w-0-x", GROUP, (unclaimed("t", "quota"),), 2),
+        (
+            "PodCliqueScalingGroup",
+            "w-0-x",
+            GROUP,
+            (unclaimed("t", "quota", "PodCliqueScalingGroup", "w-0-x"),),
+            1,
+        ),
+    ],
+)
+def test_a_generation_is_observed_by_whom_nothing_was_refused(kind, name, status, results, observed):
+    draft = Draft(Target("grove.io/v1alpha1", kind, name, "default"), status, status, observed=2)
+    assert completed(draft, Blame(), Outcome(results)).desired.observed_generation == observed
+    vain = completed(draft, Blame(), Outcome(results), in_vain=True)
+    assert vain.desired.observed_generation == 1, "in a namespace that goes, nothing is acted on"
+
+
+@pytest.mark.parametrize(("results", "observed"), [((), 2), ((DONE,), 2), ((SKIPPED,), 1)])
+def test_a_set_has_observed_a_generation_when_all_of_its_own_writes_are_done(results, observed):
+    before, after = PodCliqueSetStatus(observed_generation=1), PodCliqueSetStatus(observed_generation=2)
+    draft = Draft(Target("grove.io/v1alpha1", "PodCliqueSet", "w", "default"), before, after)
+    assert completed(draft, Blame(), Outcome(results)).desired.observed_generation == observed

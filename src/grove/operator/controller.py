@@ -137,8 +137,7 @@ class Controller:
             # What was written is in the cache: the status of what is true now comes with the next pass.
             self.queue.wake(key, wake_at if retry else self._loop_time(), failed=retry)
             return
-        complete = not plan.intents and not self._endings.in_vain(key)
-        told, later = await self._publish(key, plan.drafts, errors, complete=complete)
+        told, later = await self._publish(key, plan.drafts, errors, outcome)
         if later is None:
             self._untold.pop(key, None)
         moments = [moment for moment in (wake_at, later) if moment is not None]
@@ -245,21 +244,22 @@ class Controller:
             self.queue.wake(parent, self._loop_time() + _GATHERING)
 
     async def _publish(
-        self, key: WorkloadKey, drafts: Sequence[Draft], errors: Blame, *, complete: bool
+        self, key: WorkloadKey, drafts: Sequence[Draft], errors: Blame, outcome: Outcome
     ) -> tuple[bool, float | None]:
         """Publish what is due. Returns whether that went well, and when more will be due."""
-        told = tuple(completed(draft, errors, complete) for draft in drafts)
+        in_vain = self._endings.in_vain(key)
+        told = tuple(completed(draft, errors, outcome, in_vain=in_vain) for draft in drafts)
         busy = not self._executor.limiter.room
         due, later = self._publisher.consider(key, told, self._loop_time(), busy=busy)
         if not due:
             return True, later
-        outcome = await self._executor.execute(intents(due))
-        for error in outcome.errors:
+        written = await self._executor.execute(intents(due))
+        for error in written.errors:
             log.warning("status not published", key=str(key), action="retry", reason=str(error))
-        if not self._endings.in_vain(key):
-            for lost in losses(self._caches, due, outcome):
+        if not in_vain:
+            for lost in losses(self._caches, due, written):
                 self._tell(lost)
-        return not (outcome.failed or outcome.outdated), None
+        return not (written.failed or written.outdated), None
 
     def _tell_news(self, key: WorkloadKey, plan: Plan, outcome: Outcome, known: Homes) -> None:
         for news in self._grievances.news(key, key.namespace, plan.complaints):
