@@ -7,7 +7,7 @@ import pytest
 
 from grove.api.sets import CliqueTemplate
 from grove.plan.hashes import generation_hash, template_hash
-from tests.plan.builders import a_clique, a_set, read_set
+from tests.plan.builders import Body, a_clique, a_set, read_set
 
 PLAIN = a_clique("a:2/1")
 FULL = a_clique(
@@ -60,13 +60,34 @@ WRITTEN = {
             "livenessProbe": {"initialDelaySeconds": 0, "periodSeconds": 5},
             "resources": {"limits": {"nvidia.com/gpu": 8, "cpu": 0.5, "memory": "1024Mi"}},
         },
-        {"name": "d", "command": None},
+        {
+            "name": "d",
+            "command": None,
+            "env": [{"name": "CPUS", "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu"}}}],
+            "resources": {"limits": {}, "requests": {}},
+            "ports": [{"containerPort": 80, "hostPort": 0}],
+            "workingDir": "",
+        },
     ],
     "hostNetwork": False,
-    "volumes": [{"name": "v", "emptyDir": {"sizeLimit": "2048Mi"}}, {"name": "w", "emptyDir": {}}],
+    "nodeSelector": {},
+    "volumes": [
+        {"name": "v", "emptyDir": {"sizeLimit": "2048Mi"}},
+        {"name": "w", "emptyDir": {}},
+        {"name": "x", "ephemeral": {"volumeClaimTemplate": {"spec": {"storageClassName": ""}}}},
+    ],
 }
 ECHOED = {
-    "volumes": [{"name": "v", "emptyDir": {"sizeLimit": "2Gi"}}, {"name": "w", "emptyDir": {}}],
+    "volumes": [
+        {"name": "v", "emptyDir": {"sizeLimit": "2Gi"}},
+        {"name": "w", "emptyDir": {}},
+        {
+            "name": "x",
+            "ephemeral": {
+                "volumeClaimTemplate": {"metadata": {}, "spec": {"resources": {}, "storageClassName": ""}}
+            },
+        },
+    ],
     "containers": [
         {
             "name": "c",
@@ -74,9 +95,23 @@ ECHOED = {
             "livenessProbe": {"periodSeconds": 5},
             "resources": {"limits": {"nvidia.com/gpu": "8", "cpu": "500m", "memory": "1Gi"}},
         },
-        {"name": "d", "resources": {}},
+        {
+            "name": "d",
+            "env": [
+                {
+                    "name": "CPUS",
+                    "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu", "divisor": "0"}},
+                }
+            ],
+            "resources": {},
+            "ports": [{"containerPort": 80}],
+        },
     ],
 }
+
+
+def ephemeral(**spec: str) -> Body:
+    return {"volumes": [{"name": "v", "ephemeral": {"volumeClaimTemplate": {"spec": spec}}}]}
 
 
 def test_what_a_go_program_writes_back_is_what_it_read():
@@ -92,6 +127,8 @@ def test_what_a_go_program_writes_back_is_what_it_read():
         ({}, {"enableServiceLinks": False}),
         ({}, {"terminationGracePeriodSeconds": 0}),
         ({"nodeSelector": {"value": ""}}, {"nodeSelector": {}}),
+        (ephemeral(storageClassName=""), ephemeral()),
+        (ephemeral(), {"volumes": [{"name": "v", "ephemeral": {}}]}),
         ({"overhead": {"cpu": "1"}}, {"overhead": {"cpu": "1m"}}),
         ({"overhead": {"cpu": "1"}}, {"overhead": {"cpu": "one"}}),
         ({"volumes": [{"name": "v", "emptyDir": {}}]}, {"volumes": [{"name": "v"}]}),

@@ -59,7 +59,9 @@ def test_a_pod_behind_any_gate_counts_as_gated():
     world.settle()
     assert counts(world, "PodClique", "wl-0-a").get("scheduleGatedReplicas") is None
     assert counts(world, "PodClique", "wl-0-x-0-b")["scheduleGatedReplicas"] == 1, "behind the user's alone"
-    assert counts(world, "PodClique", "wl-0-x-1-b")["scheduleGatedReplicas"] == 1, "behind ours and the user's"
+    assert counts(world, "PodClique", "wl-0-x-1-b")["scheduleGatedReplicas"] == 1, (
+        "behind ours and the user's"
+    )
 
 
 def crash(world: World, name: str) -> None:
@@ -220,7 +222,7 @@ def test_a_replica_stands_as_its_parts_do():
     world.settle()
     before = world.plan().standing
     assert (before.available, before.updated, before.cliques, before.groups) == (False, False, 1, 1)
-    assert (before.updated_cliques, before.updated_groups) == (0, 1), "a clique that does not answer is not done"
+    assert (before.updated_cliques, before.updated_groups) == (0, 1), "who does not answer is not done"
     hands.run(world, *world.pods("wl-0-a"), *world.pods("wl-0-x-0-b"))
     world.settle()
     assert world.plan().standing.available

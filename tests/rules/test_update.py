@@ -154,6 +154,17 @@ ACCEPTED = [
     ({}, {f"{T}.terminationDelay": "1m", f"{T}.priorityClassName": "high"}),
     ({}, SWAPPED),
     ({f"{C}.resourceSharing": []}, {f"{C}.resourceSharing": GONE}),
+    (  # What a program writes back that knows more fields than were written.
+        {f"{T}.resourceClaimTemplates": CLAIMS},
+        {
+            f"{T}.resourceClaimTemplates": [
+                {
+                    "name": "shared",
+                    "templateSpec": {"metadata": {}, **CLAIMS[0]["templateSpec"]},
+                }
+            ]
+        },
+    ),
     (
         {
             f"{T}.resourceClaimTemplates": [

@@ -79,7 +79,7 @@ class PodCliqueStatus(Wire, frozen=True):
     updated_replicas: Int32 = defaulted(0)
     """Pods made from the latest template."""
     schedule_gated_replicas: Int32 = defaulted(0)
-    """Pods behind a scheduling gate: they wait for their gang, or for whoever opens a gate of the template."""
+    """Pods behind a scheduling gate: they wait for their gang, or for who opens a gate of the template."""
     scheduled_replicas: Int32 = defaulted(0)
     """Pods that have a node."""
     hpa_pod_selector: str = ""

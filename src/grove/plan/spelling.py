@@ -3,7 +3,8 @@
     nvidia.com/gpu: 8                    "8"             a quantity is a string
     memory: 1024Mi                       1Gi             and as short as can be
                                          resources: {}   every container has some
-    args: [], value: "", tty: false                      what is as good as left out is left out
+                                         divisor: "0"    and every resourceFieldRef one
+    args: [], value: "", nodeSelector: {}                what is as good as left out is left out
 
 A controller that only puts an annotation on a set spells it anew. Nothing may be rolled because of that, nor
 because the pod specs that upstream's operator made are spelled so.
@@ -28,8 +29,13 @@ _NOTHING: dict[str, object] = {
     "tty": False,
     "readOnly": False,
     "value": "",
+    "workingDir": "",
     "initialDelaySeconds": 0,
+    "hostPort": 0,
+    "divisor": "0",
     "resources": {},
+    "metadata": {},
+    **{key: {} for key in _OWN_KEYS | _AMOUNTS},
 }
 """What these say is what their absence says. It is not so of every field that is false."""
 

@@ -43,7 +43,7 @@ async def test_who_is_refused_does_not_keep_others_from_having_done_as_told(worl
         await world.create(SETS, body)
         await world.until(lambda: complaints(world, CLIQUES, "half-0-x-0-bad"))
         await world.until(lambda: world.get(CLIQUES, "half-0-good").status.get("readyReplicas") == 1)
-        await world.until(lambda: world.get(CLIQUES, "half-0-good").settled, "the good clique has done as told")
+        await world.until(lambda: world.get(CLIQUES, "half-0-good").settled, "the good one has done as told")
         await world.until(lambda: world.get(GROUPS, "half-0-x").settled, "and so has the group")
         await world.scale(CLIQUES, "half-0-good", 2)
         await world.until(
