@@ -77,6 +77,32 @@ def test_gt2_a_group_below_its_minimum_takes_the_whole_replica_with_it():
     assert fact(world, "PodCliqueScalingGroup", "wl-0-x", "GangTerminationInProgress") == ""
 
 
+def test_a_group_that_goes_with_its_replica_says_so_however_late_that_is_seen():
+    world = deployed("a:1 b:1", "x:1/1=b")
+    group = ("PodCliqueScalingGroup", "wl-0-x", "GangTerminationInProgress")
+    lose(world, "wl-0-a")
+    world.now += DELAY
+    run = Run(world, world.plan())
+    while run.go_on():
+        pass
+    world.now += 5.0
+    hands.refuse(world)
+    tend(world, 3)
+    assert fact(world, *group[:2], "MinAvailableBreached") == "True"
+    assert fact(world, *group) == "True"
+    hands.schedule(world, *world.pods())
+    hands.crash(world, *world.pods("wl-0-x-0-b"))
+    tend(world, 3)
+    assert fact(world, *group) == "True", "until it is over"
+    quiet(world)
+    assert fact(world, *group) == ""
+    world.now += 1000.0
+    lose(world, "wl-0-x-0-b")
+    tend(world, 3)
+    assert fact(world, *group[:2], "MinAvailableBreached") == "True"
+    assert fact(world, *group) == "", "this one is another story"
+
+
 def test_gt3_what_is_above_the_minimum_may_be_missing_for_ever():
     world = deployed("a:2/1 b:1 c:3/1", "x:2/1=b,c")
     before = names(world)

@@ -26,8 +26,8 @@ from grove.api.intents import Intent, Status
 from grove.operator.patience import Patience
 from grove.plan.diff import status_patch
 from grove.plan.facts import is_true
+from grove.plan.gang_status import ASIDE
 from grove.plan.model import Draft
-from grove.plan.status import ASIDE
 
 K = TypeVar("K", bound=Hashable)
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from grove.plan.expand import Clique, Group, Shape
+from grove.plan.gang_status import gang_status
 from grove.plan.heal import Healing
 from grove.plan.model import Draft, Standing
 from grove.plan.renew import Renewal
 from grove.plan.seats import cramped
 from grove.plan.snapshot import Snapshot
-from grove.plan.status import CliqueView, clique_status, gang_status, group_status, has_had_nodes
+from grove.plan.status import CliqueView, End, clique_status, group_status, has_had_nodes
 from grove.plan.targets import Kinded, target
 
 Views = Mapping[str, CliqueView]
@@ -91,10 +92,10 @@ class _Told:
                     step.overdue,
                     self._set_name,
                     self._hash,
-                    self._healing.terminated,
+                    End(self._healing.terminated, self._whole_since(group) < group.min_available),
                     self._now,
                 )
-                yield _draft(found, found.status, status, self._all_start_anew(group))
+                yield _draft(found, found.status, status, not self._whole_since(group))
 
     def _starts_anew(self, clique: Clique) -> bool:
         """Whether a clique was started anew and has not had its nodes since."""
@@ -103,10 +104,10 @@ class _Told:
             return False
         return not has_had_nodes(found.status, self._views[clique.name], life)
 
-    def _all_start_anew(self, group: Group) -> bool:
-        """Whether no replica of a group has been whole since it was started anew."""
+    def _whole_since(self, group: Group) -> int:
+        """How many replicas of a group have had their nodes since they were last started anew."""
         replicas = _by_replica(self._views, group.name)
-        return all(any(self._starts_anew(view.wanted) for view in views) for views in replicas)
+        return sum(not any(self._starts_anew(view.wanted) for view in views) for views in replicas)
 
 
 def standing(shape: Shape, views: Views, renewal: Renewal, had_nodes: bool) -> Standing:

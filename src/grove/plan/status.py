@@ -1,30 +1,26 @@
-"""What cliques, groups and gangs report about themselves. Each number is counted from pods, here and now:
+"""What cliques and groups report about themselves. Each number is counted from pods, here and now:
 nothing is inferred from what another object reported earlier."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from grove.api import labels
 from grove.api.cliques import PodClique, PodCliqueStatus, PodCliqueUpdateProgress
-from grove.api.conditions import CliqueReason, ConditionType, GangReason, GroupReason
-from grove.api.gangs import GangPhase, PodGang, PodGangStatus
+from grove.api.conditions import CliqueReason, ConditionType, GroupReason
 from grove.api.groups import (
     PodCliqueScalingGroup,
     PodCliqueScalingGroupStatus,
     PodCliqueScalingGroupUpdateProgress,
 )
 from grove.api.meta import Condition
-from grove.plan.expand import Clique, Gang, Group
+from grove.plan.expand import Clique, Group
 from grove.plan.facts import Facts, fact, find, is_true, settle, update_in_progress
 from grove.plan.moments import moment
 from grove.plan.tally import Tally
-
-ASIDE = "; "
-"""Parts what we say of a gang that waits from what its scheduler does."""
 
 
 class CliqueView:
@@ -75,6 +71,15 @@ class Life(Struct, frozen=True, gc=False):
     """When that was; 0 if never."""
     over: bool = False
     """Its pods are still those of a life that is over: the next thing that happens to them is their end."""
+
+
+class End(Struct, frozen=True, gc=False):
+    """The latest end of a whole replica of the set, as one of its groups sees it."""
+
+    at: float = 0.0
+    """When it was started anew; 0 if never."""
+    unrecovered: bool = False
+    """Too few replicas of the group have had their nodes since."""
 
 
 def has_had_nodes(before: PodCliqueStatus, view: CliqueView, life: Life) -> bool:
@@ -177,11 +182,10 @@ def group_status(
     overdue: bool,
     set_name: str,
     generation_hash: str,
-    terminated: float,
+    end: End,
     now: float,
 ) -> PodCliqueScalingGroupStatus:
-    """A PodCliqueScalingGroup's status, from the member cliques of each of its replicas. `terminated` is when
-    the whole replica of the set was last started anew."""
+    """A PodCliqueScalingGroup's status, from the member cliques of each of its replicas."""
     updating = progress is not None and progress.update_ended_at is None
     before = group.status
     available = [views for views in replicas if all(view.scheduled and view.available for view in views)]
@@ -195,7 +199,7 @@ def group_status(
         updated_replicas=updated,
         selector=labels.selector(labels.pods_of_group(set_name, wanted.name)),
         conditions=_with_update(
-            _group_facts(before.conditions, _group_breach(wanted, replicas, updating), terminated, now),
+            _group_facts(before.conditions, _group_breach(wanted, replicas, updating), end, now),
             updating,
             overdue,
             now,
@@ -217,12 +221,15 @@ def _with_update(known: Facts, updating: bool, overdue: bool, now: float) -> Fac
     return settle(known, (update_in_progress(updating, _STANDS_STILL if overdue else ""),), now)
 
 
-def _group_facts(known: Facts, breach: Condition, terminated: float, now: float) -> Facts:
-    """With the breach for which the replica was started anew comes the note that it was, until it is over."""
+def _group_facts(known: Facts, breach: Condition, end: End, now: float) -> Facts:
+    """With a breach for which the replica was started anew, or which comes of that, comes the note that it
+    was, until it is over."""
     facts = settle(known, (breach,), now)
     since = find(facts, ConditionType.MIN_AVAILABLE_BREACHED)
     assert since is not None
-    if breach.status == "True" and moment(since.last_transition_time) <= terminated:
+    noted = is_true(known, ConditionType.GANG_TERMINATION_IN_PROGRESS)
+    of_it = noted or end.unrecovered or moment(since.last_transition_time) <= end.at
+    if breach.status == "True" and end.at and of_it:
         said = "The replica was started anew and is not whole yet"
         active = fact(
             ConditionType.GANG_TERMINATION_IN_PROGRESS, True, GroupReason.GANG_TERMINATION_ACTIVE, said
@@ -246,61 +253,3 @@ def _group_breach(wanted: Group, replicas: Sequence[Sequence[CliqueView]], updat
         else GroupReason.SUFFICIENT_AVAILABLE_REPLICAS,
         said,
     )
-
-
-def gang_status(
-    gang: PodGang,
-    wanted: Gang,
-    views: Mapping[str, CliqueView],
-    given_up: str,
-    words: str,
-    now: float,
-    cramped: str = "",
-) -> PodGangStatus:
-    """A PodGang's status: made, placed, ready, and where that puts it in its life. `given_up` says why it is
-    not started anew any more, `words` are the scheduler's if it cannot place it, `cramped` says why nobody
-    could."""
-    members = [views[clique.name] for clique in wanted.cliques]
-    made = all(view.complete for view in members) or is_true(
-        gang.status.conditions, ConditionType.INITIALIZED
-    )
-    waiting_for_nodes = [view.wanted.name for view in members if not view.scheduled]
-    waiting_for_pods = [view.wanted.name for view in members if not view.available]
-    news: tuple[Condition, ...] = (
-        fact(
-            ConditionType.INITIALIZED,
-            made,
-            GangReason.PODS_CREATED if made else GangReason.PODS_PENDING,
-            "PodGang is fully initialized" if made else "Not all pods have been created yet",
-        ),
-        _placed(waiting_for_nodes, words, cramped),
-        fact(
-            ConditionType.READY,
-            not waiting_for_pods,
-            GangReason.NOT_READY if waiting_for_pods else GangReason.READY,
-            _short_of("ready", waiting_for_pods),
-        ),
-    )
-    phase = GangPhase.RUNNING
-    if waiting_for_pods:
-        phase = GangPhase.PENDING if waiting_for_nodes else GangPhase.STARTING
-    known = tuple(fact for fact in gang.status.conditions if fact.reason != GangReason.BUDGET_SPENT)
-    if given_up:
-        known = gang.status.conditions
-        news = (*news, fact(ConditionType.UNHEALTHY, True, GangReason.BUDGET_SPENT, given_up))
-    return replace(gang.status, phase=phase.value, conditions=settle(known, news, now))
-
-
-def _placed(waiting: list[str], words: str, cramped: str) -> Condition:
-    if waiting and cramped:
-        return fact(ConditionType.SCHEDULED, False, GangReason.ONE_ENROLLED_POD_PER_NODE, cramped)
-    reason = GangReason.NOT_SCHEDULED if waiting else GangReason.SCHEDULED
-    said = f"{ASIDE}{words}" if waiting and words else ""
-    return fact(ConditionType.SCHEDULED, not waiting, reason, _short_of("scheduled", waiting) + said)
-
-
-def _short_of(what: str, names: list[str]) -> str:
-    if not names:
-        return f"Every clique has the pods that it needs {what}"
-    shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-    return f"Too few pods {what} in {shown}"
