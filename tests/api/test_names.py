@@ -27,7 +27,6 @@ GROUP = names.group("inference", 1, "prefill")
         (names.service_account("inference"), "inference"),
         (names.role("inference"), "grove.io:pcs:inference"),
         (names.token_secret("inference"), "inference-ic-sat"),
-        (names.legacy_token_secret("inference"), "inference-initc-sa-token-secret"),
         (names.claim_for_all("inference", "gpu"), "inference-all-gpu"),
         (names.claim_for_one("inference-0-router", 3, "gpu"), "inference-0-router-3-gpu"),
         (names.compute_domain("inference", 0), "inference-0"),

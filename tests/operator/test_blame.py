@@ -7,8 +7,10 @@ import pytest
 from grove.api.cliques import PodCliqueStatus
 from grove.api.groups import PodCliqueScalingGroupStatus
 from grove.api.intents import Create, Delete, Patch, Target
+from grove.api.meta import ObjectMeta
 from grove.api.sets import PodCliqueSetStatus
 from grove.kube.outcome import Outcome, Result, State
+from grove.kube.taken import name_conflict
 from grove.operator.blame import Blame, blame, completed
 from grove.plan.model import Complaint, Draft
 
@@ -90,6 +92,14 @@ def test_errors_have_the_codes_that_clients_know(intent, code):
     assert error.code == code
     assert f"Code: {code}] message: could not" in error.description
     assert error.description.endswith(", cause: no")
+
+
+def test_a_name_that_is_taken_is_called_so_for_programs_too():
+    intent = Create(Target("v1", "Service", "w-0", "default"), {})
+    taken = name_conflict("create Service w-0", ObjectMeta(name="w-0"))
+    (error,) = blame(Outcome((Result(intent, State.FAILED, "w-0", error=taken),)), now=0.0).of_set
+    assert error.code == "ERR_SYNC_PODCLIQUESET_SERVICE"
+    assert ", cause: NameConflict: create Service w-0: the name is taken by" in error.description
 
 
 GANG = Patch(Target("scheduler.grove.io/v1alpha1", "PodGang", "w-0", "default"), {})

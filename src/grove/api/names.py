@@ -93,11 +93,6 @@ def token_secret(set_name: str) -> str:
     return f"{set_name}-ic-sat"
 
 
-def legacy_token_secret(set_name: str) -> str:
-    """The Secret's name in early versions of upstream: cleaned up where found."""
-    return f"{set_name}-initc-sa-token-secret"
-
-
 def init_image(repository: str, version: str) -> str:
     """The init container's image: of the operator's version, unless a tag or digest is chosen."""
     chosen = "@" in repository or ":" in repository.rpartition("/")[2]

@@ -16,6 +16,7 @@ from grove.api.intents import Create, Delete, DeleteCollection, Intent, Patch, T
 from grove.api.parts import LastError
 from grove.api.sets import PodCliqueSet
 from grove.kube.outcome import Outcome, State
+from grove.kube.taken import NameConflict
 from grove.plan.model import Complaint, Draft
 from grove.plan.moments import rfc3339
 from grove.plan.sharing import KIND as CLAIM
@@ -83,7 +84,7 @@ def blame(outcome: Outcome, now: float, complaints: Iterable[Complaint] = ()) ->
         if result.state is not State.FAILED:
             continue
         part = _part_of(result.intent)
-        cause = str(result.error)
+        cause = _cause(result.error)
         if _makes(result.intent, "Pod") and result.name and part:
             # The server's words name the pod, and a hundred pods have one trouble.
             cause = cause.replace(result.name, f"{part[1]}-*")
@@ -116,6 +117,11 @@ def _acted(target: Target, outcome: Outcome) -> bool:
         result.state is State.DONE or _part_of(result.intent) not in (None, (target.kind, target.name))
         for result in outcome.results
     )
+
+
+def _cause(error: Exception | None) -> str:
+    """In the words of whoever refused it; that a name is taken is a word for programs, too."""
+    return f"NameConflict: {error}" if isinstance(error, NameConflict) else str(error)
 
 
 def _error(intent: Intent, cause: str, now: float) -> LastError:
