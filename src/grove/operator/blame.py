@@ -96,27 +96,13 @@ def blame(outcome: Outcome, now: float, complaints: Iterable[Complaint] = ()) ->
     return Blame({part: tuple(errors.values()) for part, errors in of_parts.items()}, tuple(of_set.values()))
 
 
-def completed(draft: Draft, errors: Blame, outcome: Outcome, *, in_vain: bool = False) -> Draft:
-    """What only the outcome can tell: the generation that was acted on, and what went wrong. In vain: nothing
-    can be done where it is, so nothing has been."""
-    if not hasattr(draft.desired, "last_errors"):
+def completed(draft: Draft, errors: Blame, complete: bool) -> Draft:
+    """What only the outcome can tell: the generation that was acted on, and what went wrong."""
+    if not hasattr(draft.desired, "last_errors") or draft.observed == 0:
         return draft
-    before, desired = draft.current.observed_generation, draft.desired
-    acted = not in_vain and _acted(draft.target, outcome)
-    if draft.observed == 0:  # a set, which adds up what its replicas report
-        return draft if acted else replace(draft, desired=replace(desired, observed_generation=before))
     found = errors.settle(draft.target, draft.current.last_errors)
-    observed = draft.observed if acted else before
-    return replace(draft, desired=replace(desired, last_errors=found, observed_generation=observed))
-
-
-def _acted(target: Target, outcome: Outcome) -> bool:
-    """Whether all was done that there was to do for an object. Pods and claims that another part is refused
-    are that part's trouble: this one has its own."""
-    return all(
-        result.state is State.DONE or _part_of(result.intent) not in (None, (target.kind, target.name))
-        for result in outcome.results
-    )
+    observed = draft.observed if complete else draft.current.observed_generation
+    return replace(draft, desired=replace(draft.desired, last_errors=found, observed_generation=observed))
 
 
 def _cause(error: Exception | None) -> str:

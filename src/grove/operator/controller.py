@@ -137,7 +137,8 @@ class Controller:
             # What was written is in the cache: the status of what is true now comes with the next pass.
             self.queue.wake(key, wake_at if retry else self._loop_time(), failed=retry)
             return
-        told, later = await self._publish(key, plan.drafts, errors, outcome)
+        complete = not plan.intents and not self._endings.in_vain(key)
+        told, later = await self._publish(key, plan.drafts, errors, complete=complete)
         if later is None:
             self._untold.pop(key, None)
         moments = [moment for moment in (wake_at, later) if moment is not None]
@@ -244,22 +245,21 @@ class Controller:
             self.queue.wake(parent, self._loop_time() + _GATHERING)
 
     async def _publish(
-        self, key: WorkloadKey, drafts: Sequence[Draft], errors: Blame, outcome: Outcome
+        self, key: WorkloadKey, drafts: Sequence[Draft], errors: Blame, *, complete: bool
     ) -> tuple[bool, float | None]:
         """Publish what is due. Returns whether that went well, and when more will be due."""
-        in_vain = self._endings.in_vain(key)
-        told = tuple(completed(draft, errors, outcome, in_vain=in_vain) for draft in drafts)
+        told = tuple(completed(draft, errors, complete) for draft in drafts)
         busy = not self._executor.limiter.room
         due, later = self._publisher.consider(key, told, self._loop_time(), busy=busy)
         if not due:
             return True, later
-        written = await self._executor.execute(intents(due))
-        for error in written.errors:
+        outcome = await self._executor.execute(intents(due))
+        for error in outcome.errors:
             log.warning("status not published", key=str(key), action="retry", reason=str(error))
-        if not in_vain:
-            for lost in losses(self._caches, due, written):
+        if not self._endings.in_vain(key):
+            for lost in losses(self._caches, due, outcome):
                 self._tell(lost)
-        return not (written.failed or written.outdated), None
+        return not (outcome.failed or outcome.outdated), None
 
     def _tell_news(self, key: WorkloadKey, plan: Plan, outcome: Outcome, known: Homes) -> None:
         for news in self._grievances.news(key, key.namespace, plan.complaints):
