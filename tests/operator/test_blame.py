@@ -11,7 +11,7 @@ from grove.api.meta import ObjectMeta
 from grove.api.sets import PodCliqueSetStatus
 from grove.kube.outcome import Outcome, Result, State
 from grove.kube.taken import name_conflict
-from grove.operator.blame import Blame, blame, completed
+from grove.operator.blame import Blame, blame, completed, unfinished
 from grove.plan.model import Complaint, Draft
 
 
@@ -127,13 +127,11 @@ CLIQUE, GROUP = PodCliqueStatus(observed_generation=1), PodCliqueScalingGroupSta
 )
 def test_a_generation_is_observed_by_whom_nothing_was_refused(kind, name, status, results, observed):
     draft = Draft(Target("grove.io/v1alpha1", kind, name, "default"), status, status, observed=2)
-    assert completed(draft, Blame(), Outcome(results)).desired.observed_generation == observed
-    vain = completed(draft, Blame(), Outcome(results), in_vain=True)
-    assert vain.desired.observed_generation == 1, "in a namespace that goes, nothing is acted on"
+    assert completed(draft, Blame(), unfinished(Outcome(results))).desired.observed_generation == observed
 
 
 @pytest.mark.parametrize(("results", "observed"), [((), 2), ((DONE,), 2), ((SKIPPED,), 1)])
 def test_a_set_has_observed_a_generation_when_all_of_its_own_writes_are_done(results, observed):
     before, after = PodCliqueSetStatus(observed_generation=1), PodCliqueSetStatus(observed_generation=2)
     draft = Draft(Target("grove.io/v1alpha1", "PodCliqueSet", "w", "default"), before, after)
-    assert completed(draft, Blame(), Outcome(results)).desired.observed_generation == observed
+    assert completed(draft, Blame(), unfinished(Outcome(results))).desired.observed_generation == observed

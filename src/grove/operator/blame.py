@@ -104,12 +104,19 @@ def unfinished(outcome: Outcome) -> frozenset[Part | None]:
 def completed(draft: Draft, errors: Blame, left: frozenset[Part | None]) -> Draft:
     """What only the outcome can tell: the generation that was acted on, if nothing of it is `left` to do, and
     what went wrong."""
-    if not hasattr(draft.desired, "last_errors") or draft.observed == 0:
+    if not hasattr(draft.desired, "last_errors"):
         return draft
-    found = errors.settle(draft.target, draft.current.last_errors)
     complete = left.isdisjoint({None, (draft.target.kind, draft.target.name)})
+    if draft.observed == 0:  # a set, which adds up what its replicas report
+        return draft if complete else _not_observed(draft)
+    found = errors.settle(draft.target, draft.current.last_errors)
     observed = draft.observed if complete else draft.current.observed_generation
     return replace(draft, desired=replace(draft.desired, last_errors=found, observed_generation=observed))
+
+
+def _not_observed(draft: Draft) -> Draft:
+    before = draft.current.observed_generation
+    return replace(draft, desired=replace(draft.desired, observed_generation=before))
 
 
 def _cause(error: Exception | None) -> str:
