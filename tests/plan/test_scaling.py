@@ -146,25 +146,58 @@ def test_what_holds_no_gpus_goes_when_the_pods_of_all_that_go_are_gone():
     def together() -> Plan:
         return retire([world.snapshot(1), world.snapshot(2)], world.now)
 
-    assert kinds(together()) == {"PodGang", "Pod"}
+    assert kinds(together()) == {"PodGang", "Pod", "PodClique"}
     world.carry_out(together())
+    assert [name for name in world.api.all("PodClique") if name != "wl-0-a"] == []
     assert (together().intents, together().wake_at) == ((), world.now + PATIENCE)
     hands.finish_terminating(world, world.pods("wl-1-a"))
     assert together().intents == (), "the pods of the other replica are still there"
     hands.finish_terminating(world)
-    assert kinds(together()) == {"PodClique", "Service"}
+    assert kinds(together()) == {"Service"}
     world.carry_out(together())
     assert together() == Plan()
+
+
+def test_cliques_go_after_their_pods_were_told_to_and_before_they_are_gone():
+    """Upstream's tests count cliques at the moment when the last pod is gone."""
+    world = running("a:2 b:1", "x:1/1=b")
+    world.scale("PodCliqueSet", "wl", 0)
+    plan = retire([world.snapshot()], world.now)
+    after = {intent.id: intent.after for intent in plan.intents}
+    pods = {f"delete Pod ns/{name}" for name in world.pods("wl-0-a")}
+    assert pods <= set(after["delete PodClique ns/wl-0-a"])
+    assert "delete PodClique ns/wl-0-x-0-b" in after["delete PodCliqueScalingGroup ns/wl-0-x"]
+    world.settle()
+    assert cliques(world) == []
+    assert world.pods(), "they are still on their way out"
+    assert retire([world.snapshot()], world.now).wake_at == world.now + PATIENCE, "and waited for"
+
+
+def test_many_replicas_go_in_waves_so_that_no_clique_comes_long_after_its_pods():
+    world = running("a:1", replicas=3)
+    for index in (1, 2):
+        world.settle(index)
+    hands.run_all(world)
+    world.scale("PodCliqueSet", "wl", 0)
+
+    def together() -> Plan:
+        return retire([world.snapshot(index) for index in range(3)], world.now, wave=2)
+
+    world.carry_out(together())
+    assert cliques(world) == ["wl-2-a"]
+    world.carry_out(together())
+    assert cliques(world) == []
+    assert kinds(together()) == set(), "the rest waits for the pods of all of them"
 
 
 def test_pods_that_do_not_go_do_not_hold_up_the_rest_for_ever():
     world = running("a:1", replicas=1)
     world.scale("PodCliqueSet", "wl", 0)
     world.settle()
-    assert cliques(world)
+    assert world.api.all("Service")
     world.now += PATIENCE
     world.settle()
-    assert not cliques(world)
+    assert not world.api.all("Service")
     assert world.pods()
 
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 from grove.operator.keys import ReplicaKey, SetKey, parent_of
 from grove.operator.observe import Observer
 from grove.plan.model import Plan
-from grove.plan.pods import terminating
-from grove.plan.retire import has_anything, has_pods, retire
+from grove.plan.retire import has_anything, has_pods, is_told, retire
 from grove.plan.snapshot import Snapshot
 
 
@@ -35,7 +34,7 @@ class Retirements:
         if ending:
             return not waiting
         self._surplus.setdefault(parent, set()).add(key.replica)
-        return not waiting or bool(snapshot.gangs) or not all(map(terminating, snapshot.pods))
+        return not waiting or not is_told(snapshot)
 
     def plan(self, key: SetKey, now: float) -> Plan:
         """What is to be done about replicas that are too many."""

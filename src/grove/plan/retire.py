@@ -1,12 +1,14 @@
 """What is too much goes: replicas beyond the set's count, group replicas beyond the group's.
 
-    counts confirmed -> gangs rewritten or deleted -> pods, claims, cliques, groups, the Service deleted
+    counts confirmed -> gangs rewritten or deleted -> pods -> cliques, groups -> claims, the Service deleted
 
 A count is confirmed with the object it was read from before anything is deleted because of it: whoever acts
 on an old view of that count is stopped there. Pods go when no gang names them any more, as everywhere.
 
 Pods hold GPUs, the rest holds nothing. So what else a replica of the set has goes when the pods of all that
-go with it are gone: until then, every request would keep the cluster from letting pods go.
+go with it are gone: until then, every request would keep the cluster from letting pods go. Its cliques go as
+soon as their pods have been told to: who counts cliques when the last pod is gone must not find more of them
+than there are replicas.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import TypeVar
 
-from grove.api import labels
+from grove.api import labels, names
 from grove.api.cliques import PodClique
 from grove.api.intents import Delete
 from grove.api.pods import Pod
@@ -38,17 +40,25 @@ PATIENCE = 10.0
 lost node never do."""
 
 
-def retire(snapshots: Sequence[Snapshot], now: float) -> Plan:
+WAVE = 64
+"""How many replicas are told to go in one plan: their cliques come after the pods of all of them."""
+
+
+def retire(snapshots: Sequence[Snapshot], now: float, wave: int = WAVE) -> Plan:
     """Replicas that the set no longer has: their gangs and pods, then all else that they have."""
     leaving = list(map(keep_ours, snapshots))
     writes, going = Writes(chain.from_iterable(map(unburdened, snapshots))), list[Pod]()
+    told = 0
     for snapshot in leaving:
-        households = Households(snapshot.pods)
+        before, households = len(writes), Households(snapshot.pods)
         pods = _pods_of(snapshot.cliques.values(), households)
         pods += chain.from_iterable(households.orphans.values())
         _retire_pods(snapshot, pods, writes)
-        going += filter(state.terminating, pods)
-    if writes.intents():
+        going += (pod for pod in snapshot.pods if state.terminating(pod) and _is_part(pod, snapshot))
+        told += len(writes) > before
+        if told == wave:
+            break
+    if writes:
         return Plan(writes.intents())
     waits = awaited(going, now)
     if waits is None:
@@ -58,11 +68,33 @@ def retire(snapshots: Sequence[Snapshot], now: float) -> Plan:
 
 
 def _retire_pods(snapshot: Snapshot, pods: Iterable[Pod], writes: Writes) -> None:
+    """Gangs, pods, and whoever owned these. Who owns claims as well stays with them: they are found by it."""
     staying = {pod.metadata.name: pod for pod in pods if not state.terminating(pod)}
-    if staying or snapshot.gangs:
-        fence = (writes.confirm(snapshot.workload),)
-        after = tuple(writes.add(delete(gang, fence)) for gang in snapshot.gangs.values()) or fence
-        writes.add_all(delete_pod(pod, after) for pod in staying.values())
+    owners = _have_owners_to_go(snapshot)
+    if not (staying or snapshot.gangs or owners):
+        return
+    fence = (writes.confirm(snapshot.workload),)
+    after = tuple(writes.add(delete(gang, fence)) for gang in snapshot.gangs.values()) or fence
+    told: dict[str, list[str]] = {}
+    for pod in staying.values():
+        told.setdefault(state.controller_uid(pod.metadata), []).append(writes.add(delete_pod(pod, after)))
+    if owners:
+        # What scales them would complain of their being gone.
+        freed = tuple(writes.add(delete_autoscaler(found, fence)) for found in snapshot.autoscalers.values())
+        for clique in snapshot.cliques.values():
+            writes.add(delete(clique, (*(told.get(clique.metadata.uid) or after), *freed)))
+        gone = writes.planned(delete(clique).id for clique in snapshot.cliques.values())
+        writes.add_all(delete(group, gone or (*after, *freed)) for group in snapshot.groups.values())
+
+
+def _have_owners_to_go(snapshot: Snapshot) -> bool:
+    return bool(snapshot.cliques or snapshot.groups) and not any(claims_of_replica(snapshot.shared))
+
+
+def is_told(snapshot: Snapshot) -> bool:
+    """Whether all of a replica has been told to go that goes before its pods are gone."""
+    pods_told = all(map(state.terminating, snapshot.pods))
+    return pods_told and not snapshot.gangs and not _have_owners_to_go(snapshot)
 
 
 def awaited(going: Iterable[Pod], now: float) -> float | None:
@@ -85,8 +117,16 @@ def has_anything(snapshot: Snapshot) -> bool:
 
 def has_pods(snapshot: Snapshot) -> bool:
     """Whether pods of the replica are there, on their way out or not; those of others do not count."""
-    owners = {"", *(clique.metadata.uid for clique in snapshot.cliques.values())}
-    return any(state.controller_uid(pod.metadata) in owners for pod in snapshot.pods)
+    return any(_is_part(pod, snapshot) for pod in snapshot.pods)
+
+
+def _is_part(pod: Pod, snapshot: Snapshot) -> bool:
+    """Whether a pod is of a clique of this replica, which may have gone before it, or of nobody."""
+    base = names.base_gang(snapshot.workload.metadata.name, snapshot.index)
+    for owner in pod.metadata.owner_references:
+        if owner.controller:
+            return owner.kind == PodClique.KIND.name and owner.name.startswith(f"{base}-")
+    return True
 
 
 def _retire_rest(snapshot: Snapshot, writes: Writes) -> None:
