@@ -173,23 +173,6 @@ def test_cliques_go_after_their_pods_were_told_to_and_before_they_are_gone():
     assert retire([world.snapshot()], world.now).wake_at == world.now + PATIENCE, "and waited for"
 
 
-def test_many_replicas_go_in_waves_so_that_no_clique_comes_long_after_its_pods():
-    world = running("a:1", replicas=3)
-    for index in (1, 2):
-        world.settle(index)
-    hands.run_all(world)
-    world.scale("PodCliqueSet", "wl", 0)
-
-    def together() -> Plan:
-        return retire([world.snapshot(index) for index in range(3)], world.now, wave=2)
-
-    world.carry_out(together())
-    assert cliques(world) == ["wl-2-a"]
-    world.carry_out(together())
-    assert cliques(world) == []
-    assert kinds(together()) == set(), "the rest waits for the pods of all of them"
-
-
 def test_pods_that_do_not_go_do_not_hold_up_the_rest_for_ever():
     world = running("a:1", replicas=1)
     world.scale("PodCliqueSet", "wl", 0)

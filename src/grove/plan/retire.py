@@ -40,25 +40,17 @@ PATIENCE = 10.0
 lost node never do."""
 
 
-WAVE = 64
-"""How many replicas are told to go in one plan: their cliques come after the pods of all of them."""
-
-
-def retire(snapshots: Sequence[Snapshot], now: float, wave: int = WAVE) -> Plan:
+def retire(snapshots: Sequence[Snapshot], now: float) -> Plan:
     """Replicas that the set no longer has: their gangs and pods, then all else that they have."""
     leaving = list(map(keep_ours, snapshots))
     writes, going = Writes(chain.from_iterable(map(unburdened, snapshots))), list[Pod]()
-    told = 0
     for snapshot in leaving:
-        before, households = len(writes), Households(snapshot.pods)
+        households = Households(snapshot.pods)
         pods = _pods_of(snapshot.cliques.values(), households)
         pods += chain.from_iterable(households.orphans.values())
         _retire_pods(snapshot, pods, writes)
         going += (pod for pod in snapshot.pods if state.terminating(pod) and _is_part(pod, snapshot))
-        told += len(writes) > before
-        if told == wave:
-            break
-    if writes:
+    if writes.intents():
         return Plan(writes.intents())
     waits = awaited(going, now)
     if waits is None:

@@ -26,9 +26,6 @@ class Writes:
         self._intents: dict[str, Intent] = {}
         self.add_all(intents)
 
-    def __len__(self) -> int:
-        return len(self._intents)
-
     def add(self, intent: Intent) -> str:
         """Plan a write. Its id is what others come after."""
         self._intents.setdefault(intent.id, intent)
