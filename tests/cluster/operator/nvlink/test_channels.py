@@ -18,6 +18,7 @@ from grove.kube.faults import Rates
 from grove.kube.resource import RESOURCE_SLICES
 from grove.kube.wire import Object
 from grove.local.cluster import Cluster
+from grove.local.drastandin.words import DRIVER
 from tests.chart import Account
 from tests.cluster.operator import fabric
 from tests.cluster.operator.fabric import NVIDIA, automatic, small
@@ -46,7 +47,8 @@ async def published(world: World, nodes: int) -> None:
     """Wait until as many nodes publish a channel: this is not about what the stand-in does."""
 
     async def so_many() -> bool:
-        return len((await world.client.list(RESOURCE_SLICES, as_type=Object)).items) == nodes
+        slices = (await world.client.list(RESOURCE_SLICES, as_type=Object)).items
+        return sum(each.metadata.name.endswith(DRIVER) for each in slices) == nodes
 
     await eventually(so_many)
 
