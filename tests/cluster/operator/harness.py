@@ -38,6 +38,7 @@ class Operator:
         dynamo: Layer | None = None,
         fabrics: Providers | None = None,
         auto_fabric: bool = False,
+        workers: int = 64,
         **weather: Any,
     ) -> None:
         self.recorder = recorder
@@ -51,6 +52,7 @@ class Operator:
             dynamo=dynamo,
             fabrics=fabrics,
             auto_fabric=auto_fabric,
+            workers=workers,
         )
         self.stopped = asyncio.Event()
         """Set when the faults have ended this process."""
@@ -91,6 +93,7 @@ async def operating(
     dynamo: Layer | None = None,
     fabrics: Providers | None = None,
     auto_fabric: bool = False,
+    workers: int = 64,
 ) -> AsyncIterator[Operator]:
     """An operator until the block is left. `synced=False`: do not wait until it knows all that exists."""
     operator = Operator(
@@ -103,6 +106,7 @@ async def operating(
         dynamo,
         fabrics,
         auto_fabric,
+        workers,
         seed=seed,
         rates=rates,
         stop_after_writes=stop_after,
