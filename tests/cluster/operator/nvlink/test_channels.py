@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from typing import Any
@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 
 from grove.kube import config
 from grove.kube.faults import Rates
-from grove.kube.resource import RESOURCE_SLICES
+from grove.kube.resource import NODES, RESOURCE_SLICES
 from grove.kube.wire import Object
 from grove.local.cluster import Cluster
 from grove.local.drastandin.words import DRIVER
@@ -28,6 +28,7 @@ from tests.cluster.operator.seen import SETS
 from tests.cluster.webhooks.harness import admitting, eventually
 
 BUSY = "ImexChannelBusy"
+CHOSEN = "grove.test/chosen"
 
 
 def pinned(name: str, node: str) -> dict[str, Any]:
@@ -53,6 +54,40 @@ async def published(world: World, nodes: int) -> None:
     await eventually(so_many)
 
 
+async def choose(world: World, node: str, *, chosen: bool = True) -> None:
+    """Let the pods of these tests be on a node, or not any more."""
+    body = {"metadata": {"labels": {CHOSEN: "true" if chosen else None}}}
+    await world.client.patch(NODES, node, body, as_type=Object)
+
+
+@asynccontextmanager
+async def scarce(world: World, nodes: list[str]) -> AsyncIterator[Callable[[], Awaitable[None]]]:
+    """Two nodes have a channel, until a third one is asked for. Only these are chosen for pods: a scheduler
+    that has not heard yet that the others have lost theirs could take one of them."""
+
+    async def another() -> None:
+        await fabric.channel(world.client, nodes[2], there=True)
+        await choose(world, nodes[2])
+
+    async with fabric.without_channels(world.client, nodes[2:]):
+        await published(world, 2)
+        try:
+            for node in nodes[:2]:
+                await choose(world, node)
+            yield another
+        finally:
+            for node in nodes[:3]:
+                await choose(world, node, chosen=False)
+    await published(world, len(nodes))
+
+
+def picky(name: str, pods: int = 1) -> dict[str, Any]:
+    """A set whose pods want the chosen nodes."""
+    body = automatic(name, small("worker", pods))
+    body["spec"]["template"]["cliques"][0]["spec"]["podSpec"]["nodeSelector"] = {CHOSEN: "true"}
+    return body
+
+
 @pytest.mark.parametrize("looking", [False, True], ids=["by domains", "by nodes too"])
 async def test_b4_who_waits_for_a_channel_is_told_who_has_it(
     world: World, agents: list[str], automatic_account: Account, looking: bool
@@ -73,7 +108,9 @@ async def test_b4_who_waits_for_a_channel_is_told_who_has_it(
             await world.until(lambda: (BUSY, words) in events(world, "second"), "the event")
             await world.until(lambda: words in fabric.about_domains(world, "second"), "the condition")
             assert reason(world, "second") == "WaitingForPods"
-            assert fabric.scheduled(world, "second-0")[0] == "PodGroupsNotScheduled"
+            await world.until(
+                lambda: fabric.scheduled(world, "second-0")[0] == "PodGroupsNotScheduled", "the gang waits"
+            )
             assert BUSY not in reasons(world, "first")
             await world.delete(SETS, "first")
             await world.until(lambda: not world.find(SETS, "first"), "it gives its channel back")
@@ -90,22 +127,19 @@ async def test_b8_a_gang_that_needs_more_channels_than_there_are_says_so_until_t
         "3 pods that are in fabric domains need a node each, and 2 nodes have a channel: use fewer pods with "
         "more accelerators each, or add nodes",
     )
-    async with fabric.without_channels(world.client, agents[2:]):
-        await published(world, 2)
-        async with operating(world, fabrics=NVIDIA):
-            await world.create(SETS, automatic("app", small("worker", 3)))
-            await world.until(lambda: fabric.scheduled(world, "app-0") == cramped, "why it cannot fit")
-            await world.until(
-                lambda: sum("nodeName" in pod.spec for pod in world.pods()) == 2, "who could be placed is"
-            )
-            await fabric.channel(world.client, agents[2], there=True)
-            await world.until_whole()
-            assert fabric.scheduled(world, "app-0")[0] == "AllPodGroupsScheduled"
-            nodes = {pod.spec["nodeName"] for pod in world.pods()}
-            assert nodes == set(agents[:3]), "one enrolled pod per node"
-            await world.delete(SETS, "app")
-            await world.until(lambda: not world.all(SETS) and not world.all(fabric.DOMAINS))
-    await published(world, len(agents))
+    async with scarce(world, agents) as another, operating(world, fabrics=NVIDIA):
+        await world.create(SETS, picky("app", 3))
+        await world.until(lambda: fabric.scheduled(world, "app-0") == cramped, "why it cannot fit")
+        await world.until(
+            lambda: sum("nodeName" in pod.spec for pod in world.pods()) == 2, "who could be placed is"
+        )
+        await another()
+        await world.until_whole()
+        assert fabric.scheduled(world, "app-0")[0] == "AllPodGroupsScheduled"
+        nodes = {pod.spec["nodeName"] for pod in world.pods()}
+        assert nodes == set(agents[:3]), "one enrolled pod per node"
+        await world.delete(SETS, "app")
+        await world.until(lambda: not world.all(SETS) and not world.all(fabric.DOMAINS), "all gone")
 
 
 @asynccontextmanager
@@ -137,28 +171,24 @@ async def two_leaders(world: World) -> AsyncIterator[None]:
 async def test_b4_and_b8_what_is_said_of_channels_is_true_in_any_weather(
     world: World, agents: list[str], weather: Callable[[World], AbstractAsyncContextManager[None]]
 ) -> None:
-    async with fabric.without_channels(world.client, agents[2:]):
-        await published(world, 2)
-        with fabric.impatient():
-            async with weather(world):
-                await world.create(SETS, automatic("app", small("worker", 3)))
-                await world.until(
-                    lambda: fabric.scheduled(world, "app-0")[0] == "OneEnrolledPodPerNode", "it cannot fit"
-                )
-                await fabric.channel(world.client, agents[2], there=True)
-                await world.until_whole()
-                await world.create(SETS, automatic("next", small("worker")))
-                held = f"{world.namespace}/app-0 of PodCliqueSet app holds {', '.join(agents[:3])}"
-                await world.until(lambda: held in fabric.about_domains(world, "next"), "who has the channels")
-                await world.delete(SETS, "app")
-                await world.until(lambda: not world.find(SETS, "app"), "it gives its channels back")
-                await world.until(
-                    lambda: world.whole() and "holds" not in fabric.about_domains(world, "next"),
-                    "all is well",
-                )
-                await world.delete(SETS, "next")
-                await world.until(lambda: not world.all(SETS) and not world.all(fabric.DOMAINS))
-    await published(world, len(agents))
+    with fabric.impatient():
+        async with scarce(world, agents) as another, weather(world):
+            await world.create(SETS, picky("app", 3))
+            await world.until(
+                lambda: fabric.scheduled(world, "app-0")[0] == "OneEnrolledPodPerNode", "it cannot fit"
+            )
+            await another()
+            await world.until_whole()
+            await world.create(SETS, picky("next"))
+            held = f"{world.namespace}/app-0 of PodCliqueSet app holds {', '.join(agents[:3])}"
+            await world.until(lambda: held in fabric.about_domains(world, "next"), "who has the channels")
+            await world.delete(SETS, "app")
+            await world.until(lambda: not world.find(SETS, "app"), "it gives its channels back")
+            await world.until(
+                lambda: world.whole() and "holds" not in fabric.about_domains(world, "next"), "all is well"
+            )
+            await world.delete(SETS, "next")
+            await world.until(lambda: not world.all(SETS) and not world.all(fabric.DOMAINS), "all gone")
 
 
 async def until_said(heard: list[Mapping[str, Any]], sought: Callable[[Mapping[str, Any]], bool]) -> None:
@@ -191,10 +221,6 @@ async def test_b7_nodes_without_a_channel_are_told_of_in_log_and_metrics(
             async with fabric.without_channels(world.client, [bare]):
                 await until_counted(yes=len(agents) - 1, no=1)
                 await until_said(heard, lambda one: (one["log_level"], one["reason"]) == ("warning", words))
-                # It holds up nobody: there are other nodes.
-                await world.create(SETS, automatic("app", small("worker", 2)))
-                await world.until_whole()
-                assert bare not in {pod.spec["nodeName"] for pod in world.pods()}
             await until_counted(yes=len(agents), no=0)
             alike = ("info", "they are alike")
             await until_said(heard, lambda one: (one["log_level"], one["reason"]) == alike)
