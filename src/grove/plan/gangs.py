@@ -231,20 +231,31 @@ class GangWork:
 
 
 def _relabelled(clique: Enrolled) -> list[Patch]:
-    """Pods whose labels do not say any more where they belong: autoscalers and schedulers select by them."""
-    wanted, group = clique.wanted, clique.wanted.group
-    place = {
+    """Pods whose labels do not say any more where they belong: autoscalers and schedulers select by them, and
+    containers learn from them which one they are."""
+    place = _place(clique.wanted)
+    patches: list[Patch] = []
+    for member in clique.membership.members:
+        if member.pod is None or state.terminating(member.pod):
+            continue
+        place[labels.POD_INDEX] = str(member.index)
+        carried = member.pod.metadata.labels
+        if lost := {key: value for key, value in place.items() if carried.get(key) != value}:
+            patches.append(pod_patch(member.pod, {"labels": lost}))
+    return patches
+
+
+def _place(wanted: Clique) -> dict[str, str | None]:
+    """What the labels of a pod say of where it belongs; None is what they do not say."""
+    group = wanted.group
+    component = labels.Component.MEMBER_CLIQUE if group else labels.Component.CLIQUE
+    return {
+        labels.NAME: wanted.name,
+        labels.COMPONENT: component.value,
         labels.CLIQUE: wanted.name,
+        labels.CLIQUE_TEMPLATE: wanted.template.name,
         labels.GANG: wanted.gang,
         labels.BASE_GANG: wanted.base_gang or None,
         labels.GROUP: group.name if group else None,
         labels.GROUP_REPLICA: str(wanted.group_replica) if group else None,
     }
-    patches: list[Patch] = []
-    for member in clique.membership.members:
-        if member.pod is None or state.terminating(member.pod):
-            continue
-        carried = member.pod.metadata.labels
-        if lost := {key: value for key, value in place.items() if carried.get(key) != value}:
-            patches.append(pod_patch(member.pod, {"labels": lost}))
-    return patches

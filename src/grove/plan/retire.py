@@ -25,7 +25,7 @@ from grove.plan.claims import claims_of, claims_of_replica, delete_claim
 from grove.plan.expand import Shape
 from grove.plan.model import Plan
 from grove.plan.moments import moment
-from grove.plan.ours import Households, keep_ours
+from grove.plan.ours import Households, is_our_pod, keep_ours
 from grove.plan.snapshot import Snapshot
 from grove.plan.takeover import unburdened
 from grove.plan.targets import Kinded, delete, delete_pod, foreign_target
@@ -85,8 +85,8 @@ def has_anything(snapshot: Snapshot) -> bool:
 
 def has_pods(snapshot: Snapshot) -> bool:
     """Whether pods of the replica are there, on their way out or not; those of others do not count."""
-    owners = {"", *(clique.metadata.uid for clique in snapshot.cliques.values())}
-    return any(state.controller_uid(pod.metadata) in owners for pod in snapshot.pods)
+    cliques = {clique.metadata.uid for clique in snapshot.cliques.values()}
+    return any(is_our_pod(pod, cliques) for pod in snapshot.pods)
 
 
 def _retire_rest(snapshot: Snapshot, writes: Writes) -> None:
