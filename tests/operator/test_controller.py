@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from grove.api import labels
 from grove.api.cluster import ResourceClaimTemplateObject
 from grove.api.intents import Occurrence
 from grove.kube.executor import Executor
@@ -17,7 +18,7 @@ from grove.kube.transport import Request, Response
 from grove.operator.caches import Caches
 from grove.operator.controller import Controller
 from tests.plan.api_server import ApiServer, Conflict, NotFound
-from tests.plan.builders import a_set, read_set
+from tests.plan.builders import a_clique, a_set, read_set
 
 KINDS = {
     "podcliquesets": "PodCliqueSet",
@@ -27,6 +28,7 @@ KINDS = {
     "pods": "Pod",
     "resourceclaims": "ResourceClaim",
 }
+CLIQUE = ("wl", 0, "wl-0-a", "a", "wl-0", "hash")
 Body = dict[str, Any]
 Refusal = Callable[[Request, Body], Response | None]
 
@@ -87,14 +89,14 @@ class Wire:
 
 
 class Stage:
-    """A controller that works on one set of `a:2`, for as long as a test lets it."""
+    """A controller that works on one set, of `a:2` if nothing else is said, for as long as a test lets it."""
 
-    def __init__(self, refuse: Refusal, replicas: int = 1, **template: Any) -> None:
+    def __init__(self, refuse: Refusal, replicas: int = 1, cliques: str = "a:2", **template: Any) -> None:
         self.wire, self.caches = Wire(refuse), Caches()
         self.told: list[Occurrence] = []
         executor = Executor(self.wire, self.caches.resources, store=CacheStore(self.caches.all))
         self.controller = Controller(self.caches, executor, self.told.append)
-        body = a_set("a:2", replicas=replicas, **template)
+        body = a_set(cliques, replicas=replicas, **template)
         self.caches.sets.apply_event("ADDED", read_set(self.wire.api.create(body)))
 
     async def work(self, seconds: float) -> None:
@@ -206,3 +208,48 @@ def test_a_trouble_is_told_even_if_nothing_else_is_news():
         return stage
 
     assert set_errors(run_in_virtual_time(play())) == [["ERR_SYNC_PCS_RESOURCE_CLAIM"]]
+
+
+def observed(stage: Stage, kind: str) -> set[str]:
+    """Who says that what was asked of it has been done."""
+    found = stage.wire.api.objects(kind)
+    return {body["metadata"]["name"] for body in found if body.get("status", {}).get("observedGeneration")}
+
+
+def test_who_has_all_that_it_needs_says_so_whatever_its_neighbour_lacks():
+    def refuse(request: Request, body: Body) -> Response | None:
+        creates_pod = (request.verb, request.resource) == ("create", "pods")
+        return no_quota() if creates_pod and body["metadata"]["name"].startswith("wl-0-b-") else None
+
+    async def play() -> Stage:
+        stage = Stage(refuse, cliques="a:2 b:2")
+        await stage.work(60)
+        return stage
+
+    assert observed(run_in_virtual_time(play()), "PodClique") == {"wl-0-a"}
+
+
+def test_a_set_that_waits_for_the_end_of_its_predecessor_has_not_done_what_it_was_asked():
+    """Of the clique that has the name nobody takes off the last finalizer, and nothing fails meanwhile."""
+    owner = {"kind": "PodCliqueSet", "name": "wl", "uid": "before", "controller": True}
+    metadata = {"name": "wl-0-a", "namespace": "ns", "uid": "old", "resourceVersion": "1"}
+    leaving = {"deletionTimestamp": "2026-01-01T00:00:00Z", "labels": labels.for_clique(*CLIQUE)}
+    references = {"ownerReferences": [{"apiVersion": "grove.io/v1alpha1", **owner}]}
+    old = {"metadata": {**metadata, **leaving, **references}, "spec": a_clique("a:2")["spec"]}
+
+    def refuse(request: Request, body: Body) -> Response | None:
+        if request.resource != "podcliques.grove.io":
+            return None
+        if request.verb == "get":
+            return Response(200, {}, msgspec.json.encode(old))
+        return refusal(409, "AlreadyExists", name="wl-0-a")
+
+    async def play() -> Stage:
+        stage = Stage(refuse)
+        await stage.work(60)
+        return stage
+
+    stage = run_in_virtual_time(play())
+    assert not stage.wire.sent("create", "pods")
+    assert observed(stage, "PodCliqueSet") == set()
+    assert set_errors(stage) == []

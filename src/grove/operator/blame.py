@@ -95,11 +95,18 @@ def blame(outcome: Outcome, now: float, complaints: Iterable[Complaint] = ()) ->
     return Blame({part: tuple(errors.values()) for part, errors in of_parts.items()}, tuple(of_set.values()))
 
 
-def completed(draft: Draft, errors: Blame, complete: bool) -> Draft:
-    """What only the outcome can tell: the generation that was acted on, and what went wrong."""
+def unfinished(outcome: Outcome) -> frozenset[Part | None]:
+    """For whom something that was planned has not been done; None: for everybody."""
+    return frozenset(_part_of(result.intent) for result in outcome.results if result.state is not State.DONE)
+
+
+def completed(draft: Draft, errors: Blame, left: frozenset[Part | None]) -> Draft:
+    """What only the outcome can tell: the generation that was acted on, if nothing of it is `left` to do, and
+    what went wrong."""
     if not hasattr(draft.desired, "last_errors") or draft.observed == 0:
         return draft
     found = errors.settle(draft.target, draft.current.last_errors)
+    complete = left.isdisjoint({None, (draft.target.kind, draft.target.name)})
     observed = draft.observed if complete else draft.current.observed_generation
     return replace(draft, desired=replace(draft.desired, last_errors=found, observed_generation=observed))
 

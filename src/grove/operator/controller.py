@@ -15,7 +15,7 @@ from grove.api.sets import PodCliqueSet
 from grove.kube.executor import Executor
 from grove.kube.outcome import Outcome
 from grove.kube.queue import Queue
-from grove.operator.blame import Blame, completed
+from grove.operator.blame import Blame, Part, completed, unfinished
 from grove.operator.caches import Caches
 from grove.operator.counterparts import Counterparts
 from grove.operator.domains import Domains
@@ -128,7 +128,8 @@ class Controller:
         errors = self._endings.errors(key, outcome, plan.complaints, now)
         if plan.unplaced and isinstance(key, ReplicaKey) and self._placement.ask(key, plan.unplaced):
             self.queue.wake(PlacementKey())
-        self._report(key, plan, errors)
+        left = unfinished(outcome)
+        self._report(key, plan, errors, left)
         self._tell_news(key, plan, outcome, known)
         stuck = self._repeats.again(key, plan.intents if outcome.done else ())
         retry = outcome.failed or outcome.outdated or stuck
@@ -137,8 +138,8 @@ class Controller:
             # What was written is in the cache: the status of what is true now comes with the next pass.
             self.queue.wake(key, wake_at if retry else self._loop_time(), failed=retry)
             return
-        complete = not plan.intents and not self._endings.in_vain(key)
-        told, later = await self._publish(key, plan.drafts, errors, complete=complete)
+        left |= {None} if self._endings.in_vain(key) else frozenset()
+        told, later = await self._publish(key, plan.drafts, errors, left)
         if later is None:
             self._untold.pop(key, None)
         moments = [moment for moment in (wake_at, later) if moment is not None]
@@ -225,8 +226,8 @@ class Controller:
             self._untold[key] = snapshot, plan
         return plan
 
-    def _report(self, key: WorkloadKey, plan: Plan, errors: Blame) -> None:
-        """Tell the set how a replica stands, if that is news."""
+    def _report(self, key: WorkloadKey, plan: Plan, errors: Blame, left: frozenset[Part | None]) -> None:
+        """Tell the set how a replica stands, if that is news. What only cliques lack is theirs to tell."""
         if not isinstance(key, ReplicaKey):
             if errors.differ_from(self._troubles.get(key, ())):
                 self.queue.wake(key, self._loop_time() + _GATHERING)  # the next pass tells
@@ -238,17 +239,18 @@ class Controller:
             if reports.pop(key.replica, None) is not None:
                 self.queue.wake(parent)
             return
-        report = Report(workload.metadata.generation, plan.standing, errors.of_set)
+        generation = 0 if None in left else workload.metadata.generation
+        report = Report(generation, plan.standing, errors.of_set)
         if reports.get(key.replica) != report:
             reports[key.replica] = report
             # A set has many replicas: what several of them report within a moment is added up once.
             self.queue.wake(parent, self._loop_time() + _GATHERING)
 
     async def _publish(
-        self, key: WorkloadKey, drafts: Sequence[Draft], errors: Blame, *, complete: bool
+        self, key: WorkloadKey, drafts: Sequence[Draft], errors: Blame, left: frozenset[Part | None]
     ) -> tuple[bool, float | None]:
         """Publish what is due. Returns whether that went well, and when more will be due."""
-        told = tuple(completed(draft, errors, complete) for draft in drafts)
+        told = tuple(completed(draft, errors, left) for draft in drafts)
         busy = not self._executor.limiter.room
         due, later = self._publisher.consider(key, told, self._loop_time(), busy=busy)
         if not due:

@@ -38,9 +38,10 @@ ON_DELETE = UpdateStrategyType.ON_DELETE
 
 
 class Report(Struct, frozen=True, gc=False):
-    """What the latest pass over a replica found: how it stands at which generation, and what went wrong."""
+    """What the latest pass over a replica found: how it stands, and what went wrong."""
 
     generation: int
+    """Of the set, if all was done that it asks for; 0 if something is left."""
     standing: Standing
     errors: tuple[LastError, ...] = ()
 
