@@ -212,8 +212,8 @@ class GangWork:
 
     def _owners(self, clique: Enrolled) -> tuple[list[compose.Body], tuple[str, ...]]:
         """The clique as an owner, and what must be made before it can be one."""
-        made = self._mender.creates.get(clique.wanted.name)
         kind = PodClique.KIND
+        made = self._mender.made(kind, clique.wanted.name)
         owners = compose.owner(kind.api_version, kind.name, clique.wanted.name, clique.uid)
         return owners, (made.id,) if made else ()
 
