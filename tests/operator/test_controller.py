@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
+import pytest
 
 from grove.api import labels
 from grove.api.cluster import ResourceClaimTemplateObject
@@ -253,3 +254,38 @@ def test_a_set_that_waits_for_the_end_of_its_predecessor_has_not_done_what_it_wa
     assert not stage.wire.sent("create", "pods")
     assert observed(stage, "PodCliqueSet") == set()
     assert set_errors(stage) == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (
+            {"podCliqueScalingGroups": [{"name": "x", "cliqueNames": ["nobody"]}]},
+            "podCliqueScalingGroups names clique nobody, which there is not",
+        ),
+        ({"terminationDelay": "soon"}, '"soon" is not a duration such as "4h0m0s" or "90s"'),
+    ],
+)
+def test_what_no_plan_can_be_made_of_is_told_and_stops_nobody_else(wrong, words):
+    """The webhooks refuse such sets; they may have been away, or not have known the rule."""
+
+    async def play() -> Stage:
+        stage = Stage(lambda request, body: None, **wrong)
+        other = stage.wire.api.create(a_set("a:2", name="other"))
+        stage.caches.sets.apply_event("ADDED", read_set(other))
+        await stage.work(300)
+        body = stage.wire.api.get("PodCliqueSet", "wl")
+        (error,) = body["status"]["lastErrors"]
+        assert error["description"].endswith(f"operator's log, cause: {words}")
+        mended = {"spec": {"template": dict.fromkeys(wrong)}}
+        stage.caches.sets.apply_event(
+            "MODIFIED", read_set(stage.wire.api.patch("PodCliqueSet", "wl", mended))
+        )
+        await stage.work(60)
+        return stage
+
+    stage = run_in_virtual_time(play())
+    made = [body["metadata"]["name"] for body in stage.wire.sent("create", "pods")]
+    assert sum(name.startswith("other-0-a-") for name in made) == 2
+    assert sum(name.startswith("wl-0-a-") for name in made) == 2
+    assert set_errors(stage) == [["ERR_PLAN_PODCLIQUESET_REPLICA"], []], "told once, and taken back"
