@@ -33,8 +33,11 @@ def alive(pod: Pod) -> bool:
 
 def index_of(pod: Pod) -> int | None:
     """Its place in its clique: what it is called there cannot be changed, what a label says can."""
-    if (index := names.index_of_host(pod.spec.hostname)) is not None:
-        return index
+    index = names.index_of_host(pod.spec.hostname)
+    return index if index is not None else _labelled_index(pod)
+
+
+def _labelled_index(pod: Pod) -> int | None:
     text = pod.metadata.labels.get(labels.POD_INDEX, "")
     return int(text) if text.isdecimal() else None
 

@@ -53,11 +53,11 @@ async def a_limit_for_one_clique_of_two(world: World) -> None:
             ["maximum memory usage" in said for said in complaints(world, CLIQUES, "half-0-large")] == [True]
             and len(list(filter(answers, world.pods(clique="half-0-modest")))) == 2
             and world.get(CLIQUES, "half-0-modest").settled
+            and world.get(GANGS, "half-0").condition("Ready") == "False"
         ),
         pictured=False,
     )
     assert not world.pods(clique="half-0-large")
-    assert world.get(GANGS, "half-0").condition("Ready") == "False"
     assert not world.get(SETS, "half").status.get("availableReplicas")
     await world.client.delete(LIMITS, "small", namespace=world.namespace, as_type=Object)
     await world.rest("healed", when=lambda: len(world.pods()) == 4 and world.whole(), pictured=False)
