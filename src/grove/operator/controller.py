@@ -108,7 +108,7 @@ class Controller:
         if not isinstance(key, ReplicaKey):
             return Place(key)
         parent = parent_of(key)
-        return Place(("replicas", parent), begun=key.replica in self._reports.get(parent, ()))
+        return Place(("replicas", parent), begun=key.replica in self._reports.of(parent))
 
     async def _work(self, key: Key) -> None:
         """One pass over one key."""
