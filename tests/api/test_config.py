@@ -169,6 +169,12 @@ def test_all_values_of_a_wrong_type_are_told_at_once():
     ]
 
 
+def test_what_stands_beside_a_value_of_a_wrong_type_is_not_judged_by_its_default():
+    with pytest.raises(ConfigurationError) as caught:
+        load({"leaderElection": {"enabled": True, "leaseDuration": 30, "renewDeadline": "20s"}})
+    assert caught.value.problems == ("leaderElection.leaseDuration: must be text, not 30",)
+
+
 def test_a_key_without_a_value_means_its_default():
     document = {"leaderElection": None, "server": {"metrics": {"port": None}}, "debugging": None}
     assert load(document) == OperatorConfiguration()

@@ -28,6 +28,21 @@ def test_every_wrong_key_is_a_line_of_its_own(tmp_path, capsys):
     ]
 
 
+def test_types_values_and_names_that_are_wrong_are_told_together(tmp_path, capsys):
+    path = write(
+        tmp_path,
+        "leaderElection: {enabled: yes}\nserver: {metrics: {port: 70000}}\n"
+        "scheduler: {profiles: [{name: nobody}]}\nfabrics: [nobody]\n",
+    )
+    assert operator(config=path) == 2
+    first, second, vendor, scheduler = capsys.readouterr().err.splitlines()
+    assert first == f'grove: {path}: leaderElection.enabled: must be true or false, not "yes"'
+    where = f"grove: {path}: server.metrics.port"
+    assert second == f"{where}: must be between 0 (any free port) and 65535, not 70000"
+    assert vendor.startswith(f"grove: {path}: fabrics[0]: ")
+    assert scheduler.startswith(f"grove: {path}: scheduler.profiles[0].name: no scheduler backend nobody: ")
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -69,8 +84,7 @@ def test_a_file_that_is_not_text(tmp_path):
 def test_yaml_and_json_say_the_same(tmp_path):
     as_yaml = read(write(tmp_path, "leaderElection:\n  enabled: true\n  leaseDuration: 30s\n"))
     as_json = read(write(tmp_path, '{"leaderElection": {"enabled": true, "leaseDuration": "30s"}}'))
-    assert as_yaml == as_json
-    assert as_yaml.leader_election.lease_duration == "30s"
+    assert as_yaml == as_json == {"leaderElection": {"enabled": True, "leaseDuration": "30s"}}
 
 
 def grove(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from collections.abc import Callable
 from enum import IntEnum
 from importlib import metadata
 from pathlib import Path
+from typing import TypeVar
 
 import structlog
 
@@ -16,6 +18,7 @@ from grove.api.config import OperatorConfiguration
 from grove.api.configfile import ConfigurationError
 from grove.api.marks import OperatorEnv
 from grove.api.names import init_image
+from grove.fabrics.registry import Providers
 from grove.kube import config as connection
 from grove.kube import yamltext
 from grove.kube.errors import ConfigError, KubeError
@@ -25,6 +28,9 @@ from grove.operator.admission import ACCOUNT
 from grove.operator.process import LeadershipEnded, Settings, operate
 from grove.operator.schedulers import registered
 from grove.operator.servers import CannotListen
+from grove.schedulers.registry import Backends
+
+T = TypeVar("T")
 
 
 class Exit(IntEnum):
@@ -65,9 +71,7 @@ def operator(
         Secret. Without it the pod's namespace, or the context's.
     """
     try:
-        configuration = read(config) if config else OperatorConfiguration()
-        schedulers = registered(configuration.scheduler)
-        vendors = fabrics.registered(configuration)
+        configuration, schedulers, vendors = _settle(config)
         logs.configure(configuration.log_level, configuration.log_format)
         image = init_image(os.environ.get(OperatorEnv.INIT_IMAGE, ""), metadata.version("grove"))
         account = os.environ.get(ACCOUNT, "")
@@ -87,10 +91,30 @@ def operator(
     return _run(settings)
 
 
-def read(path: Path) -> OperatorConfiguration:
-    """The configuration in a file. Raises ConfigurationError."""
+def _settle(path: Path | None) -> tuple[OperatorConfiguration, Backends, Providers]:
+    """The configuration, and whom it names. Raises ConfigurationError with all that is wrong with it."""
+    configuration, wrong = configfile.examine(None if path is None else read(path))
+    problems = list(wrong)
+    vendors = _or_note(problems, lambda: fabrics.registered(configuration))
+    known = not any(problem.startswith("scheduler.") for problem in wrong)
+    schedulers = _or_note(problems, lambda: registered(configuration.scheduler)) if known else None
+    if vendors is None or schedulers is None or problems:
+        raise ConfigurationError(tuple(problems))
+    return configuration, schedulers, vendors
+
+
+def _or_note(problems: list[str], make: Callable[[], T]) -> T | None:
     try:
-        return configfile.load(yamltext.parse(path.read_text(encoding="utf-8")))
+        return make()
+    except ConfigurationError as error:
+        problems += error.problems
+        return None
+
+
+def read(path: Path) -> object:
+    """What is written in a file. Raises ConfigurationError."""
+    try:
+        return yamltext.parse(path.read_text(encoding="utf-8"))
     except OSError as problem:
         raise ConfigurationError((f"cannot be read ({problem.strerror}): check the path and mode",)) from None
     except (UnicodeDecodeError, NotYaml) as problem:
