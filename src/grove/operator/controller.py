@@ -35,6 +35,7 @@ from grove.operator.nodes import Nodes
 from grove.operator.observe import Observer
 from grove.operator.placement import Placement
 from grove.operator.publish import Publisher, intents
+from grove.operator.refusals import Refusals
 from grove.operator.repeats import Repeats
 from grove.operator.retirements import Retirements
 from grove.operator.schedulers import Schedulers
@@ -88,7 +89,7 @@ class Controller:
         self._reports: dict[SetKey, dict[int, Report]] = {}
         self._troubles: dict[SetKey, tuple[LastError, ...]] = {}
         self._retirements = Retirements(self._observer)
-        self._repeats = Repeats()
+        self._repeats, self._refusals = Repeats(), Refusals()
         self._endings = Endings(caches.sets)
         self._grievances = Grievances(caches)
         self._untold: dict[WorkloadKey, tuple[Snapshot, Plan]] = {}
@@ -128,6 +129,8 @@ class Controller:
         errors = self._endings.errors(key, outcome, plan.complaints, now)
         if plan.unplaced and isinstance(key, ReplicaKey) and self._placement.ask(key, plan.unplaced):
             self.queue.wake(PlacementKey())
+        if not self._endings.in_vain(key):
+            self._refusals.note(key, outcome)
         self._report(key, plan, errors)
         self._tell_news(key, plan, outcome, known)
         stuck = self._repeats.again(key, plan.intents if outcome.done else ())
@@ -274,6 +277,7 @@ class Controller:
         self.queue.forget(key)
         self._publisher.forget(key)
         self._repeats.forget(key)
+        self._refusals.forget(key)
         self._grievances.forget(key)
         self._endings.forget(key)
         self._untold.pop(key, None)
