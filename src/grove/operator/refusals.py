@@ -1,6 +1,6 @@
 """What the API server refuses, in the log: once for each trouble, however often it is tried again.
 
-Whoever looks at a set finds it in the status; this is for whoever looks at the operator, which may lack a right.
+Whoever looks at a set finds it in the status; this is for whoever looks at the operator: it may lack a right.
 """
 
 from __future__ import annotations
