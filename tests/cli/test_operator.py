@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -110,3 +111,12 @@ def test_a_kubeconfig_that_is_not_there_is_one_line(tmp_path, with_file):
 def test_help_names_the_exit_codes():
     told = " ".join(grove("operator", "--help").stdout.split())
     assert "2 wrong configuration; 4 no kubeconfig, certificate or free port; 6 leadership lost" in told
+
+
+def test_a_key_with_a_slip_in_it_is_warned_of(tmp_path):
+    path = write(tmp_path, "logLevl: debug\n")
+    ended = grove("operator", "--config", str(path), "--kubeconfig", str(tmp_path / "nowhere"))
+    assert ended.returncode == 4
+    first, _ = ended.stderr.splitlines()
+    line = json.loads(first)
+    assert (line["level"], line["message"], line["key"]) == ("warning", "ignored", "logLevl")

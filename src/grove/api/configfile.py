@@ -46,6 +46,21 @@ def examine(document: object) -> tuple[OperatorConfiguration, tuple[str, ...]]:
     return config, (*misfits, *others)
 
 
+def unknown(document: object, kind: Any = OperatorConfiguration, path: str = "") -> Iterator[str]:
+    """Every key that means nothing here: of another version, or with a slip in it."""
+    if isinstance(kind, type) and issubclass(kind, Wire) and isinstance(document, dict):
+        fields = {field.name: field.shape.type for field in model.properties(kind)}
+        for key, value in document.items():
+            inner = f"{path}.{key}".lstrip(".")
+            if key in fields:
+                yield from unknown(value, fields[key], inner)
+            else:
+                yield inner
+    elif get_origin(kind) is tuple and isinstance(document, list):
+        for index, item in enumerate(document):
+            yield from unknown(item, model.shape(get_args(kind)[0]).type, f"{path}[{index}]")
+
+
 def _section(problem: str) -> str:
     """The mapping around the key that a problem is about; of lists, the one around the list."""
     return problem.partition(":")[0].partition("[")[0].rpartition(".")[0]

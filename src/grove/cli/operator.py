@@ -31,6 +31,7 @@ from grove.operator.servers import CannotListen
 from grove.schedulers.registry import Backends
 
 T = TypeVar("T")
+log = structlog.get_logger("grove.operator")
 
 
 class Exit(IntEnum):
@@ -71,8 +72,11 @@ def operator(
         Secret. Without it the pod's namespace, or the context's.
     """
     try:
-        configuration, schedulers, vendors = _settle(config)
+        document = read(config) if config else None
+        configuration, schedulers, vendors = _settle(document)
         logs.configure(configuration.log_level, configuration.log_format)
+        for key in configfile.unknown(document):
+            log.warning("ignored", key=key, action="go on", reason="not a key that this version knows")
         image = init_image(os.environ.get(OperatorEnv.INIT_IMAGE, ""), metadata.version("grove"))
         account = os.environ.get(ACCOUNT, "")
         settings = Settings(
@@ -91,9 +95,9 @@ def operator(
     return _run(settings)
 
 
-def _settle(path: Path | None) -> tuple[OperatorConfiguration, Backends, Providers]:
+def _settle(document: object) -> tuple[OperatorConfiguration, Backends, Providers]:
     """The configuration, and whom it names. Raises ConfigurationError with all that is wrong with it."""
-    configuration, wrong = configfile.examine(None if path is None else read(path))
+    configuration, wrong = configfile.examine(document)
     problems = list(wrong)
     vendors = _or_note(problems, lambda: fabrics.registered(configuration))
     known = not any(problem.startswith("scheduler.") for problem in wrong)
@@ -123,7 +127,6 @@ def read(path: Path) -> object:
 
 
 def _run(settings: Settings) -> Exit:
-    log = structlog.get_logger("grove.operator")
     try:
         asyncio.run(operate(settings))
     except (CannotListen, ConfigError) as error:

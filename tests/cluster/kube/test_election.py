@@ -126,9 +126,12 @@ async def test_a_lease_from_before_the_api_server_is_watched_like_any_other(clus
     await asyncio.to_thread(down, first.state)
     again = await clusters.start("renewed")
     with capture_logs() as said:
-        async with Client(config.load(again.kubeconfig)) as client, asyncio.timeout(300):
-            async with Elector(client, "default", "election", "us", timing=TIMING).lead() as leadership:
-                assert leadership.held
+        async with (
+            asyncio.timeout(300),
+            Client(config.load(again.kubeconfig)) as client,
+            Elector(client, "default", "election", "us", timing=TIMING).lead() as leadership,
+        ):
+            assert leadership.held
     assert [line for line in said if line["event"] == "lease not seen"] == []
 
 
