@@ -77,5 +77,11 @@ def test_words_in_brackets_are_said_as_they_are(tmp_path) -> None:
     name = "[fd00::1][/tmp]"
     missing = run(GROVE, "get", "--kubeconfig", f"nowhere/{name}", into=subprocess.PIPE)
     assert missing.stderr == f"grove: kubeconfig nowhere/{name} does not exist: check the path\n"
+    (tmp_path / name / "run").mkdir(parents=True)
     gone = run(GROVE, "down", "--delete", "--state-dir", str(tmp_path / name), into=subprocess.PIPE)
     assert gone.stdout == f"nothing was running, removed {tmp_path}/{name}\n"
+
+
+def test_what_was_not_there_is_not_said_to_be_removed(tmp_path) -> None:
+    gone = run(GROVE, "down", "--delete", "--state-dir", str(tmp_path / "nothing"), into=subprocess.PIPE)
+    assert (gone.returncode, gone.stdout) == (0, "nothing was running\n")

@@ -104,9 +104,10 @@ def down(*, state_dir: StateOption = None, delete: bool = False) -> int:
         Remove the data too.
     """
     state = state_of(state_dir)
+    removed = delete and state.root.is_dir()
     stopped = cluster.down(state, delete=delete)
     said = f"stopped {', '.join(stopped)}" if stopped else "nothing was running"
-    _tell(said + (f", removed {state.root}" if delete else ""))
+    _tell(said + (f", removed {state.root}" if removed else ""))
     return 0
 
 
