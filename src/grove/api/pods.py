@@ -10,7 +10,7 @@ from enum import StrEnum
 import msgspec
 from msgspec import Raw, field
 
-from grove.api.meta import ObjectMeta
+from grove.api.meta import ObjectMeta, Repeated
 from grove.api.wire import Wire
 
 
@@ -54,13 +54,13 @@ class Container(Wire, frozen=True):
     restart_policy: str = ""
 
 
-class Gate(Wire, frozen=True):
+class Gate(Repeated, frozen=True):
     """Keeps a pod from being scheduled until it is removed."""
 
     name: str
 
 
-class PodClaim(Wire, frozen=True):
+class PodClaim(Repeated, frozen=True):
     """A claim of a pod: an existing one, or one made for it from a template."""
 
     name: str
@@ -117,7 +117,7 @@ class ContainerState(Wire, frozen=True):
     terminated: Terminated | None = None
 
 
-class ContainerStatus(Wire, frozen=True):
+class ContainerStatus(Repeated, frozen=True):
     """How a container fares."""
 
     name: str = ""
@@ -126,7 +126,7 @@ class ContainerStatus(Wire, frozen=True):
     last_state: ContainerState = ContainerState()
 
 
-class PodCondition(Wire, frozen=True):
+class PodCondition(Repeated, frozen=True):
     """One fact about a pod. Not a `Condition`: pods leave most fields out, and filling them in takes time."""
 
     type: str
@@ -145,13 +145,13 @@ class PodStatus(Wire, frozen=True):
     init_container_statuses: tuple[ContainerStatus, ...] = ()
 
 
-class Requests(Wire, frozen=True):
+class Requests(Repeated, frozen=True):
     """What a container takes from its node. Written by the server, quantities are always strings."""
 
     requests: dict[str, str] = field(default_factory=dict)
 
 
-class RunningContainer(Wire, frozen=True):
+class RunningContainer(Repeated, frozen=True):
     """A container of a pod in the cluster."""
 
     resources: Requests = Requests()

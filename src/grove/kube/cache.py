@@ -15,17 +15,17 @@ from __future__ import annotations
 
 import asyncio
 import weakref
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
-from sys import intern
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Generic, Protocol, TypeVar
 
 import structlog
-from msgspec.structs import force_setattr
 
 from grove.api.meta import ObjectMeta
 from grove.kube import metrics, selector
 from grove.kube.errors import DecodeError
+from grove.kube.register import Key, Register
 from grove.kube.resource import Resource
+from grove.kube.sharing import share
 
 log = structlog.get_logger("grove.kube")
 
@@ -40,7 +40,6 @@ class HasMetadata(Protocol):
 
 
 T = TypeVar("T", bound=HasMetadata)
-Key = tuple[str, str]
 Index = Callable[[T], Iterable[Hashable]]
 Handler = Callable[[T | None, T | None], None]
 
@@ -69,7 +68,7 @@ class Cache(Generic[T]):
         self._objects: dict[Key, T] = {}
         self._tombstones: dict[str, int] = {}
         self._indexers = dict(indexes or {})
-        self._indexed: dict[str, dict[Hashable, dict[Key, None]]] = {name: {} for name in self._indexers}
+        self._indexed = {name: Register() for name in self._indexers}
         self._handlers: list[Handler[T]] = []
         self._settlers: list[Callable[[], None]] = []
         self._told = 0
@@ -91,11 +90,7 @@ class Cache(Generic[T]):
 
     def by_index(self, index: str, value: Hashable) -> list[T]:
         """The objects for which the named index function yields the value."""
-        return [self._objects[key] for key in self._indexed[index].get(value, ())]
-
-    def index_values(self, index: str) -> Collection[Hashable]:
-        """All values under which the index holds an object."""
-        return self._indexed[index].keys()
+        return [self._objects[key] for key in self._indexed[index].get(value)]
 
     def subscribe(self, handler: Handler[T]) -> Callable[[], None]:
         """Call `handler(old, new)` on each change (None: was not there, is gone). Returns how to stop it."""
@@ -120,7 +115,7 @@ class Cache(Generic[T]):
         try:
             if not self._selected(new.metadata.labels):
                 return self._forget(_key(new))
-            self._store(_key(new), old, new)
+            self._store(old, new)
         finally:
             self.replying = False
         return True
@@ -153,7 +148,7 @@ class Cache(Generic[T]):
             if old is not None and (version_of(old) <= version or old.metadata.uid == uid == ""):
                 self._forget(key)
         elif uid not in self._tombstones and (old is None or version_of(old) < version):
-            self._store(key, old, new)
+            self._store(old, new)
         self._told = max(self._told, version)
 
     def advance(self, version: str) -> None:
@@ -173,7 +168,7 @@ class Cache(Generic[T]):
             if new.metadata.uid not in self._tombstones and (
                 old is None or version_of(old) < version_of(new)
             ):
-                self._store(key, old, new)
+                self._store(old, new)
         for key in [
             key for key, old in self._objects.items() if key not in found and version_of(old) <= version
         ]:
@@ -204,16 +199,16 @@ class Cache(Generic[T]):
     def _covers(self, new: T) -> bool:
         return self.namespace is None or new.metadata.namespace == self.namespace
 
-    def _store(self, key: Key, old: T | None, new: T) -> None:
-        _share(new.metadata)
-        self._objects[_key(new) if old is None else key] = new
+    def _store(self, old: T | None, new: T) -> None:
+        key = _key(share(new))
+        self._objects[key] = new
         for name, values_of in self._indexers.items():
             before = set(values_of(old)) if old is not None else set()
             after = set(values_of(new))
             for value in before - after:
-                self._unindex(name, value, key)
+                self._indexed[name].remove(value, key)
             for value in after - before:
-                self._indexed[name].setdefault(value, {})[key] = None
+                self._indexed[name].add(value, key)
         self._announce(old, new)
 
     def _forget(self, key: Key) -> bool:
@@ -222,15 +217,9 @@ class Cache(Generic[T]):
             return False
         for name, values_of in self._indexers.items():
             for value in set(values_of(old)):
-                self._unindex(name, value, key)
+                self._indexed[name].remove(value, key)
         self._announce(old, None)
         return True
-
-    def _unindex(self, name: str, value: Hashable, key: Key) -> None:
-        keys = self._indexed[name][value]
-        del keys[key]
-        if not keys:
-            del self._indexed[name][value]
 
     def _announce(self, old: T | None, new: T | None) -> None:
         for handler in self._handlers:
@@ -245,20 +234,6 @@ class Cache(Generic[T]):
 
 def _key(found: HasMetadata) -> Key:
     return found.metadata.namespace, found.metadata.name
-
-
-def _share(metadata: ObjectMeta) -> None:
-    """Keep once what many objects repeat: namespaces, label values, owners. A third of a cached pod's memory.
-
-    Equal text takes the place of equal text, so that whoever else holds the object sees no difference.
-    """
-    force_setattr(metadata, "namespace", intern(metadata.namespace))
-    labels = metadata.labels
-    for name, value in labels.items():
-        labels[name] = intern(value)
-    for owner in metadata.owner_references:
-        for field in ("api_version", "kind", "name", "uid"):
-            force_setattr(owner, field, intern(getattr(owner, field)))
 
 
 def version_of(found: HasMetadata) -> int:

@@ -5,7 +5,8 @@ is not kept, only that something did; so a thousand events cost one pass, and a 
 is always right. The rules:
 
 - a key is worked on by one worker at a time; woken meanwhile, it is worked on once more afterwards;
-- keys that are ready go first come, first served; a key that is woken all the time goes to the end each time;
+- owners of keys that are ready take turns (see `line`); a key that is woken all the time goes to the end of
+  its lane each time;
 - a key has one next moment, the earliest that was named; beginning to work on it uses that moment up;
 - failures delay the key by itself alone: exponentially, with jitter, until it succeeds. An event still wakes
   it at once, since the event may be what it was failing for.
@@ -22,6 +23,7 @@ from typing import Any, Generic, TypeVar
 import structlog
 
 from grove.kube.errors import KubeError
+from grove.kube.line import Line, Place
 from grove.kube.metrics import QueueMetrics
 from grove.kube.retry import Backoff
 from grove.kube.timetable import Timetable
@@ -43,6 +45,7 @@ class Queue(Generic[K]):
         work: Callable[[K], Coroutine[Any, Any, object]],
         *,
         workers: int = 64,
+        place: Callable[[K], Place] = Place,
         backoff: Backoff | None = None,
         rng: random.Random | None = None,
     ) -> None:
@@ -55,7 +58,7 @@ class Queue(Generic[K]):
         self._rng = rng or random.Random()  # noqa: S311 - jitter, not secrets
         self._loop = asyncio.get_running_loop()
         self._open = False
-        self._ready: dict[K, float] = {}  # in order of arrival, with the moment of it
+        self._ready: Line[K] = Line(place)
         self._again: dict[K, float] = {}  # woken while being worked on
         self._later: Timetable[K] = Timetable()
         self._running: dict[K, asyncio.Task[None]] = {}
@@ -86,7 +89,7 @@ class Queue(Generic[K]):
 
     def forget(self, key: K) -> None:
         """Do not work on the key until it is woken again, and think no worse of it for its failures."""
-        self._ready.pop(key, None)
+        self._ready.leave(key)
         self._again.pop(key, None)
         self._failures.pop(key, None)
         self._later.drop(key)
@@ -114,7 +117,8 @@ class Queue(Generic[K]):
 
     def oldest(self) -> float:
         """For how many seconds the key that waits longest has been ready."""
-        return self._loop.time() - min(self._ready.values()) if self._ready else 0.0
+        now = self._loop.time()
+        return now - min(self._ready.moments(), default=now)
 
     def _fail(self, key: K) -> float:
         if key in self._running:
@@ -126,15 +130,14 @@ class Queue(Generic[K]):
 
     def _make_ready(self, key: K, now: float) -> None:
         if key not in self._running:
-            self._ready.setdefault(key, now)
+            self._ready.join(key, now)
         elif key in self._begun:
             self._again.setdefault(key, now)
         # else: its task has yet to take the first step, so it has yet to look
 
     def _dispatch(self) -> None:
         while self._open and self._ready and len(self._running) < self._workers:
-            key = next(iter(self._ready))
-            del self._ready[key]
+            key = self._ready.next()
             task = self._loop.create_task(self._begin(key), name=f"{self.name} {key}")
             self._running[key] = task
             # In a callback, which also runs for a task that was cancelled before its first step.
@@ -161,7 +164,7 @@ class Queue(Generic[K]):
         else:
             self._failures.pop(key, None)
         if (since := self._again.pop(key, None)) is not None:
-            self._ready[key] = since
+            self._ready.join(key, since)
         self._dispatch()
 
     def _complain(self, key: K, error: BaseException) -> None:

@@ -30,6 +30,7 @@ from grove.kube.errors import (
 )
 from grove.kube.resource import Resource
 from grove.kube.retry import Backoff
+from grove.kube.sharing import share
 
 log = structlog.get_logger("grove.kube")
 
@@ -218,10 +219,11 @@ class Reflector(Generic[T]):
 
 
 def _collect(event: watch.Event[T], initial: dict[tuple[str, str], T]) -> None:
-    """What exists at the start; changes may come in between, before the server says "all"."""
+    """What exists at the start; changes may come in between, before the server says "all". Already shared, or
+    the start would be when most memory is needed."""
     metadata = event.object.metadata
     key = (metadata.namespace, metadata.name)
     if event.type == "DELETED":
         initial.pop(key, None)
     else:
-        initial[key] = event.object
+        initial[key] = share(event.object)

@@ -18,7 +18,7 @@ from grove.api.meta import ObjectMeta
 from grove.fabrics.provider import FabricDomainProvider
 from grove.fabrics.registry import Providers
 from grove.fabrics.survey import Survey, partial, survey
-from grove.kube.cache import Cache, Key
+from grove.kube.cache import Cache
 from grove.kube.client import Client
 from grove.kube.reflector import Arrivals, Reflector
 from grove.kube.resource import NODES, RESOURCE_SLICES
@@ -169,7 +169,7 @@ class _Hosts(Cache[Node]):
         super().__init__(NODES, Node)
         self.provider = provider
 
-    def _store(self, key: Key, old: Node | None, new: Node) -> None:
+    def _store(self, old: Node | None, new: Node) -> None:
         meta, vendor = new.metadata, self.provider.vendor
         holder = self.provider.node_holder({"metadata": {"labels": meta.labels}})
         slim = ObjectMeta(
@@ -179,4 +179,4 @@ class _Hosts(Cache[Node]):
             labels={vendor: holder} if holder else {},
         )
         amount = self.provider.amount(new.status.allocatable)
-        super()._store(key, old, Node(slim, status=NodeStatus({vendor: amount})))
+        super()._store(old, Node(slim, status=NodeStatus({vendor: amount})))

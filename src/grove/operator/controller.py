@@ -13,6 +13,7 @@ from grove.api.intents import Occurrence
 from grove.api.parts import LastError
 from grove.api.sets import PodCliqueSet
 from grove.kube.executor import Executor
+from grove.kube.line import Place
 from grove.kube.outcome import Outcome
 from grove.kube.queue import Queue
 from grove.operator.blame import Blame, completed
@@ -94,13 +95,20 @@ class Controller:
         self._grievances = Grievances(caches)
         self._untold: dict[WorkloadKey, tuple[Snapshot, Plan]] = {}
         """Plans with nothing to do but to tell, which can wait. While nothing changes, they stay right."""
-        self.queue: Queue[Key] = Queue("workloads", self._work, workers=workers)
+        self.queue: Queue[Key] = Queue("workloads", self._work, workers=workers, place=self._place_in_line)
         self._counterparts = None
         if topology_aware:
             environs = Environs(caches, nodes or Nodes(), self.queue.wake)
             self._counterparts = Counterparts(caches, executor, backends, tell, environs)
         wire(caches, self.queue.wake, topologies=topology_aware)
         self._domains.wire(self.queue.wake)
+
+    def _place_in_line(self, key: Key) -> Place:
+        """Sets take turns, however many replicas they have; replicas that were begun go before new ones."""
+        if not isinstance(key, ReplicaKey):
+            return Place(key)
+        parent = parent_of(key)
+        return Place(("replicas", parent), begun=key.replica in self._reports.get(parent, ()))
 
     async def _work(self, key: Key) -> None:
         """One pass over one key."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from grove.api.cluster import Bare
 from grove.api.meta import ObjectMeta
-from grove.kube.cache import Cache, Key
+from grove.kube.cache import Cache
 from grove.kube.client import Client
 from grove.kube.reflector import Reflector
 from grove.kube.resource import NODES
@@ -82,8 +82,8 @@ class _Slim(Cache[Bare]):
         super().__init__(NODES, Bare)
         self.kept = kept
 
-    def _store(self, key: Key, old: Bare | None, new: Bare) -> None:
+    def _store(self, old: Bare | None, new: Bare) -> None:
         meta = new.metadata
         labels = {name: value for name, value in meta.labels.items() if name in self.kept}
         slim = ObjectMeta(meta.name, uid=meta.uid, resource_version=meta.resource_version, labels=labels)
-        super()._store(key, old, Bare(slim))
+        super()._store(old, Bare(slim))

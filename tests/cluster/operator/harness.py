@@ -37,6 +37,7 @@ class Operator:
         backends: Backends | None = None,
         dynamo: Layer | None = None,
         fabrics: Providers | None = None,
+        workers: int = 64,
         **weather: Any,
     ) -> None:
         self.recorder = recorder
@@ -49,6 +50,7 @@ class Operator:
             backends=backends,
             dynamo=dynamo,
             fabrics=fabrics,
+            workers=workers,
         )
         self.stopped = asyncio.Event()
         """Set when the faults have ended this process."""
@@ -88,6 +90,7 @@ async def operating(
     backends: Backends | None = None,
     dynamo: Layer | None = None,
     fabrics: Providers | None = None,
+    workers: int = 64,
 ) -> AsyncIterator[Operator]:
     """An operator until the block is left. `synced=False`: do not wait until it knows all that exists."""
     operator = Operator(
@@ -99,6 +102,7 @@ async def operating(
         backends,
         dynamo,
         fabrics,
+        workers,
         seed=seed,
         rates=rates,
         stop_after_writes=stop_after,

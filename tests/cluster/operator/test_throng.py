@@ -8,7 +8,7 @@ import os
 from grove.kube.resource import PODS
 from tests.cluster.operator.harness import World, operating
 from tests.cluster.operator.seen import SETS
-from tests.cluster.operator.workloads import upstream
+from tests.cluster.operator.workloads import clique, upstream, workload
 
 COUNT = int(os.environ.get("GROVE_WORKLOADS", "20"))
 
@@ -31,3 +31,15 @@ async def test_many_workloads_of_ten_pods_at_once(world: World) -> None:
         assert len(operator.recorder.calls) < 25 * COUNT + 4 * world.changes[PODS]
         await asyncio.gather(*(world.delete(SETS, f"w{number}") for number in range(COUNT)))
         await world.until(lambda: not world.all(SETS) and world.whole(), "all gone", seconds)
+
+
+async def test_a_small_workload_does_not_wait_for_a_large_one(world: World) -> None:
+    replicas = 40
+    await world.create(SETS, workload("a-large", clique("worker"), replicas=replicas))
+    await world.create(SETS, workload("b-small", clique("worker")))
+    async with operating(world, workers=4) as operator:
+        await world.until(lambda: len(world.pods()) == replicas + 1, "all pods made", 240.0)
+        made = [deed for deed in operator.recorder.deeds() if deed.startswith("create pods")]
+        assert made.index("create pods b-small-0-worker") < replicas / 2, made
+        await asyncio.gather(*(world.delete(SETS, name) for name in ("a-large", "b-small")))
+        await world.until(lambda: not world.all(SETS) and world.whole(), "all gone", 240.0)

@@ -1,0 +1,101 @@
+"""Who is next: owners take turns, and what was begun goes before what is new.
+
+First come, first served would let a small workload wait until a large one has been seen to, and whatever has
+been begun wait until everything else has been begun as well. So each owner of keys has a lane of its own, and
+the lanes take turns; within a lane it is first come, first served. Keys that have been begun are preferred to
+those that have not, though only so many times in a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from itertools import chain
+from typing import Generic, NamedTuple, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+
+_BEGUN_IN_A_ROW = 7
+
+
+class Place(NamedTuple):
+    """Where a key has to wait. Whoever is alone in his lane just waits for his turn."""
+
+    owner: Hashable
+    begun: bool = True
+
+
+class Line(Generic[K]):
+    """Keys that wait for their turn, each since a moment."""
+
+    def __init__(self, place: Callable[[K], Place]) -> None:
+        self._place = place
+        self._begun: _Lanes[K] = _Lanes()
+        self._new: _Lanes[K] = _Lanes()
+        self._in_a_row = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._begun or self._new)
+
+    def __len__(self) -> int:
+        return len(self._begun) + len(self._new)
+
+    def join(self, key: K, moment: float) -> None:
+        """Wait for a turn; who waits already keeps its place."""
+        owner, begun = self._place(key)
+        if not self._begun.holds(owner, key) and not self._new.holds(owner, key):
+            (self._begun if begun else self._new).add(owner, key, moment)
+
+    def next(self) -> K:
+        """Whose turn it is. There must be somebody."""
+        if self._begun and not (self._new and self._in_a_row == _BEGUN_IN_A_ROW):
+            self._in_a_row = min(self._in_a_row + 1, _BEGUN_IN_A_ROW)
+            return self._begun.take()
+        self._in_a_row = 0
+        return self._new.take()
+
+    def leave(self, key: K) -> None:
+        """Do not wait any more."""
+        owner = self._place(key).owner
+        self._begun.drop(owner, key)
+        self._new.drop(owner, key)
+
+    def moments(self) -> Iterator[float]:
+        """Since when they wait."""
+        return chain(self._begun.moments(), self._new.moments())
+
+
+class _Lanes(Generic[K]):
+    """A lane for each owner, in the order of their turns."""
+
+    def __init__(self) -> None:
+        self._lanes: dict[Hashable, dict[K, float]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._lanes)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._lanes.values()))
+
+    def holds(self, owner: Hashable, key: K) -> bool:
+        return key in self._lanes.get(owner, ())
+
+    def add(self, owner: Hashable, key: K, moment: float) -> None:
+        self._lanes.setdefault(owner, {})[key] = moment
+
+    def take(self) -> K:
+        owner = next(iter(self._lanes))
+        lane = self._lanes.pop(owner)
+        key = next(iter(lane))
+        del lane[key]
+        if lane:
+            self._lanes[owner] = lane  # behind the others
+        return key
+
+    def drop(self, owner: Hashable, key: K) -> None:
+        if self.holds(owner, key):
+            del self._lanes[owner][key]
+            if not self._lanes[owner]:
+                del self._lanes[owner]
+
+    def moments(self) -> Iterator[float]:
+        return chain.from_iterable(lane.values() for lane in self._lanes.values())
