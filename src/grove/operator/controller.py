@@ -91,8 +91,7 @@ class Controller:
         self._troubles: dict[SetKey, tuple[LastError, ...]] = {}
         self._retirements = Retirements(self._observer)
         self._repeats, self._refusals = Repeats(), Refusals()
-        self._endings = Endings(caches.sets)
-        self._grievances = Grievances(caches)
+        self._endings, self._grievances = Endings(caches.sets), Grievances(caches)
         self._untold: dict[WorkloadKey, tuple[Snapshot, Plan]] = {}
         """Plans with nothing to do but to tell, which can wait. While nothing changes, they stay right."""
         self.queue: Queue[Key] = Queue("workloads", self._work, workers=workers, place=self._place_in_line)
@@ -137,8 +136,7 @@ class Controller:
         errors = self._endings.errors(key, outcome, plan.complaints, now)
         if plan.unplaced and isinstance(key, ReplicaKey) and self._placement.ask(key, plan.unplaced):
             self.queue.wake(PlacementKey())
-        if not self._endings.in_vain(key):
-            self._refusals.note(key, outcome)
+        self._refusals.note(key, _NOTHING if self._endings.in_vain(key) else outcome)
         self._report(key, plan, errors)
         self._tell_news(key, plan, outcome, known)
         stuck = self._repeats.again(key, plan.intents if outcome.done else ())
