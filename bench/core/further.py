@@ -19,6 +19,7 @@ CONTRACT_CALLS = 30
 """Of one replica: a Service, a group, 7 cliques, 2 gangs and 7 pods made, 10 statuses, 2 gates opened."""
 LARGE = 5000
 SETTLING = 5.0  # the last statuses trail the last pods by a second
+STILL = 25.0  # but in the crowd of a large start, they may wait for each other for twenty
 Result = dict[str, Any]
 
 
@@ -99,7 +100,7 @@ async def _silence(audit: Audit, since: float) -> float:
     """When all was told. There is no event for what does not happen: the log is looked at again and again."""
     told = time.monotonic()
     audit.calls()
-    while time.monotonic() - told < SETTLING:
+    while time.monotonic() - told < STILL:
         await asyncio.sleep(1)
         if audit.calls():
             told = time.monotonic()

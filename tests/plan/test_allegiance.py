@@ -16,7 +16,7 @@ from grove.schedulers.registry import Backends
 from grove.schedulers.volcano import Volcano
 from tests.plan import hands
 from tests.plan.invariants import alive
-from tests.plan.updating import change, quiet, tend
+from tests.plan.updating import change, quiet, status, tend
 from tests.plan.world import Run, World
 from tests.schedulers.builders import a_body
 
@@ -120,6 +120,83 @@ def test_a_scheduler_that_is_in_use_no_more_keeps_its_pods_and_gets_no_new_repli
     lose(world)
     quiet(world)
     assert schedulers(world) == {"0": {KUBE}}, "there is nobody left to be true to"
+
+
+FORGOTTEN = "scheduler kai-scheduler is not in the operator's configuration and is told nothing: "
+AGAIN = "list it in scheduler.profiles again, or "
+MOVE = "recreate the replica, which then gets the default scheduler"
+RENAME = "recreate the set for one that is listed"
+
+
+def errors(world: World) -> list[str]:
+    """What the set says is wrong."""
+    told = status(world).get("lastErrors", ())
+    assert {error["code"] for error in told} <= {"ERR_SYNC_PODGROUP"}
+    return [error["description"].partition("message: ")[2] for error in told]
+
+
+def test_that_a_scheduler_is_in_use_no_more_is_told_until_it_is_again():
+    world = a_world(KAI, replicas=5)
+    assert not world.plan().complaints
+    world.backends = in_use(KUBE, Kube())
+    quiet(world)
+    assert {(each.clique, each.code, each.gang, each.reason) for each in world.plan(1).complaints} == {
+        ("wl-1-a", "ERR_SYNC_PODGROUP", "wl-1", "SchedulerNotTold"),
+        ("wl-1-x-0-b", "ERR_SYNC_PODGROUP", "wl-1", "SchedulerNotTold"),
+        ("wl-1-x-1-b", "ERR_SYNC_PODGROUP", "wl-1-x-0", "SchedulerNotTold"),
+    }
+    assert {each.words for each in world.plan(1).complaints} == {FORGOTTEN + AGAIN + MOVE}
+    assert errors(world) == [f"replicas 0, 1, 2 and 2 more: {FORGOTTEN}{AGAIN}{MOVE}"]
+    assert "told nothing" not in str(status(world, "PodGang", "wl-1")), "it waits for nothing"
+    world.backends = in_use(KUBE)
+    quiet(world)
+    assert world.plan(1).complaints == ()
+    assert errors(world) == []
+
+
+def test_replicas_that_are_made_anew_are_not_told_of_any_more():
+    world = a_world(KAI, replicas=2)
+    world.backends = in_use(KUBE, Kube())
+    lose(world, *(name for name in world.pods() if name.startswith("wl-1-")))
+    quiet(world)
+    assert schedulers(world) == {"0": {KAI}, "1": {KUBE}}
+    assert world.plan(1).complaints == ()
+    assert errors(world) == [f"replica 0: {FORGOTTEN}{AGAIN}{MOVE}"]
+
+
+def test_a_gang_that_waits_says_that_its_scheduler_does_not_know_of_it():
+    world = a_world(KAI)
+    world.backends = in_use(KUBE, Kube())
+    lose(world, *world.pods("wl-0-a"))
+    tend(world)
+    (said,) = (
+        each["message"]
+        for each in status(world, "PodGang", "wl-0")["conditions"]
+        if each["type"] == "Scheduled"
+    )
+    assert said == f"Too few pods scheduled in wl-0-a; {FORGOTTEN}{AGAIN}{MOVE}"
+    assert len(world.pods("wl-0-a")) == 2, "nobody is held up"
+
+
+def test_a_scheduler_in_use_no_more_does_not_hold_up_what_the_set_asks_for():
+    world = a_world(KAI)
+    world.backends = in_use(KUBE, Kube())
+    change(world)
+    quiet(world)
+    (draft,) = world.plan_set().drafts
+    assert draft.desired.last_errors
+    generation = world.api.get("PodCliqueSet", "wl")["metadata"]["generation"]
+    assert draft.desired.observed_generation == generation
+
+
+def test_a_set_that_names_a_scheduler_in_use_no_more_is_told_what_helps():
+    body = a_body("a", queue="team-a")
+    body["spec"]["template"]["cliques"][0]["spec"]["podSpec"]["schedulerName"] = KAI
+    world = World(body)
+    world.backends = in_use(KUBE, Kube())
+    quiet(world)
+    assert {each.words for each in world.plan().complaints} == {FORGOTTEN + AGAIN + RENAME}
+    assert errors(world) == [f"replica 0: {FORGOTTEN}{AGAIN}{RENAME}"]
 
 
 def test_a_set_that_names_its_scheduler_is_not_asked():

@@ -107,6 +107,20 @@ def test_b10_claims_go_into_containers_with_gpus_by_claim():
     assert "resources" not in sidecar
 
 
+def test_b10_where_a_claim_for_gpus_is_shared_all_containers_of_a_pod_have_gpus():
+    body = workload(gpu_clique("worker:1"))
+    spec = body["spec"]["template"]["cliques"][1]["spec"]["podSpec"]
+    spec["containers"][0].pop("resources")
+    spec["initContainers"] = [{"name": "fetch", "image": "f"}]
+    body["metadata"]["annotations"]["grove.io/auto-mnnvl-claims"] = "worker/*"
+    made = bodies(plan(body, domain("wl-0")), "PodClique")
+    assert "resourceClaims" not in made["router"]["spec"]["podSpec"]
+    joined = made["worker"]["spec"]["podSpec"]
+    assert joined["resourceClaims"] == [CLAIM]
+    for container in (*joined["containers"], *joined["initContainers"]):
+        assert container["resources"] == {"claims": [{"name": "mnnvl-claim"}]}
+
+
 def test_i3_enrolled_cliques_and_pods_are_selectable_and_auto_leaves_no_other_trace():
     planned = plan(workload(gpu_clique("worker:1")), domain("wl-0"))
     for kind in ("PodClique", "Pod"):

@@ -34,6 +34,7 @@ class ErrorCode(StrEnum):
     TOPOLOGY_LEVELS = "ERR_GET_CLUSTER_TOPOLOGY_LEVELS"
 
 
-def describe(operation: Operation, code: str, message: str, cause: str) -> str:
+def describe(operation: Operation, code: str, message: str, cause: str = "") -> str:
     """The sentence, in the form that clients may search."""
-    return f"[Operation: {operation}, Code: {code}] message: {message}, cause: {cause}"
+    sentence = f"[Operation: {operation}, Code: {code}] message: {message}"
+    return f"{sentence}, cause: {cause}" if cause else sentence

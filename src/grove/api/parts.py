@@ -69,6 +69,10 @@ class GroupResourceSharing(ResourceSharing, frozen=True):
     filter: CliqueFilter | None = None
     """Which children get the claims; all of them without a filter."""
 
+    def reaches(self, clique: str) -> bool:
+        """Whether a clique of the group gets the claims."""
+        return self.filter is None or clique in self.filter.child_clique_names
+
 
 class ChildFilter(Wire, frozen=True):
     """Which children of a set get the claims."""
@@ -84,6 +88,14 @@ class SetResourceSharing(ResourceSharing, frozen=True):
 
     filter: ChildFilter | None = None
     """Which children get the claims; all of them without a filter."""
+
+    def reaches(self, clique: str, group: str | None) -> bool:
+        """Whether a clique, which may be in a group, gets the claims: by its own name or by its group's, in
+        whichever list. So it is upstream."""
+        if self.filter is None:
+            return True
+        listed = {*self.filter.child_clique_names, *self.filter.child_scaling_group_names}
+        return clique in listed or group in listed
 
 
 class LastError(Wire, frozen=True):

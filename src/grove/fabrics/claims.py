@@ -13,6 +13,8 @@ from grove.fabrics.provider import Policy, Scope
 Body = dict[str, Any]
 
 CLAIMS = ForeignKind("resource.k8s.io", "v1", "resourceclaims", "ResourceClaim")
+SHARED = "*"
+"""A claim that the set shares: all containers of a pod that gets it use it, whatever it is called."""
 LONGEST = {Scope.SHARED: 63, Scope.REPLICA: 58, Scope.GROUP_REPLICA: 53}
 """Names become values of labels; an index takes up to five characters."""
 _IS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?").fullmatch
@@ -46,6 +48,8 @@ def either(accelerated: Callable[[Body], bool], by_claim: Collection[str]) -> Ca
 
 def uses(container: Mapping[str, Any], claims: Collection[str]) -> bool:
     """Whether a container uses one of these claims of its pod."""
+    if SHARED in claims:
+        return True
     used = (container.get("resources") or {}).get("claims") or ()
     return any(claim.get("name") in claims for claim in used)
 

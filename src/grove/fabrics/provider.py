@@ -190,7 +190,8 @@ class FabricDomainProvider(Protocol):
         self, pod_spec: Body, template_name: str, policy: Policy, by_claim: Collection[str] = ()
     ) -> Body:
         """A pod spec that joins the domain; the argument is not changed. Twice is as good as once. Containers
-        that use one of the claims `by_claim` have accelerators as well."""
+        that use one of the claims `by_claim` have accelerators as well; with `claims.SHARED` among them, all
+        do."""
         ...
 
     def observe(self, domain: Domain) -> DomainView:

@@ -75,7 +75,7 @@ def blame(outcome: Outcome, now: float, complaints: Iterable[Complaint] = ()) ->
     of_parts: dict[Part, dict[str, LastError]] = {}
     of_set: dict[str, LastError] = {}
     for complaint in complaints:
-        words = f"[Operation: {Operation.SYNC}, Code: {complaint.code}] message: {complaint.words}"
+        words = describe(Operation.SYNC, complaint.code, complaint.words)
         said = LastError(complaint.code, words, rfc3339(now))
         place = of_parts.setdefault(part, {}) if (part := _complains(complaint)) else of_set
         place[said.description] = said

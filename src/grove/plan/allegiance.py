@@ -37,6 +37,19 @@ def scheduler_of(
     return noted if noted in serving else max(serving, key=lambda name: (serving[name], name))
 
 
+def unlisted(scheduler: str, workload: PodCliqueSet) -> str:
+    """That the configuration does not list the scheduler of a replica, and what would help."""
+    otherwise = (
+        "recreate the set for one that is listed"
+        if named_scheduler(workload)
+        else "recreate the replica, which then gets the default scheduler"
+    )
+    return (
+        f"scheduler {scheduler} is not in the operator's configuration and is told nothing: "
+        f"list it in scheduler.profiles again, or {otherwise}"
+    )
+
+
 def _noted(workload: PodCliqueSet, gang: PodGang | None) -> str:
     if gang is None or controller_uid(gang.metadata) not in ("", workload.metadata.uid):
         return ""

@@ -63,6 +63,8 @@ class Standing(Struct, frozen=True, gc=False):
     """Cliques and groups that are being updated."""
     stuck: int = 0
     """Those of them that have come no further for longer than they may."""
+    unlisted: str = ""
+    """Its scheduler, if that is told nothing because the configuration does not list it."""
 
 
 class News(Struct, frozen=True, gc=False):

@@ -78,11 +78,12 @@ def _plan_present(snapshot: Snapshot, households: Households, writes: Writes, no
     # Whom an update or a termination replaces is still there: it is told of when that is done.
     views = {name: clique.view for name, clique in enrolled.items()}
     members = {gang.name: [clique.name for clique in gang.cliques] for gang in shape.gangs}
+    had_nodes = any(map(healing.had_nodes, cliques.values()))
     return Plan(
         writes.intents(),
         report.drafts(snapshot, shape, views, renewal, healing, gang_work.teller.words, now),
         _earliest(renewal.wake_at, healing.wake_at, look_again, _wake_at(cliques)),
-        report.standing(shape, views, renewal, any(map(healing.had_nodes, cliques.values()))),
+        report.standing(shape, views, renewal, had_nodes, gang_work.teller.unlisted),
         tuple(gang_work.unplaced),
         (
             *waits.complaints(shape.cliques),

@@ -109,9 +109,10 @@ class _Told:
         return all(any(self._starts_anew(view.wanted) for view in views) for views in replicas)
 
 
-def standing(shape: Shape, views: Views, renewal: Renewal, had_nodes: bool) -> Standing:
+def standing(shape: Shape, views: Views, renewal: Renewal, had_nodes: bool, unlisted: str = "") -> Standing:
     """What the replica contributes to the status of its set. One that still waits for its first nodes has
-    nothing to lose, and no update waits for it."""
+    nothing to lose, and no update waits for it. `unlisted` is its scheduler, if the configuration has
+    forgotten that."""
     alone = [view for view in views.values() if view.wanted.group is None]
     groups = [(group, _by_replica(views, group.name)) for group in shape.groups]
     available = all(view.available for view in alone) and all(
@@ -138,6 +139,7 @@ def standing(shape: Shape, views: Views, renewal: Renewal, had_nodes: bool) -> S
         outdated=any(view.count.updated < view.count.replicas for view in views.values()),
         rolling=renewal.running,
         stuck=renewal.stuck,
+        unlisted=unlisted,
     )
 
 

@@ -20,7 +20,7 @@ from msgspec import Struct
 from grove.api import labels, marks, names
 from grove.api.cluster import Bare, ResourceClaimTemplateObject
 from grove.api.errors import ErrorCode
-from grove.api.parts import ResourceSharing, SetResourceSharing, SharingScope
+from grove.api.parts import ResourceSharing, SharingScope
 from grove.api.sets import PodCliqueSet, PodCliqueSetTemplate
 from grove.plan.expand import Clique, Group
 
@@ -121,27 +121,15 @@ def _of_part(
 
 def referred(workload: PodCliqueSet, index: int, clique: Clique, pod_index: int) -> tuple[str, ...]:
     """The claims that a pod refers to, from the widest to the narrowest."""
-    of_set = [shared for shared in workload.spec.template.resource_sharing if _for_clique(shared, clique)]
+    own, group = clique.template.name, clique.group
+    around = group.template.name if group is not None else None
+    of_set = [each for each in workload.spec.template.resource_sharing if each.reaches(own, around)]
     found = [*_named(workload.metadata.name, of_set, index)]
-    if (group := clique.group) is not None:
-        of_group = [
-            shared
-            for shared in group.template.resource_sharing
-            if shared.filter is None or clique.template.name in shared.filter.child_clique_names
-        ]
+    if group is not None:
+        of_group = [each for each in group.template.resource_sharing if each.reaches(own)]
         found += _named(group.name, of_group, clique.group_replica)
     found += _named(clique.name, clique.template.resource_sharing, pod_index)
     return tuple(dict.fromkeys(found))
-
-
-def _for_clique(shared: SetResourceSharing, clique: Clique) -> bool:
-    """By its own name or by its group's, in whichever list: so it is upstream."""
-    if shared.filter is None:
-        return True
-    listed = {*shared.filter.child_clique_names, *shared.filter.child_scaling_group_names}
-    return clique.template.name in listed or (
-        clique.group is not None and clique.group.template.name in listed
-    )
 
 
 def _named(owner: str, shared: Sequence[ResourceSharing], index: int) -> Iterator[str]:

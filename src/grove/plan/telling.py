@@ -1,6 +1,7 @@
 """Telling the scheduler about gangs: its own object for each, written after the gang and before the pods.
 
-A gang that cannot be told gets no pods: they would be placed one by one, or never.
+A gang that cannot be told gets no pods: they would be placed one by one, or never. Where the configuration
+does not list the scheduler of a replica, nobody is held up, and people are told.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from grove.api.config import DEFAULT_SCHEDULER
 from grove.api.events import EventReason
 from grove.api.intents import Create, Patch, Target
 from grove.api.pods import Pod
-from grove.plan.allegiance import scheduler_of
+from grove.plan.allegiance import scheduler_of, unlisted
 from grove.plan.diff import merge_patch
 from grove.plan.model import Complaint
 from grove.plan.pods import controller_uid
@@ -53,14 +54,20 @@ class Teller:
         self._topology, self._lacking = snapshot.topology, snapshot.lacking
         self._troubles: dict[str, _Trouble] = {}
         self.words: dict[str, str] = {}
-        """By gang, why it waits for nodes, as its scheduler puts it, in one line."""
+        """By gang, why it waits for nodes, in one line: as its scheduler puts it, if it knows of the gang."""
         self.minimum_first = self._backend is not None and self._backend.minimum_first
         """Whether pods beyond a gang's minimum wait until that is placed."""
         self.scheduler = self._backend.name if self._backend else _asked_for(snapshot)
+        listed = self._backend is not None or self.scheduler == DEFAULT_SCHEDULER
+        self.unlisted = "" if listed else self.scheduler
+        """The scheduler, if that is told nothing because the configuration does not list it."""
+        self._neglect = "" if listed else unlisted(self.scheduler, snapshot.workload)
 
     def tell(self, gang: Body, uid: str) -> Create | Patch | None:
         """What has to be written about a gang; nothing if the scheduler knows it, or cannot be told."""
         if self._backend is None:
+            if self._neglect:
+                self.words[gang["metadata"]["name"]] = self._neglect
             return None
         kind = self._backend.keeps
         if self._told is None and kind is not None:
@@ -117,10 +124,11 @@ class Teller:
             return None
 
     def complaints(self, cliques: Mapping[str, Iterable[str]]) -> tuple[Complaint, ...]:
-        """What only a person can mend, told on the cliques of the gangs that it holds up."""
+        """What only a person can mend, told on the cliques of the gangs that it is about."""
+        troubles = dict.fromkeys(cliques, _Trouble(self._neglect)) if self._neglect else self._troubles
         return tuple(
             Complaint(clique, CANNOT_TELL, trouble.words, gang, trouble.event.value)
-            for gang, trouble in self._troubles.items()
+            for gang, trouble in troubles.items()
             for clique in cliques.get(gang, ())
         )
 

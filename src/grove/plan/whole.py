@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from grove.api import labels, marks
 from grove.api.conditions import ConditionType
+from grove.api.errors import Operation, describe
 from grove.api.events import EventReason
 from grove.api.intents import Intent, Status
 from grove.api.meta import Condition
@@ -22,13 +23,16 @@ from grove.api.sets import (
 )
 from grove.plan import facts
 from grove.plan.access import Access, grant, settles_at
+from grove.plan.allegiance import unlisted
 from grove.plan.claims import plan_whole_set
 from grove.plan.domain_status import DomainNote, failures, with_domains
 from grove.plan.hashes import generation_hash
 from grove.plan.model import Complaint, Draft, News, Plan, Standing
+from grove.plan.moments import rfc3339
 from grove.plan.ours import keep_claims
 from grove.plan.sharing import Shared
 from grove.plan.targets import change, record, target
+from grove.plan.telling import CANNOT_TELL
 from grove.plan.turns import advance
 from grove.plan.writes import Writes
 from grove.topology.availability import levels_unavailable
@@ -69,7 +73,7 @@ def plan_set(
     hash_ = generation_hash(workload)
     progress = advance(workload, hash_, standings, now)
     errors = (*errors, *failures(domains))
-    status = _status(workload, [reports[index] for index in wanted], errors)
+    status = _status(workload, [reports[index] for index in wanted], errors, now)
     status = replace(status, conditions=_conditions(workload, topology, standings, now))
     news: tuple[News, ...] = ()
     if progress == workload.status.update_progress:
@@ -132,13 +136,14 @@ def _status(
     workload: PodCliqueSet,
     reports: list[Report],
     own: tuple[LastError, ...],
+    now: float,
 ) -> PodCliqueSetStatus:
     before = workload.status
     current = not own and all(
         report.generation >= workload.metadata.generation and not report.errors for report in reports
     )
     standings = [report.standing for report in reports]
-    told = chain(own, *(report.errors for report in reports))
+    told = chain(own, *(report.errors for report in reports), _neglected(workload, standings, now))
     errors = {(error.code, error.description): error for error in told}
     # One that is known already keeps its date.
     errors |= {
@@ -154,6 +159,19 @@ def _status(
         hpa_pod_selector=labels.selector(labels.pods_of_set(workload.metadata.name)),
         update_progress=before.update_progress and _counted(before.update_progress, standings),
     )
+
+
+def _neglected(workload: PodCliqueSet, standings: list[Standing], now: float) -> Iterator[LastError]:
+    """Replicas whose scheduler the configuration has forgotten. It holds up nothing that the set asks for."""
+    by_scheduler: dict[str, list[str]] = {}
+    for index, standing in enumerate(standings):
+        if standing.unlisted:
+            by_scheduler.setdefault(standing.unlisted, []).append(str(index))
+    for scheduler, replicas in by_scheduler.items():
+        rest = f" and {len(replicas) - 3} more" if len(replicas) > 3 else ""
+        which = f"replica{'s' if len(replicas) > 1 else ''} {', '.join(replicas[:3])}{rest}"
+        words = f"{which}: {unlisted(scheduler, workload)}"
+        yield LastError(CANNOT_TELL, describe(Operation.SYNC, CANNOT_TELL, words), rfc3339(now))
 
 
 def _conditions(

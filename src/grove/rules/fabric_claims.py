@@ -10,9 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+import msgspec
+
 from grove.api import annotations as keys
 from grove.api.pods import PodClaim, read_template
+from grove.fabrics.claims import SHARED
 from grove.rules import shape
+from grove.rules.claim_holders import Shared, shared_claims
 from grove.rules.model import Facts
 from grove.rules.shape import Misshapen, Workload
 
@@ -26,38 +30,63 @@ class Source(NamedTuple):
     claim: bool
     """Whether it is a ResourceClaim; else it is a ResourceClaimTemplate."""
     name: str
+    namespace: str = ""
+    """Where it is; empty: beside the set."""
+
+    def __str__(self) -> str:
+        kind = "ResourceClaim" if self.claim else "ResourceClaimTemplate"
+        return f"{kind} {self.namespace}/{self.name}" if self.namespace else f"{kind} {self.name}"
 
 
-def sources(body: Body, facts: Facts) -> tuple[Source, ...]:
-    """What is to be looked at before a new set is marked. Never raises."""
+class _Asked(NamedTuple):
+    """A claim that pods of a clique use."""
+
+    clique: str
+    claim: str
+    """What the pods call it."""
+    source: Source | frozenset[str]
+    """Where it is written what it is for; or the DeviceClasses that it is for."""
+    crowd: str = ""
+    """Who holds it together, if several pods do."""
+
+
+def sources(body: Body, facts: Facts) -> tuple[Source, ...] | None:
+    """What is to be looked at before a new set is marked; None if claims do not count. Never raises."""
     network, provider = facts.network, facts.fabrics.auto
     if not (network.auto_mnnvl_enabled and network.auto_mnnvl_detect_dra) or provider is None:
-        return ()
+        return None
     try:
         workload = shape.workload(body)
     except (Misshapen, RecursionError):
-        return ()  # for validation to name
+        return None  # for validation to name
     said = workload.metadata.annotations
     if keys.MNNVL_CLAIMS in said or said.get(keys.AUTO_MNNVL) == keys.AUTO_MNNVL_DISABLED:
-        return ()
-    return tuple(dict.fromkeys(source for _, _, source in _claims(workload)))
+        return None
+    named = (asked.source for asked in _claims(workload))
+    return tuple(dict.fromkeys(source for source in named if isinstance(source, Source)))
 
 
 def counted(body: Body, facts: Facts, classes: Classes) -> tuple[Body, list[str]]:
-    """The set with a note of the claims that are for accelerators, and what could not be found out."""
+    """The set with a note of the claims that are for accelerators, and what could not be found out. Pods that
+    share accelerators share their node, which has one channel: a domain would keep all but one from
+    starting, so they are in none."""
     provider = facts.fabrics.auto
     counting = provider.accelerator_classes if provider is not None else frozenset()
     found, warnings = [], []
-    for clique, claim, source in _claims(shape.workload(body)):
-        asked = classes.get(source)
+    for clique, claim, source, crowd in _claims(shape.workload(body)):
+        asked = classes.get(source) if isinstance(source, Source) else source
         if asked is None:
-            kind = "ResourceClaim" if source.claim else "ResourceClaimTemplate"
-            warnings.append(f"{kind} {source.name} is not there: whether it is for accelerators is not known")
+            warnings.append(f"{source} is not there: whether it is for accelerators is not known")
         elif asked & counting:
-            found.append(f"{clique}/{claim}")
+            if crowd:
+                warnings.append(f"{crowd}, and their node has one channel: they get no domain by themselves")
+            else:
+                found.append(f"{clique}/{claim}")
+    warnings = list(dict.fromkeys(warnings))
     if not found:
         return body, warnings
-    written = {**(body["metadata"].get("annotations") or {}), keys.MNNVL_CLAIMS: ",".join(found)}
+    noted = ",".join(dict.fromkeys(found))
+    written = {**(body["metadata"].get("annotations") or {}), keys.MNNVL_CLAIMS: noted}
     return {**body, "metadata": {**body["metadata"], "annotations": written}}, warnings
 
 
@@ -72,11 +101,16 @@ def classes_in(spec: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(str(each["deviceClassName"]) for each in asked if each.get("deviceClassName"))
 
 
-def _claims(workload: Workload) -> Iterator[tuple[str, str, Source]]:
+def _claims(workload: Workload) -> Iterator[_Asked]:
+    """Those of the pods' own specs, and those that the set gives them to share."""
     for clique in workload.template.cliques:
         for claim in read_template(clique.spec.pod_spec).resource_claims:
             if (source := _source(claim)) is not None:
-                yield clique.name, claim.name, source
+                yield _Asked(clique.name, claim.name, source)
+    own = {each.name: bytes(each.template_spec) for each in workload.template.resource_claim_templates}
+    for shared in shared_claims(workload):
+        crowd = f"{shared.path}: up to {shared.pods} pods share one claim for accelerators"
+        yield _Asked(shared.clique, SHARED, _shared_source(shared, own), crowd if shared.pods > 1 else "")
 
 
 def _source(claim: PodClaim) -> Source | None:
@@ -85,3 +119,13 @@ def _source(claim: PodClaim) -> Source | None:
     if claim.resource_claim_template_name:
         return Source(False, claim.resource_claim_template_name)
     return None
+
+
+def _shared_source(shared: Shared, own: Mapping[str, bytes]) -> Source | frozenset[str]:
+    entry = shared.entry
+    if entry.namespace or entry.name not in own:
+        return Source(False, entry.name, entry.namespace)
+    try:
+        return classes_in(msgspec.json.decode(own[entry.name]).get("spec") or {})
+    except (AttributeError, TypeError):
+        return frozenset()  # for the API server to name

@@ -77,7 +77,7 @@ class Reviewer:
         warnings: list[str] = []
         if asked.operation == "CREATE":
             facts = self._sight.standing
-            if sources := fabric_claims.sources(after, facts):
+            if (sources := fabric_claims.sources(after, facts)) is not None:
                 classes = await self._sight.device_classes(asked.namespace, sources)
                 after, warnings = fabric_claims.counted(after, facts, classes)
             after = fabric.marked(after, facts)

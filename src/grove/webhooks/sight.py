@@ -118,8 +118,9 @@ class Sight:
         self, namespace: str, sources: Iterable[Source]
     ) -> Mapping[Source, frozenset[str] | None]:
         """Of which classes the devices are that claims ask for; None: there is no such claim, or template."""
-        asked = [source for source in sources if _NAME(source.name)][:_MOST_CLAIMS]
-        found = await asyncio.gather(*(self._classes(namespace, source) for source in asked))
+        places = {source: source.namespace or namespace for source in sources}
+        asked = [source for source in sources if _NAME(source.name) and _NAME(places[source])][:_MOST_CLAIMS]
+        found = await asyncio.gather(*(self._classes(places[source], source) for source in asked))
         return dict(zip(asked, found, strict=True))
 
     async def _classes(self, namespace: str, source: Source) -> frozenset[str] | None:

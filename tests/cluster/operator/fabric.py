@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any
 
@@ -25,12 +25,13 @@ from grove.kube.resource import (
 from grove.kube.resource import CUSTOM_RESOURCE_DEFINITIONS as CRDS
 from grove.kube.wire import Object
 from grove.local.drastandin.driver import DraStandIn
-from grove.local.drastandin.words import DOMAINS, KEY, device_classes
+from grove.local.drastandin.words import DOMAINS, KEY, NO_CHANNEL, device_classes
 from grove.operator.caches import served
+from grove.plan import seats
 from tests.chart import ACCESS_REVIEWS, ACCOUNT, NAMESPACE
 from tests.cluster.conftest import PATIENCE, apply, established
 from tests.cluster.operator.harness import World
-from tests.cluster.operator.seen import SETS, answers
+from tests.cluster.operator.seen import GANGS, SETS, answers
 from tests.cluster.operator.workloads import Body, clique, workload
 from tests.cluster.webhooks.harness import eventually
 from tests.fabrics import dummy
@@ -159,6 +160,54 @@ async def let_go(world: World) -> None:
             await world.delete(DOMAINS, domain.name)
         except NotFound:
             continue
+
+
+def small(name: str, replicas: int = 1) -> Body:
+    """A clique of pods that leave room on their nodes: it is the channel that they cannot share."""
+    limits = {"resources": {"limits": {"nvidia.com/gpu": "1"}}}
+    return clique(name, replicas, pod={"containers": [{"name": "model", "image": "model:1", **limits}]})
+
+
+async def channel(client: Client, node: str, *, there: bool) -> None:
+    """Give a node its channel, or take it away."""
+    body = {"metadata": {"annotations": {NO_CHANNEL: None if there else "true"}}}
+    await client.patch(NODES, node, body, as_type=Object)
+
+
+@asynccontextmanager
+async def without_channels(client: Client, nodes: Iterable[str]) -> AsyncIterator[None]:
+    """Nodes that have GPUs and no channel, until the block is left."""
+    for node in nodes:
+        await channel(client, node, there=False)
+    try:
+        yield
+    finally:
+        for node in nodes:
+            await channel(client, node, there=True)
+
+
+@contextmanager
+def impatient() -> Iterator[None]:
+    """Pods that wait for a channel need not wait for a minute until somebody is told who has it."""
+    before, seats.PATIENCE = seats.PATIENCE, 1.0
+    try:
+        yield
+    finally:
+        seats.PATIENCE = before
+
+
+def scheduled(world: World, gang: str) -> tuple[str, str]:
+    """Why a gang has its nodes, or has not, and in which words."""
+    found = world.find(GANGS, gang)
+    said = (found.status.get("conditions") or ()) if found is not None else ()
+    facts = ((fact["reason"], fact["message"]) for fact in said if fact["type"] == "Scheduled")
+    return next(facts, ("", ""))
+
+
+def about_domains(world: World, name: str) -> str:
+    """What a set says about its domains."""
+    said = world.get(SETS, name).status.get("conditions") or ()
+    return next((str(fact["message"]) for fact in said if fact["type"] == "ComputeDomainsReady"), "")
 
 
 @contextmanager

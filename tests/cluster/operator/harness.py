@@ -37,6 +37,7 @@ class Operator:
         backends: Backends | None = None,
         dynamo: Layer | None = None,
         fabrics: Providers | None = None,
+        auto_fabric: bool = False,
         workers: int = 64,
         **weather: Any,
     ) -> None:
@@ -50,6 +51,7 @@ class Operator:
             backends=backends,
             dynamo=dynamo,
             fabrics=fabrics,
+            auto_fabric=auto_fabric,
             workers=workers,
         )
         self.stopped = asyncio.Event()
@@ -90,6 +92,7 @@ async def operating(
     backends: Backends | None = None,
     dynamo: Layer | None = None,
     fabrics: Providers | None = None,
+    auto_fabric: bool = False,
     workers: int = 64,
 ) -> AsyncIterator[Operator]:
     """An operator until the block is left. `synced=False`: do not wait until it knows all that exists."""
@@ -102,6 +105,7 @@ async def operating(
         backends,
         dynamo,
         fabrics,
+        auto_fabric,
         workers,
         seed=seed,
         rates=rates,

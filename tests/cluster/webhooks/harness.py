@@ -67,11 +67,13 @@ async def eventually(question: Callable[[], Awaitable[T]]) -> T:
 
 @asynccontextmanager
 async def replica(config: Config, home: str, **keys: Any) -> AsyncIterator[Replica]:
-    """The webhooks as `grove operator` runs them, without the rest of it."""
-    webhooks = {**HERE, **keys.pop("webhooks", {})}
+    """The webhooks as `grove operator` runs them, without the rest of it. They look at the domains and the
+    channels of `fabrics`, if there are any."""
+    webhooks, fabrics = {**HERE, **keys.pop("webhooks", {})}, keys.pop("fabrics", None)
     configuration = configfile.load({"server": {"webhooks": webhooks}, **keys})
     transport = HttpTransport(config)
-    manager = Manager(transport)
+    automatic = fabrics is not None and configuration.network.auto_mnnvl_enabled
+    manager = Manager(transport, fabrics=fabrics, auto_fabric=automatic)
     admission = Admission(configuration, manager.caches, Client(transport), home, ACCOUNT)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(transport.close)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from grove.kube import config
@@ -86,6 +87,18 @@ async def _gpus_by_claim(client: Client, namespace: str) -> None:
     wanted = here({**by_claims.ASKED, "metadata.name": "claiming"}, namespace)
     made = await client.create(SETS, wanted, namespace=namespace, as_type=dict)
     assert made["metadata"]["annotations"] == {rules.KEY: "enabled", by_claims.CLAIMS: "router/gpus"}
+    for name, template, scope, noted in (
+        ("own", "gpus", "PerReplica", True),
+        ("theirs", "eight", "PerReplica", True),
+        ("crowd", "eight", "AllReplicas", False),
+    ):
+        shared = by_claims.sharing(by_claims.C, by_claims.entry(template, scope), **{"metadata.name": name})
+        shared["metadata"]["namespace"] = namespace
+        reply = await client.raw("POST", SETS.path(namespace), msgspec.json.encode(shared))
+        annotations = msgspec.json.decode(reply.body)["metadata"].get("annotations") or {}
+        expected = {rules.KEY: "enabled", by_claims.CLAIMS: "router/*"} if noted else {}
+        assert annotations == expected
+        assert ("share one claim for accelerators" in reply.headers.get("Warning", "")) is not noted
 
 
 async def _sharers(client: Client, namespace: str) -> None:

@@ -7,6 +7,6 @@ domains as pods land on them, and prepares those pods, which KWOK keeps from bei
 Not played: IMEX daemons and their DaemonSet, device files, checkpoints, GPU devices.
 
 Annotations to break things with: on a node `dra-standin/never-ready`, `dra-standin/flip` (not ready any
-more), `dra-standin/delay` (seconds until ready) and `dra-standin/clique` (another NVLink partition); on a
-domain `dra-standin/skip-template`.
+more), `dra-standin/delay` (seconds until ready), `dra-standin/clique` (another NVLink partition) and
+`dra-standin/no-channel` (it publishes none); on a domain `dra-standin/skip-template`.
 """

@@ -89,6 +89,7 @@ class DraStandIn:
         for domain in self._domains:
             self._on_domain(None, domain)
         self._nodes.subscribe(self._on_node)
+        self._slices.subscribe(self._on_slice)
         self._domains.subscribe(self._on_domain)
         self._claims.subscribe(self._on_claim)
         self._templates.cache.subscribe(self._on_template)
@@ -102,6 +103,12 @@ class DraStandIn:
         for domain in self._domains:
             if domain.metadata.uid in waiting or _entry(domain, name) is not None:
                 self._queue.wake(_key(domain))
+
+    def _on_slice(self, old: Object | None, new: Object | None) -> None:
+        """One that goes is missed, unless its node is to have none."""
+        if old is not None and new is None:
+            for owner in old.metadata.owner_references:
+                self._queue.wake(owner.name)
 
     def _on_domain(self, old: Domain | None, new: Domain | None) -> None:
         found = new or old
@@ -138,10 +145,14 @@ class DraStandIn:
     # Nodes.
 
     async def _publish(self, node: Node) -> None:
-        """A channel for every node with GPUs."""
+        """A channel for every node with GPUs, unless somebody took it away."""
         if node.status.allocatable.get(NVIDIA_GPU, "0") in ("0", 0):
             return
         body = words.resource_slice(node.metadata.name, node.metadata.uid)
+        if words.NO_CHANNEL in node.metadata.annotations:
+            with suppress(NotFound):
+                await self._client.delete(RESOURCE_SLICES, body["metadata"]["name"], as_type=Object)
+            return
         if self._slices.get("", body["metadata"]["name"]) is None:
             with suppress(AlreadyExists):
                 await self._client.create(RESOURCE_SLICES, body, as_type=Object)

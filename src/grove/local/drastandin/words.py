@@ -22,6 +22,7 @@ NEVER_READY = "dra-standin/never-ready"
 FLIP = "dra-standin/flip"
 DELAY = "dra-standin/delay"
 CLIQUE = "dra-standin/clique"
+NO_CHANNEL = "dra-standin/no-channel"
 SKIP_TEMPLATE = "dra-standin/skip-template"
 
 DOMAINS = Resource(COMPUTE_DOMAIN.group, COMPUTE_DOMAIN.version, COMPUTE_DOMAIN.plural, COMPUTE_DOMAIN.name)

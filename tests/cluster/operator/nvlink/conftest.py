@@ -11,6 +11,7 @@ from grove.kube import config
 from grove.kube.client import Client
 from grove.kube.resource import EVENTS
 from grove.local.cluster import Cluster
+from tests.chart import Account, operators_account
 from tests.cluster.operator import fabric
 from tests.cluster.operator.clearing import clear
 from tests.cluster.operator.fabric import DOMAINS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
@@ -24,6 +25,12 @@ async def nvlink(cluster: Cluster, crds: object) -> AsyncIterator[None]:
         await fabric.install(client)
         yield
         await fabric.uninstall(client)
+
+
+@pytest_asyncio.fixture(scope="package", loop_scope="session")
+async def automatic_account(cluster: Cluster, crds: object) -> Account:
+    """The operator's where domains come by themselves: it may look at nodes."""
+    return await operators_account(cluster, {"config.network.autoMNNVLEnabled": True}, "automatic")
 
 
 @pytest.fixture
