@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from structlog.testing import capture_logs
 
 from grove.api import labels
 from grove.api.cluster import ResourceClaimTemplateObject
@@ -143,6 +144,43 @@ def test_in_a_namespace_that_ends_nothing_is_tried_twice_and_no_tales_are_told()
     errors = [status["lastErrors"] for status in statuses if "lastErrors" in status]
     told = [[error["code"] for error in said] for said in errors]
     assert told == [["ERR_CREATE_POD"]] * 2, "told once of each clique, and never taken back"
+
+
+def test_a_refusal_is_logged_once_however_often_it_is_tried_again():
+    """Of two pods with one trouble, over half an hour."""
+
+    def refuse(request: Request, body: Body) -> Response | None:
+        return no_quota() if (request.verb, request.resource) == ("create", "pods") else None
+
+    async def play() -> Stage:
+        stage = Stage(refuse)
+        await stage.work(1800)
+        return stage
+
+    with capture_logs() as said:
+        stage = run_in_virtual_time(play())
+    assert len(stage.wire.sent("create", "pods")) > 2
+    (line,) = (line for line in said if line["event"] == "refused")
+    assert (line["log_level"], line["key"], line["action"]) == ("warning", "ns/wl/0", "retry")
+    assert "could not create pods of wl-0-a" in line["reason"]
+
+
+def test_a_namespace_that_ends_and_a_server_that_is_not_well_are_no_refusals():
+    asked: list[str] = []
+
+    def refuse(request: Request, body: Body) -> Response | None:
+        if (request.verb, request.resource) == ("create", "pods"):
+            return ending()
+        asked.append(request.resource)
+        return refusal(503, "ServiceUnavailable") if asked.count(request.resource) == 1 else None
+
+    async def play() -> None:
+        await Stage(refuse).work(600)
+
+    with capture_logs() as said:
+        run_in_virtual_time(play())
+    assert len(asked) > len(set(asked)), "asked again"
+    assert [line for line in said if line["event"] == "refused"] == []
 
 
 def test_what_was_refused_elsewhere_is_tried_again():

@@ -36,6 +36,7 @@ from grove.operator.nodes import Nodes
 from grove.operator.observe import Observer
 from grove.operator.placement import Placement
 from grove.operator.publish import Publisher, intents
+from grove.operator.refusals import Refusals
 from grove.operator.repeats import Repeats
 from grove.operator.reports import Reports
 from grove.operator.retirements import Retirements
@@ -90,9 +91,8 @@ class Controller:
         self._reports = Reports()
         self._troubles: dict[SetKey, tuple[LastError, ...]] = {}
         self._retirements = Retirements(self._observer)
-        self._repeats = Repeats()
-        self._endings = Endings(caches.sets)
-        self._grievances = Grievances(caches)
+        self._repeats, self._refusals = Repeats(), Refusals()
+        self._endings, self._grievances = Endings(caches.sets), Grievances(caches)
         self._untold: dict[WorkloadKey, tuple[Snapshot, Plan]] = {}
         """Plans with nothing to do but to tell, which can wait. While nothing changes, they stay right."""
         self.queue: Queue[Key] = Queue("workloads", self._work, workers=workers, place=self._place_in_line)
@@ -137,6 +137,7 @@ class Controller:
         errors = self._endings.errors(key, outcome, plan.complaints, now)
         if plan.unplaced and isinstance(key, ReplicaKey) and self._placement.ask(key, plan.unplaced):
             self.queue.wake(PlacementKey())
+        self._refusals.note(key, _NOTHING if self._endings.in_vain(key) else outcome)
         left = unfinished(outcome)
         self._report(key, plan, errors, left)
         self._tell_news(key, plan, outcome, known)
@@ -281,6 +282,7 @@ class Controller:
         self.queue.forget(key)
         self._publisher.forget(key)
         self._repeats.forget(key)
+        self._refusals.forget(key)
         self._grievances.forget(key)
         self._endings.forget(key)
         self._untold.pop(key, None)
