@@ -53,7 +53,8 @@ class Clusters:
     def start_now(self, name: str, **settings: object) -> Cluster:
         """A cluster of this name, new or back again; without settings a small one."""
         state = self.state(name)
-        self._started.append(state)
+        if state not in self._started:
+            self._started.append(state)
         small: dict[str, object] = {"nodes": 4, "gpus": 8, "shape": "1x1x1x4"}
         wanted = Settings(**{**small, **settings})  # type: ignore[arg-type]
         return cluster.up(state, wanted, self._programs, REPORTER)

@@ -169,6 +169,28 @@ def test_all_values_of_a_wrong_type_are_told_at_once():
     ]
 
 
+def test_what_stands_beside_a_value_of_a_wrong_type_is_not_judged_by_its_default():
+    with pytest.raises(ConfigurationError) as caught:
+        load({"leaderElection": {"enabled": True, "leaseDuration": 30, "renewDeadline": "20s"}})
+    assert caught.value.problems == ("leaderElection.leaseDuration: must be text, not 30",)
+
+
+def test_keys_that_mean_nothing_are_found_at_every_depth():
+    document = {
+        "logLevl": "debug",
+        "server": {"metrics": {"prot": 1, "port": 2}},
+        "scheduler": {"profiles": [{"name": "default-scheduler", "config": {"theirs": 1}, "nmae": "x"}]},
+        "dynamo": {"topologyAwareScheduling": {"domainToLabelMapping": {"rack": "example.com/rack"}}},
+        "leaderElection": None,
+    }
+    assert list(configfile.unknown(document)) == [
+        "logLevl",
+        "server.metrics.prot",
+        "scheduler.profiles[0].nmae",
+    ]
+    assert list(configfile.unknown(None)) == []
+
+
 def test_a_key_without_a_value_means_its_default():
     document = {"leaderElection": None, "server": {"metrics": {"port": None}}, "debugging": None}
     assert load(document) == OperatorConfiguration()

@@ -56,6 +56,28 @@ def test_a_pod_name_is_the_clique_and_a_suffix_without_hyphen(uid, index):
     assert clique == "inference-0-router"
     assert len(suffix) >= 5
     assert set(suffix) <= set("abcdefghijklmnopqrstuvwxyz0123456789")
+    assert names.may_be_pod(f"{clique}-{suffix}", clique)
+
+
+@pytest.mark.parametrize(
+    ("name", "so"),
+    [
+        ("set-0-a-x7k2w", True),
+        ("set-0-a", False),
+        ("set-0-a-x7k", False),
+        ("set-0-a-debug", False),
+        ("set-0-b-x7k2w", False),
+        ("set-0-a-b-x7k2w", False),
+        ("", False),
+    ],
+)
+def test_which_names_a_pod_of_a_clique_may_have(name, so):
+    assert names.may_be_pod(name, "set-0-a") is so
+
+
+@pytest.mark.parametrize(("host", "index"), [("set-0-a-12", 12), ("set-0-a", None), ("7", 7), ("", None)])
+def test_a_host_name_tells_the_index_of_its_pod(host, index):
+    assert names.index_of_host(host) == index
 
 
 def test_no_name_comes_twice_in_the_life_of_a_large_clique():

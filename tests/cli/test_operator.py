@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -26,6 +27,21 @@ def test_every_wrong_key_is_a_line_of_its_own(tmp_path, capsys):
         f'grove: {path}: server.metrics.port: must be a whole number, not "1:30"',
         f'grove: {path}: logLevel: must be debug or info or error, not "loud"',
     ]
+
+
+def test_types_values_and_names_that_are_wrong_are_told_together(tmp_path, capsys):
+    path = write(
+        tmp_path,
+        "leaderElection: {enabled: yes}\nserver: {metrics: {port: 70000}}\n"
+        "scheduler: {profiles: [{name: nobody}]}\nfabrics: [nobody]\n",
+    )
+    assert operator(config=path) == 2
+    first, second, vendor, scheduler = capsys.readouterr().err.splitlines()
+    assert first == f'grove: {path}: leaderElection.enabled: must be true or false, not "yes"'
+    where = f"grove: {path}: server.metrics.port"
+    assert second == f"{where}: must be between 0 (any free port) and 65535, not 70000"
+    assert vendor.startswith(f"grove: {path}: fabrics[0]: ")
+    assert scheduler.startswith(f"grove: {path}: scheduler.profiles[0].name: no scheduler backend nobody: ")
 
 
 @pytest.mark.parametrize(
@@ -69,8 +85,7 @@ def test_a_file_that_is_not_text(tmp_path):
 def test_yaml_and_json_say_the_same(tmp_path):
     as_yaml = read(write(tmp_path, "leaderElection:\n  enabled: true\n  leaseDuration: 30s\n"))
     as_json = read(write(tmp_path, '{"leaderElection": {"enabled": true, "leaseDuration": "30s"}}'))
-    assert as_yaml == as_json
-    assert as_yaml.leader_election.lease_duration == "30s"
+    assert as_yaml == as_json == {"leaderElection": {"enabled": True, "leaseDuration": "30s"}}
 
 
 def grove(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -96,3 +111,12 @@ def test_a_kubeconfig_that_is_not_there_is_one_line(tmp_path, with_file):
 def test_help_names_the_exit_codes():
     told = " ".join(grove("operator", "--help").stdout.split())
     assert "2 wrong configuration; 4 no kubeconfig, certificate or free port; 6 leadership lost" in told
+
+
+def test_a_key_with_a_slip_in_it_is_warned_of(tmp_path):
+    path = write(tmp_path, "logLevl: debug\n")
+    ended = grove("operator", "--config", str(path), "--kubeconfig", str(tmp_path / "nowhere"))
+    assert ended.returncode == 4
+    first, _ = ended.stderr.splitlines()
+    line = json.loads(first)
+    assert (line["level"], line["message"], line["key"]) == ("warning", "ignored", "logLevl")

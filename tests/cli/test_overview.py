@@ -21,6 +21,7 @@ from grove.cli.overview import (
     overview,
     pod_state,
 )
+from grove.cli.plights import LookedAtPod, plight
 from tests.cli.views import a_world, found, tell, view
 from tests.plan import hands
 from tests.plan.builders import Body
@@ -106,6 +107,36 @@ READY = [{"type": "Ready", "status": "True"}]
 def test_the_state_of_a_pod(spec: Body, status: Body, word: str):
     body = {"metadata": {"name": "p"}, "spec": spec, "status": status}
     assert pod_state(msgspec.json.decode(msgspec.json.encode(body), type=Pod)) == word
+
+
+WAITING = {"name": "m", "state": {"waiting": {"reason": "ImagePullBackOff"}}}
+INITIALIZING = {"name": "i", "state": {"waiting": {"reason": "PodInitializing"}}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "why"),
+    [
+        ({}, {}, ""),
+        ({"schedulerName": "kai"}, {}, "kai has not looked at it yet"),
+        ({}, {"conditions": [{"type": "PodScheduled", "status": "False", "message": "no\nroom"}]}, "no room"),
+        ({"nodeName": "n"}, {"containerStatuses": [INITIALIZING, WAITING]}, "m: ImagePullBackOff"),
+        ({"nodeName": "n"}, {"initContainerStatuses": [WAITING]}, "m: ImagePullBackOff"),
+        ({"nodeName": "n"}, {"containerStatuses": [INITIALIZING]}, ""),
+        ({"nodeName": "n"}, {"phase": "Failed", "reason": "Evicted"}, "Evicted"),
+        (
+            {"nodeName": "n"},
+            {"conditions": [{"type": "Ready", "status": "True"}], "containerStatuses": [WAITING]},
+            "",
+        ),
+    ],
+)
+def test_why_a_pod_is_not_ready(spec: Body, status: Body, why: str):
+    conditions = [*status.get("conditions", ())]
+    if "nodeName" in spec:
+        conditions.append({"type": "PodScheduled", "status": "True", "message": "long ago"})
+    body = {"metadata": {"name": "p"}, "spec": spec, "status": {**status, "conditions": conditions}}
+    pod = msgspec.json.decode(msgspec.json.encode(body), type=LookedAtPod)
+    assert plight(pod, pod_state(pod)) == why
 
 
 def test_the_page_names_every_field_and_state():

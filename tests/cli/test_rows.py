@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from rich.cells import cell_len
 
-from grove.cli.overview import SetView
+from grove.cli.overview import CliqueView, PodView, ReplicaView, SetView
 from grove.cli.rows import Row, age, lines, shorten, table, tree
 from tests.cli.views import a_world, tell, view
 from tests.plan import hands
@@ -78,6 +78,26 @@ def test_errors_come_last_and_on_one_line():
     error = {"code": "E", "description": "no quota:\n  8 GPUs", "observedAt": "2026-01-01T00:00:00Z"}
     tell(world, {"availableReplicas": 1, "lastErrors": [error]})
     assert printed(view(world))[-1] == "└─ error  no quota: 8 GPUs"
+
+
+def of_one_pod(pod: PodView, width: int | None = None) -> str:
+    clique = CliqueView("demo-0-router", 0, 1, 1, "demo-0", (pod,))
+    seen = SetView("ns", "demo", 0, 1, members=(ReplicaView(0, cliques=(clique,)),))
+    *_, last = printed(seen, width)
+    return last
+
+
+def test_a_pod_tells_why_after_where():
+    pod = PodView("demo-0-router-xxxxxxxx", "starting", "node", "m: ImagePullBackOff")
+    assert of_one_pod(pod).endswith("demo-0-router-xxxxxxxx  starting, on node, m: ImagePullBackOff")
+    assert of_one_pod(pod, 50).endswith("…-xxxxxxxx  starting, on node")
+
+
+def test_of_a_long_reason_the_beginning_is_told():
+    why = "0/16 nodes are available: 16 Insufficient nvidia.com/gpu."
+    pod = PodView("demo-0-router-xxxxxxxx", "unscheduled", why=why)
+    assert of_one_pod(pod).endswith(f"demo-0-router-xxxxxxxx  unscheduled: {why}")
+    assert of_one_pod(pod, 60) == "      └─ …-xxxxxxxx  unscheduled: 0/16 nodes are available:…"
 
 
 def test_moods():

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 import msgspec
 import pytest
 from aiohttp import web
+from structlog.testing import capture_logs
 
 from grove.kube import metrics, reflector
 from grove.kube.cache import Cache, version_of
@@ -219,6 +220,21 @@ async def test_a_refused_watch_is_tried_again(fault: Answer, monkeypatch: pytest
         fault, stream(event("ADDED", "a", 5), bookmark(9, all_told=True), stay=True)
     ) as bench:
         await bench.until_held(a=5)
+
+
+async def test_a_trouble_that_lasts_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reflector, "PATIENT", QUICK)
+    forbidden, overload = failure(403, "Forbidden"), failure(503)
+    well = stream(event("ADDED", "a", 5), bookmark(9, all_told=True))
+    with capture_logs() as said:
+        async with reflecting(forbidden, forbidden, overload, overload, well, overload, QUIET) as bench:
+            await bench.until_asked(7)
+    told = [line for line in said if line["event"] == "watch interrupted"]
+    assert [(line["log_level"], line["reason"].split("(")[1][:3]) for line in told] == [
+        ("warning", "403"),
+        ("info", "503"),
+        ("info", "503"),
+    ]
 
 
 async def test_one_object_that_cannot_be_decoded_is_counted_and_skipped() -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
-from grove.local import cluster, ports
+from grove.local import cluster, ports, processes
 from grove.local import state as state_module
 from grove.local.errors import LocalError
+from grove.local.progress import Reporter
 from grove.local.state import Record, Settings, StateDir
 
 SETTINGS = Settings(
@@ -96,3 +98,19 @@ def test_ports_are_all_different_and_the_one_asked_for_is_kept() -> None:
 def test_a_port_that_cannot_be(port) -> None:
     with pytest.raises(LocalError, match="65535"):
         ports.choose(port)
+
+
+def test_parts_that_run_and_do_not_answer_are_to_be_started_anew(state) -> None:
+    """An API server that is on its way out, for one: its process is there, its port is closed."""
+    state.write(Record(settings=SETTINGS, ports=ports.choose(0)))
+    state.kubeconfig.write_text(
+        "current-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\n"
+        "clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]\nusers: [{name: u, user: {}}]\n"
+    )
+    for part in cluster.PARTS:
+        processes.spawn(["sleep", "600"], state.log(part), state.pid(part))
+    try:
+        with pytest.raises(LocalError, match=r"cannot be reached .*: grove down, then grove up"):
+            cluster.up(state, SETTINGS, pytest.fail, Reporter(Console(), quiet=True))
+    finally:
+        assert len(cluster.down(state, delete=True)) == len(cluster.PARTS)

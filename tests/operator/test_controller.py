@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
+import pytest
+from structlog.testing import capture_logs
 
 from grove.api import labels
 from grove.api.cluster import ResourceClaimTemplateObject
@@ -144,6 +146,43 @@ def test_in_a_namespace_that_ends_nothing_is_tried_twice_and_no_tales_are_told()
     assert told == [["ERR_CREATE_POD"]] * 2, "told once of each clique, and never taken back"
 
 
+def test_a_refusal_is_logged_once_however_often_it_is_tried_again():
+    """Of two pods with one trouble, over half an hour."""
+
+    def refuse(request: Request, body: Body) -> Response | None:
+        return no_quota() if (request.verb, request.resource) == ("create", "pods") else None
+
+    async def play() -> Stage:
+        stage = Stage(refuse)
+        await stage.work(1800)
+        return stage
+
+    with capture_logs() as said:
+        stage = run_in_virtual_time(play())
+    assert len(stage.wire.sent("create", "pods")) > 2
+    (line,) = (line for line in said if line["event"] == "refused")
+    assert (line["log_level"], line["key"], line["action"]) == ("warning", "ns/wl/0", "retry")
+    assert "could not create pods of wl-0-a" in line["reason"]
+
+
+def test_a_namespace_that_ends_and_a_server_that_is_not_well_are_no_refusals():
+    asked: list[str] = []
+
+    def refuse(request: Request, body: Body) -> Response | None:
+        if (request.verb, request.resource) == ("create", "pods"):
+            return ending()
+        asked.append(request.resource)
+        return refusal(503, "ServiceUnavailable") if asked.count(request.resource) == 1 else None
+
+    async def play() -> None:
+        await Stage(refuse).work(600)
+
+    with capture_logs() as said:
+        run_in_virtual_time(play())
+    assert len(asked) > len(set(asked)), "asked again"
+    assert [line for line in said if line["event"] == "refused"] == []
+
+
 def test_what_was_refused_elsewhere_is_tried_again():
     def refuse(request: Request, body: Body) -> Response | None:
         return no_quota() if (request.verb, request.resource) == ("create", "pods") else None
@@ -253,3 +292,38 @@ def test_a_set_that_waits_for_the_end_of_its_predecessor_has_not_done_what_it_wa
     assert not stage.wire.sent("create", "pods")
     assert observed(stage, "PodCliqueSet") == set()
     assert set_errors(stage) == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (
+            {"podCliqueScalingGroups": [{"name": "x", "cliqueNames": ["nobody"]}]},
+            "podCliqueScalingGroups names clique nobody, which there is not",
+        ),
+        ({"terminationDelay": "soon"}, '"soon" is not a duration such as "4h0m0s" or "90s"'),
+    ],
+)
+def test_what_no_plan_can_be_made_of_is_told_and_stops_nobody_else(wrong, words):
+    """The webhooks refuse such sets; they may have been away, or not have known the rule."""
+
+    async def play() -> Stage:
+        stage = Stage(lambda request, body: None, **wrong)
+        other = stage.wire.api.create(a_set("a:2", name="other"))
+        stage.caches.sets.apply_event("ADDED", read_set(other))
+        await stage.work(300)
+        body = stage.wire.api.get("PodCliqueSet", "wl")
+        (error,) = body["status"]["lastErrors"]
+        assert error["description"].endswith(f"operator's log, cause: {words}")
+        mended = {"spec": {"template": dict.fromkeys(wrong)}}
+        stage.caches.sets.apply_event(
+            "MODIFIED", read_set(stage.wire.api.patch("PodCliqueSet", "wl", mended))
+        )
+        await stage.work(60)
+        return stage
+
+    stage = run_in_virtual_time(play())
+    made = [body["metadata"]["name"] for body in stage.wire.sent("create", "pods")]
+    assert sum(name.startswith("other-0-a-") for name in made) == 2
+    assert sum(name.startswith("wl-0-a-") for name in made) == 2
+    assert set_errors(stage) == [["ERR_PLAN_PODCLIQUESET_REPLICA"], []], "told once, and taken back"

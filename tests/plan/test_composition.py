@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from tests.plan.builders import NAMESPACE, a_set
+from tests.plan.invariants import check_settled
 from tests.plan.world import World
 from tests.shared import shared_data
 
@@ -131,3 +132,17 @@ def test_every_replica_is_made_of_its_own():
     world.settle(1)
     assert gangs(world) == {"wl-0": [("wl-0-a", 1, 1)], "wl-1": [("wl-1-a", 1, 1)]}
     assert [pod.spec.hostname for pod in world.pods().values()] == ["wl-0-a-0", "wl-1-a-0"]
+
+
+def test_a_clique_and_a_group_of_one_name_are_two():
+    """Their objects have one name, and are of two kinds."""
+    world = World(a_set("a:2 b:1", "a:2/1=b"))
+    world.settle()
+    owners = {
+        body["metadata"]["name"]: body["metadata"]["ownerReferences"][0]["kind"]
+        for body in world.api.objects("PodClique")
+    }
+    group = "PodCliqueScalingGroup"
+    assert owners == {"wl-0-a": "PodCliqueSet", "wl-0-a-0-b": group, "wl-0-a-1-b": group}
+    assert len(world.pods()) == 4
+    check_settled(world)

@@ -41,13 +41,13 @@ SPECS: dict[Any, dict[str, Any]] = {
 }
 
 
-def part(as_type: Any, name: str, owner: str, *, leaving: bool = False) -> Any:
+def part(as_type: Any, name: str, owner: str, *, leaving: bool = False, **more: str) -> Any:
     """An object with our labels that `owner` controls; nobody if that is empty."""
     meta: dict[str, Any] = {
         "name": name,
         "namespace": "ns",
         "uid": f"uid-{name}",
-        "labels": labels.managed("wl"),
+        "labels": labels.managed("wl") | {getattr(labels, label): value for label, value in more.items()},
     }
     if owner:
         reference = {"apiVersion": "v1", "kind": "X", "name": "x", "uid": f"uid-{owner}", "controller": True}
@@ -98,7 +98,16 @@ REST = {"service", "group", "alone", "member", "gang", "autoscaler"} | CLAIMS
         pytest.param(estate(pods=()), REST, id="then the rest"),
         pytest.param(estate(pods=(part(Pod, "one", "alone", leaving=True),)), REST, id="none is asked twice"),
         pytest.param(estate(pods=(part(Pod, "other", "stranger"),)), REST, id="pods of others stay"),
-        pytest.param(estate(pods=(part(Pod, "orphan", ""),)), {"orphan"}, id="what nobody controls is ours"),
+        pytest.param(
+            estate(pods=(part(Pod, "alone-bcdfg", "", CLIQUE="alone"),)),
+            {"alone-bcdfg"},
+            id="what nobody controls is ours",
+        ),
+        pytest.param(
+            estate(pods=(part(Pod, "debugging", "", CLIQUE="alone"),)),
+            REST,
+            id="unless it is not called as ours are",
+        ),
         pytest.param(
             estate(pods=(), gangs=(part(PodGang, "gang", "predecessor"),)),
             REST - {"gang"},

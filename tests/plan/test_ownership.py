@@ -64,6 +64,34 @@ def test_what_somebody_changed_by_hand_is_set_right_and_no_pod_suffers(kind, nam
     assert set(world.pods()) == pods
 
 
+@pytest.mark.parametrize(
+    "edit",
+    [
+        {labels.POD_INDEX: "7"},
+        {labels.POD_INDEX: "1"},
+        {labels.POD_INDEX: "x"},
+        {labels.POD_INDEX: None},
+        {labels.NAME: "x"},
+        {labels.COMPONENT: None},
+        {labels.CLIQUE_TEMPLATE: None},
+        {labels.GANG: "x", labels.BASE_GANG: "x"},
+        {labels.GROUP: "x", labels.GROUP_REPLICA: "0"},
+    ],
+    ids=lambda edit: next(iter(edit)).rpartition("/")[2],
+)
+def test_a_pod_that_somebody_relabelled_is_told_again_who_it_is_and_no_pod_suffers(edit):
+    """What its host name is cannot be changed: that is its place, whatever a label says."""
+    world = running("a:2/1")
+    carried = {name: pod.metadata.labels for name, pod in world.pods().items()}
+    world.api.patch("Pod", _first(world), {"metadata": {"labels": edit}})
+    world.settle()
+    assert {name: pod.metadata.labels for name, pod in world.pods().items()} == carried
+
+
+def _first(world: World) -> str:
+    return next(name for name, pod in world.pods().items() if pod.spec.hostname == "wl-0-a-0")
+
+
 def test_labels_and_annotations_in_the_group_of_the_operator_stay_on_a_gang():
     world = running("a:1")
     note = {"grove.io/note": "kept"}
@@ -97,6 +125,24 @@ def test_a_pod_of_another_is_neither_counted_nor_deleted():
     world.settle()
     hands.finish_terminating(world)
     assert list(world.pods()) == ["wl-0-a-theirs"]
+
+
+@pytest.mark.parametrize("name", ["debugging", "wl-0-a", "wl-0-a-for-debugging", "wl-0-b-12345"])
+def test_a_pod_of_nobody_that_is_not_called_as_ours_are_is_not_ours(name):
+    """Somebody copied one of ours, labels and all, to look into it."""
+    world = running("a:2")
+    body = world.api.get("Pod", _first(world))
+    body["metadata"] = {"name": name, "labels": body["metadata"]["labels"]}
+    world.api.create(body)
+    assert world.plan().intents == ()
+    hands.force_delete(world, _first(world))
+    world.settle()
+    check_named = [pod for group in world.references("wl-0").values() for pod in group]
+    assert name not in check_named
+    assert len(check_named) == 2
+    world.scale("PodCliqueSet", "wl", 0)
+    hands.see_off(world, 0)
+    assert list(world.pods()) == [name]
 
 
 def test_a_name_that_a_pod_of_another_has_is_passed_over():

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from grove.api import labels
-from tests.plan import hands
+from grove.plan.hashes import is_ours
+from tests.plan import hands, updating
 from tests.plan.builders import a_set
 from tests.plan.test_scaling import running
 from tests.plan.world import World
@@ -27,7 +28,34 @@ def upstreams(cliques: str = "a:2/1 b:1", groups: str = "x:2/1=b") -> World:
             world.api.patch(kind, name, {"metadata": {"labels": theirs}})
     for name in world.api.all("PodGang"):
         world.api.patch("PodGang", name, {"metadata": {"labels": {labels.SET_REPLICA: None}}})
+    hashes = {"currentGenerationHash": "7d9f8c5b6x"}
+    world.api.patch("PodCliqueSet", "wl", {"status": hashes}, status=True)
     return world
+
+
+def test_no_update_is_told_of():
+    world = upstreams()
+    pods = set(world.pods())
+    updating.quiet(world)
+    assert set(world.pods()) == pods
+    assert updating.progress(world) == {}
+    assert updating.status(world)["updatedReplicas"] == 1
+    assert is_ours(updating.status(world)["currentGenerationHash"])
+
+
+def test_who_sees_pods_as_they_were_before_the_takeover_replaces_none():
+    """All else it sees as it is: that the cliques are ours, and that an update has begun."""
+    world = upstreams("a:2/1", "")
+    before = len(world.api.past["Pod"])
+    updating.quiet(world)
+    pods, changes = set(world.pods()), len(world.api.past["Pod"]) - before
+    progress = {"updateStartedAt": "2027-01-15T08:00:00Z", "currentlyUpdating": [{"replicaIndex": 0}]}
+    world.api.patch("PodCliqueSet", "wl", {"status": {"updateProgress": progress}}, status=True)
+    plan = world.plan(lag={"Pod": changes})
+    assert any(intent.id.startswith("delete Pod ") for intent in plan.intents)
+    world.carry_out(plan)
+    assert set(world.pods()) == pods
+    assert not any(pod.metadata.deletion_timestamp for pod in world.pods().values())
 
 
 def test_nothing_rolls_and_references_stay():

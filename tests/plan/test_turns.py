@@ -22,6 +22,7 @@ from tests.plan.builders import a_set, read_set
 NOW, THEN = 1_800_000_000.0, "2026-01-01T00:00:00Z"
 AT_NOW = "2027-01-15T08:00:00Z"
 HASH = generation_hash(read_set(a_set("a:2")))
+FORMER = "0123456789abcdef"
 ON_DELETE = UpdateStrategy(UpdateStrategyType.ON_DELETE)
 
 
@@ -32,7 +33,7 @@ def standing(word: str) -> Standing:
         rolled=word in ("done", "late"),
         scheduled_pods=0 if word == "unscheduled" else 2,
         breached=word in ("breached", "unscheduled"),
-        generation_hash="former" if word == "late" else HASH,
+        generation_hash=FORMER if word == "late" else HASH,
         outdated=word == "outdated",
     )
 
@@ -97,8 +98,16 @@ def test_the_first_template_is_no_update():
     assert advance(known, HASH, [standing("done")], NOW) is None
 
 
+def test_of_a_template_that_upstream_knew_the_pods_say_whether_it_has_changed():
+    """Its hashes cannot be computed here."""
+    theirs = replace(updating(2, known="5c8d6b7f9x"), spec=read_set(a_set("a:2", replicas=2)).spec)
+    fresh = replace(theirs, status=replace(theirs.status, update_progress=None))
+    assert advance(fresh, HASH, [standing("done"), standing("done")], NOW) is None
+    assert current(advance(fresh, HASH, [standing("done"), standing("outdated")], NOW)) == [1]
+
+
 def test_a_changed_template_begins_an_update_and_the_turn_comes_with_it():
-    finished = updating(2, known="former", ended=True)
+    finished = updating(2, known=FORMER, ended=True)
     assert after(finished, "old", "old") == PodCliqueSetUpdateProgress(
         AT_NOW, currently_updating=(ReplicaUpdateProgress(0, AT_NOW),)
     )
@@ -106,12 +115,12 @@ def test_a_changed_template_begins_an_update_and_the_turn_comes_with_it():
 
 
 def test_an_update_that_overtakes_another_goes_on_where_the_other_was():
-    progress = after(updating(3, 1, known="former"), "old", "old", "unscheduled")
+    progress = after(updating(3, 1, known=FORMER), "old", "old", "unscheduled")
     assert (progress.update_started_at, current(progress)) == (AT_NOW, [1])
 
 
 def test_on_delete_an_update_ends_as_it_begins():
-    changed = updating(2, known="former", ended=True, type=UpdateStrategyType.ON_DELETE)
+    changed = updating(2, known=FORMER, ended=True, type=UpdateStrategyType.ON_DELETE)
     assert after(changed, "old", "late") == PodCliqueSetUpdateProgress(AT_NOW, AT_NOW)
 
 
@@ -134,7 +143,7 @@ def test_paused_nobody_gets_a_turn_but_what_is_done_is_done():
         (updating(2, 1), Turn.ROLLING),
         (updating(2, 0), Turn.NONE),
         (updating(2, 1, ended=True), Turn.NONE),
-        (updating(2, 1, known="former"), Turn.NONE),
+        (updating(2, 1, known=FORMER), Turn.NONE),
         (updating(2, 1, paused=True), Turn.PAUSED),
         (updating(2, 1, type=UpdateStrategyType.ON_DELETE), Turn.ON_DELETE),
         (read_set(a_set("a:2", replicas=2)), Turn.NONE),
@@ -166,11 +175,11 @@ def test_counts_come_with_the_rest_of_the_status():
 @pytest.mark.parametrize(
     ("workload", "words", "told"),
     [
-        (updating(2, known="former", ended=True), "old old", ["UpdateStarted"]),
+        (updating(2, known=FORMER, ended=True), "old old", ["UpdateStarted"]),
         (updating(2, 0), "done old", ["ReplicaUpdated"]),
         (updating(2, 1), "done done", ["ReplicaUpdated", "UpdateFinished"]),
         (updating(1, 1), "old", []),
-        (updating(1, known="former", type=UpdateStrategyType.ON_DELETE), "old", ["UpdateStarted"]),
+        (updating(1, known=FORMER, type=UpdateStrategyType.ON_DELETE), "old", ["UpdateStarted"]),
         (updating(2, 0), "old old", []),
     ],
 )
@@ -191,14 +200,14 @@ def test_a_template_that_changed_before_it_was_ever_written_down_is_rolled_out(w
 
 
 def test_what_is_decided_is_written_down_and_not_told_before():
-    workload = updating(2, 0, known="former")
+    workload = updating(2, 0, known=FORMER)
     plan = plan_set(workload, {index: Report(1, standing("old")) for index in range(2)}, NOW)
     (decision,) = plan.intents
     (draft,) = plan.drafts
     assert isinstance(decision, Status)
     assert decision.body["status"]["currentGenerationHash"] == HASH
     assert (draft.desired.current_generation_hash, draft.desired.update_progress.update_started_at) == (
-        "former",
+        FORMER,
         THEN,
     )
 

@@ -29,13 +29,41 @@ class ConfigurationError(ValueError):
 
 def load(document: object) -> OperatorConfiguration:
     """The configuration in a parsed YAML or JSON document; an empty one means all defaults."""
-    document = _without_nulls({} if document is None else document)
-    if wrong := tuple(_misfits(document, OperatorConfiguration, "")):
-        raise ConfigurationError(wrong)
-    config = msgspec.convert(document, type=OperatorConfiguration)
-    if wrong := tuple(problems(config)):
+    config, wrong = examine(document)
+    if wrong:
         raise ConfigurationError(wrong)
     return config
+
+
+def examine(document: object) -> tuple[OperatorConfiguration, tuple[str, ...]]:
+    """What can be used of a document, and everything that is wrong with it, as `key: why`."""
+    misfits: list[str] = []
+    sound = _sift(_without_nulls({} if document is None else document), OperatorConfiguration, "", misfits)
+    config = OperatorConfiguration() if sound is None else msgspec.convert(sound, type=OperatorConfiguration)
+    # Values beside one that had to be left out were not written to go with its default.
+    unsettled = {_section(problem) for problem in misfits} - {""}
+    others = (problem for problem in problems(config) if _section(problem) not in unsettled)
+    return config, (*misfits, *others)
+
+
+def unknown(document: object, kind: Any = OperatorConfiguration, path: str = "") -> Iterator[str]:
+    """Every key that means nothing here: of another version, or with a slip in it."""
+    if isinstance(kind, type) and issubclass(kind, Wire) and isinstance(document, dict):
+        fields = {field.name: field.shape.type for field in model.properties(kind)}
+        for key, value in document.items():
+            inner = f"{path}.{key}".lstrip(".")
+            if key in fields:
+                yield from unknown(value, fields[key], inner)
+            else:
+                yield inner
+    elif get_origin(kind) is tuple and isinstance(document, list):
+        for index, item in enumerate(document):
+            yield from unknown(item, model.shape(get_args(kind)[0]).type, f"{path}[{index}]")
+
+
+def _section(problem: str) -> str:
+    """The mapping around the key that a problem is about; of lists, the one around the list."""
+    return problem.partition(":")[0].partition("[")[0].rpartition(".")[0]
 
 
 def _without_nulls(value: Any) -> Any:
@@ -45,23 +73,33 @@ def _without_nulls(value: Any) -> Any:
     return [_without_nulls(inner) for inner in value] if isinstance(value, list) else value
 
 
-def _misfits(value: Any, kind: Any, path: str) -> Iterator[str]:
-    """Every value that is of another type than its key, as `key: why`."""
+def _sift(value: Any, kind: Any, path: str, wrong: list[str]) -> Any:
+    """What fits of a value, None if nothing does; `wrong` gets the rest, as `key: why`."""
     if isinstance(kind, type) and issubclass(kind, Wire) and isinstance(value, dict):
-        for field in model.properties(kind):
-            inner = f"{path}.{field.name}".lstrip(".")
-            if field.name in value:
-                yield from _misfits(value[field.name], field.shape.type, inner)
-            elif field.required and not _has_default(kind, field.name):
-                yield f"{inner}: must be set"
-    elif get_origin(kind) is tuple and isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _misfits(item, model.shape(get_args(kind)[0]).type, f"{path}[{index}]")
-    else:
-        try:
-            msgspec.convert(value, type=kind)
-        except msgspec.ValidationError:
-            yield f"{path or 'the file'}: must be {_called(kind)}, not {_shown(value)}"
+        return _sift_mapping(value, kind, path, wrong)
+    if get_origin(kind) is tuple and isinstance(value, list):
+        inner = model.shape(get_args(kind)[0]).type
+        items = [_sift(item, inner, f"{path}[{index}]", wrong) for index, item in enumerate(value)]
+        return None if None in items else items
+    try:
+        msgspec.convert(value, type=kind)
+    except msgspec.ValidationError:
+        wrong.append(f"{path or 'the file'}: must be {_called(kind)}, not {_shown(value)}")
+        return None
+    return value
+
+
+def _sift_mapping(value: dict[str, Any], kind: type[Wire], path: str, wrong: list[str]) -> Any:
+    fitting, whole = dict(value), True
+    for field in model.properties(kind):
+        inner = f"{path}.{field.name}".lstrip(".")
+        if field.name in value:
+            fitting[field.name] = _sift(value[field.name], field.shape.type, inner, wrong)
+        elif field.required and not _has_default(kind, field.name):
+            wrong.append(f"{inner}: must be set")
+            fitting[field.name] = None
+        whole = whole and (fitting.get(field.name, 0) is not None or _has_default(kind, field.name))
+    return {key: inner for key, inner in fitting.items() if inner is not None} if whole else None
 
 
 def _called(kind: Any) -> str:

@@ -1,6 +1,7 @@
 """Names of objects, and the reverse: fixed by the contract, built here and nowhere else.
 
-Indices count from 0. Identity is never read back from a name: the labels say who somebody is.
+Indices count from 0. Identity is never read back from a name: the labels say who somebody is. A name can only
+speak against them.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ LONGEST_CHOSEN = 45
 """How long the names a user chooses may be, taken together; of 63, the rest is for hyphens and indices."""
 _SUFFIX_LENGTH = 8
 """Five, as Kubernetes has it, would let two of a clique's 1000 pods meet once in a hundred times or so."""
+_SHORTEST_SUFFIX = 5
 _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 """Kubernetes' choice for generated names: without vowels, no words."""
 
@@ -73,9 +75,21 @@ def pod(clique_name: str, clique_uid: str, index: int, predecessor: str = "") ->
     return f"{clique_name}-{''.join(letters)}"
 
 
+def may_be_pod(name: str, clique_name: str) -> bool:
+    """Whether a pod of the clique could have this name: one that we gave it, or Kubernetes for upstream."""
+    stem, _, suffix = name.rpartition("-")
+    return stem == clique_name and len(suffix) >= _SHORTEST_SUFFIX and set(suffix) <= set(_SUFFIX_LETTERS)
+
+
 def pod_host(clique_name: str, index: int) -> str:
     """The hostname of a pod; a replacement takes over the one of its predecessor."""
     return f"{clique_name}-{index}"
+
+
+def index_of_host(host: str) -> int | None:
+    """The index of the pod with this hostname; None if it is not one of ours."""
+    digits = host.rpartition("-")[2]
+    return int(digits) if digits.isdecimal() else None
 
 
 def service_account(set_name: str) -> str:

@@ -104,9 +104,10 @@ def down(*, state_dir: StateOption = None, delete: bool = False) -> int:
         Remove the data too.
     """
     state = state_of(state_dir)
+    removed = delete and state.root.is_dir()
     stopped = cluster.down(state, delete=delete)
     said = f"stopped {', '.join(stopped)}" if stopped else "nothing was running"
-    Console().print(said + (f", removed {state.root}" if delete else ""), highlight=False, soft_wrap=True)
+    _tell(said + (f", removed {state.root}" if removed else ""))
     return 0
 
 
@@ -133,7 +134,7 @@ def prepare() -> int:
     """Find, download or build the programs of the control plane, and start nothing."""
     found = binaries.find(Reporter(Console()))
     for name, path in found.paths.items():
-        Console().print(f"{name}  {path}", highlight=False, soft_wrap=True)
+        _tell(f"{name}  {path}")
     return 0
 
 
@@ -196,7 +197,7 @@ def _gates(text: str) -> dict[str, bool]:
 
 def _show(found: ClusterStatus) -> None:
     console = Console()
-    console.print(f"{found.state_dir}  {found.server}", highlight=False, soft_wrap=True)
+    _tell(f"{found.state_dir}  {found.server}")
     table = Table(box=None, pad_edge=False)
     for heading in ("PART", "STATE", "PID", "PORT", "FROM"):
         table.add_column(heading)
@@ -210,5 +211,10 @@ def _show(found: ClusterStatus) -> None:
         console.print(f"{found.ready_nodes} of {found.nodes} nodes ready", highlight=False)
     for part in found.parts:
         if part.last_words:
-            console.print(f"\n[bold]the end of {part.log}:[/]\n", soft_wrap=True, highlight=False)
-            console.print(part.last_words, markup=False, highlight=False, soft_wrap=True)
+            _tell(f"\nthe end of {part.log}:\n", style="bold")
+            _tell(part.last_words)
+
+
+def _tell(line: str, style: str = "") -> None:
+    """As it is: paths may have brackets in them."""
+    Console().print(line, style=style, markup=False, highlight=False, soft_wrap=True)

@@ -76,7 +76,7 @@ def demo(*, state_dir: StateOption = None, fabric: bool = False) -> int:
         raise
     console.print("\n[bold]what to try next[/]", highlight=False)
     for command in next_commands(program(), state, fabric):
-        console.print(f"  {command}", highlight=False, soft_wrap=True)
+        console.print(f"  {command}", markup=False, highlight=False, soft_wrap=True)
     return 0
 
 

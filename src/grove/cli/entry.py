@@ -11,6 +11,10 @@ def main() -> None:
         from grove.cli import initc
 
         sys.exit(initc.main(sys.argv[2:]))
-    from grove.cli.main import main as others
+    try:  # to load all of it takes long enough for a change of mind
+        from grove.cli.main import main as others
 
-    others()
+        others()
+    except KeyboardInterrupt:
+        sys.stderr.write("grove: interrupted\n")
+        sys.exit(130)

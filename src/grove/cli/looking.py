@@ -19,9 +19,9 @@ from grove.api.cliques import PodClique
 from grove.api.cluster import ResourceClaim
 from grove.api.gangs import PodGang
 from grove.api.groups import PodCliqueScalingGroup
-from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
 from grove.cli.overview import Found, SetView, overview
+from grove.cli.plights import LookedAtPod
 from grove.cli.rows import Line
 from grove.kube import config
 from grove.kube.client import Client
@@ -74,7 +74,7 @@ async def read(connection: Config, namespace: str | None, name: str | None) -> F
             listed(resource_of(PodCliqueScalingGroup.KIND), PodCliqueScalingGroup),
             listed(resource_of(PodClique.KIND), PodClique),
             listed(resource_of(PodGang.KIND), PodGang),
-            listed(PODS, Pod),
+            listed(PODS, LookedAtPod),
         )
         claims: tuple[ResourceClaim, ...] = ()
         if any(shares(found.spec.template) for found in sets):

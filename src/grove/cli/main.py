@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import logging
+import os
 import sys
 import warnings
+from pathlib import Path
 from typing import Annotated
 
 import structlog
 from cyclopts import App, CycloptsError, Parameter
 from rich.console import Console
+from rich.text import Text
 
 from grove.cli import cluster, crds, demo, detach, get, initc, operator, tree
 from grove.kube.errors import KubeError
@@ -17,6 +22,7 @@ from grove.local.errors import LocalError
 
 EXIT_FAILED = 1
 EXIT_INTERRUPTED = 130
+_UNWRITTEN = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 
 app = App(
     name="grove",
@@ -45,8 +51,10 @@ def _initc(*arguments: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> 
 def main(arguments: list[str] | None = None) -> None:
     """Run one command. What a user can mend is one line and an exit code, never a traceback."""
     _speak_up_only_when_it_matters()
+    ready_output()
     try:
-        code = app(arguments, exit_on_error=False)
+        code = _run(arguments)
+        sys.stdout.flush()  # at the end of the process it would be too late to say what is wrong with it
     except CycloptsError:  # which has been told already
         code = EXIT_FAILED
     except (LocalError, KubeError) as error:
@@ -59,9 +67,41 @@ def main(arguments: list[str] | None = None) -> None:
         _say("interrupted")
         code = EXIT_INTERRUPTED
     except BrokenPipeError:
+        _give_up_output()
         sys.stderr.close()  # whoever read our output has gone, and so has the reason to say more
         code = EXIT_FAILED
+    except OSError as error:
+        if error.errno not in _UNWRITTEN:
+            raise
+        _give_up_output()
+        _say(f"cannot write ({error.strerror}): make room, or write elsewhere")
+        code = EXIT_FAILED
     sys.exit(code)
+
+
+def _run(arguments: list[str] | None) -> int | str | None:
+    try:
+        code: int | str | None = app(arguments, exit_on_error=False)
+    except SystemExit as end:
+        return end.code
+    return code
+
+
+def ready_output() -> None:
+    """Somewhere to write to, whatever we were started with, and whatever letters it knows."""
+    if sys.stdout is None:
+        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - open as long as the process
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+
+
+def _give_up_output() -> None:
+    """What is still in the buffer cannot be written either, and must not be tried again at the end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
 
 
 def _speak_up_only_when_it_matters() -> None:
@@ -73,4 +113,5 @@ def _speak_up_only_when_it_matters() -> None:
 
 
 def _say(line: str) -> None:
-    Console(stderr=True).print(f"[bold red]grove:[/] {line}", highlight=False, soft_wrap=True)
+    said = Text.assemble(("grove:", "bold red"), " ", line)  # a line with brackets in it is no markup
+    Console(stderr=True).print(said, highlight=False, soft_wrap=True)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from collections.abc import Callable
 from enum import IntEnum
 from importlib import metadata
 from pathlib import Path
+from typing import TypeVar
 
 import structlog
 
@@ -16,6 +18,7 @@ from grove.api.config import OperatorConfiguration
 from grove.api.configfile import ConfigurationError
 from grove.api.marks import OperatorEnv
 from grove.api.names import init_image
+from grove.fabrics.registry import Providers
 from grove.kube import config as connection
 from grove.kube import yamltext
 from grove.kube.errors import ConfigError, KubeError
@@ -25,6 +28,10 @@ from grove.operator.admission import ACCOUNT
 from grove.operator.process import LeadershipEnded, Settings, operate
 from grove.operator.schedulers import registered
 from grove.operator.servers import CannotListen
+from grove.schedulers.registry import Backends
+
+T = TypeVar("T")
+log = structlog.get_logger("grove.operator")
 
 
 class Exit(IntEnum):
@@ -65,10 +72,11 @@ def operator(
         Secret. Without it the pod's namespace, or the context's.
     """
     try:
-        configuration = read(config) if config else OperatorConfiguration()
-        schedulers = registered(configuration.scheduler)
-        vendors = fabrics.registered(configuration)
+        document = read(config) if config else None
+        configuration, schedulers, vendors = _settle(document)
         logs.configure(configuration.log_level, configuration.log_format)
+        for key in configfile.unknown(document):
+            log.warning("ignored", key=key, action="go on", reason="not a key that this version knows")
         image = init_image(os.environ.get(OperatorEnv.INIT_IMAGE, ""), metadata.version("grove"))
         account = os.environ.get(ACCOUNT, "")
         settings = Settings(
@@ -87,10 +95,30 @@ def operator(
     return _run(settings)
 
 
-def read(path: Path) -> OperatorConfiguration:
-    """The configuration in a file. Raises ConfigurationError."""
+def _settle(document: object) -> tuple[OperatorConfiguration, Backends, Providers]:
+    """The configuration, and whom it names. Raises ConfigurationError with all that is wrong with it."""
+    configuration, wrong = configfile.examine(document)
+    problems = list(wrong)
+    vendors = _or_note(problems, lambda: fabrics.registered(configuration))
+    known = not any(problem.startswith("scheduler.") for problem in wrong)
+    schedulers = _or_note(problems, lambda: registered(configuration.scheduler)) if known else None
+    if vendors is None or schedulers is None or problems:
+        raise ConfigurationError(tuple(problems))
+    return configuration, schedulers, vendors
+
+
+def _or_note(problems: list[str], make: Callable[[], T]) -> T | None:
     try:
-        return configfile.load(yamltext.parse(path.read_text(encoding="utf-8")))
+        return make()
+    except ConfigurationError as error:
+        problems += error.problems
+        return None
+
+
+def read(path: Path) -> object:
+    """What is written in a file. Raises ConfigurationError."""
+    try:
+        return yamltext.parse(path.read_text(encoding="utf-8"))
     except OSError as problem:
         raise ConfigurationError((f"cannot be read ({problem.strerror}): check the path and mode",)) from None
     except (UnicodeDecodeError, NotYaml) as problem:
@@ -99,7 +127,6 @@ def read(path: Path) -> OperatorConfiguration:
 
 
 def _run(settings: Settings) -> Exit:
-    log = structlog.get_logger("grove.operator")
     try:
         asyncio.run(operate(settings))
     except (CannotListen, ConfigError) as error:

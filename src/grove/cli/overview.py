@@ -20,6 +20,7 @@ from grove.api.meta import ObjectMeta
 from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
 from grove.cli.claims import Claims, ClaimView, Place, View
+from grove.cli.plights import plight
 from grove.kube.cache import HasMetadata
 from grove.plan import pods as state
 
@@ -27,11 +28,12 @@ T = TypeVar("T", bound=HasMetadata)
 
 
 class PodView(View, frozen=True):
-    """A pod: what state it is in, and where."""
+    """A pod: what state it is in, where, and why it is not ready."""
 
     name: str
     state: str
     node: str = ""
+    why: str = ""
 
 
 class CliqueView(View, frozen=True):
@@ -250,10 +252,15 @@ def _clique(clique: PodClique, place: Place, parts: _Parts) -> CliqueView:
         replicas=spec.replicas,
         needed=spec.replicas if spec.min_available is None else spec.min_available,
         gang=meta.labels.get(labels.GANG, ""),
-        pods=tuple(PodView(pod.metadata.name, pod_state(pod), pod.spec.node_name) for pod in pods),
+        pods=tuple(map(_pod, pods)),
         claims=parts.claims.of(place, clique=meta.name),
         errors=tuple(error.description for error in clique.status.last_errors),
     )
+
+
+def _pod(pod: Pod) -> PodView:
+    found = pod_state(pod)
+    return PodView(pod.metadata.name, found, pod.spec.node_name, plight(pod, found))
 
 
 def pod_state(pod: Pod) -> str:

@@ -17,6 +17,7 @@ from grove.cli.overview import CliqueView, GangView, GroupView, PodView, Replica
 from grove.plan.moments import moment
 
 GOOD, WAITING, BAD = "green", "yellow", "red"
+_COUNTS = 16  # cells that counts may take; what is longer is a message
 _MOODS = {"ready": GOOD, "succeeded": GOOD, "failed": BAD, "failing": BAD}
 
 
@@ -99,7 +100,10 @@ def _errors(errors: Sequence[str]) -> Iterator[Row]:
 
 
 def _pod(pod: PodView, parent: str) -> Row:
-    facts = (pod.state, f"on {pod.node}") if pod.node else (pod.state,)
+    if pod.why and not pod.node:  # a message, of which the beginning is better than nothing
+        facts: tuple[str, ...] = (f"{pod.state}: {pod.why}",)
+    else:
+        facts = (pod.state, *filter(None, (pod.node and f"on {pod.node}", pod.why)))
     return Row(pod.name, facts, _MOODS.get(pod.state, WAITING), parent=parent)
 
 
@@ -155,7 +159,7 @@ def _line(row: Row, guides: str, name: str, facts: int) -> Line:
 def _cut(line: Line, width: int) -> Line:
     """The counts matter more than the end of a name, and the end of a message least."""
     room = width - cell_len(line.guides)
-    kept = max(room - cell_len(line.facts) - 2, min(8, cell_len(line.name)))
+    kept = max(room - min(cell_len(line.facts), _COUNTS) - 2, min(8, cell_len(line.name)))
     name = shorten(line.name, min(kept, max(room, 1)))
     return Line(line.guides, name, shorten(line.facts, max(room - cell_len(name) - 2, 0)), line.mood)
 

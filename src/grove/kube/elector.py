@@ -90,7 +90,7 @@ class Elector:
         with suppress(TimeoutError):
             async with (
                 asyncio.timeout(self._wait_left()) as limit,
-                aclosing(self._desk.changes(self._sighting.lease)) as changes,
+                aclosing(self._desk.changes()) as changes,
             ):
                 async for lease in changes:
                     self._see(lease)

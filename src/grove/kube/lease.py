@@ -144,11 +144,11 @@ class LeaseDesk:
                 LEASES, self._name, body, namespace=self._namespace, as_type=Lease
             )
 
-    async def changes(self, known: Lease | None) -> AsyncGenerator[Lease | None, None]:
-        """Each new state of the lease, None when it is deleted, until the server ends the watch."""
+    async def changes(self) -> AsyncGenerator[Lease | None, None]:
+        """The lease and each new state of it, None when it is deleted, until the server ends the watch."""
         parameters = {
             "fieldSelector": f"metadata.name={self._name}",
-            "resourceVersion": known.metadata.resource_version if known else "",
+            "resourceVersion": "",  # not its own: a server that began after it would call that too old
             "timeoutSeconds": _WATCH_LIFETIME,
         }
         async with self._client.stream(

@@ -17,7 +17,17 @@ import structlog
 from grove.kube import metrics, watch
 from grove.kube.cache import Cache, T
 from grove.kube.client import Client
-from grove.kube.errors import ApiError, BadRequest, Forbidden, Gone, Invalid, KubeError, NotFound
+from grove.kube.errors import (
+    ApiError,
+    BadRequest,
+    ConnectError,
+    Forbidden,
+    Gone,
+    Invalid,
+    KubeError,
+    NotFound,
+    Unauthorized,
+)
 from grove.kube.resource import Resource
 from grove.kube.retry import Backoff
 from grove.kube.sharing import share
@@ -31,6 +41,7 @@ SILENCE_BEFORE_SYNC = 20.0
 LIFETIME = (300, 600)
 # What changes only when a person acts is asked for patiently; but that person sits and waits for us.
 PATIENT = Backoff(first=0.5, most=15.0)
+_CALL_FOR_HANDS = (ConnectError, Forbidden, Unauthorized)  # what may take a person to mend
 
 
 class Arrivals(Protocol):
@@ -65,6 +76,7 @@ class Reflector(Generic[T]):
         self._decoder = watch.EventDecoder(cache.as_type, cache.resource)
         self._version = ""
         self._failures = 0  # passes since the server last told something
+        self._said = ""  # what was wrong since then: a trouble that lasts is told once
 
     @property
     def resource_version(self) -> str:
@@ -120,7 +132,7 @@ class Reflector(Generic[T]):
         ):
             self._limit(patience)
             async for lines in watch.batches(stream.chunks()):
-                self._failures = 0
+                self._failures, self._said = 0, ""
                 self._take_in(lines, initial)
                 self._limit(patience)
 
@@ -182,9 +194,12 @@ class Reflector(Generic[T]):
         asked = error.retry_after if isinstance(error, ApiError) else None
         pause = max(asked or 0.0, backoff.pause(max(self._failures - 1, 0), self._rng))
         why = str(error or reason)
-        log.info(
-            "watch interrupted", key=self._cache.resource.label, action="rewatch", reason=why, pause=pause
-        )
+        if why != self._said:
+            tell = log.warning if isinstance(error, _CALL_FOR_HANDS) else log.info
+            tell(
+                "watch interrupted", key=self._cache.resource.label, action="rewatch", reason=why, pause=pause
+            )
+            self._said = why
         await asyncio.sleep(pause)
         return reason
 

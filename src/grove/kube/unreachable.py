@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import ssl
 
 import aiohttp
@@ -21,9 +22,16 @@ def why_unreachable(problem: BaseException | None) -> str:
     if isinstance(problem, ssl.SSLError):
         return f"does not speak TLS with us ({one_line(problem)}): check the server's address and port"
     if isinstance(problem, OSError) and not isinstance(problem, TimeoutError):
-        why = problem.strerror or one_line(problem)
+        why = _words(problem)
         return f"cannot be reached ({why}): check that it runs, and the server's address"
     return "did not take a connection in time: check the server's address and the network"
+
+
+def _words(problem: OSError) -> str:
+    """In the system's words, not in asyncio's, which repeat the address."""
+    if problem.errno and (problem.strerror or "").startswith("Connect call failed"):
+        return os.strerror(problem.errno)
+    return problem.strerror or one_line(problem)
 
 
 def _why_untrusted(problem: Exception) -> str:

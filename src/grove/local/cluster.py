@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from grove.kube.errors import ConnectError
 from grove.local import components, ports
 from grove.local.binaries import Binaries
 from grove.local.companion import OPERATOR, stop_operator
@@ -61,7 +62,10 @@ def up(state: StateDir, settings: Settings, find: Callable[[], Binaries], report
         if before and set(parts_of(before.settings)) <= running(state).keys():
             reporter.say(f"already running: {state.root}")
             cluster = Cluster(state, before)
-            asyncio.run(ensure_nodes(cluster.kubeconfig, before.settings, reporter))
+            try:
+                asyncio.run(ensure_nodes(cluster.kubeconfig, before.settings, reporter))
+            except ConnectError as error:
+                raise LocalError(f"{error}; to start it anew: grove down, then grove up") from None
             return cluster
         try:
             cluster = _start(state, settings, before, find(), reporter)

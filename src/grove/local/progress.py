@@ -36,7 +36,7 @@ class Reporter:
 
     def say(self, line: str) -> None:
         if not self._quiet:
-            self._console.print(line, highlight=False, soft_wrap=True)
+            self._console.print(line, highlight=False, markup=False, soft_wrap=True)
 
     @contextmanager
     def task(self, title: str) -> Iterator[Task]:

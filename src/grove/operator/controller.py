@@ -36,7 +36,9 @@ from grove.operator.nodes import Nodes
 from grove.operator.observe import Observer
 from grove.operator.placement import Placement
 from grove.operator.publish import Publisher, intents
+from grove.operator.refusals import Refusals
 from grove.operator.repeats import Repeats
+from grove.operator.reports import Reports
 from grove.operator.retirements import Retirements
 from grove.operator.schedulers import Schedulers
 from grove.operator.strays import call_back, put_back
@@ -49,7 +51,7 @@ from grove.plan.model import Draft, Plan
 from grove.plan.placement import Assigner, Unassigned
 from grove.plan.replica import plan_in_vain, plan_replica
 from grove.plan.snapshot import Snapshot
-from grove.plan.whole import Report, plan_set
+from grove.plan.whole import plan_set
 from grove.plan.writes import joined
 from grove.schedulers.registry import Backends
 
@@ -86,12 +88,11 @@ class Controller:
         )
         self._publisher: Publisher[Key] = Publisher()
         executor.limiter.on_room = self._use_room
-        self._reports: dict[SetKey, dict[int, Report]] = {}
+        self._reports = Reports()
         self._troubles: dict[SetKey, tuple[LastError, ...]] = {}
         self._retirements = Retirements(self._observer)
-        self._repeats = Repeats()
-        self._endings = Endings(caches.sets)
-        self._grievances = Grievances(caches)
+        self._repeats, self._refusals = Repeats(), Refusals()
+        self._endings, self._grievances = Endings(caches.sets), Grievances(caches)
         self._untold: dict[WorkloadKey, tuple[Snapshot, Plan]] = {}
         """Plans with nothing to do but to tell, which can wait. While nothing changes, they stay right."""
         self.queue: Queue[Key] = Queue("workloads", self._work, workers=workers, place=self._place_in_line)
@@ -107,7 +108,7 @@ class Controller:
         if not isinstance(key, ReplicaKey):
             return Place(key)
         parent = parent_of(key)
-        return Place(("replicas", parent), begun=key.replica in self._reports.get(parent, ()))
+        return Place(("replicas", parent), begun=key.replica in self._reports.of(parent))
 
     async def _work(self, key: Key) -> None:
         """One pass over one key."""
@@ -136,6 +137,7 @@ class Controller:
         errors = self._endings.errors(key, outcome, plan.complaints, now)
         if plan.unplaced and isinstance(key, ReplicaKey) and self._placement.ask(key, plan.unplaced):
             self.queue.wake(PlacementKey())
+        self._refusals.note(key, _NOTHING if self._endings.in_vain(key) else outcome)
         left = unfinished(outcome)
         self._report(key, plan, errors, left)
         self._tell_news(key, plan, outcome, known)
@@ -186,7 +188,12 @@ class Controller:
 
     def _timed_plan(self, key: WorkloadKey, now: float) -> Plan | None:
         began = time.perf_counter()
-        plan = self._plan(key, now)
+        try:
+            plan = self._plan(key, now)
+        except Exception as mistake:  # of this workload alone, whose user is told; the queue logs it
+            if isinstance(key, ReplicaKey) and self._reports.admit(key, mistake, now):
+                self.queue.wake(parent_of(key))
+            raise
         if plan is not None:
             plan_seconds.observe(time.perf_counter() - began)
             plan_writes.observe(len(plan.intents))
@@ -203,7 +210,7 @@ class Controller:
         in_vain = self._endings.in_vain(key)
         plan = plan_set(
             workload,
-            self._reports.get(key, {}),
+            self._reports.of(key),
             now,
             None if in_vain else self._caches.access(key),
             self._troubles.get(key, ()),
@@ -235,24 +242,15 @@ class Controller:
         return plan
 
     def _report(self, key: WorkloadKey, plan: Plan, errors: Blame, left: frozenset[Part | None]) -> None:
-        """Tell the set how a replica stands, if that is news. What only cliques lack is theirs to tell."""
-        if not isinstance(key, ReplicaKey):
-            if errors.differ_from(self._troubles.get(key, ())):
-                self.queue.wake(key, self._loop_time() + _GATHERING)  # the next pass tells
+        """Tell the set how a replica stands, or what is wrong with itself, if that is news."""
+        if isinstance(key, ReplicaKey):
+            news = self._reports.note(key, self._workload(key), plan, errors, left)
+        else:
+            news = errors.differ_from(self._troubles.get(key, ()))
             self._troubles[key] = errors.of_set
-            return
-        parent, workload = parent_of(key), self._workload(key)
-        reports = self._reports.setdefault(parent, {})
-        if plan.standing is None or workload is None:
-            if reports.pop(key.replica, None) is not None:
-                self.queue.wake(parent)
-            return
-        generation = 0 if None in left else workload.metadata.generation
-        report = Report(generation, plan.standing, errors.of_set)
-        if reports.get(key.replica) != report:
-            reports[key.replica] = report
+        if news:
             # A set has many replicas: what several of them report within a moment is added up once.
-            self.queue.wake(parent, self._loop_time() + _GATHERING)
+            self.queue.wake(parent_of(key), self._loop_time() + _GATHERING)
 
     async def _publish(
         self, key: WorkloadKey, drafts: Sequence[Draft], errors: Blame, left: frozenset[Part | None]
@@ -284,13 +282,14 @@ class Controller:
         self.queue.forget(key)
         self._publisher.forget(key)
         self._repeats.forget(key)
+        self._refusals.forget(key)
         self._grievances.forget(key)
         self._endings.forget(key)
         self._untold.pop(key, None)
         if isinstance(key, ReplicaKey):
             self._placement.forget(key)
         else:
-            self._reports.pop(key, None)
+            self._reports.forget(key)
             self._troubles.pop(key, None)
             self._retirements.forget(key)
 

@@ -54,7 +54,7 @@ def plan_autoscalers(snapshot: Snapshot, shape: Shape, mender: Mender, writes: W
     wanted = {autoscaler.name: autoscaler for autoscaler in _wanted(shape)}
     for name, autoscaler in wanted.items():
         if (found := snapshot.autoscalers.get(name)) is None:
-            scaled = mender.creates.get(name)
+            scaled = mender.made(autoscaler.scales, name)
             after = (scaled.id,) if scaled else mender.fences()
             writes.add(_made(snapshot, autoscaler, after))
         elif patch := _mended(snapshot, autoscaler, found):

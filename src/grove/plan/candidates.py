@@ -55,4 +55,5 @@ def replica_as_unit(index: int, cliques: Sequence[Enrolled], taken: tuple[int, .
 
 def outdated(clique: Enrolled, pod: Pod) -> bool:
     """Whether a pod is of another template than its clique."""
-    return pod.metadata.labels.get(labels.TEMPLATE_HASH) != clique.wanted.template_hash
+    written = pod.metadata.labels.get(labels.TEMPLATE_HASH)
+    return written != clique.wanted.template_hash and (not clique.theirs or written != clique.theirs)

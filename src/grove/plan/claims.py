@@ -20,6 +20,7 @@ from grove.api.cluster import Bare
 from grove.api.errors import ErrorCode
 from grove.api.groups import PodCliqueScalingGroup
 from grove.api.intents import Create, Delete, Patch, uid_of
+from grove.api.kind import Kind
 from grove.api.sets import PodCliqueSet
 from grove.plan import compose, sharing
 from grove.plan.enrolment import Enrolled
@@ -109,8 +110,8 @@ class Claims:
         """Whom a claim belongs to, and what must be made before."""
         if owner is None:
             return compose.owned_by_set(self._workload), ()
-        kind = PodClique.KIND if isinstance(owner, Clique) else PodCliqueScalingGroup.KIND
-        if made := self._mender.creates.get(owner.name):
+        kind = _kind(owner)
+        if made := self._mender.made(kind, owner.name):
             return compose.owner(kind.api_version, kind.name, owner.name, uid_of(made)), (made.id,)
         uid = self._object(owner).metadata.uid
         return compose.owner(kind.api_version, kind.name, owner.name, uid), ()
@@ -123,7 +124,7 @@ class Claims:
         """Confirms the count that asks for a claim: it may have been scaled away (see `mend`)."""
         if owner is None:
             return self._mender.fences()
-        if owner.name in self._mender.creates:
+        if self._mender.made(_kind(owner), owner.name) is not None:
             return ()
         return (self._writes.confirm(self._object(owner)),)
 
@@ -204,6 +205,10 @@ def claims_of_replica(known: Shared) -> Iterator[Bare]:
 
 def delete_claim(found: Bare, after: tuple[str, ...] = ()) -> Delete:
     return Delete(foreign_target(API_VERSION, KIND, found), uid=found.metadata.uid, after=after)
+
+
+def _kind(owner: Clique | Group) -> Kind:
+    return PodClique.KIND if isinstance(owner, Clique) else PodCliqueScalingGroup.KIND
 
 
 def _indices(clique: Enrolled) -> Iterable[int]:

@@ -36,7 +36,7 @@ from grove.plan.autoscalers import delete_autoscaler
 from grove.plan.claims import delete_claim
 from grove.plan.domain_states import is_managed
 from grove.plan.model import Plan
-from grove.plan.ours import is_ours
+from grove.plan.ours import is_our_pod, is_ours
 from grove.plan.pods import controller_uid
 from grove.plan.retire import awaited
 from grove.plan.targets import Kinded, Known, change, confirm, delete, delete_pod, foreign_target
@@ -113,7 +113,8 @@ def _pods(uid: str, estate: Estate) -> list[Pod]:
     from letting pods go. So it goes when they are gone, or take too long for that."""
     groups = _of({uid}, estate.groups)
     cliques = _of({uid, *(group.metadata.uid for group in groups)}, estate.cliques)
-    return list(_of({clique.metadata.uid for clique in cliques}, estate.pods))
+    uids = {clique.metadata.uid for clique in cliques}
+    return [pod for pod in estate.pods if is_our_pod(pod, uids)]
 
 
 def _other_deletions(uid: str, estate: Estate) -> list[Delete]:

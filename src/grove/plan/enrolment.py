@@ -14,6 +14,7 @@ from grove.plan.expand import Clique
 from grove.plan.ours import Households
 from grove.plan.snapshot import Snapshot
 from grove.plan.status import CliqueView
+from grove.plan.takeover import same_by_upstream
 from grove.plan.tally import tally
 
 
@@ -28,6 +29,8 @@ class Enrolled(Struct, frozen=True):
     view: CliqueView
     pods: tuple[Pod, ...] = ()
     """All its pods, those on their way out too."""
+    theirs: str = ""
+    """The hash that upstream gave its latest pods, until they have ours."""
     fences: tuple[str, ...] = ()
     """Writes that must have been done before its gang forgets a member."""
 
@@ -67,9 +70,10 @@ class Enrolment:
         membership = ledger.enrol(roll, clique.replicas, self._now)
         leaving = {pod.metadata.uid for pod in membership.leaving}
         staying = [pod for pod in pods if pod.metadata.uid not in leaving] if leaving else pods
+        theirs = same_by_upstream(self._snapshot.workload, found, clique)
         reached = found is not None and found.status.current_pod_template_hash == clique.template_hash
-        view = CliqueView(clique, tally(staying, clique.template_hash), reached)
-        return Enrolled(clique, found, uid, membership, view, pods)
+        view = CliqueView(clique, tally(staying, clique.template_hash, theirs), reached)
+        return Enrolled(clique, found, uid, membership, view, pods, theirs)
 
 
 def by_replica(cliques: Iterable[Enrolled], group: str) -> dict[int, list[Enrolled]]:

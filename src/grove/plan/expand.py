@@ -116,6 +116,8 @@ class _Parts:
         }
 
     def clique(self, name: str, template_name: str, scaled_gang: str = "", **member: Any) -> Clique:
+        if template_name not in self._templates:
+            raise ValueError(f"podCliqueScalingGroups names clique {template_name}, which there is not")
         template, hash_ = self._templates[template_name]
         return Clique(
             name=name,

@@ -36,6 +36,22 @@ from grove.plan.waits import Waits
 from grove.plan.writes import Writes
 from grove.schedulers.backend import marked
 
+_PLACES = frozenset(
+    {
+        labels.NAME,
+        labels.COMPONENT,
+        labels.CLIQUE,
+        labels.CLIQUE_TEMPLATE,
+        labels.POD_INDEX,
+        labels.GANG,
+        labels.BASE_GANG,
+        labels.GROUP,
+        labels.GROUP_REPLICA,
+    }
+)
+"""Labels that say where a pod belongs."""
+_ALONE, _MEMBER = labels.Component.CLIQUE.value, labels.Component.MEMBER_CLIQUE.value
+
 
 class GangWork:
     """Plans the gangs of one replica."""
@@ -212,8 +228,8 @@ class GangWork:
 
     def _owners(self, clique: Enrolled) -> tuple[list[compose.Body], tuple[str, ...]]:
         """The clique as an owner, and what must be made before it can be one."""
-        made = self._mender.creates.get(clique.wanted.name)
         kind = PodClique.KIND
+        made = self._mender.made(kind, clique.wanted.name)
         owners = compose.owner(kind.api_version, kind.name, clique.wanted.name, clique.uid)
         return owners, (made.id,) if made else ()
 
@@ -231,20 +247,37 @@ class GangWork:
 
 
 def _relabelled(clique: Enrolled) -> list[Patch]:
-    """Pods whose labels do not say any more where they belong: autoscalers and schedulers select by them."""
-    wanted, group = clique.wanted, clique.wanted.group
-    place = {
-        labels.CLIQUE: wanted.name,
-        labels.GANG: wanted.gang,
-        labels.BASE_GANG: wanted.base_gang or None,
-        labels.GROUP: group.name if group else None,
-        labels.GROUP_REPLICA: str(wanted.group_replica) if group else None,
-    }
+    """Pods whose labels do not say any more where they belong: autoscalers and schedulers select by them, and
+    containers learn from them which one they are."""
+    place = _place(clique.wanted)
+    foreign = _PLACES - place.keys()
     patches: list[Patch] = []
     for member in clique.membership.members:
         if member.pod is None or state.terminating(member.pod):
             continue
+        place[labels.POD_INDEX] = str(member.index)
         carried = member.pod.metadata.labels
-        if lost := {key: value for key, value in place.items() if carried.get(key) != value}:
-            patches.append(pod_patch(member.pod, {"labels": lost}))
+        if place.items() <= carried.items() and foreign.isdisjoint(carried):
+            continue
+        lost = {key: place.get(key) for key in _PLACES if carried.get(key) != place.get(key)}
+        patches.append(pod_patch(member.pod, {"labels": lost}))
     return patches
+
+
+def _place(wanted: Clique) -> dict[str, str]:
+    """What the labels of a pod say of where it belongs, but for its index."""
+    place = {
+        labels.NAME: wanted.name,
+        labels.COMPONENT: _ALONE,
+        labels.CLIQUE: wanted.name,
+        labels.CLIQUE_TEMPLATE: wanted.template.name,
+        labels.POD_INDEX: "",
+        labels.GANG: wanted.gang,
+    }
+    if wanted.group is not None:
+        place[labels.COMPONENT] = _MEMBER
+        place[labels.GROUP] = wanted.group.name
+        place[labels.GROUP_REPLICA] = str(wanted.group_replica)
+    if wanted.base_gang:
+        place[labels.BASE_GANG] = wanted.base_gang
+    return place

@@ -18,6 +18,7 @@ from grove.api.sets import CliqueTemplate, PodCliqueSet
 from grove.plan.spelling import canonical
 
 _LENGTH = 16
+_DIGITS = frozenset("0123456789abcdef")
 
 
 def template_hash(clique: CliqueTemplate, priority_class: str) -> str:
@@ -36,6 +37,11 @@ def generation_hash(workload: PodCliqueSet) -> str:
 def combined(template_hashes: Sequence[str]) -> str:
     """The same, from the hashes of the set's cliques."""
     return _digest(msgspec.json.encode(template_hashes))
+
+
+def is_ours(written: str | None) -> bool:
+    """Whether we wrote this hash: upstream's are shorter or longer, and of other letters."""
+    return written is not None and len(written) == _LENGTH and _DIGITS.issuperset(written)
 
 
 @lru_cache(maxsize=4096)

@@ -22,6 +22,7 @@ from grove.api.cluster import Service
 from grove.api.gangs import PodGang
 from grove.api.groups import PodCliqueScalingGroup
 from grove.api.intents import Create, Intent, Patch, uid_of
+from grove.api.kind import Kind
 from grove.api.meta import ObjectMeta
 from grove.plan import compose
 from grove.plan.diff import merge_patch
@@ -45,8 +46,17 @@ class Mender:
         self._snapshot, self._shape, self._households = snapshot, shape, households
         self._writes = writes
         self._workload, self._index = snapshot.workload, snapshot.index
-        self.creates: dict[str, Create] = {}
-        """Groups and cliques that are made in this plan, by name."""
+        self._creates: dict[tuple[str, str], Create] = {}
+        """Groups and cliques that are made in this plan, by kind and name: one of each may have one name."""
+
+    def made(self, kind: Kind, name: str) -> Create | None:
+        """The write that makes a group or a clique, if it is made in this plan."""
+        return self._creates.get((kind.name, name))
+
+    def _make(self, kind: Kind, metadata: Body, spec: Body, after: tuple[str, ...]) -> Create:
+        made = create(compose.thing(kind, metadata, spec), after)
+        self._creates[kind.name, metadata["name"]] = made
+        return made
 
     def parents(self) -> None:
         """Plan the Service, the groups and the cliques. What is changed comes before what is confirmed: a
@@ -83,7 +93,7 @@ class Mender:
     def gang(self, wanted: Gang, body: Body) -> Create | Patch | None:
         """What makes it so. It comes after the cliques that are made in this plan."""
         found = self._snapshot.gangs.get(wanted.name)
-        made = [self.creates.get(clique.name) for clique in wanted.cliques]
+        made = [self.made(PodClique.KIND, clique.name) for clique in wanted.cliques]
         after = tuple(create.id for create in made if create is not None)
         if found is None:
             fences = self.fences(next((clique.group for clique in wanted.cliques if wanted.base_gang), None))
@@ -110,9 +120,8 @@ class Mender:
         if found is not None:
             patch = _changes(found, metadata, merge_patch(_group_terms(found), terms))
             return self.witnessed(patch) if patch is not None else None
-        body = compose.thing(PodCliqueScalingGroup.KIND, metadata, {"replicas": wanted.replicas, **terms})
-        self.creates[wanted.name] = create(body, self.fences())
-        return self.creates[wanted.name]
+        spec = {"replicas": wanted.replicas, **terms}
+        return self._make(PodCliqueScalingGroup.KIND, metadata, spec, self.fences())
 
     def _clique(self, wanted: Clique) -> list[Intent]:
         owners, after = self._owners(wanted)
@@ -125,8 +134,7 @@ class Mender:
             return self._mended(found, wanted, metadata, terms)
         pods = {"podSpec": clique_pod_spec(self._workload, wanted), "replicas": wanted.replicas}
         after = (*after, *self.fences(wanted.group))
-        self.creates[wanted.name] = create(compose.thing(PodClique.KIND, metadata, pods | terms), after)
-        return [self.creates[wanted.name]]
+        return [self._make(PodClique.KIND, metadata, pods | terms, after)]
 
     def _mended(self, found: PodClique, wanted: Clique, metadata: Body, terms: Body) -> list[Intent]:
         spec = merge_patch(_clique_terms(found), terms)
@@ -162,7 +170,7 @@ class Mender:
         if wanted.group is None:
             return compose.owned_by_set(self._workload), ()
         kind, name = PodCliqueScalingGroup.KIND, wanted.group.name
-        if made := self.creates.get(name):
+        if made := self.made(kind, name):
             return compose.owner(kind.api_version, kind.name, name, uid_of(made)), (made.id,)
         uid = self._snapshot.groups[name].metadata.uid
         return compose.owner(kind.api_version, kind.name, name, uid), ()

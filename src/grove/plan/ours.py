@@ -1,7 +1,8 @@
 """Whose an object is: ours if our parent controls it, or if nobody does and it carries our labels.
 
 The second happens when a parent was deleted with `--cascade=orphan` and made again: its children are taken
-back. What another controls is left alone, whatever its labels say.
+back. What another controls is left alone, whatever its labels say; and so is a pod that is not called as ours
+are.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class Households:
         for pod in pods:
             if uid := controller_uid(pod.metadata):
                 self._controlled.setdefault(uid, []).append(pod)
-            elif _labelled(pod):
+            elif _left_behind(pod):
                 self.orphans.setdefault(pod.metadata.labels.get(labels.CLIQUE, ""), []).append(pod)
 
     def of(self, clique: str, uid: str) -> tuple[Pod, ...]:
@@ -98,6 +99,18 @@ def is_ours(found: Known, parents: Set[str]) -> bool:
     """Whether one of these parents controls it, or nobody does and it carries our labels."""
     controller = controller_uid(found.metadata)
     return controller in parents if controller else _labelled(found)
+
+
+def is_our_pod(pod: Pod, cliques: Set[str]) -> bool:
+    """The same for a pod, by the UIDs of its cliques."""
+    controller = controller_uid(pod.metadata)
+    return controller in cliques if controller else _left_behind(pod)
+
+
+def _left_behind(pod: Pod) -> bool:
+    """Whether a pod that nobody controls was once of the clique that it says. Whoever copies a pod to look
+    into it copies its labels: a name that no pod of the clique could have says that it never was."""
+    return _labelled(pod) and names.may_be_pod(pod.metadata.name, pod.metadata.labels.get(labels.CLIQUE, ""))
 
 
 def _named(name: str, base: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grove.api import labels, marks
+from grove.api import labels, marks, names
 from grove.api.meta import ObjectMeta
 from grove.api.pods import Pod, PodPhase
 from grove.plan.moments import moment
@@ -32,7 +32,12 @@ def alive(pod: Pod) -> bool:
 
 
 def index_of(pod: Pod) -> int | None:
-    """Its place in its clique."""
+    """Its place in its clique: what it is called there cannot be changed, what a label says can."""
+    index = names.index_of_host(pod.spec.hostname)
+    return index if index is not None else _labelled_index(pod)
+
+
+def _labelled_index(pod: Pod) -> int | None:
     text = pod.metadata.labels.get(labels.POD_INDEX, "")
     return int(text) if text.isdecimal() else None
 

@@ -10,10 +10,13 @@ from collections.abc import Callable, Iterable
 
 from msgspec.structs import replace
 
+from grove.api import labels
 from grove.api.cliques import PodClique
 from grove.api.groups import PodCliqueScalingGroup
+from grove.api.pods import Pod
 from grove.plan.enrolment import Enrolled, by_replica
 from grove.plan.expand import Clique, Shape
+from grove.plan.hashes import is_ours
 from grove.plan.progress import CliqueProgress, GroupProgress, Target
 from grove.plan.rollout import Step, roll_clique, roll_group
 from grove.plan.snapshot import Snapshot
@@ -84,7 +87,7 @@ class Renewal:
             return {}
         fences = (
             self._writes.confirm(self._snapshot.workload),
-            *(self._writes.add(confirm_pod(pod)) for pod in step.unready),
+            *(self._writes.add(confirm_pod(pod)) for pod in _doubtful(step)),
             self._record(found, step),
         )
         again = [
@@ -104,3 +107,14 @@ class Renewal:
         if membership.gives_up or membership.leaving or clique.found is None:
             return True
         return bool(self._writes.about(clique.found))
+
+
+def _doubtful(step: AnyStep) -> list[Pod]:
+    """Who goes for what may be over: who was not ready may be by now, and whose hash was upstream's may have
+    been given ours."""
+    unready = {pod.metadata.name for pod in step.unready}
+    return [pod for pod in step.outgoing if pod.metadata.name in unready or not is_ours(_hash_of(pod))]
+
+
+def _hash_of(pod: Pod) -> str | None:
+    return pod.metadata.labels.get(labels.TEMPLATE_HASH)

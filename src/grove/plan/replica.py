@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from grove.api.cliques import PodClique
 from grove.api.intents import uid_of
 from grove.plan import report
 from grove.plan.autoscalers import plan_autoscalers
@@ -102,8 +103,11 @@ def _shape(snapshot: Snapshot, fabric: Fabric) -> Shape:
 
 
 def _uid(snapshot: Snapshot, mender: Mender, clique: str) -> str:
-    found = snapshot.cliques.get(clique)
-    return found.metadata.uid if found is not None else uid_of(mender.creates[clique])
+    if (found := snapshot.cliques.get(clique)) is not None:
+        return found.metadata.uid
+    made = mender.made(PodClique.KIND, clique)
+    assert made is not None
+    return uid_of(made)
 
 
 def _wake_at(cliques: dict[str, Enrolled]) -> float | None:

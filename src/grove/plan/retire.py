@@ -27,7 +27,7 @@ from grove.plan.claims import claims_of, claims_of_replica, delete_claim
 from grove.plan.expand import Shape
 from grove.plan.model import Plan
 from grove.plan.moments import moment
-from grove.plan.ours import Households, keep_ours
+from grove.plan.ours import Households, is_our_pod, keep_ours
 from grove.plan.snapshot import Snapshot
 from grove.plan.takeover import unburdened
 from grove.plan.targets import Kinded, delete, delete_pod, foreign_target
@@ -113,12 +113,12 @@ def has_pods(snapshot: Snapshot) -> bool:
 
 
 def _is_part(pod: Pod, snapshot: Snapshot) -> bool:
-    """Whether a pod is of a clique of this replica, which may have gone before it, or of nobody."""
+    """Whether a pod is of a clique of this replica, which may have gone before it, or was left by one."""
     base = names.base_gang(snapshot.workload.metadata.name, snapshot.index)
     for owner in pod.metadata.owner_references:
         if owner.controller:
             return owner.kind == PodClique.KIND.name and owner.name.startswith(f"{base}-")
-    return True
+    return is_our_pod(pod, frozenset())
 
 
 def _retire_rest(snapshot: Snapshot, writes: Writes) -> None:

@@ -15,17 +15,31 @@ from grove.api.intents import Intent
 from grove.api.marks import LEGACY_FINALIZERS
 from grove.api.meta import ObjectMeta
 from grove.api.pods import Pod
+from grove.api.sets import PodCliqueSet
 from grove.plan import pods as state
 from grove.plan.expand import Clique
+from grove.plan.podspec import same_spec
 from grove.plan.snapshot import Snapshot
 from grove.plan.targets import Kinded, change, pod_patch
+
+
+def same_by_upstream(workload: PodCliqueSet, clique: PodClique | None, wanted: Clique) -> str:
+    """What upstream called the template that the pods of a clique should have; empty if the clique is ours or
+    has another pod spec. Until pods have our hash in the place of theirs, they are as new as they can be."""
+    if clique is None or not (theirs := _their_hash(clique)):
+        return ""
+    return theirs if same_spec(clique.spec.pod_spec, workload, wanted) else ""
+
+
+def _their_hash(clique: PodClique) -> str:
+    carried = clique.metadata.labels
+    return "" if labels.CLIQUE_TEMPLATE in carried else carried.get(labels.TEMPLATE_HASH, "")
 
 
 def relabelled(clique: PodClique, pods: Iterable[Pod], wanted: Clique) -> list[Intent]:
     """Our labels for the pods of a clique that has the pod spec it should have. The clique itself is to be
     relabelled after them: its old hash says which of them are new."""
-    theirs = clique.metadata.labels.get(labels.TEMPLATE_HASH)
-    if labels.CLIQUE_TEMPLATE in clique.metadata.labels or theirs is None:
+    if not (theirs := _their_hash(clique)):
         return []
     ours = {labels.TEMPLATE_HASH: wanted.template_hash, labels.CLIQUE_TEMPLATE: wanted.template.name}
     return [

@@ -23,8 +23,9 @@ class Tally(Struct, frozen=True, gc=False):
     """Scheduled, but failed or not answering: not to be counted on."""
 
 
-def tally(members: Iterable[Pod], template_hash: str) -> Tally:
-    """Count the pods of a clique."""
+def tally(members: Iterable[Pod], template_hash: str, theirs: str = "") -> Tally:
+    """Count the pods of a clique; `theirs` is upstream's word for the same template."""
+    latest = (template_hash, theirs) if theirs else (template_hash,)
     living = [pod for pod in members if state.alive(pod)]
     placed = [pod for pod in living if state.scheduled(pod)]
     return Tally(
@@ -32,6 +33,6 @@ def tally(members: Iterable[Pod], template_hash: str) -> Tally:
         ready=sum(map(state.ready, living)),
         scheduled=len(placed),
         gated=sum(map(state.gated_by_anybody, living)),
-        updated=sum(pod.metadata.labels.get(labels.TEMPLATE_HASH) == template_hash for pod in living),
+        updated=sum(pod.metadata.labels.get(labels.TEMPLATE_HASH) in latest for pod in living),
         impaired=sum(state.errored(pod) or state.started_not_ready(pod) for pod in placed),
     )

@@ -20,6 +20,7 @@ from grove.api.sets import (
     ReplicaUpdateProgress,
     UpdateStrategyType,
 )
+from grove.plan.hashes import is_ours
 from grove.plan.model import Standing
 from grove.plan.moments import rfc3339
 
@@ -80,9 +81,11 @@ def advance(
 
 
 def _has_changed(known: str, generation_hash: str, standings: Sequence[Standing]) -> bool:
-    """Whether the template is another than it was. If that has never been written down, the pods know: it may
-    have changed before it was."""
-    return known != generation_hash if known else any(standing.outdated for standing in standings)
+    """Whether the template is another than it was. If that has never been written down, or by upstream, whose
+    hashes cannot be computed here, the pods know: it may have changed before it was."""
+    if is_ours(known):
+        return known != generation_hash
+    return any(standing.outdated for standing in standings)
 
 
 def _opened(earlier: Progress | None, moment: str) -> Progress:

@@ -12,6 +12,7 @@ from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanage
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from grove.kube import config
 from grove.kube.client import Client
@@ -23,8 +24,9 @@ from grove.kube.lease import Lease, LeaseDesk
 from grove.kube.resource import CONFIG_MAPS, LEASES
 from grove.kube.transport import HttpTransport, Request, Response, Stream
 from grove.kube.wire import Object
-from grove.local.cluster import Cluster
+from grove.local.cluster import Cluster, down
 from tests.cluster.kube.candidate import PATIENT, TIMING
+from tests.clusters import Clusters
 
 pytestmark = pytest.mark.cluster
 
@@ -111,6 +113,26 @@ async def test_a_killed_leader_is_replaced_when_its_lease_runs_out(
         assert time.monotonic() - killed < LATEST
         await follower.hear("wrote 0")
         await check_one_after_the_other(client, namespace)
+
+
+async def test_a_lease_from_before_the_api_server_is_watched_like_any_other(clusters: Clusters) -> None:
+    """An API server that was started again tells nothing of what came before it, and the lease did."""
+    first = await clusters.start("renewed")
+    async with Client(config.load(first.kubeconfig)) as client:
+        desk = LeaseDesk(client, "default", "election", patience=120.0)
+        await desk.write(None, {"holderIdentity": "somebody", "leaseDurationSeconds": 1})
+        body = {"metadata": {"name": "later"}}
+        await client.create(CONFIG_MAPS, body, namespace="default", as_type=Object)
+    await asyncio.to_thread(down, first.state)
+    again = await clusters.start("renewed")
+    with capture_logs() as said:
+        async with (
+            asyncio.timeout(300),
+            Client(config.load(again.kubeconfig)) as client,
+            Elector(client, "default", "election", "us", timing=TIMING).lead() as leadership,
+        ):
+            assert leadership.held
+    assert [line for line in said if line["event"] == "lease not seen"] == []
 
 
 async def test_a_stopped_leader_is_replaced_and_writes_nothing_when_it_wakes_up(
@@ -242,7 +264,7 @@ async def test_a_deleted_lease_is_not_taken_from_under_its_holder(cluster: Clust
 
 async def holder_of_the_next_lease(client: Client, namespace: str) -> str | None:
     desk = LeaseDesk(client, namespace, "election", patience=120.0)
-    async with asyncio.timeout(120), aclosing(desk.changes(None)) as changes:
+    async with asyncio.timeout(120), aclosing(desk.changes()) as changes:
         async for lease in changes:
             if lease is not None:
                 return lease.spec.holder_identity

@@ -5,9 +5,10 @@ from __future__ import annotations
 from grove.kube.resource import NAMESPACES, PODS, Resource
 from grove.kube.wire import Object
 from tests.cluster.operator.harness import World
-from tests.cluster.operator.seen import CLIQUES, SETS, answers
+from tests.cluster.operator.seen import CLIQUES, GANGS, SETS, answers
 from tests.cluster.operator.workloads import clique, small, workload
 
+LIMITS = Resource("", "v1", "limitranges", "LimitRange")
 QUOTAS = Resource("", "v1", "resourcequotas", "ResourceQuota")
 
 
@@ -38,6 +39,28 @@ async def a_quota_for_half_a_gang(world: World) -> None:
     assert error["code"] == "ERR_CREATE_POD"
     await world.delete(QUOTAS, "few")
     await world.rest("healed", 4)
+
+
+async def a_limit_for_one_clique_of_two(world: World) -> None:
+    """The pods of one clique are larger than pods here may be, those of the other are not."""
+    limit = {"type": "Container", "max": {"memory": "1Gi"}, "default": {"memory": "512Mi"}}
+    await world.create(LIMITS, {"metadata": {"name": "small"}, "spec": {"limits": [limit]}})
+    large = {"containers": [{"name": "main", "image": "model:1", "resources": {"limits": {"memory": "2Gi"}}}]}
+    await world.create(SETS, workload("half", clique("modest", 2), clique("large", 2, pod=large)))
+    await world.rest(
+        "told",
+        when=lambda: (
+            ["maximum memory usage" in said for said in complaints(world, CLIQUES, "half-0-large")] == [True]
+            and len(list(filter(answers, world.pods(clique="half-0-modest")))) == 2
+            and world.get(CLIQUES, "half-0-modest").settled
+            and world.get(GANGS, "half-0").condition("Ready") == "False"
+        ),
+        pictured=False,
+    )
+    assert not world.pods(clique="half-0-large")
+    assert not world.get(SETS, "half").status.get("availableReplicas")
+    await world.client.delete(LIMITS, "small", namespace=world.namespace, as_type=Object)
+    await world.rest("healed", when=lambda: len(world.pods()) == 4 and world.whole(), pictured=False)
 
 
 async def pods_that_policy_forbids(world: World) -> None:
@@ -77,6 +100,28 @@ async def a_template_that_no_pod_can_be_made_from(world: World) -> None:
     await world.rest("without it", 5)
 
 
+async def a_name_with_dots(world: World) -> None:
+    """The webhooks would refuse it: neither a Service nor a host can be called so. It is told, and goes."""
+    await world.create(SETS, workload("a.b", clique("worker", 2)))
+    await world.create(SETS, workload("plain", clique("a.b", 2)))
+    await world.create(SETS, small("fine"))
+    await world.rest(
+        "told",
+        when=lambda: (
+            says(world, SETS, "a.b", "a.b-0")
+            and says(world, CLIQUES, "plain-0-a.b", "hostname")
+            and world.get(SETS, "fine").status.get("availableReplicas") == 1
+        ),
+        pictured=False,
+    )
+    assert not world.pods(part_of="a.b")
+    assert not world.pods(part_of="plain")
+    await world.parent_goes()
+    await world.delete(SETS, "a.b")
+    await world.delete(SETS, "plain")
+    await world.rest("without them", 5)
+
+
 async def two_sets_that_compute_one_name(world: World) -> None:
     """Replica 1 of `x` and replica 0 of `x-1` both want a clique `x-1-0-a`: who comes second is told, keeps
     trying at ease, and takes the name when it is free."""
@@ -103,7 +148,9 @@ async def two_sets_that_compute_one_name(world: World) -> None:
 
 SCENARIOS = {
     "a quota for half a gang": a_quota_for_half_a_gang,
+    "a limit for one clique of two": a_limit_for_one_clique_of_two,
     "pods that policy forbids": pods_that_policy_forbids,
     "a template that no pod can be made from": a_template_that_no_pod_can_be_made_from,
+    "a name with dots": a_name_with_dots,
     "two sets that compute one name": two_sets_that_compute_one_name,
 }

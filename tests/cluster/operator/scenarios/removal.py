@@ -80,7 +80,8 @@ async def orphaned_and_taken_back(world: World) -> None:
 
 
 async def among_pods_that_only_look_like_ours(world: World) -> None:
-    """With all of our labels, but controlled by somebody else: not counted, not deleted, not adopted."""
+    """With all of our labels, but controlled by somebody else, or copied by hand and called otherwise: not
+    counted, not deleted, not adopted."""
     await world.create(SETS, workload("mine", clique("worker", 2)))
     await world.rest("made", 2)
     ours = world.pods()
@@ -93,28 +94,31 @@ async def among_pods_that_only_look_like_ours(world: World) -> None:
     }
     spec = {"containers": [{"name": "main", "image": "model:1"}]}
     stranger = await world.create(PODS, {"metadata": metadata, "spec": spec})
+    copied = {"name": f"{ours[0].name}-debug", "labels": ours[0].labels}
+    copy = await world.create(PODS, {"metadata": copied, "spec": spec})
     await world.scale(SETS, "mine", 2)
-    await world.rest("one more replica", when=lambda: len(world.pods()) == 5, pictured=False)
+    await world.rest("one more replica", when=lambda: len(world.pods()) == 6, pictured=False)
     await world.delete(PODS, ours[0].name)
     await world.rest(
         "one pod lost",
-        when=lambda: len(world.pods()) == 5 and world.find(PODS, ours[0].name) is None,
+        when=lambda: len(world.pods()) == 6 and world.gone(PODS, ours[0]),
         pictured=False,
     )
     await world.parent_goes()
     await world.scale(SETS, "mine", 1)
-    await world.rest("one replica less", when=lambda: len(world.all(PODS)) == 3, pictured=False)
+    await world.rest("one replica less", when=lambda: len(world.all(PODS)) == 4, pictured=False)
     await world.delete(SETS, "mine")
     await world.rest(
         "gone",
         when=lambda: (
             not world.all(SETS)
-            and world.names(PODS) == ["stranger"]
+            and world.names(PODS) == [copy.name, "stranger"]
             and not any(world.all(part) for part in PARTS if part is not PODS)
         ),
         pictured=False,
     )
-    assert world.get(PODS, "stranger").uid == stranger.uid
+    assert not world.gone(PODS, stranger)
+    assert not world.gone(PODS, copy)
 
 
 async def with_the_namespace(world: World) -> None:

@@ -124,20 +124,14 @@ async def a_relabelled_pod(world: World) -> None:
         labels.GANG,
         labels.BASE_GANG,
         labels.GROUP,
+        labels.POD_INDEX,
+        labels.COMPONENT,
     ):
-        await world.patch(PODS, pod.name, {"metadata": {"labels": {key: None}}})
-        await world.until_like(before)
-        assert world.get(PODS, pod.name).uid == pod.uid, f"it paid for {key}"
+        for value in (None, "1"):
+            await world.patch(PODS, pod.name, {"metadata": {"labels": {key: value}}})
+            await world.until_like(before)
+            assert world.get(PODS, pod.name).uid == pod.uid, f"it paid for {key}"
     await world.rest("in its place", 5)
-
-
-async def a_pod_that_does_not_know_its_index(world: World) -> None:
-    await world.create(SETS, small())
-    await world.rest("made", 5)
-    victim = world.pods(clique="small-0-router")[0]
-    await world.patch(PODS, victim.name, {"metadata": {"labels": {labels.POD_INDEX: None}}})
-    await world.until(lambda: world.gone(PODS, victim), "the pod gone")
-    await world.rest("replaced", 5)
 
 
 async def deleted_parts(world: World) -> None:
@@ -194,7 +188,6 @@ SCENARIOS = {
     "a pod that was evicted": a_pod_that_was_evicted,
     "parts changed by hand": parts_changed_by_hand,
     "a relabelled pod": a_relabelled_pod,
-    "a pod that does not know its index": a_pod_that_does_not_know_its_index,
     "deleted parts": deleted_parts,
     "every pod at once": every_pod_at_once,
     "a foreign finalizer on a pod": a_foreign_finalizer_on_a_pod,

@@ -84,6 +84,14 @@ async def counts_patched_by_hand(world: World) -> None:
     await world.rest("group", 12)
     await world.patch(CLIQUES, "small-0-router", {"spec": {"replicas": 2}})
     await world.rest("clique", 13)
+    await world.parent_goes()
+    for resource, name, left in ((CLIQUES, "small-0-router", 11), (GROUPS, "small-1-model", 5)):
+        await world.patch(resource, name, {"spec": {"replicas": 0}})
+        await world.rest(f"none of {name}", left)
+    await world.patch(SETS, "small", {"spec": {"replicas": 0}})
+    await world.rest("none at all", 0)
+    await world.patch(SETS, "small", {"spec": {"replicas": 1}})
+    await world.rest("begun again", 5)
 
 
 async def counts_survive_a_change_of_the_set(world: World) -> None:

@@ -1,0 +1,48 @@
+"""What the API server refuses, in the log: once for each trouble, however often it is tried again.
+
+Whoever looks at a set finds it in the status; this is for whoever looks at the operator: it may lack a right.
+"""
+
+from __future__ import annotations
+
+import structlog
+from msgspec.structs import replace
+
+from grove.kube.errors import ApiError, ServerError, TooManyRequests
+from grove.kube.outcome import Outcome, Result, State
+from grove.operator.blame import blame
+from grove.operator.keys import WorkloadKey
+
+log = structlog.get_logger("grove.operator")
+
+
+class Refusals:
+    """Remembers what was said last of each key."""
+
+    def __init__(self) -> None:
+        self._said: dict[WorkloadKey, frozenset[str]] = {}
+
+    def note(self, key: WorkloadKey, outcome: Outcome) -> None:
+        """Say what is refused now and was not before; what was carried out is not remembered."""
+        refused = tuple(filter(_refused, outcome.results))
+        if not refused:
+            if not outcome.failed:
+                self._said.pop(key, None)
+            return
+        errors = blame(replace(outcome, results=refused), 0)
+        found = [error.description for error in errors.of_set]
+        found += [error.description for part in errors.of_parts.values() for error in part]
+        for words in found:
+            if words not in self._said.get(key, ()):
+                log.warning("refused", key=str(key), action="retry", reason=words)
+        self._said[key] = frozenset(found)
+
+    def forget(self, key: WorkloadKey) -> None:
+        """There is no such key any more."""
+        self._said.pop(key, None)
+
+
+def _refused(result: Result) -> bool:
+    """Answered with no; a server that is not well is told of by whoever speaks to it."""
+    unwell = isinstance(result.error, ServerError | TooManyRequests)
+    return result.state is State.FAILED and isinstance(result.error, ApiError) and not unwell

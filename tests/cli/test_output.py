@@ -1,0 +1,87 @@
+"""Where output goes that cannot be written, and what is in it that looks like something else."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+GROVE = str(Path(sys.executable).with_name("grove"))
+FULL = Path("/dev/full")
+BUFFERED = {"PYTHONUNBUFFERED": ""}
+AT_ONCE = {"PYTHONUNBUFFERED": "1"}
+SHORT = (  # which fits into the buffer, and is written at the end
+    "from grove.cli import main; main.app.command(lambda: print('short'), name='short'); main.main(['short'])"
+)
+COMMANDS = [(sys.executable, "-c", SHORT), (GROVE, "crds")]
+
+
+def run(*command: str, into: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(  # type: ignore[call-overload, no-any-return]
+        command,
+        stdout=into,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+        env={**os.environ, **environment},
+    )
+
+
+@pytest.mark.parametrize("buffering", [BUFFERED, AT_ONCE], ids=["buffered", "at once"])
+@pytest.mark.parametrize("command", COMMANDS, ids=["short", "long"])
+def test_a_reader_that_has_gone_is_nothing_to_talk_about(command, buffering) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        ended = run(*command, into=writing, **buffering)
+    finally:
+        os.close(writing)
+    assert (ended.returncode, ended.stderr) == (1, "")
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="this system has no device that is always full")
+@pytest.mark.parametrize("buffering", [BUFFERED, AT_ONCE], ids=["buffered", "at once"])
+@pytest.mark.parametrize("command", COMMANDS, ids=["short", "long"])
+def test_a_full_disk_is_one_line(command, buffering) -> None:
+    with FULL.open("w") as full:
+        ended = run(*command, into=full, **buffering)
+    assert ended.returncode == 1
+    assert ended.stderr == "grove: cannot write (No space left on device): make room, or write elsewhere\n"
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=["short", "long"])
+def test_without_an_output_nothing_is_said(command) -> None:
+    ended = run("sh", "-c", '"$@" >&-', "sh", *command, into=subprocess.PIPE)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_letters_that_the_terminal_does_not_know_are_left_out(tmp_path) -> None:
+    config = tmp_path / "rücken.yaml"
+    ended = run(GROVE, "get", "--kubeconfig", str(config), into=subprocess.PIPE, PYTHONIOENCODING="ascii")
+    assert ended.returncode == 1
+    assert "does not exist: check the path" in ended.stderr
+    shown = subprocess.run(
+        [sys.executable, "-c", "from grove.cli import main; main.ready_output(); print('├─ router')"],
+        capture_output=True,
+        check=True,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )
+    assert shown.stdout.rstrip() == b"?? router"
+
+
+def test_words_in_brackets_are_said_as_they_are(tmp_path) -> None:
+    """As in the address of a server, or in the API server's own messages."""
+    name = "[fd00::1][/tmp]"
+    missing = run(GROVE, "get", "--kubeconfig", f"nowhere/{name}", into=subprocess.PIPE)
+    assert missing.stderr == f"grove: kubeconfig nowhere/{name} does not exist: check the path\n"
+    (tmp_path / name / "run").mkdir(parents=True)
+    gone = run(GROVE, "down", "--delete", "--state-dir", str(tmp_path / name), into=subprocess.PIPE)
+    assert gone.stdout == f"nothing was running, removed {tmp_path}/{name}\n"
+
+
+def test_what_was_not_there_is_not_said_to_be_removed(tmp_path) -> None:
+    gone = run(GROVE, "down", "--delete", "--state-dir", str(tmp_path / "nothing"), into=subprocess.PIPE)
+    assert (gone.returncode, gone.stdout) == (0, "nothing was running\n")
