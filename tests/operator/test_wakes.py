@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import msgspec
@@ -20,7 +21,7 @@ from grove.api.topology import (
 )
 from grove.operator.caches import Caches
 from grove.operator.keys import Key, ReplicaKey, SetKey
-from grove.operator.wakes import wire
+from grove.operator.wakes import leisure, wire
 from tests.plan.builders import a_set, read_set
 from tests.topology.builders import packed
 
@@ -54,6 +55,20 @@ def test_a_pod_whose_set_is_gone_wakes_its_replica():
     caches = Caches()
     caches.pods.apply_event("ADDED", a_member(3))
     assert woken(caches) == {replica(3)}
+
+
+async def test_while_many_wait_what_comes_can_wait_and_what_goes_cannot():
+    caches, moments = Caches(), []
+    wire(caches, lambda key, at=0.0: moments.append(at), leisure=lambda: 60.0)
+    now = asyncio.get_running_loop().time()
+    caches.pods.apply_event("ADDED", a_member(3))
+    assert [at >= now + 60.0 for at in moments] == [True]
+    caches.pods.apply_event("DELETED", a_member(3))
+    assert moments[1:] == [0.0]
+
+
+def test_leisure_grows_with_those_who_wait_up_to_a_limit():
+    assert [leisure(waiting) for waiting in (0, 100, 10_000)] == [0.0, 0.5, 5.0]
 
 
 async def test_a_status_that_somebody_else_writes_wakes_whose_it_is():

@@ -33,9 +33,6 @@ class Line(Generic[K]):
         self._new: _Lanes[K] = _Lanes()
         self._in_a_row = 0
 
-    def __bool__(self) -> bool:
-        return bool(self._begun or self._new)
-
     def __len__(self) -> int:
         return len(self._begun) + len(self._new)
 
@@ -69,24 +66,24 @@ class _Lanes(Generic[K]):
 
     def __init__(self) -> None:
         self._lanes: dict[Hashable, dict[K, float]] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._lanes)
+        self._count = 0
 
     def __len__(self) -> int:
-        return sum(map(len, self._lanes.values()))
+        return self._count
 
     def holds(self, owner: Hashable, key: K) -> bool:
         return key in self._lanes.get(owner, ())
 
     def add(self, owner: Hashable, key: K, moment: float) -> None:
         self._lanes.setdefault(owner, {})[key] = moment
+        self._count += 1
 
     def take(self) -> K:
         owner = next(iter(self._lanes))
         lane = self._lanes.pop(owner)
         key = next(iter(lane))
         del lane[key]
+        self._count -= 1
         if lane:
             self._lanes[owner] = lane  # behind the others
         return key
@@ -94,6 +91,7 @@ class _Lanes(Generic[K]):
     def drop(self, owner: Hashable, key: K) -> None:
         if self.holds(owner, key):
             del self._lanes[owner][key]
+            self._count -= 1
             if not self._lanes[owner]:
                 del self._lanes[owner]
 

@@ -68,6 +68,10 @@ class Queue(Generic[K]):
         self._alarm: asyncio.TimerHandle | None = None
         self._metrics = QueueMetrics(name, depth=lambda: len(self._ready), oldest=self.oldest)
 
+    def __len__(self) -> int:
+        """How many keys wait for their turn."""
+        return len(self._ready)
+
     def wake(self, key: K, at: float | None = NOW, *, failed: bool = False) -> None:
         """Work on the key soon, or at a moment of the loop's clock; the earliest moment named wins.
 

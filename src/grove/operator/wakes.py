@@ -8,6 +8,7 @@ that we write are written by nobody else; one that changes behind our back is se
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol
 
@@ -25,6 +26,8 @@ from grove.schedulers.backend import Foreign
 
 _MOMENT = 0.1
 _TURN = 0.5
+_LEISURE = 0.005  # for each key that waits for its turn
+_MOST_LEISURE = 5.0
 
 
 class HasStatus(HasMetadata, Protocol):
@@ -44,9 +47,18 @@ class Wake(Protocol):
         ...
 
 
-def wire(caches: Caches, wake: Wake, *, topologies: bool = False) -> None:
-    """From now on, changes wake keys; what is there already is news to whoever begins now."""
-    waker = _Waker(caches, wake)
+def leisure(waiting: int) -> float:
+    """For how long a replica that is on its way may be left alone while so many keys wait for their turn: it
+    gets its nodes and becomes ready meanwhile, and one look at all of that is enough."""
+    return min(waiting * _LEISURE, _MOST_LEISURE)
+
+
+def wire(
+    caches: Caches, wake: Wake, *, topologies: bool = False, leisure: Callable[[], float] = lambda: 0.0
+) -> None:
+    """From now on, changes wake keys; what is there already is news to whoever begins now. `leisure` says for
+    how long what is on its way may be left alone now."""
+    waker = _Waker(caches, wake, leisure)
     follow(caches.sets, waker.on_set)
     for part in (caches.groups, caches.cliques, caches.gangs):
         follow(part, waker.on_part)
@@ -84,8 +96,8 @@ def follow(cache: Cache[Any], tell: Handler[Any]) -> None:
 
 
 class _Waker:
-    def __init__(self, caches: Caches, wake: Wake) -> None:
-        self._caches, self._wake = caches, wake
+    def __init__(self, caches: Caches, wake: Wake, leisure: Callable[[], float]) -> None:
+        self._caches, self._wake, self._leisure = caches, wake, leisure
         self._patience: Patience[ReplicaKey] = Patience()
 
     def on_set(self, old: PodCliqueSet | None, new: PodCliqueSet | None) -> None:
@@ -215,20 +227,23 @@ class _Waker:
             self.on_any(old, new)
 
     def on_pod(self, old: Pod | None, new: Pod | None) -> None:
-        """At once if it comes or goes. Else it can wait: its node, its gates, its status, and the labels that
-        the server gives it with its node."""
+        """As any other if it comes or goes. Else it can wait: its node, its gates, its status, and the labels
+        that the server gives it with its node."""
         if old is None or new is None or old.metadata.deletion_timestamp != new.metadata.deletion_timestamp:
             self.on_any(old, new)
             return
-        moment = asyncio.get_running_loop().time() + _MOMENT
+        moment = asyncio.get_running_loop().time() + _MOMENT + self._leisure()
         for key in {replica_of(old.metadata), replica_of(new.metadata)}:
             if key is not None:
                 self._wake(key, moment)
 
     def on_any(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
+        """At once, but that something came can wait: it was made by us, and more is on its way."""
+        pause = self._leisure() if old is None else 0.0
+        moment = (asyncio.get_running_loop().time() + pause,) if pause else ()
         for found in (old, new):
             if found is not None and (key := replica_of(found.metadata)):
-                self._wake(key)
+                self._wake(key, *moment)
 
 
 def _reports_on(found: HasMetadata) -> Key | None:
