@@ -68,7 +68,7 @@ async def test_while_many_wait_what_comes_can_wait_and_what_goes_cannot():
 
 
 def test_leisure_grows_with_those_who_wait_up_to_a_limit():
-    assert [leisure(waiting) for waiting in (0, 100, 10_000)] == [0.0, 0.5, 5.0]
+    assert [leisure(waiting) for waiting in (0, 100, 10_000)] == [0.0, 2.0, 8.0]
 
 
 async def test_a_status_that_somebody_else_writes_wakes_whose_it_is():

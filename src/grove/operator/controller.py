@@ -100,7 +100,7 @@ class Controller:
         if topology_aware:
             environs = Environs(caches, nodes or Nodes(), self.queue.wake)
             self._counterparts = Counterparts(caches, executor, backends, tell, environs)
-        wire(caches, self.queue.wake, topologies=topology_aware, leisure=self._leisure)
+        wire(caches, self.queue.wake, topologies=topology_aware, leisure=lambda: leisure(len(self.queue)))
         self._domains.wire(self.queue.wake)
 
     def _place_in_line(self, key: Key) -> Place:
@@ -146,7 +146,8 @@ class Controller:
         wake_at = None if plan.wake_at is None else self._loop_time() + plan.wake_at - now
         if plan.intents and (outcome.done or outcome.outdated) and not outcome.failed:
             # What was written is in the cache: the status of what is true now comes with the next pass.
-            self.queue.wake(key, wake_at if retry else self._loop_time() + self._leisure(), failed=retry)
+            soon = self._loop_time() + leisure(len(self.queue))
+            self.queue.wake(key, wake_at if retry else soon, failed=retry)
             return
         left |= {None} if self._endings.in_vain(key) else frozenset()
         told, later = await self._publish(key, plan.drafts, errors, left)
@@ -164,9 +165,6 @@ class Controller:
             well, again = await self._counterparts.bring_in_order(key, self._clock())
             moment = self._loop_time() if again else None
         self.queue.wake(key, moment if well else None, failed=not well)
-
-    def _leisure(self) -> float:
-        return leisure(len(self.queue))
 
     def _use_room(self, room: int) -> None:
         for key in self._publisher.call(room):

@@ -26,8 +26,8 @@ from grove.schedulers.backend import Foreign
 
 _MOMENT = 0.1
 _TURN = 0.5
-_LEISURE = 0.005  # for each key that waits for its turn
-_MOST_LEISURE = 5.0
+_LEISURE = 0.02  # for each key that waits for its turn
+_MOST_LEISURE = 8.0
 
 
 class HasStatus(HasMetadata, Protocol):

@@ -28,11 +28,15 @@ def parents(world: World, pod: Seen) -> Iterator[tuple[str, int]]:
     """After whom a pod starts, by its clique: the PodCliques, and how many pods each must have."""
     clique = world.find(CLIQUES, pod.labels[labels.CLIQUE])
     for name in clique.spec.get("startsAfter", ()) if clique else ():
-        yield name, world.get(CLIQUES, name).spec["minAvailable"]
+        if parent := world.find(CLIQUES, name):
+            yield name, parent.spec["minAvailable"]
 
 
 def in_order(world: World) -> None:
-    """A pod that is ready for the first time has those ready before it after whom it starts."""
+    """A pod that is ready for the first time has those ready before it after whom it starts. At the end of
+    the set, its parts go in any order."""
+    if any(workload.terminating for workload in world.all(SETS)):
+        return
     for pod in filter(answers, world.all(PODS)):
         for parent, least in parents(world, pod):
             ready = [other for other in world.all(PODS, clique=parent) if answers(other)]

@@ -55,9 +55,10 @@ def scaled(world: World) -> list[Seen]:
 
 
 def base_first(world: World) -> None:
-    """No pod of a scaled gang may be let go while a clique of the base gang is short of places."""
-    base = world.find(GANGS, "workload2-0")
-    if base is None or all(map(gated, scaled(world))):
+    """No pod of a scaled gang may be let go while a clique of the base gang is short of places. In which
+    order they go in the end is nobody's business."""
+    base, workload = world.find(GANGS, "workload2-0"), world.find(SETS, "workload2")
+    if base is None or workload is None or workload.terminating or all(map(gated, scaled(world))):
         return
     for group in base.spec["podgroups"]:
         placed = [pod for pod in world.all(PODS, clique=group["name"]) if scheduled(pod)]
