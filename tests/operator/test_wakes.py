@@ -67,6 +67,20 @@ async def test_while_many_wait_what_comes_can_wait_and_what_goes_cannot():
     assert moments[1:] == [0.0]
 
 
+async def test_who_leaves_is_looked_at_in_its_turn():
+    caches, moments = Caches(), []
+    caches.sets.apply_event("ADDED", read_set(a_set("a:1", replicas=2)))
+    for index in (1, 2):  # the second is one too many
+        caches.pods.apply_event("ADDED", a_member(index))
+    wire(caches, lambda key, at=0.0: moments.append(at))
+    moments.clear()
+    now = asyncio.get_running_loop().time()
+    for index in (1, 2):
+        caches.pods.apply_event("DELETED", a_member(index))
+    assert moments[0] == 0.0
+    assert moments[1] > now
+
+
 def test_leisure_grows_with_those_who_wait_up_to_a_limit():
     assert [leisure(waiting) for waiting in (0, 100, 10_000)] == [0.0, 2.0, 8.0]
 

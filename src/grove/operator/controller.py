@@ -231,7 +231,7 @@ class Controller:
         ending = snapshot.workload.metadata.deletion_timestamp is not None
         surplus = key.replica >= snapshot.workload.spec.replicas
         if (ending or surplus) and self._retirements.note(key, snapshot):
-            self.queue.wake(parent_of(key))
+            self.queue.wake(parent_of(key), self._loop_time() + _GATHERING)  # one plan for all that go
         if surplus and not ending:
             return Plan()
         if self._endings.in_vain(key):

@@ -33,8 +33,9 @@ class Retirements:
             waiting.discard(key.replica)
         if ending:
             return not waiting
-        self._surplus.setdefault(parent, set()).add(key.replica)
-        return not waiting or not is_told(snapshot)
+        surplus = self._surplus.setdefault(parent, set())
+        surplus.add(key.replica)
+        return not waiting or not is_told(snapshot, len(surplus))
 
     def plan(self, key: SetKey, now: float) -> Plan:
         """What is to be done about replicas that are too many."""

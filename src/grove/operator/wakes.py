@@ -229,13 +229,23 @@ class _Waker:
     def on_pod(self, old: Pod | None, new: Pod | None) -> None:
         """As any other if it comes or goes. Else it can wait: its node, its gates, its status, and the labels
         that the server gives it with its node."""
-        if old is None or new is None or old.metadata.deletion_timestamp != new.metadata.deletion_timestamp:
+        keys = {key for found in (old, new) if found is not None and (key := replica_of(found.metadata))}
+        if old is not None and any(map(self._leaves, keys)):
+            pause = _TURN  # its set has told it to go, and waits for the last of many
+        elif old and new and old.metadata.deletion_timestamp == new.metadata.deletion_timestamp:
+            pause = _MOMENT + self._leisure()
+        else:
             self.on_any(old, new)
             return
-        moment = asyncio.get_running_loop().time() + _MOMENT + self._leisure()
-        for key in {replica_of(old.metadata), replica_of(new.metadata)}:
-            if key is not None:
-                self._wake(key, moment)
+        moment = asyncio.get_running_loop().time() + pause
+        for key in keys:
+            self._wake(key, moment)
+
+    def _leaves(self, key: ReplicaKey) -> bool:
+        workload = self._caches.sets.get(key.namespace, key.set_name)
+        if workload is None:
+            return False
+        return workload.metadata.deletion_timestamp is not None or key.replica >= workload.spec.replicas
 
     def on_any(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
         """At once, but that something came can wait: it was made by us, and more is on its way."""
