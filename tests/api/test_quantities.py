@@ -35,6 +35,12 @@ def test_amounts(written, amount):
     assert parse(written) == amount
 
 
+@pytest.mark.parametrize("written", ["1e999999999", "1e-999999999", "9" * 5000, "1e" + "9" * 5000])
+def test_amounts_out_of_range_are_refused_without_computing_them(written):
+    with pytest.raises(ValueError, match="is out of range"):
+        parse(written)
+
+
 @pytest.mark.parametrize("written", ["", "m", "1 k", "1K", "1kk", "1e", "0x10", "1_000", "five", "٣", "nan"])
 def test_no_quantity(written):
     with pytest.raises(ValueError, match="is no quantity"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from grove.api import annotations
 from grove.plan.backoff import replacement_due
@@ -27,6 +28,15 @@ def failing(times: int, lived: float = 1.0) -> World:
 def last(world: World) -> str:
     (name,) = world.references("wl-0")["wl-0-a"]
     return name
+
+
+@pytest.mark.parametrize("written", ["9" * 5000, "9" * 12, "999999", "-1", "1e9"])
+def test_edited_failure_counts_cost_no_time_and_no_memory(written):
+    world = failing(1)
+    pod = world.pods()[last(world)]
+    edited = replace(pod.metadata, annotations={annotations.FAILURES: written})
+    due, _ = replacement_due(replace(pod, metadata=edited))
+    assert due - world.now <= 300
 
 
 @pytest.mark.parametrize(

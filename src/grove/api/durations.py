@@ -15,6 +15,7 @@ _MICROSECONDS = {
     "m": Fraction(60_000_000),
     "h": Fraction(3_600_000_000),
 }
+_LONGEST = 64  # characters; Go's own largest duration has 20
 _PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)")
 
 
@@ -23,11 +24,14 @@ def parse(text: str) -> timedelta:
     sign, digits = (-1, text[1:]) if text.startswith("-") else (1, text.removeprefix("+"))
     if digits == "0":
         return timedelta()
-    parts = list(_PART.finditer(digits))
+    parts = list(_PART.finditer(digits[:_LONGEST]))
     if not parts or "".join(part[0] for part in parts) != digits:
-        raise ValueError(f'"{text}" is not a duration such as "4h0m0s" or "90s"')
+        raise ValueError(f'"{text[:_LONGEST]}" is not a duration such as "4h0m0s" or "90s"')
     micros = sum(Fraction(part[1]) * _MICROSECONDS[part[2]] for part in parts)
-    return sign * timedelta(microseconds=round(micros))
+    try:
+        return sign * timedelta(microseconds=round(micros))
+    except OverflowError:
+        raise ValueError(f'"{text}" is longer than any duration can be') from None
 
 
 def render(duration: timedelta) -> str:

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from grove.api import annotations as keys
 from grove.api.gangs import PodGang
+from grove.api.json_depth import too_deep
 from grove.plan.moments import moment
 
 
@@ -37,6 +38,8 @@ _decoder = msgspec.json.Decoder(Records)
 def read(gang: PodGang | None) -> Records:
     """The records of a gang; none if somebody spoilt them."""
     text = gang.metadata.annotations.get(keys.TERMINATIONS, "") if gang else ""
+    if too_deep(text.encode()):
+        return {}
     try:
         return _decoder.decode(text) if text else {}
     except msgspec.DecodeError:
