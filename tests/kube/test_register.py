@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 
-from grove.kube.register import Register
+from grove.kube.register import Indexes, Register
 
 values = st.sampled_from(["red", "blue"])
 keys = st.sampled_from([("ns", "a"), ("ns", "b"), ("ns", "c")])
@@ -31,3 +32,23 @@ def test_adding_twice_is_adding_once() -> None:
         register.add("red", ("ns", "a"))
     register.remove("red", ("ns", "a"))
     assert list(register.get("red")) == []
+
+
+def test_index_function_that_fails_affects_its_object_only() -> None:
+    def fails_on_bad(found: str) -> tuple[str, ...]:
+        if found == "bad":
+            raise RecursionError
+        return (found,)
+
+    indexes = Indexes({"value": fails_on_bad}, "things")
+    with capture_logs() as logs:
+        for number, found in enumerate(("good", "bad", "good")):
+            indexes.update(("n", str(number)), None, found)
+        indexes.update(("n", "1"), "bad", "good")
+        indexes.update(("n", "0"), "good", "bad")
+        indexes.update(("n", "0"), "bad", None)
+    assert list(indexes.get("value", "good")) == [("n", "2"), ("n", "1")]
+    assert {(line["event"], line["key"]) for line in logs} == {
+        ("index function failed", "n/0"),
+        ("index function failed", "n/1"),
+    }

@@ -60,3 +60,4 @@ class EventReason(StrEnum):
     COMPUTE_DOMAIN_CONFLICT = "ComputeDomainConflict"
     IMEX_CHANNEL_BUSY = "ImexChannelBusy"
     FABRIC_SPLIT = "FabricSplit"
+    DECODE_FAILED = "DecodeFailed"

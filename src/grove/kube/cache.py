@@ -9,6 +9,7 @@ goes in here at once, and these rules keep two sources of truth in order:
   if it is older, the watch has already told us that the object is gone.
 - A delete answered with a terminating object leaves it here, terminating. Answered with "gone" it leaves a
   tombstone, so that events and replies from before cannot bring the object back; it goes with DELETED.
+- An object that cannot be decoded is skipped: its last decodable state stays, and `undecodable` names it.
 """
 
 from __future__ import annotations
@@ -23,9 +24,10 @@ import structlog
 from grove.api.meta import ObjectMeta
 from grove.kube import metrics, selector
 from grove.kube.errors import DecodeError
-from grove.kube.register import Key, Register
+from grove.kube.register import Index, Indexes, Key
 from grove.kube.resource import Resource
 from grove.kube.sharing import share
+from grove.kube.undecodable import Undecodable, report
 
 log = structlog.get_logger("grove.kube")
 
@@ -40,7 +42,6 @@ class HasMetadata(Protocol):
 
 
 T = TypeVar("T", bound=HasMetadata)
-Index = Callable[[T], Iterable[Hashable]]
 Handler = Callable[[T | None, T | None], None]
 
 
@@ -67,10 +68,12 @@ class Cache(Generic[T]):
         self._selected = selector.parse(labels)
         self._objects: dict[Key, T] = {}
         self._tombstones: dict[str, int] = {}
-        self._indexers = dict(indexes or {})
-        self._indexed = {name: Register() for name in self._indexers}
+        self._indexes = Indexes(indexes or {}, resource.label)
         self._handlers: list[Handler[T]] = []
         self._settlers: list[Callable[[], None]] = []
+        self.undecodable: dict[Key, Undecodable] = {}
+        """Objects that are there and that were skipped. One without a name stands for all such."""
+        self._skip_handlers: list[Callable[[Undecodable], None]] = []
         self._told = 0
         self.replying = False
         """Whether what is being announced is the answer to a request of ours, and not news."""
@@ -90,12 +93,16 @@ class Cache(Generic[T]):
 
     def by_index(self, index: str, value: Hashable) -> list[T]:
         """The objects for which the named index function yields the value."""
-        return [self._objects[key] for key in self._indexed[index].get(value)]
+        return [self._objects[key] for key in self._indexes.get(index, value)]
 
     def subscribe(self, handler: Handler[T]) -> Callable[[], None]:
         """Call `handler(old, new)` on each change (None: was not there, is gone). Returns how to stop it."""
         self._handlers.append(handler)
         return lambda: self._handlers.remove(handler)
+
+    def on_undecodable(self, handler: Callable[[Undecodable], None]) -> None:
+        """Call `handler` when an object is added to `undecodable`, and when it leaves."""
+        self._skip_handlers.append(handler)
 
     def on_settled(self, handler: Callable[[], None]) -> None:
         """Call `handler` whenever it becomes known what there is: all of it, or that it is not served."""
@@ -151,14 +158,29 @@ class Cache(Generic[T]):
             self._store(old, new)
         self._told = max(self._told, version)
 
+    def apply_undecodable(self, kind: str, found: Undecodable) -> None:
+        """Take in one watch event about an object that cannot be decoded."""
+        old = self._objects.get(found.key)
+        if old is not None and (kind == "DELETED" or old.metadata.uid != found.metadata.uid):
+            self._forget(found.key)
+        if kind == "DELETED":
+            self._tombstones.pop(found.metadata.uid, None)
+            self._decodable(found.key)
+        else:
+            self._skip(found)
+        self._told = max(self._told, _number(found.metadata.resource_version))
+
     def advance(self, version: str) -> None:
         """A bookmark: the watch has told everything up to this version."""
         self._told = max(self._told, _number(version))
 
-    def replace(self, listed: Iterable[T], list_version: str) -> None:
+    def replace(
+        self, listed: Iterable[T], list_version: str, undecodable: Iterable[Undecodable] = ()
+    ) -> None:
         """Take in a whole list, read at the given version."""
         version = _number(list_version)
-        found: set[Key] = set()
+        skipped = {found.key: found for found in undecodable}
+        found = {key for key, each in skipped.items() if self._uid(key) == each.metadata.uid}
         uids: set[str] = set()
         for new in listed:
             key = _key(new)
@@ -176,6 +198,10 @@ class Cache(Generic[T]):
         self._tombstones = {
             uid: seen for uid, seen in self._tombstones.items() if uid in uids or seen > version
         }
+        for key in self.undecodable.keys() - skipped.keys():
+            self._decodable(key)
+        for each in skipped.values():
+            self._skip(each)
         self._told = version
         news = not self.synced.is_set()
         self.synced.set()
@@ -185,6 +211,8 @@ class Cache(Generic[T]):
         """The cluster does not serve this resource (any more): there can be no such objects."""
         for key in list(self._objects):
             self._forget(key)
+        for key in list(self.undecodable):
+            self._decodable(key)
         self._tombstones.clear()
         self._told = 0
         news = self.synced.is_set() or not self.settled.is_set()
@@ -194,7 +222,26 @@ class Cache(Generic[T]):
     def _settle(self, news: bool) -> None:
         self.settled.set()
         for handler in self._settlers if news else ():
-            handler()
+            self._call(self.resource.label, handler)
+
+    def _uid(self, key: Key) -> str | None:
+        known = self._objects.get(key)
+        return None if known is None else known.metadata.uid
+
+    def _skip(self, found: Undecodable) -> None:
+        """Remember an object that cannot be decoded; what was logged before is not logged again."""
+        known = self.undecodable.get(found.key)
+        self.undecodable[found.key] = found
+        if known is None or known.reason != found.reason:
+            report(found, self.resource)
+            for handler in self._skip_handlers:
+                self._call("/".join(found.key), handler, found)
+
+    def _decodable(self, key: Key) -> None:
+        """The object can be decoded again, or is gone."""
+        if (found := self.undecodable.pop(key, None)) is not None:
+            for handler in self._skip_handlers:
+                self._call("/".join(key), handler, found)
 
     def _covers(self, new: T) -> bool:
         return self.namespace is None or new.metadata.namespace == self.namespace
@@ -202,34 +249,37 @@ class Cache(Generic[T]):
     def _store(self, old: T | None, new: T) -> None:
         key = _key(share(new))
         self._objects[key] = new
-        for name, values_of in self._indexers.items():
-            before = set(values_of(old)) if old is not None else set()
-            after = set(values_of(new))
-            for value in before - after:
-                self._indexed[name].remove(value, key)
-            for value in after - before:
-                self._indexed[name].add(value, key)
+        if self.undecodable:
+            self._decodable(key)
+        self._indexes.update(key, old, new)
         self._announce(old, new)
 
     def _forget(self, key: Key) -> bool:
         old = self._objects.pop(key, None)
         if old is None:
             return False
-        for name, values_of in self._indexers.items():
-            for value in set(values_of(old)):
-                self._indexed[name].remove(value, key)
+        self._indexes.update(key, old, None)
         self._announce(old, None)
         return True
 
     def _announce(self, old: T | None, new: T | None) -> None:
+        seen = new if new is not None else old
         for handler in self._handlers:
             try:
                 handler(old, new)
-            except Exception:
-                # One subscriber's mistake must not cost the others the event, nor us the watch.
-                seen = new if new is not None else old
-                key = "/".join(_key(seen)) if seen is not None else ""
-                log.exception("handler failed", key=key, action="announce", reason="a bug in the subscriber")
+            except Exception as bug:
+                self._handler_failed("/".join(_key(seen)) if seen is not None else "", bug)
+
+    def _call(self, key: str, handler: Callable[..., None], *arguments: object) -> None:
+        try:
+            handler(*arguments)
+        except Exception as bug:
+            self._handler_failed(key, bug)
+
+    def _handler_failed(self, key: str, bug: Exception) -> None:
+        """A failure of one subscriber costs neither the others the event nor the cache its watch."""
+        metrics.handler_failures_total.labels(self.resource.label).inc()
+        log.error("handler failed", key=key, action="announce", reason=str(bug), exc_info=bug)
 
 
 def _key(found: HasMetadata) -> Key:

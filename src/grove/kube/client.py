@@ -18,6 +18,7 @@ from grove.kube.resource import Resource, query
 from grove.kube.selector import Labels
 from grove.kube.sender import Sender
 from grove.kube.transport import Request
+from grove.kube.undecodable import Undecodable
 from grove.kube.wire import Listing, Object, Scale
 
 T = TypeVar("T")
@@ -86,7 +87,7 @@ class Client(Sender):
         resource_version: str = "",
         page: int = PAGE,
     ) -> Listing[T]:
-        """All objects, read in pages of `page`; objects that do not fit `as_type` are counted and skipped.
+        """All objects, read in pages of `page`; objects that do not fit `as_type` are skipped and named.
 
         A continue token that expired on the way starts again in one piece, which cannot expire.
         """
@@ -105,14 +106,16 @@ class Client(Sender):
     async def _pages(
         self, resource: Resource, namespace: str | None, wanted: dict[str, Any], as_type: type[T]
     ) -> Listing[T]:
-        items = []
+        items: list[T] = []
+        skipped: list[Undecodable] = []
         while True:
             path = resource.path(namespace) + query(wanted)
             request = _request("GET", "list", resource, path, namespace)
             part = wire.decode_list((await self.send(request)).body, as_type, resource)
             items += part.items
+            skipped += part.undecodable
             if not part.continue_:
-                return Listing(items, part.resource_version)
+                return Listing(items, part.resource_version, tuple(skipped))
             wanted = wanted | {"continue": part.continue_, "resourceVersion": ""}
 
     async def patch(

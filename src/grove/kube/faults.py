@@ -286,8 +286,8 @@ def _text(lines: list[bytes]) -> bytes:
 def _peek(line: bytes) -> tuple[str, str] | None:
     """Type and name of an event's object; None for bookmarks and errors, which no fault touches."""
     try:
-        event = wire.decoder(watch.Event[wire.Object]).decode(line)
-    except msgspec.MsgspecError:
+        event = wire.decode_text(line, watch.Event[wire.Object])
+    except Exception:  # an object that cannot be decoded
         return None
     is_object = event.type in ("ADDED", "MODIFIED", "DELETED")
     return (event.type, event.object.metadata.name) if is_object else None

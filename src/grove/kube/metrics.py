@@ -72,6 +72,14 @@ watch_restarts_total = Counter(
 undecodable_total = Counter(
     "grove_kube_undecodable_total", "Objects skipped because they do not fit their type", ["resource"]
 )
+handler_failures_total = Counter(
+    "grove_kube_handler_failures_total",
+    "Index functions and event handlers that failed on an object",
+    ["resource"],
+)
+watch_failures_total = Counter(
+    "grove_kube_watch_failures_total", "Watches that failed for a reason of the operator's own", ["resource"]
+)
 cache_objects = Gauge("grove_kube_cache_objects", "Objects held in the cache", ["resource"])
 queue_depth = Gauge("grove_kube_queue_depth", "Keys that are ready and wait for a worker", ["queue"])
 queue_oldest_seconds = Gauge(

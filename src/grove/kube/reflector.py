@@ -28,9 +28,11 @@ from grove.kube.errors import (
     NotFound,
     Unauthorized,
 )
+from grove.kube.register import Key
 from grove.kube.resource import Resource
 from grove.kube.retry import Backoff
 from grove.kube.sharing import share
+from grove.kube.undecodable import Undecodable
 
 log = structlog.get_logger("grove.kube")
 
@@ -41,6 +43,8 @@ SILENCE_BEFORE_SYNC = 20.0
 LIFETIME = (300, 600)
 # What changes only when a person acts is asked for patiently; but that person sits and waits for us.
 PATIENT = Backoff(first=0.5, most=15.0)
+# A failure of our own is likely to come again, and a list of everything is not free.
+AFTER_BUG = Backoff(first=1.0, most=60.0)
 _CALL_FOR_HANDS = (ConnectError, Forbidden, Unauthorized)  # what may take a person to mend
 
 
@@ -76,6 +80,7 @@ class Reflector(Generic[T]):
         self._decoder = watch.EventDecoder(cache.as_type, cache.resource)
         self._version = ""
         self._failures = 0  # passes since the server last told something
+        self._bugs = 0
         self._said = ""  # what was wrong since then: a trouble that lasts is told once
 
     @property
@@ -107,6 +112,9 @@ class Reflector(Generic[T]):
             return await self._refused(None)
         except KubeError as error:
             return await self._rest(type(error).__name__, error)
+        except Exception as bug:
+            return await self._failed(bug)
+        self._bugs = 0
         return "ended" if self._failures == 0 and self._version else await self._rest("ended early")
 
     async def _list(self) -> None:
@@ -118,12 +126,12 @@ class Reflector(Generic[T]):
             labels=cache.labels,
             fields=cache.fields,
         )
-        cache.replace(listing.items, listing.resource_version)
+        cache.replace(listing.items, listing.resource_version, listing.undecodable)
         self._version = listing.resource_version
 
     async def _watch(self) -> None:
         cache = self._cache
-        initial: dict[tuple[str, str], T] = {}
+        initial = _Initial[T]()
         async with (
             self._client.stream(
                 cache.resource, self._parameters(), namespace=cache.namespace, silence=SILENCE
@@ -152,25 +160,29 @@ class Reflector(Generic[T]):
             return common | {"resourceVersion": self._version}
         return common | {"sendInitialEvents": True, "resourceVersionMatch": "NotOlderThan"}
 
-    def _take_in(self, lines: list[bytes], initial: dict[tuple[str, str], T]) -> None:
-        cache = self._cache
+    def _take_in(self, lines: list[bytes], initial: _Initial[T]) -> None:
         for line in lines:
             event = self._decoder.decode(line)
             if isinstance(event, watch.Bookmark):
                 self._pass_bookmark(event, initial)
-            elif event is not None and self._version:
-                cache.apply_event(event.type, event.object)
+            elif not self._version:
+                initial.collect(event)
+            elif isinstance(event, watch.Event):
+                self._cache.apply_event(event.type, event.object)
                 self._version = event.object.metadata.resource_version
-            elif event is not None:
-                _collect(event, initial)
-        metrics.watch_events_total.labels(cache.resource.label).inc(len(lines))
+            else:
+                self._cache.apply_undecodable(event.type, event.object)
+                self._version = event.object.metadata.resource_version or self._version
+        metrics.watch_events_total.labels(self._cache.resource.label).inc(len(lines))
 
-    def _pass_bookmark(self, bookmark: watch.Bookmark, initial: dict[tuple[str, str], T]) -> None:
+    def _pass_bookmark(self, bookmark: watch.Bookmark, initial: _Initial[T]) -> None:
         if self._version:
             self._cache.advance(bookmark.resource_version)
             self._version = bookmark.resource_version
         elif bookmark.initial_end:
-            self._cache.replace(initial.values(), bookmark.resource_version)
+            self._cache.replace(
+                initial.objects.values(), bookmark.resource_version, initial.undecodable.values()
+            )
             self._version = bookmark.resource_version
             initial.clear()
             log.info(
@@ -187,6 +199,17 @@ class Reflector(Generic[T]):
             return await self._rest("refused", error)
         self._streaming = False
         return "streaming refused"
+
+    async def _failed(self, bug: Exception) -> str:
+        """A bug of this program: the other watches go on, and this one starts over, later each time."""
+        self._version = ""
+        label = self._cache.resource.label
+        metrics.watch_failures_total.labels(label).inc()
+        pause = AFTER_BUG.pause(self._bugs, self._rng)
+        self._bugs += 1
+        log.exception("watch failed", key=label, action="rewatch", reason=str(bug), pause=pause)
+        await asyncio.sleep(pause)
+        return type(bug).__name__
 
     async def _rest(self, reason: str, error: KubeError | None = None) -> str:
         """Pause before the next try; the server's own wish counts more than ours."""
@@ -218,12 +241,28 @@ class Reflector(Generic[T]):
         return "not served"
 
 
-def _collect(event: watch.Event[T], initial: dict[tuple[str, str], T]) -> None:
-    """What exists at the start; changes may come in between, before the server says "all". Already shared, or
-    the start would be when most memory is needed."""
-    metadata = event.object.metadata
-    key = (metadata.namespace, metadata.name)
-    if event.type == "DELETED":
-        initial.pop(key, None)
-    else:
-        initial[key] = share(event.object)
+class _Initial(Generic[T]):
+    """What exists at the start; changes may come in between, before the server says "all"."""
+
+    def __init__(self) -> None:
+        self.objects: dict[Key, T] = {}
+        self.undecodable: dict[Key, Undecodable] = {}
+
+    def collect(self, event: watch.Event[T] | watch.Skipped) -> None:
+        """Keep the newest state of an object. Already shared, or the start would be when most memory is
+        needed."""
+        metadata = event.object.metadata
+        key = (metadata.namespace, metadata.name)
+        self.objects.pop(key, None)
+        self.undecodable.pop(key, None)
+        if event.type == "DELETED":
+            return
+        if isinstance(event, watch.Skipped):
+            self.undecodable[key] = event.object
+        else:
+            self.objects[key] = share(event.object)
+
+    def clear(self) -> None:
+        """Everything was taken in."""
+        self.objects.clear()
+        self.undecodable.clear()

@@ -6,17 +6,22 @@ Lines are handed on in batches, one per chunk: an async step per event would cos
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from typing import Generic, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct
 
+from grove.api.json_depth import too_deep
 from grove.kube import wire
 from grove.kube.errors import api_error, read_status
 from grove.kube.resource import Resource
+from grove.kube.undecodable import Undecodable, count, undecodable
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+_CHANGES = ("ADDED", "MODIFIED", "DELETED")
+_TYPE = re.compile(rb'\s*{\s*"type"\s*:\s*"([A-Z]+)"')
 T = TypeVar("T")
 
 
@@ -47,6 +52,13 @@ async def batches(chunks: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
         yield [line for line in lines if line]
 
 
+class Skipped(Struct, frozen=True):
+    """An event about an object that cannot be decoded; `type` is empty if not even that could be read."""
+
+    type: str
+    object: Undecodable
+
+
 class EventDecoder(Generic[T]):
     """Decodes the lines of one watch."""
 
@@ -54,28 +66,33 @@ class EventDecoder(Generic[T]):
         self._decoder: msgspec.json.Decoder[Event[T]] = wire.decoder(Event[as_type])  # type: ignore[valid-type]
         self._resource = resource
 
-    def decode(self, line: bytes) -> Event[T] | Bookmark | None:
-        """One event or bookmark; None for an object that does not fit. An ERROR event is raised."""
+    def decode(self, line: bytes) -> Event[T] | Bookmark | Skipped:
+        """One event or bookmark. Raises nothing but what an ERROR event says, whatever the line holds."""
+        if too_deep(line):
+            return self._skip(line, None)
         try:
             event = self._decoder.decode(line)
-        except msgspec.MsgspecError as problem:
+        except Exception as problem:  # whatever a decoder raises, it is about the line
             return self._decode_other(line, problem)
-        if event.type in ("ADDED", "MODIFIED", "DELETED"):
+        if event.type in _CHANGES:
             return event
         return self._decode_other(line, ValueError(f"unknown event type {event.type!r}"))
 
-    def _decode_other(self, line: bytes, misfit: Exception) -> Bookmark | None:
-        """What is no object of ours: its shape depends on the event's type, so that is read first."""
+    def _decode_other(self, line: bytes, problem: Exception) -> Bookmark | Skipped:
+        """What is no object of the type: its shape depends on the event's type, so that is read first."""
         try:
             event = wire.decoder(Event[Raw]).decode(line)
             if event.type == "BOOKMARK":
                 metadata = wire.decoder(wire.Object).decode(event.object).metadata
                 ended = metadata.annotations.get(INITIAL_EVENTS_END) == "true"
                 return Bookmark(metadata.resource_version, ended)
-        except msgspec.MsgspecError as problem:
-            wire.skip(line, self._resource, problem)
-            return None
+        except Exception as worse:
+            return self._skip(line, worse)
         if event.type == "ERROR":
             raise api_error(f"watch {self._resource.label}", read_status(bytes(event.object), 500))
-        wire.skip(event.object, self._resource, misfit)
-        return None
+        return self._skip(line, problem)
+
+    def _skip(self, line: bytes, problem: Exception | None) -> Skipped:
+        count(self._resource)
+        found = _TYPE.match(line)
+        return Skipped(found[1].decode() if found else "", undecodable(line, problem, level=2))

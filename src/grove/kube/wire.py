@@ -9,17 +9,16 @@ from __future__ import annotations
 from typing import Any, Generic, TypeVar
 
 import msgspec
-import structlog
 from msgspec import Raw, Struct
 
+from grove.api.json_depth import TOO_DEEP, too_deep
 from grove.api.meta import ObjectMeta
-from grove.kube import metrics
 from grove.kube.errors import DecodeError
 from grove.kube.resource import Resource
 from grove.kube.transport import Request
+from grove.kube.undecodable import Undecodable, count, item_spans, undecodable
 
 T = TypeVar("T")
-log = structlog.get_logger("grove.kube")
 encode = msgspec.json.Encoder().encode
 
 
@@ -28,6 +27,8 @@ class Listing(Struct, Generic[T], frozen=True):
 
     items: list[T]
     resource_version: str
+    undecodable: tuple[Undecodable, ...] = ()
+    """Objects that are there and that were skipped."""
 
 
 class Object(Struct, frozen=True, gc=False, rename="camel"):
@@ -73,6 +74,7 @@ class Page(Struct, Generic[T], frozen=True):
     items: list[T]
     resource_version: str
     continue_: str
+    undecodable: tuple[Undecodable, ...] = ()
 
 
 class _Kind(Struct, frozen=True, gc=False):
@@ -96,56 +98,45 @@ def decoder(as_type: Any) -> msgspec.json.Decoder[Any]:
 def decode(body: bytes, as_type: type[T], request: Request) -> T:
     """A reply as the type that the caller asked for."""
     try:
-        reply: T = decoder(as_type).decode(body)
-    except msgspec.MsgspecError as problem:
+        reply: T = decode_text(body, as_type)
+    except Exception as problem:  # whatever a decoder raises, it is about the text
         raise DecodeError(f"{request}: the reply is not a {as_type.__name__} ({problem})") from problem
     return reply
 
 
+def decode_text(text: bytes, as_type: Any) -> Any:
+    """Text as a type. Raises ValueError for text that nests too deeply, before any decoder recurses."""
+    if too_deep(text):
+        raise ValueError(TOO_DEEP)
+    return decoder(as_type).decode(text)
+
+
 def is_status(body: bytes) -> bool:
     """Whether a reply is a Status rather than an object."""
-    return _kind_decoder.decode(body).kind == "Status"
+    return not too_deep(body) and bool(_kind_decoder.decode(body).kind == "Status")
 
 
 def decode_list(body: bytes, as_type: type[T], resource: Resource) -> Page[T]:
     """One page of a list, without the objects that do not fit."""
     try:
-        whole: _List[T] = decoder(_List[as_type]).decode(body)  # type: ignore[valid-type]
-        items = whole.items or []
-    except msgspec.MsgspecError:
-        parts = decoder(_List[Raw]).decode(body)
-        return Page(
-            [item for raw in parts.items or () for item in decode_or_skip(raw, as_type, resource)],
-            parts.metadata.resource_version,
-            parts.metadata.continue_,
-        )
-    return Page(items, whole.metadata.resource_version, whole.metadata.continue_)
+        whole: _List[T] = decode_text(body, _List[as_type])  # type: ignore[valid-type]
+    except Exception:
+        return _decode_parts(body, as_type, resource)
+    return Page(whole.items or [], whole.metadata.resource_version, whole.metadata.continue_)
 
 
-def decode_or_skip(raw: bytes | Raw, as_type: type[T], resource: Resource) -> tuple[T, ...]:
-    """The object, or nothing: one that does not fit is counted, logged and skipped, never fatal."""
-    try:
-        return (decoder(as_type).decode(raw),)
-    except msgspec.MsgspecError as problem:
-        skip(raw, resource, problem)
-        return ()
-
-
-def skip(raw: bytes | Raw, resource: Resource, problem: Exception) -> None:
-    """Count and log an object that cannot be decoded."""
-    metrics.undecodable_total.labels(resource.label).inc()
-    log.warning(
-        "object skipped", key=_name_of(raw), action="decode", reason=str(problem), resource=resource.label
-    )
-
-
-class _Named(Struct, frozen=True, gc=False):
-    metadata: dict[str, Any] = {}
-
-
-def _name_of(raw: bytes | Raw) -> str:
-    try:
-        metadata = decoder(_Named).decode(raw).metadata
-    except msgspec.MsgspecError:
-        return "unknown"
-    return "/".join(str(metadata[part]) for part in ("namespace", "name") if metadata.get(part))
+def _decode_parts(body: bytes, as_type: type[T], resource: Resource) -> Page[T]:
+    """The objects one by one: an object that does not fit costs itself and not the others."""
+    spans = item_spans(body) if too_deep(body) else []
+    # Without its items, the list itself is not deep.
+    outline = body[: spans[0][0]] + body[spans[-1][1] :] if spans else body
+    parts: _List[Raw] = decoder(_List[Raw]).decode(outline)
+    items: list[T] = []
+    skipped: list[Undecodable] = []
+    for text in [body[begin:end] for begin, end in spans] or map(bytes, parts.items or ()):
+        try:
+            items.append(decode_text(text, as_type))
+        except Exception as problem:
+            count(resource)
+            skipped.append(undecodable(text, problem))
+    return Page(items, parts.metadata.resource_version, parts.metadata.continue_, tuple(skipped))

@@ -22,7 +22,8 @@ from grove.api.topology import ClusterTopology, ClusterTopologyBinding
 from grove.fabrics.provider import Domain, FabricDomainProvider, Scope
 from grove.fabrics.registry import Providers
 from grove.fabrics.resolve import demands
-from grove.kube.cache import Cache, HasMetadata, Index
+from grove.kube.cache import Cache, HasMetadata
+from grove.kube.register import Index
 from grove.kube.resource import (
     CUSTOM_RESOURCE_DEFINITIONS,
     HORIZONTAL_POD_AUTOSCALERS,

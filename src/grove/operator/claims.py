@@ -42,8 +42,10 @@ class SharedClaims:
         if not (caches.claims.synced.is_set() and caches.claim_templates.synced.is_set()):
             return Shared(visible=False)
         everywhere = (caches.claims.get(namespace, claim.name) for claim in of_whole_set(workload))
-        templates = {place: caches.claim_templates.get(*place) for place in referred_templates(workload)}
+        places, cache = referred_templates(workload), caches.claim_templates
+        templates = {place: cache.get(*place) for place in places}
         return Shared(
             {claim.metadata.name: claim for claim in (*found, *filter(None, everywhere))},
             {place: template for place, template in templates.items() if template is not None},
+            {place: cache.undecodable[place].reason for place in places & cache.undecodable.keys()},
         )

@@ -45,6 +45,7 @@ from grove.operator.strays import call_back, put_back
 from grove.operator.telemetry import plan_seconds, plan_writes
 from grove.operator.tell import Grievances, Homes, homes, losses, occurrences, stories
 from grove.operator.topologies import Topologies
+from grove.operator.undecodable import UndecodableObjects
 from grove.operator.wakes import leisure, wire
 from grove.plan.end import plan_end
 from grove.plan.model import Draft, Plan
@@ -102,6 +103,13 @@ class Controller:
             self._counterparts = Counterparts(caches, executor, backends, tell, environs)
         wire(caches, self.queue.wake, topologies=topology_aware, leisure=lambda: leisure(len(self.queue)))
         self._domains.wire(self.queue.wake)
+        self._undecodable = UndecodableObjects(
+            reported_on_themselves=(caches.sets, caches.topologies, caches.topology_bindings),
+            reported_on_sets=(*caches.parts, *caches.grants, caches.claims),
+            emit=tell,
+            wake=self.queue.wake,
+            clock=clock,
+        )
 
     def _place_in_line(self, key: Key) -> Place:
         """Sets take turns, however many replicas they have; replicas that were begun go before new ones."""
@@ -214,7 +222,7 @@ class Controller:
             self._reports.of(key),
             now,
             None if in_vain else self._caches.access(key),
-            self._troubles.get(key, ()),
+            (*self._troubles.get(key, ()), *self._undecodable.errors(key)),
             self._topologies.of(workload),
             None if in_vain else self._observer.shared_claims.of_set(workload),
             self._domains.notes(workload),

@@ -27,12 +27,13 @@ from grove.kube.resource import SECRETS
 from grove.kube.store import CacheStore
 from grove.kube.transport import Transport
 from grove.operator.caches import Caches
-from grove.operator.graph_caches import GRAPHS, GraphCaches, GraphKey
+from grove.operator.graph_caches import ADAPTERS, GRAPHS, GraphCaches, GraphKey
 from grove.operator.graph_layer import Layer, foreign
 from grove.operator.graph_sight import Sight
 from grove.operator.graph_wakes import wire
 from grove.operator.nodes import Nodes
 from grove.operator.publish import Publisher, intents
+from grove.operator.undecodable import UndecodableObjects
 
 log = structlog.get_logger("grove.operator")
 
@@ -66,11 +67,19 @@ class Graphs:
         """Deployments, by UID, in namespaces that are on their way out: nothing more can be done there."""
         self.queue: Queue[GraphKey] = Queue("graphs", self._work, workers=workers)
         sets = wire(caches, known, nodes, self.queue.wake)
+        UndecodableObjects(
+            reported_on_themselves=(known.graphs, known.children[ADAPTERS]),
+            emit=tell,
+            clock=clock,
+            reporter=_REPORTER,
+        )
         self._sight = Sight(caches, known, layer, nodes, sets)
 
     async def _work(self, key: GraphKey) -> None:
         now = self._clock()
         stored = self._known.graphs.get(key.namespace, key.name)
+        if key in self._known.graphs.undecodable:
+            return  # an event reports it; with no state known, its set would be taken for an orphan
         if stored is None:
             await self._clear(key)
             return

@@ -18,6 +18,7 @@ from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
 from grove.api.topology import ClusterTopology, ClusterTopologyBinding
 from grove.kube.cache import Cache, Handler, HasMetadata
+from grove.kube.undecodable import Undecodable
 from grove.operator.caches import BY_TEMPLATE, BY_TOPOLOGY, Caches, owned_topology
 from grove.operator.keys import Key, ReplicaKey, SetKey, TopologyKey, replica_of, set_of
 from grove.operator.patience import Patience
@@ -71,6 +72,7 @@ def wire(
     follow(caches.autoscalers, waker.on_autoscaler)
     follow(caches.claims, waker.on_claim)
     follow(caches.claim_templates, waker.on_template)
+    caches.claim_templates.on_undecodable(waker.on_undecodable_template)
     for seen in (caches.claims, caches.claim_templates):
         seen.on_settled(waker.on_sight_of_claims)
     for named in (caches.topologies, caches.topology_bindings):
@@ -170,6 +172,11 @@ class _Waker:
             return
         place = (new.metadata.namespace, new.metadata.name)
         for workload in self._caches.sets.by_index(BY_TEMPLATE, place):
+            self._wake_all(workload)
+
+    def on_undecodable_template(self, found: Undecodable) -> None:
+        """The sets that refer to it, which report it."""
+        for workload in self._caches.sets.by_index(BY_TEMPLATE, found.key):
             self._wake_all(workload)
 
     def on_sight_of_claims(self) -> None:

@@ -58,7 +58,7 @@ def plan_whole_set(
         elif body := _body(workload, claim, known, owners):
             writes.append(create(body))
         else:
-            complaint = _no_template(workload, claim)
+            complaint = _no_template(workload, claim, known)
             complaints[complaint.words] = complaint
     return tuple(writes), tuple(complaints.values())
 
@@ -101,7 +101,7 @@ class Claims:
     def _make(self, claim: Claim, owners: list[Body], after: tuple[str, ...]) -> None:
         body = _body(self._workload, claim, self._known, owners)
         if body is None:
-            self._complain(_no_template(self._workload, claim))
+            self._complain(_no_template(self._workload, claim, self._known))
         else:
             fences = self._fences(claim.owner)
             self._made[claim.name] = self._writes.add(create(body, (*after, *fences)))
@@ -249,14 +249,20 @@ def _witnessed(workload: PodCliqueSet, patch: Patch) -> tuple[Patch, ...]:
     return witness, replace(patch, after=(witness.id,))
 
 
-def _no_template(workload: PodCliqueSet, claim: Claim) -> Complaint:
+def _no_template(workload: PodCliqueSet, claim: Claim, known: Shared) -> Complaint:
     """The same words for every replica: one trouble is told once."""
     namespace, owner = claim.source.namespace or workload.metadata.namespace, claim.owner
     who = "the set" if owner is None else owner.template.name
+    place = (namespace, claim.source.name)
     words = (
         f"there is no ResourceClaimTemplate {namespace}/{claim.source.name}, which resourceSharing of {who} "
         "refers to: create it"
     )
+    if place in known.undecodable:
+        words = (
+            f"cannot decode ResourceClaimTemplate {namespace}/{claim.source.name}, which resourceSharing of "
+            f"{who} refers to ({known.undecodable[place]}): replace it"
+        )
     if isinstance(owner, Group):
         return Complaint("", claim.code, words, group=owner.name)
     return Complaint(owner.name if owner is not None else "", claim.code, words)

@@ -36,6 +36,8 @@ class Shared(Struct, frozen=True):
 
     claims: Mapping[str, Bare] = {}
     templates: Mapping[Place, ResourceClaimTemplateObject] = {}
+    undecodable: Mapping[Place, str] = {}
+    """Template objects that exist and cannot be decoded, with the reason."""
     visible: bool = True
     """Whether there is a way to see them; if not, nobody knows what is there."""
     leaving: frozenset[str] = frozenset()

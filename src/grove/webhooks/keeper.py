@@ -16,7 +16,6 @@ import structlog
 
 from grove.kube.client import Client
 from grove.kube.custody import Custody
-from grove.kube.errors import KubeError
 from grove.kube.retry import Backoff
 from grove.kube.serving import ServingContext
 from grove.webhooks.callers import Callers
@@ -59,8 +58,8 @@ class Keeper:
                 due = await self.refresh()
                 rest = min(_LONGEST_REST, max(_SHORTEST_REST, (due - self.wall()).total_seconds()))
                 self.trouble, failures = "", 0
-            except (KubeError, ValueError) as problem:
-                self.trouble = str(problem)
+            except Exception as problem:  # admission keeps answering with the certificate that it has
+                self.trouble = str(problem) or type(problem).__name__
                 rest, failures = backoff.pause(failures, rng), failures + 1
                 log.warning("certificate not renewed", key=self._key, action="retry", reason=self.trouble)
             await _woken(self._callers.changed, rest)
