@@ -18,8 +18,8 @@ from grove.api.config import (
     TopologyAwareScheduling,
 )
 from grove.dynamo.defaults import default_graph
-from grove.kube.client import JSON, Client
-from grove.kube.resource import CONFIG_MAPS, SERVICES
+from grove.kube.client import JSON, MERGE, Client
+from grove.kube.resource import CONFIG_MAPS, EVENTS, SERVICES
 from grove.kube.resource import CUSTOM_RESOURCE_DEFINITIONS as CRDS
 from grove.kube.wire import Object
 from grove.operator.graph_caches import ADAPTERS, GRAPHS
@@ -121,6 +121,27 @@ async def written_anew(dynamo: World) -> list[str]:
                 await another.recorder.next_call()
             await another.recorder.silence()
         return [str(call) for call in another.recorder.writes()]
+
+
+async def test_deployment_that_cannot_be_decoded_keeps_its_set(dynamo: World) -> None:
+    body = deployment(component("Web", "frontend"))
+    body["metadata"] = {"name": "kept"}
+    await dynamo.watch(EVENTS)
+    async with operating(dynamo, dynamo=Layer.of(CONFIGURATION)):
+        await dynamo.create(GRAPHS, default_graph(body, creating=True))
+        await dynamo.until(lambda: ready(dynamo, "kept"))
+    before, path = dynamo.get(SETS, "kept"), GRAPHS.path(dynamo.namespace, "kept")
+    deep = b'{"spec":{"x":' + b"[" * 1500 + b"]" * 1500 + b"}}"
+    await dynamo.client.raw("PATCH", path, deep, content_type=MERGE)
+    async with operating(dynamo, dynamo=Layer.of(CONFIGURATION)) as operator:
+        await dynamo.until(lambda: any(event.reason == "DecodeFailed" for event in dynamo.all(EVENTS)))
+        async with asyncio.timeout(PATIENCE):
+            await operator.recorder.silence()
+        after = dynamo.get(SETS, "kept")
+        assert (after.uid, after.terminating) == (before.uid, False)
+        await dynamo.client.raw("PATCH", path, b'{"spec":{"x":null}}', content_type=MERGE)
+        await dynamo.delete(GRAPHS, "kept")
+        await dynamo.until(lambda: dynamo.find(SETS, "kept") is None)
 
 
 async def through_its_adapter(dynamo: World, name: str) -> None:
