@@ -7,6 +7,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 from msgspec.structs import replace
 
@@ -31,6 +32,7 @@ from tests.cluster.operator.dynamo.looking import condition, ready, state
 from tests.cluster.operator.harness import operating
 from tests.cluster.operator.processes import configuration, running
 from tests.cluster.operator.seen import SETS
+from tests.cluster.operator.test_recordings import RELEASE, record
 from tests.cluster.operator.test_topology import topology
 from tests.cluster.operator.world import World
 from tests.dynamo.builders import component, deployment
@@ -221,3 +223,14 @@ async def test_it_refuses_to_start_over_a_definition_that_is_somebody_elses(
         await client.patch(CRDS, name, ours, as_type=Object)
     assert operator.process.returncode == 4
     assert said.decode().splitlines()[-1].startswith("grove: dynamo.enabled: CustomResourceDefinition")
+
+
+@pytest.mark.skipif(not RELEASE, reason="GROVE_RECORD names no release")
+async def test_recording_of_a_deployment_is_made(dynamo: World) -> None:
+    body = deployment(component("Web", "frontend"), component("Worker"))
+    body["metadata"] = {"name": "app"}
+    async with operating(dynamo, dynamo=Layer.of(CONFIGURATION)) as operator:
+        await dynamo.create(GRAPHS, default_graph(body, creating=True))
+        await dynamo.until(lambda: ready(dynamo, "app"))
+        await operator.recorder.silence()
+    await record(dynamo, "dynamo", {"dynamo": True}, GRAPHS, ADAPTERS, CONFIG_MAPS)

@@ -1,0 +1,114 @@
+"""Plans over recorded objects with the current code, as an upgraded operator does. No cluster is needed."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import msgspec
+
+from grove.api.config import Dynamo, OperatorConfiguration
+from grove.api.intents import Intent
+from grove.dynamo.plan import plan_graph
+from grove.fabrics.registry import Providers, providers
+from grove.kube import selector
+from grove.kube.executor import Executor
+from grove.kube.limiter import Limiter
+from grove.kube.outcome import Outcome
+from grove.kube.transport import Request
+from grove.operator.blame import blame
+from grove.operator.caches import Caches
+from grove.operator.controller import Controller
+from grove.operator.graph_caches import GraphCaches, GraphKey
+from grove.operator.graph_layer import Layer
+from grove.operator.graphs import Graphs
+from grove.operator.keys import DomainKey, ReplicaKey, SetKey
+from grove.operator.nodes import Nodes
+from grove.plan.domains import plan_domain
+from grove.plan.model import Plan
+from tests.upgrade.recordings import Body, Recording
+
+INIT_IMAGE = "example.com/grove-initc:test"
+
+
+class NoServer:
+    """A transport without a server: plans are made and not carried out."""
+
+    async def send(self, request: Request) -> Any:
+        raise AssertionError(f"a plan was carried out: {request}")
+
+    def stream(self, request: Request) -> Any:
+        raise AssertionError(f"a plan was carried out: {request}")
+
+    async def close(self) -> None: ...
+
+
+class Upgraded:
+    """The current operator with the recorded objects in its caches. Make it inside of a running loop."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+        fabrics: Providers = providers(tuple(recording.options.get("fabrics", ())))
+        self.caches = Caches(fabrics=fabrics)
+        self.graphs = GraphCaches() if recording.options.get("dynamo") else None
+        for cache in (*self.caches.all, *(self.graphs.all if self.graphs else ())):
+            bodies = [body for body in recording.objects if _is_kind(body, cache.resource)]
+            chosen = selector.parse(cache.labels)
+            found = [msgspec.json.decode(msgspec.json.encode(body), type=cache.as_type) for body in bodies]
+            cache.replace([each for each in found if chosen(each.metadata.labels)], "1")
+        self.controller = Controller(
+            self.caches,
+            Executor(NoServer(), self.caches.resources),
+            lambda _: None,
+            init_image=INIT_IMAGE,
+            topology_aware=bool(recording.options.get("topologyAware")),
+            clock=self.clock,
+        )
+
+    def plans(self) -> Iterator[tuple[str, Plan]]:
+        """What is planned for each key: replicas first, since their set adds up what they report."""
+        for workload in self.caches.sets:
+            key = SetKey(workload.metadata.namespace, workload.metadata.name)
+            for index in range(workload.spec.replicas):
+                replica = ReplicaKey(*key, index)
+                yield str(replica), self._plan(replica)
+            yield str(key), self._plan(key)
+
+    async def intents(self) -> list[Intent]:
+        """All writes that are planned, those for fabric domains and DynamoGraphDeployments too."""
+        found = [intent for _, plan in self.plans() for intent in plan.intents]
+        for vendor, cache in self.caches.domains.items():
+            for domain in cache:
+                key = DomainKey(vendor, domain.metadata.namespace, domain.metadata.name)
+                snapshot = self.controller._domains.neighbourhood.snapshot(key)
+                assert snapshot is not None
+                found += plan_domain(snapshot, self._recording.at).intents
+        return [*found, *[intent async for intent in self._graph_intents()]]
+
+    async def _graph_intents(self) -> AsyncIterator[Intent]:
+        layer = Layer.of(OperatorConfiguration(dynamo=Dynamo(enabled=True)))
+        if self.graphs is None or layer is None:
+            return
+        graphs = Graphs(
+            self.caches, self.graphs, NoServer(), Limiter(), lambda _: None, layer, Nodes(), clock=self.clock
+        )
+        for stored in self.graphs.graphs:
+            key = GraphKey(stored.metadata.namespace, stored.metadata.name)
+            seen = await graphs._sight.of(key, stored)
+            for intent in plan_graph(seen, graphs._backends, self.clock()).intents:
+                yield intent
+
+    def clock(self) -> float:
+        return self._recording.at
+
+    def _plan(self, key: SetKey | ReplicaKey) -> Plan:
+        now = self._recording.at
+        plan = self.controller._plan(key, now)
+        assert plan is not None
+        errors = blame(Outcome(()), now, plan.complaints)
+        self.controller._report(key, plan, errors, frozenset())
+        return plan
+
+
+def _is_kind(body: Body, resource: Any) -> bool:
+    return bool(body["kind"] == resource.kind and body["apiVersion"] == resource.api_version)

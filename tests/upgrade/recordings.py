@@ -1,0 +1,59 @@
+"""Recordings of live sets: every object of a namespace as a build of the operator left it.
+
+A release adds a folder with its own recordings (`GROVE_RECORD=<release>`, see CONTRIBUTING.md); none is ever
+changed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+FOLDER = Path(__file__).parent / "recordings"
+Body = dict[str, Any]
+
+
+class Recording(Struct, frozen=True):
+    """The objects of one namespace, and how the operator was configured that made them."""
+
+    name: str
+    at: float
+    """When it was recorded: seconds since 1970, by the operator's clock."""
+    options: dict[str, Any]
+    """What differs from the defaults: `topologyAware`, `fabrics`, `autoFabric`, `dynamo`."""
+    objects: list[Body]
+
+    def of(self, kind: str) -> list[Body]:
+        return [body for body in self.objects if body["kind"] == kind]
+
+
+def names() -> list[str]:
+    """`<release>/<scenario>` of every recording."""
+    return sorted(f"{file.parent.name}/{file.stem}" for file in FOLDER.glob("*/*.json"))
+
+
+def load(name: str) -> Recording:
+    body = json.loads((FOLDER / f"{name}.json").read_text())
+    return Recording(name, body["at"], body["options"], body["objects"])
+
+
+def save(recording: Recording) -> None:
+    """One object a line, so that a person can read the file and a diff."""
+    file = FOLDER / f"{recording.name}.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    head = f'{{"at": {recording.at}, "options": {json.dumps(recording.options)}, "objects": [\n'
+    lines = (json.dumps(body, sort_keys=True) for body in map(_shortened, recording.objects))
+    file.write_text(head + ",\n".join(lines) + "\n]}\n")
+
+
+def _shortened(body: Body) -> Body:
+    metadata = {key: value for key, value in body["metadata"].items() if key != "managedFields"}
+    return {**body, "metadata": metadata}
+
+
+def pods(recording: Recording) -> Iterator[Body]:
+    yield from recording.of("Pod")

@@ -1,0 +1,64 @@
+"""An upgraded operator restarts no pod and rewrites nothing but statuses of what an earlier build made."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import pytest
+
+from grove.api.intents import Patch, Status
+from grove.plan.moments import moment
+from tests.shared import shared_data
+from tests.upgrade import recordings
+from tests.upgrade.planning import Upgraded
+from tests.upgrade.recordings import Recording
+
+
+@pytest.mark.parametrize("name", recordings.names())
+async def test_upgrade_rewrites_statuses_only(name: str) -> None:
+    planned = await Upgraded(recordings.load(name)).intents()
+    assert [intent.id for intent in planned if not isinstance(intent, Status)] == []
+
+
+async def test_changed_template_is_planned_for() -> None:
+    """The tests above can fail: with another image, there is something to write."""
+    recording = recordings.load("0.1.0/plain")
+    (body,) = recording.of("PodCliqueSet")
+    body["spec"]["template"]["cliques"][0]["spec"]["podSpec"]["containers"][0]["image"] = "next:1"
+    body["metadata"]["generation"] += 1
+    assert await Upgraded(recording).intents()
+
+
+async def test_take_over_from_upstream_restarts_no_pod() -> None:
+    """What upstream's operator made is labelled as ours and loses the finalizers that only upstream uses."""
+    objects = json.loads(shared_data("takeover/go-grove.json").read_text())["items"]
+    last = max(moment(body["metadata"]["creationTimestamp"]) for body in objects)
+    planned = await Upgraded(Recording("upstream", last + 60, {}, objects)).intents()
+    patches = [intent for intent in planned if isinstance(intent, Patch)]
+    assert [intent.id for intent in planned if not isinstance(intent, Patch | Status)] == []
+    assert Counter(patch.target.kind for patch in patches) == {
+        "Pod": 22,
+        "PodClique": 14,
+        "PodGang": 6,
+        "PodCliqueScalingGroup": 2,
+    }
+    written = {(patch.target.kind, field) for patch in patches for field in _fields(patch)}
+    assert written == {
+        ("Pod", "labels grove.io/clique"),
+        ("Pod", "labels grove.io/pod-template-hash"),
+        ("PodClique", "labels grove.io/clique"),
+        ("PodClique", "labels grove.io/pod-template-hash"),
+        ("PodClique", "finalizers"),
+        ("PodCliqueScalingGroup", "finalizers"),
+        ("PodGang", "labels grove.io/podcliqueset-replica-index"),
+        ("PodGang", "spec"),
+    }
+
+
+def _fields(patch: Patch) -> set[str]:
+    """What a patch writes; the version and UID that it is conditional on are not written."""
+    metadata = patch.body.get("metadata", {})
+    found = {f"labels {name}" for name in metadata.get("labels", {})}
+    found |= {field for field in metadata if field not in ("labels", "resourceVersion", "uid")}
+    return found | {field for field in patch.body if field != "metadata"}
