@@ -6,13 +6,34 @@ pod that ended is deleted before its successor is created, too.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
+from msgspec import Struct
+
 from grove.api import labels, names
+from grove.api.meta import ObjectMeta
 
 Slot = tuple[str, int]
 """UID of the clique, index of the pod."""
+
+
+class PodVersion(Struct, frozen=True):
+    """A pod as it was at one moment."""
+
+    metadata: ObjectMeta
+    spec: dict[str, Any] = {}
+
+    @property
+    def slot(self) -> Slot | None:
+        """Where the pod may run; None if it may not, or belongs to no clique."""
+        if self.metadata.deletion_timestamp is not None or self.spec.get("schedulingGates"):
+            return None
+        owners = [owner.uid for owner in self.metadata.owner_references if owner.controller]
+        index = names.index_of_host(self.spec.get("hostname") or "")
+        if index is None:
+            text = self.metadata.labels.get(labels.POD_INDEX, "")
+            index = int(text) if text.isdecimal() else None
+        return (owners[0], index) if owners and index is not None else None
 
 
 class RunnablePods:
@@ -22,24 +43,12 @@ class RunnablePods:
         self._slots: dict[str, Slot] = {}
         """By the name of the pod."""
 
-    def saw(self, name: str, pod: Mapping[str, Any] | None, what: str) -> None:
+    def saw(self, name: str, pod: PodVersion | None, what: str = "") -> None:
         """The next version of a pod, None once it is gone. Raises if another pod may run in its slot."""
         self._slots.pop(name, None)
-        slot = None if pod is None else _slot(pod)
+        slot = pod.slot if pod is not None else None
         if slot is None:
             return
         others = [other for other, held in self._slots.items() if held == slot]
         self._slots[name] = slot
-        assert not others, f"{what}: {name} and {others[0]} both may run at index {slot[1]} of their clique"
-
-
-def _slot(pod: Mapping[str, Any]) -> Slot | None:
-    metadata, spec = pod["metadata"], pod["spec"]
-    if metadata.get("deletionTimestamp") or spec.get("schedulingGates"):
-        return None
-    owners = [owner["uid"] for owner in metadata.get("ownerReferences") or () if owner.get("controller")]
-    index = names.index_of_host(spec.get("hostname") or "")
-    if index is None:
-        text = metadata.get("labels", {}).get(labels.POD_INDEX, "")
-        index = int(text) if text.isdecimal() else None
-    return (owners[0], index) if owners and index is not None else None
+        assert not others, f"{what or name}: {name} and {others} may run at index {slot[1]} of one clique"

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
+
 from grove.api import annotations as keys
 from grove.api import labels
 from grove.api.conditions import ConditionType
@@ -18,7 +20,7 @@ from grove.plan.sharing import of_whole_set
 from tests.plan.api_server import Body, Deed, decode, encode
 from tests.plan.claims import referred_in, wanted_claims
 from tests.plan.world import OPERATOR, World
-from tests.runnable import RunnablePods
+from tests.runnable import PodVersion, RunnablePods
 
 
 def check_history(world: World, *, lagging: bool = False, zombies: bool = False) -> None:
@@ -53,7 +55,8 @@ class _History:
     def follow(self, deed: Deed) -> None:
         kind, name = deed.key
         if kind == "Pod" and not self.gang_lost:
-            self.runnable.saw(name, decode(deed.after) if deed.after else None, str(deed))
+            version = msgspec.json.decode(deed.after, type=PodVersion) if deed.after else None
+            self.runnable.saw(name, version, str(deed))
         if kind == "PodGang":
             self.referenced[name] = set(_names_in(deed.after))
             self.ever_referenced |= self.referenced[name]

@@ -246,8 +246,8 @@ class GangWork:
 def _departures(clique: Enrolled) -> DeletesByIndex:
     """The deletes of pods that are no longer members of a clique, by the index of the pod."""
     deletes: DeletesByIndex = {}
-    for pod in clique.membership.leaving:
-        deletes.setdefault(state.index_of(pod), []).append(delete_pod(pod))
+    for leaving in clique.membership.leaving:
+        deletes.setdefault(state.index_of(leaving), []).append(delete_pod(leaving))
     return deletes
 
 
