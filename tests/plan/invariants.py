@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
+
 from grove.api import annotations as keys
 from grove.api import labels
 from grove.api.conditions import ConditionType
@@ -18,6 +20,7 @@ from grove.plan.sharing import of_whole_set
 from tests.plan.api_server import Body, Deed, decode, encode
 from tests.plan.claims import referred_in, wanted_claims
 from tests.plan.world import OPERATOR, World
+from tests.runnable import PodVersion, RunnablePods
 
 
 def check_history(world: World, *, lagging: bool = False, zombies: bool = False) -> None:
@@ -44,12 +47,20 @@ class _History:
         self.claims: set[str] = set()
         self.users: dict[str, set[str]] = {}
         self.counts: dict[str, int] = {}
+        self.runnable = RunnablePods()
+        self.gang_lost = False
+        """A user deleted a gang: the one case in which a plan from an old view of the pods can create a pod
+        for an index whose pod it does not know."""
 
     def follow(self, deed: Deed) -> None:
         kind, name = deed.key
+        if kind == "Pod" and not self.gang_lost:
+            version = msgspec.json.decode(deed.after, type=PodVersion) if deed.after else None
+            self.runnable.saw(name, version, str(deed))
         if kind == "PodGang":
             self.referenced[name] = set(_names_in(deed.after))
             self.ever_referenced |= self.referenced[name]
+            self.gang_lost |= (self.lagging or self.zombies) and deed.after is None and deed.by != OPERATOR
         elif kind in ("PodCliqueSet", "PodCliqueScalingGroup"):
             self.counts[name] = decode(deed.after)["spec"]["replicas"] if deed.after else 0
         elif kind == CLAIM:

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from grove.api import labels
+from grove.api import annotations, labels
 from grove.api.cluster import ResourceClaimTemplateObject
 from tests.plan.api_server import Body
 from tests.plan.builders import a_set
@@ -30,8 +30,10 @@ def own(*names: str) -> list[Body]:
     return [{"name": name, "templateSpec": {"metadata": metadata, "spec": device(name)}} for name in names]
 
 
-def a_template(namespace: str, name: str) -> ResourceClaimTemplateObject:
-    body = {"metadata": {"namespace": namespace, "name": name}, "spec": {"spec": device(name)}}
+def a_template(namespace: str, name: str, shared_with: str = "") -> ResourceClaimTemplateObject:
+    notes = {annotations.SHARED_WITH_NAMESPACES: shared_with} if shared_with else {}
+    metadata = {"namespace": namespace, "name": name, "annotations": notes}
+    body = {"metadata": metadata, "spec": {"spec": device(name)}}
     return msgspec.json.decode(msgspec.json.encode(body), type=ResourceClaimTemplateObject)
 
 

@@ -54,7 +54,7 @@ def test_until_then_the_pod_keeps_its_seat_and_the_plan_says_when_to_look_again(
     assert plan.intents == ()
     assert plan.wake_at == world.now + 10
     world.now = plan.wake_at
-    assert [intent.id.split()[0] for intent in world.step().intents] == ["patch", "create", "delete"]
+    assert [intent.id.split()[0] for intent in world.step().intents] == ["patch", "delete", "create"]
 
 
 def test_the_count_travels_with_the_pods():
@@ -77,8 +77,8 @@ def test_a_count_that_somebody_spoilt_is_none():
 def test_the_count_survives_a_plan_that_got_no_further_than_naming_the_successor():
     world = failing(2)
     world.now = world.plan().wake_at
-    gang, birth, death = world.plan().intents
-    assert birth.id in death.after, "who ended goes when the successor that carries on the count is there"
+    gang, death, birth = world.plan().intents
+    assert death.id in birth.after, "the pod that ended is deleted before its successor is created"
     world.api.patch("PodGang", "wl-0", gang.body)
     again = next(intent for intent in world.plan().intents if intent.id.startswith("create"))
     assert again.id == birth.id

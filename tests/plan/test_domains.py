@@ -279,12 +279,14 @@ def test_b2_the_allocation_mode_reaches_the_domain():
 
 
 HOLDERS = (
-    Holder("ns/other-0", ("other",), ("n1", "n2", "n3", "n4")),
-    Holder("ns/theirs", (), ("n5",)),
+    Holder("ns", "other-0", ("other",), ("n1", "n2", "n3", "n4")),
+    Holder("ns", "theirs", (), ("n5",)),
+    Holder("private", "secret-0", ("secret",), ("n6",)),
 )
 BUSY = (
     "2 pods of ComputeDomain inference-0 found no node for 60 s, and a node has one channel: ComputeDomain "
-    "ns/other-0 of PodCliqueSet other holds n1, n2, n3 and 1 more; ComputeDomain ns/theirs holds n5"
+    "ns/other-0 of PodCliqueSet other holds n1, n2, n3 and 1 more; ComputeDomain ns/theirs holds n5; "
+    "a ComputeDomain of another namespace holds n6"
 )
 
 

@@ -203,7 +203,7 @@ def test_the_decision_is_written_before_the_deed_and_found_again_by_the_next_ope
         world.tend()
     plan = world.plan()
     order = [" ".join(intent.id.split()[:2]) for intent in plan.intents]
-    assert order == ["patch PodCliqueSet", "status PodClique", "patch PodGang", "create Pod", "delete Pod"]
+    assert order == ["patch PodCliqueSet", "status PodClique", "patch PodGang", "delete Pod", "create Pod"]
     gang = next(intent for intent in plan.intents if intent.id == "patch PodGang ns/wl-0")
     assert {"patch PodCliqueSet ns/wl", "status PodClique ns/wl-0-a"} <= set(gang.after)
     run = Run(world, plan)

@@ -33,7 +33,8 @@ def upstreams() -> World:
     body["metadata"]["namespace"] = "ns"
     world = World(body)
     world.claim_templates = {
-        place: a_template(*place) for place in (("ns", "ext-tpl"), ("rs-shared", "ext-ns-tpl"))
+        ("ns", "ext-tpl"): a_template("ns", "ext-tpl"),
+        ("rs-shared", "ext-ns-tpl"): a_template("rs-shared", "ext-ns-tpl", shared_with="ns"),
     }
     return world
 

@@ -168,7 +168,10 @@ def test_templates_of_shared_claims_are_looked_up_where_they_are():
     assert noted(body, {there: none, far: GPU, elsewhere: GPU}) == ("router/*", [])
     assert noted(body, {there: GPU, elsewhere: none}) == (
         "router/*",
-        ["ResourceClaimTemplate other/far is not there: whether it is for accelerators is not known"],
+        [
+            "ResourceClaimTemplate other/far does not exist or is not shared with this namespace: whether "
+            "it is for accelerators is not known"
+        ],
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 UNPROTECTED = "grove.io/disable-managed-resource-protection"
 """On a set, with "true": others may change what the operator manages for it."""
 RECONCILE_TRIGGER = "grove.io/reconcile-trigger"
@@ -28,3 +30,12 @@ FAILURES = "grove.io/failures"
 """On a pod: how many pods in a row have ended in its place before it."""
 TOKEN_OF = "grove.io/token-of"  # noqa: S105 - not a password
 """On the RoleBinding of init containers: the UID of the ServiceAccount whose token Secret was made."""
+SHARED_WITH_NAMESPACES = "grove.io/shared-with-namespaces"
+"""On a ResourceClaimTemplate, namespaces separated by commas, or "*" for all: PodCliqueSets of these
+namespaces may share claims made from it. Without it only those of its own namespace may."""
+
+
+def shared_with(carried: Mapping[str, str], namespace: str) -> bool:
+    """Whether the annotations of a template let the sets of another namespace use it."""
+    named = {word.strip() for word in carried.get(SHARED_WITH_NAMESPACES, "").split(",")} - {""}
+    return "*" in named or namespace in named

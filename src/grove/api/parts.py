@@ -53,7 +53,9 @@ class ResourceSharing(Wire, frozen=True):
     scope: SharingScope
     """`AllReplicas`: one claim for all replicas. `PerReplica`: one for each."""
     namespace: str = ""
-    """Where the ResourceClaimTemplate object lives, if not in the namespace of the set."""
+    """Where the ResourceClaimTemplate object lives, if not in the namespace of the set. One of another
+    namespace is used only if its annotation `grove.io/shared-with-namespaces` names the namespace of the set.
+    """
 
 
 class CliqueFilter(Wire, frozen=True):

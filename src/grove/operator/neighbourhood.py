@@ -160,7 +160,7 @@ class Neighbourhood:
             if nodes and (meta.namespace, meta.name) != (key.namespace, key.name):
                 sets = (owner for owner in meta.owner_references if owner.kind == PodCliqueSet.KIND.name)
                 owners = tuple(owner.name for owner in sets)
-                yield Holder(f"{meta.namespace}/{meta.name}", owners, tuple(sorted(nodes)))
+                yield Holder(meta.namespace, meta.name, owners, tuple(sorted(nodes)))
 
     def claimed(self, namespace: str, template: str) -> Iterator[DomainKey]:
         """The domains that a template belongs to."""

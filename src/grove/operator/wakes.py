@@ -167,8 +167,8 @@ class _Waker:
                 self.on_any(holder, None)
 
     def on_template(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
-        """The sets that refer to it: they may wait for it."""
-        if new is None or (old is not None and _edition(old) == _edition(new)):
+        """The sets that refer to it: they may wait for it, or for the annotation that lets them use it."""
+        if new is None or (old is not None and not changed(old, new)):
             return
         place = (new.metadata.namespace, new.metadata.name)
         for workload in self._caches.sets.by_index(BY_TEMPLATE, place):

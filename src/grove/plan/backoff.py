@@ -1,6 +1,8 @@
 """When a pod that ended is replaced: at once, then later and later while its successors end too.
 
 The count of failures travels in an annotation of the pods themselves: it survives restarts, without a store.
+A pod that ended is deleted before its successor is created. If the operator stops between the two writes, the
+count starts at zero again: one replacement comes without a delay.
 """
 
 from __future__ import annotations

@@ -15,12 +15,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from msgspec.structs import replace
 
 from grove.api import labels
+from grove.api.annotations import SHARED_WITH_NAMESPACES
 from grove.api.cliques import PodClique
 from grove.api.cluster import Bare
 from grove.api.errors import ErrorCode
 from grove.api.groups import PodCliqueScalingGroup
 from grove.api.intents import Create, Delete, Patch, uid_of
 from grove.api.kind import Kind
+from grove.api.parts import ResourceSharing
 from grove.api.sets import PodCliqueSet
 from grove.plan import compose, sharing
 from grove.plan.enrolment import Enrolled
@@ -251,21 +253,26 @@ def _witnessed(workload: PodCliqueSet, patch: Patch) -> tuple[Patch, ...]:
 
 def _no_template(workload: PodCliqueSet, claim: Claim, known: Shared) -> Complaint:
     """The same words for every replica: one trouble is told once."""
-    namespace, owner = claim.source.namespace or workload.metadata.namespace, claim.owner
-    who = "the set" if owner is None else owner.template.name
-    place = (namespace, claim.source.name)
-    words = (
-        f"there is no ResourceClaimTemplate {namespace}/{claim.source.name}, which resourceSharing of {who} "
-        "refers to: create it"
+    owner = claim.owner
+    words = _no_template_words(
+        workload, claim.source, "the set" if owner is None else owner.template.name, known
     )
-    if place in known.undecodable:
-        words = (
-            f"cannot decode ResourceClaimTemplate {namespace}/{claim.source.name}, which resourceSharing of "
-            f"{who} refers to ({known.undecodable[place]}): replace it"
-        )
     if isinstance(owner, Group):
         return Complaint("", claim.code, words, group=owner.name)
     return Complaint(owner.name if owner is not None else "", claim.code, words)
+
+
+def _no_template_words(workload: PodCliqueSet, source: ResourceSharing, part: str, known: Shared) -> str:
+    """Of a template in another namespace it is not disclosed whether it exists."""
+    own = workload.metadata.namespace
+    template = f"ResourceClaimTemplate {source.namespace or own}/{source.name}"
+    referred = f"which resourceSharing of {part} refers to"
+    if sharing.crosses_namespaces(workload, source):
+        remedy = f"create it, or add {own} to its annotation {SHARED_WITH_NAMESPACES}"
+        return f"{template}, {referred}, does not exist or is not shared with namespace {own}: {remedy}"
+    if reason := known.undecodable.get((own, source.name)):
+        return f"cannot decode {template}, {referred} ({reason}): replace it"
+    return f"there is no {template}, {referred}: create it"
 
 
 def _in_use(clique: Clique, name: str) -> Complaint:

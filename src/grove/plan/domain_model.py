@@ -24,8 +24,8 @@ class User(Struct, frozen=True):
 class Holder(Struct, frozen=True):
     """A domain that has nodes."""
 
-    domain: str
-    """As `namespace/name`."""
+    namespace: str
+    name: str
     owners: tuple[str, ...]
     """The sets that it is for."""
     nodes: tuple[str, ...]

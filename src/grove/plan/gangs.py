@@ -1,6 +1,10 @@
 """One gang: who is in it is written down, then pods are made and deleted accordingly, then gates open.
 
-    counts confirmed -> gang written -> scheduler told -> pods made, deleted, taken back
+    counts confirmed -> gang written -> scheduler told -> pods deleted, taken back -> pods made, gates opened
+
+At most one pod of a clique and index may run (no gate, no deletion timestamp): a pod is created or ungated
+after the delete of every other pod of its index has been answered. If that delete is refused, its successor
+is not created; the next plan sends both again.
 
 Where the gang is right as it is, its write is a confirmation: a patch that changes nothing and fails if the
 gang has changed since we looked (see `ledger`).
@@ -9,6 +13,7 @@ gang has changed since we looked (see `ledger`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import chain
 
 from msgspec.structs import replace
 
@@ -50,6 +55,9 @@ _PLACES = frozenset(
     }
 )
 """Labels that say where a pod belongs."""
+DeletesByIndex = dict[int | None, list[Delete]]
+Departures = Mapping[str, DeletesByIndex]
+"""By the name of the clique."""
 _ALONE, _MEMBER = labels.Component.CLIQUE.value, labels.Component.MEMBER_CLIQUE.value
 
 
@@ -92,8 +100,9 @@ class GangWork:
         body = self._mender.gang_body(gang, self._scheduler, references, notes)
         write = self._mender.gang(gang, body)
         telling = self.teller.tell(body, self._uid(gang, write))
-        deeds = self._deeds(gang, body, waits)
-        openings = [] if waits else self._openings(gang)
+        departures = {clique.wanted.name: _departures(clique) for clique in self._by_gang.get(gang.name, ())}
+        deeds = self._deeds(gang, body, waits, departures)
+        openings = [] if waits else self._openings(gang, departures)
         fences = self._fences(gang)
         after: tuple[str, ...] = ()
         if write is not None:
@@ -151,24 +160,19 @@ class GangWork:
             ]
         return tuple(dict.fromkeys(fences))
 
-    def _deeds(self, gang: Gang, body: compose.Body, gated: bool) -> list[Intent]:
+    def _deeds(self, gang: Gang, body: compose.Body, gated: bool, departures: Departures) -> list[Intent]:
         deeds: list[Intent] = []
-        births = {
-            clique.name: self._births(self._cliques[clique.name], body, gated) for clique in gang.cliques
-        }
-        for made in births.values():
-            deeds += made
         for enrolled in self._by_gang.get(gang.name, ()):
-            deeds += self._homecomings(enrolled)
-            deeds += self._departures(enrolled, births.get(enrolled.wanted.name, []))
+            leaving = departures[enrolled.wanted.name]
+            deeds += chain.from_iterable(leaving.values())
+            deeds += self._homecomings(enrolled, leaving)
+        for clique in gang.cliques:
+            deeds += self._births(self._cliques[clique.name], body, gated, departures[clique.name])
         return deeds
 
-    def _departures(self, clique: Enrolled, births: list[Create]) -> list[Delete]:
-        """Pods that ended go after their successors are made, which carry on the count of failures."""
-        after = tuple(birth.id for birth in births)
-        return [delete_pod(pod, after if state.ended(pod) else ()) for pod in clique.membership.leaving]
-
-    def _births(self, clique: Enrolled, gang: compose.Body, gated: bool) -> list[Create]:
+    def _births(
+        self, clique: Enrolled, gang: compose.Body, gated: bool, departures: DeletesByIndex
+    ) -> list[Create]:
         missing = clique.membership.missing
         if not missing or self._waits.held(clique.wanted) or self.teller.holds(clique.wanted.gang):
             return []
@@ -188,7 +192,8 @@ class GangWork:
         def birth(member: Member) -> Create:
             spec = with_claims(specs[waiting[member.name]], self._claims.of(wanted, member))
             body = marked(pod(workload, wanted, member, spec, carried, owners), marks)
-            return create(body, (*after, *self._claims.before(wanted, member)))
+            predecessors = _ids(departures, member.index)
+            return create(body, (*after, *self._claims.before(wanted, member), *predecessors))
 
         return [birth(member) for member in made]
 
@@ -209,22 +214,16 @@ class GangWork:
             return False
         return not self._scheduled(clique.gang)
 
-    def _homecomings(self, clique: Enrolled) -> list[Patch]:
+    def _homecomings(self, clique: Enrolled, departures: DeletesByIndex) -> list[Patch]:
         """Pods that nobody owns any more get their clique as owner again."""
-        lost = [
-            member.pod
-            for member in clique.membership.members
-            if member.pod is not None and not state.controller_uid(member.pod.metadata)
-        ]
-        if not lost:
-            return []
-        owners, after = self._owners(clique)
-        return [
-            pod_patch(
-                pod, {"ownerReferences": [*compose.plain(pod.metadata.owner_references), *owners]}, after
-            )
-            for pod in lost
-        ]
+        patches: list[Patch] = []
+        for member in clique.membership.members:
+            if member.pod is not None and not state.controller_uid(member.pod.metadata):
+                owners, after = self._owners(clique)
+                references = [*compose.plain(member.pod.metadata.owner_references), *owners]
+                after += _ids(departures, member.index)
+                patches.append(pod_patch(member.pod, {"ownerReferences": references}, after))
+        return patches
 
     def _owners(self, clique: Enrolled) -> tuple[list[compose.Body], tuple[str, ...]]:
         """The clique as an owner, and what must be made before it can be one."""
@@ -233,17 +232,27 @@ class GangWork:
         owners = compose.owner(kind.api_version, kind.name, clique.wanted.name, clique.uid)
         return owners, (made.id,) if made else ()
 
-    def _openings(self, gang: Gang) -> list[Patch]:
+    def _openings(self, gang: Gang, departures: Departures) -> list[Patch]:
         openings: list[Patch] = []
         for clique in gang.cliques:
-            members = self._cliques[clique.name].membership.members
-            pods = (
-                member.pod
-                for member in members
-                if member.pod is not None and not self._is_surplus(clique, member)
-            )
-            openings += released(pods, self._place(clique))
+            place = self._place(clique)
+            for member in self._cliques[clique.name].membership.members:
+                if member.pod is not None and not self._is_surplus(clique, member):
+                    after = _ids(departures[clique.name], member.index)
+                    openings += (replace(patch, after=after) for patch in released([member.pod], place))
         return openings
+
+
+def _departures(clique: Enrolled) -> DeletesByIndex:
+    """The deletes of pods that are no longer members of a clique, by the index of the pod."""
+    deletes: DeletesByIndex = {}
+    for leaving in clique.membership.leaving:
+        deletes.setdefault(state.index_of(leaving), []).append(delete_pod(leaving))
+    return deletes
+
+
+def _ids(departures: DeletesByIndex, index: int) -> tuple[str, ...]:
+    return tuple(delete.id for delete in departures.get(index, ()))
 
 
 def _relabelled(clique: Enrolled) -> list[Patch]:

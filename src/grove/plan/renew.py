@@ -1,7 +1,7 @@
 """An update as part of a replica's plan: what is decided is written down, then members are replaced.
 
 the set confirmed -> status of clique or group written, pods that are not ready confirmed
-  -> gang names the successors -> pods made and deleted
+  -> gang names the successors -> pods deleted -> their successors created
 """
 
 from __future__ import annotations

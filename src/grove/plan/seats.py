@@ -38,7 +38,7 @@ def busy(snapshot: DomainSnapshot, now: float) -> tuple[str, float | None]:
         return "", due if now < due else now + PATIENCE
     kind, count = snapshot.provider.api.name, len(snapshot.unplaced)
     pods = "1 pod" if count == 1 else f"{count} pods"
-    named = "; ".join(_held(kind, holder) for holder in snapshot.holders[:_MOST_NAMED])
+    named = "; ".join(_held(kind, holder, snapshot.namespace) for holder in snapshot.holders[:_MOST_NAMED])
     words = (
         f"{pods} of {kind} {snapshot.name} found no node for {PATIENCE:g} s, and a node has one channel: "
         f"{named}{_more(snapshot.holders)}"
@@ -46,10 +46,13 @@ def busy(snapshot: DomainSnapshot, now: float) -> tuple[str, float | None]:
     return words, now + PATIENCE
 
 
-def _held(kind: str, holder: Holder) -> str:
-    owners = f" of PodCliqueSet {', '.join(holder.owners)}" if holder.owners else ""
+def _held(kind: str, holder: Holder, namespace: str) -> str:
+    """Names of objects in other namespaces are not disclosed; an administrator finds them by the nodes."""
     nodes = ", ".join(holder.nodes[:_MOST_NAMED]) + _more(holder.nodes)
-    return f"{kind} {holder.domain}{owners} holds {nodes}"
+    if holder.namespace != namespace:
+        return f"a {kind} of another namespace holds {nodes}"
+    owners = f" of PodCliqueSet {', '.join(holder.owners)}" if holder.owners else ""
+    return f"{kind} {holder.namespace}/{holder.name}{owners} holds {nodes}"
 
 
 def _more(listed: Sequence[object]) -> str:

@@ -18,6 +18,7 @@ import msgspec
 from msgspec import Struct
 
 from grove.api import labels, marks, names
+from grove.api.annotations import shared_with
 from grove.api.cluster import Bare, ResourceClaimTemplateObject
 from grove.api.errors import ErrorCode
 from grove.api.parts import ResourceSharing, SharingScope
@@ -153,13 +154,27 @@ def _lists(template: PodCliqueSetTemplate) -> Iterator[Sequence[ResourceSharing]
 
 def claim_spec(workload: PodCliqueSet, shared: ResourceSharing, known: Shared) -> Body | None:
     """What a claim asks for: its template's `spec`, and nothing of the template's metadata. None: there is no
-    such template."""
+    template that the set may use."""
     if not shared.namespace:
         for own in workload.spec.template.resource_claim_templates:
             if own.name == shared.name:
                 return _spec_in(bytes(own.template_spec))
     found = known.templates.get((shared.namespace or workload.metadata.namespace, shared.name))
-    return None if found is None else _decoded(bytes(found.spec.spec))
+    if found is None or not _may_use(workload, found):
+        return None
+    return _decoded(bytes(found.spec.spec))
+
+
+def crosses_namespaces(workload: PodCliqueSet, shared: ResourceSharing) -> bool:
+    """Whether the template is one of another namespace: it needs the consent of that namespace, and without
+    it nothing of the template may be disclosed, not even that it exists."""
+    return shared.namespace not in ("", workload.metadata.namespace)
+
+
+def _may_use(workload: PodCliqueSet, template: ResourceClaimTemplateObject) -> bool:
+    """A claim copies the template, so that the authors of the set can read all of it."""
+    own, owner = workload.metadata.namespace, template.metadata.namespace
+    return owner == own or shared_with(template.metadata.annotations, own)
 
 
 @lru_cache(maxsize=256)

@@ -76,7 +76,10 @@ def counted(body: Body, facts: Facts, classes: Classes) -> tuple[Body, list[str]
     for clique, claim, source, crowd in _claims(shape.workload(body)):
         asked = classes.get(source) if isinstance(source, Source) else source
         if asked is None:
-            warnings.append(f"{source} is not there: whether it is for accelerators is not known")
+            # Of a template in another namespace it is not disclosed whether it exists.
+            other = isinstance(source, Source) and source.namespace
+            why = "does not exist or is not shared with this namespace" if other else "is not there"
+            warnings.append(f"{source} {why}: whether it is for accelerators is not known")
         elif asked & counting:
             if crowd:
                 warnings.append(f"{crowd}, and their node has one channel: they get no domain by themselves")

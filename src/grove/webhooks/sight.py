@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from grove.api.annotations import shared_with
 from grove.api.cluster import ResourceClaimTemplateObject
 from grove.api.sets import PodCliqueSet
 from grove.api.topology import ClusterTopology, ClusterTopologyBinding
@@ -120,21 +121,25 @@ class Sight:
         """Of which classes the devices are that claims ask for; None: there is no such claim, or template."""
         places = {source: source.namespace or namespace for source in sources}
         asked = [source for source in sources if _NAME(source.name) and _NAME(places[source])][:_MOST_CLAIMS]
-        found = await asyncio.gather(*(self._classes(places[source], source) for source in asked))
+        found = await asyncio.gather(*(self._classes(namespace, source) for source in asked))
         return dict(zip(asked, found, strict=True))
 
     async def _classes(self, namespace: str, source: Source) -> frozenset[str] | None:
-        if not source.claim and (known := self._known.claim_templates.get(namespace, source.name)):
-            return classes_in(msgspec.json.decode(known.spec.spec))
-        resource = RESOURCE_CLAIMS if source.claim else RESOURCE_CLAIM_TEMPLATES
-        body = await _ask(
-            f"{resource.kind} {source.name}",
-            lambda: self._client.get(resource, source.name, namespace=namespace, as_type=dict),
-        )
-        if body is None:
-            return None
-        spec = body.get("spec") or {}
-        return classes_in(spec if source.claim else spec.get("spec") or {})
+        """None, too, if it is a template of another namespace that is not shared with this one."""
+        place = source.namespace or namespace
+        if not source.claim and (known := self._known.claim_templates.get(place, source.name)):
+            notes, spec = known.metadata.annotations, msgspec.json.decode(known.spec.spec)
+        else:
+            resource = RESOURCE_CLAIMS if source.claim else RESOURCE_CLAIM_TEMPLATES
+            body = await _ask(
+                f"{resource.kind} {source.name}",
+                lambda: self._client.get(resource, source.name, namespace=place, as_type=dict),
+            )
+            if body is None:
+                return None
+            notes, spec = body["metadata"].get("annotations") or {}, body.get("spec") or {}
+            spec = spec if source.claim else spec.get("spec") or {}
+        return classes_in(spec) if place == namespace or shared_with(notes, namespace) else None
 
     def facts_around(self, kind: str, name: str) -> Facts:
         """The standing facts, and who would notice a change of this topology. It is for a warning: what the

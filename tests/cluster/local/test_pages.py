@@ -66,7 +66,9 @@ def test_autoscaling_and_sharing(home: Path) -> None:
     *commands, kill, down_ = block(section("docs/autoscaling.md", "Try it"))
     *begin, sharing = commands[:3], block(section("docs/sharing.md", "Try it"))
     assert [sharing[:3], sharing[-2:]] == [*begin, [kill, down_]]
-    said = type_in([*commands, *sharing[3:-2], kill, down_], home).stdout
+    across = block(section("docs/sharing.md", "Templates of another namespace"))
+    said = type_in([*commands, *sharing[3:-2], *across, kill, down_], home).stdout
+    assert "podcliqueset.grove.io/guest condition met" in said
     assert re.search(r"^twins-0-(server|shadow)-\S+ +twins-0-gpu$", said, re.MULTILINE)
     assert re.search(r"^twins-0-loader-\S+ +twins-0-loader-1-port$", said, re.MULTILINE)
     assert re.search(r"^twins-0-loader-2-port +allocated,reserved", said, re.MULTILINE)

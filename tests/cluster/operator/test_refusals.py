@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
 from grove.kube.client import Client
-from grove.kube.resource import NAMESPACES, PODS
+from grove.kube.errors import ApiError
+from grove.kube.resource import NAMESPACES, PODS, Resource
 from grove.kube.wire import Object
 from tests.cluster.operator.harness import World, operating
 from tests.cluster.operator.scenarios.refusals import complaints
+from tests.cluster.operator.scenarios.renewal import change
 from tests.cluster.operator.seen import CLIQUES, GROUPS, SETS
+from tests.cluster.operator.updating import current, updated
 from tests.cluster.operator.workloads import clique, group, workload
+
+_ADMISSION = ("admissionregistration.k8s.io", "v1")
+POLICIES = Resource(*_ADMISSION, "validatingadmissionpolicies", "ValidatingAdmissionPolicy", namespaced=False)
+BINDINGS = Resource(
+    *_ADMISSION, "validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding", namespaced=False
+)
 
 
 async def test_a_namespace_on_its_way_out_is_not_fought(world: World, client: Client) -> None:
@@ -55,3 +68,58 @@ async def test_who_is_refused_does_not_keep_others_from_having_done_as_told(worl
         )
         assert not world.get(CLIQUES, "half-0-x-0-bad").status.get("observedGeneration")
         assert world.get(SETS, "half").status.get("availableReplicas", 0) == 0
+
+
+@asynccontextmanager
+async def pods_may_not_be_deleted(world: World) -> AsyncIterator[None]:
+    """A policy of the administrator, in force while the block lasts."""
+    name, client = f"keep-pods-{world.namespace}", world.client
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "operations": ["DELETE"]}
+    policy = {
+        "failurePolicy": "Fail",
+        "matchConstraints": {"resourceRules": [rule]},
+        "validations": [{"expression": "false", "message": "pods stay here"}],
+    }
+    here = {"matchLabels": {"kubernetes.io/metadata.name": world.namespace}}
+    binding = {
+        "policyName": name,
+        "validationActions": ["Deny"],
+        "matchResources": {"namespaceSelector": here},
+    }
+    pod = world.pods()[0].name
+    await client.create(POLICIES, {"metadata": {"name": name}, "spec": policy}, as_type=Object)
+    await client.create(BINDINGS, {"metadata": {"name": name}, "spec": binding}, as_type=Object)
+    try:
+        async with asyncio.timeout(60):  # no event tells when a policy takes effect
+            while not await _is_refused(client, f"{PODS.path(world.namespace, pod)}?dryRun=All"):  # noqa: ASYNC110
+                await asyncio.sleep(0.1)
+        yield
+    finally:
+        await client.delete(BINDINGS, name, as_type=Object)
+        await client.delete(POLICIES, name, as_type=Object)
+
+
+async def _is_refused(client: Client, path: str) -> bool:
+    try:
+        await client.raw("DELETE", path)
+    except ApiError:
+        return True
+    return False
+
+
+async def test_a_pod_that_cannot_be_deleted_gets_no_successor(world: World) -> None:
+    """The update waits and reports why; it continues when the delete is permitted."""
+    async with operating(world) as operator:
+        await world.create(SETS, workload("kept", clique("worker", 2)))
+        await world.until_whole()
+        before = set(world.names(PODS))
+        async with pods_may_not_be_deleted(world):
+            await change(world, "kept", "next:1", "worker")
+            await world.until(lambda: complaints(world, SETS, "kept"), "the error is reported")
+            (said,) = complaints(world, SETS, "kept")
+            assert "could not delete Pod" in said
+            assert "pods stay here" in said
+            await operator.recorder.silence(0.5)
+            assert set(world.names(PODS)) == before
+        await world.until(lambda: updated(world, "kept"), "the update continues")
+        assert all(map(current, world.pods()))

@@ -1,4 +1,5 @@
-"""Shared claims on a cluster that does not serve them, or does not let the operator see them."""
+"""Shared claims on a cluster that does not serve them, or does not let the operator see them; and
+templates of another namespace, which need consent."""
 
 from __future__ import annotations
 
@@ -11,10 +12,18 @@ from grove.kube.resource import RESOURCE_CLAIMS
 from grove.kube.transport import Request, Response, Stream, Transport
 from tests.cluster.operator.harness import World, operating
 from tests.cluster.operator.recorder import Recorder
-from tests.cluster.operator.scenarios.refusals import says
-from tests.cluster.operator.scenarios.sharing import devices, shared_by_pods
-from tests.cluster.operator.seen import SETS
-from tests.cluster.operator.workloads import small
+from tests.cluster.operator.scenarios.refusals import complaints, says
+from tests.cluster.operator.scenarios.sharing import (
+    ASKS_FOR_ONE,
+    DRIVER,
+    consent,
+    devices,
+    elsewhere,
+    shared_by_pods,
+    template,
+)
+from tests.cluster.operator.seen import CLIQUES, SETS
+from tests.cluster.operator.workloads import Body, clique, small, workload
 
 SERVED = "/apis/resource.k8s.io/v1/"
 
@@ -67,3 +76,47 @@ async def test_only_sets_that_share_wait_and_they_are_told_why(world: World, ask
         async with operating(world):
             await world.until_whole()
     assert world.names(RESOURCE_CLAIMS) == ["few-0-worker-all-one"]
+
+
+def spying(other: str) -> Body:
+    """Each pod of the set has a claim made from a template of another namespace."""
+    shared = {"name": "private", "namespace": other, "scope": "PerReplica"}
+    return workload("spy", clique("worker", 2, 1, resourceSharing=[shared]))
+
+
+def with_password() -> Body:
+    parameters = {"driver": DRIVER, "parameters": {"password": "s3cret"}}
+    return {"devices": {**ASKS_FOR_ONE["devices"], "config": [{"opaque": parameters}]}}
+
+
+async def test_a_template_of_another_namespace_needs_consent(world: World) -> None:
+    """Without it nothing of the template can be read, not even that it exists. Consent is acted on when the
+    annotation changes; withdrawn, it leaves the claims that exist alone."""
+    async with devices(world), elsewhere(world) as other, operating(world) as operator:
+        await world.create(SETS, spying(other))
+        await world.until(lambda: complaints(world, CLIQUES, "spy-0-worker"))
+        missing = complaints(world, CLIQUES, "spy-0-worker")
+        own, key = world.namespace, "grove.io/shared-with-namespaces"
+        assert missing == [
+            "[Operation: Sync, Code: ERR_SYNC_PCLQ_RESOURCE_CLAIM] message: "
+            f"ResourceClaimTemplate {other}/private, which resourceSharing of worker refers to, does not "
+            f"exist or is not shared with namespace {own}: create it, or add {own} to its annotation {key}"
+        ]
+        await template(world, other, "private", with_password())
+        await consent(world, other, "private", f"{world.namespace}-not, default")
+        await operator.recorder.silence()
+        assert complaints(world, CLIQUES, "spy-0-worker") == missing, "the same words now that it exists"
+        assert not world.all(RESOURCE_CLAIMS)
+        assert not world.pods()
+        await consent(world, other, "private", f"default, {world.namespace}")
+        await world.until_whole()
+        claims = ["spy-0-worker-0-private", "spy-0-worker-1-private"]
+        assert world.names(RESOURCE_CLAIMS) == claims
+        await consent(world, other, "private", None)
+        await world.scale(CLIQUES, "spy-0-worker", 3)
+        await world.until(lambda: complaints(world, CLIQUES, "spy-0-worker") == missing)
+        assert world.names(RESOURCE_CLAIMS) == claims
+        assert len(world.pods()) == 2
+        await consent(world, other, "private", "*")
+        await world.until_whole()
+        assert len(world.pods()) == 3

@@ -21,6 +21,7 @@ from grove.kube.reflector import Reflector
 from grove.kube.resource import PODS, SERVICES, Resource
 from tests.cluster.operator.clearing import clear
 from tests.cluster.operator.picture import Picture, differences, picture
+from tests.cluster.operator.pod_history import one_runnable_pod_an_index
 from tests.cluster.operator.seen import CLIQUES, GANGS, GROUPS, PARTS, SETS, Seen, answers, updating
 
 PATIENCE = 120.0
@@ -288,8 +289,9 @@ async def watching(client: Client, config: Config, namespace: str) -> AsyncItera
     world = World(client, config, namespace)
     try:
         await world.watch(SETS, *PARTS)
-        yield world
-        world.check()
+        async with one_runnable_pod_an_index(client, namespace, PATIENCE):
+            yield world
+            world.check()
     finally:
         world.operators.clear()
         await clear(world)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import msgspec
 import pytest
 
+from grove.api.annotations import SHARED_WITH_NAMESPACES
 from grove.kube import config
 from grove.kube.client import Client
 from grove.kube.errors import ApiError
-from grove.kube.resource import RESOURCE_CLAIM_TEMPLATES
+from grove.kube.resource import NAMESPACES, RESOURCE_CLAIM_TEMPLATES
 from grove.kube.wire import Object
 from grove.local.cluster import Cluster
 from tests.cluster.operator.seen import SETS
 from tests.cluster.webhooks.harness import Body, admitting, eventually, refusal
+from tests.namespaces import make_namespace
 from tests.rules import test_fabric as rules
 from tests.rules import test_fabric_claims as by_claims
 from tests.rules.builders import bare, changed, clique, workload
@@ -76,6 +79,7 @@ async def test_with_automation(cluster: Cluster, crds: object, client: Client, n
             await client.replace(SETS, "app", again, namespace=namespace, as_type=Object)
         await client.patch(SETS, "app", {"spec": {"replicas": 2}}, namespace=namespace, as_type=Object)
         await _gpus_by_claim(client, namespace)
+        await _gpus_by_claim_of_another_namespace(client, namespace)
         await _sharers(client, namespace)
 
 
@@ -99,6 +103,36 @@ async def _gpus_by_claim(client: Client, namespace: str) -> None:
         expected = {rules.KEY: "enabled", by_claims.CLAIMS: "router/*"} if noted else {}
         assert annotations == expected
         assert ("share one claim for accelerators" in reply.headers.get("Warning", "")) is not noted
+
+
+async def _gpus_by_claim_of_another_namespace(client: Client, namespace: str) -> None:
+    """Without consent the answer is the same as for a template that does not exist."""
+    other, numbers = f"{namespace}-others", itertools.count()
+    await make_namespace(client, other)
+
+    async def answer() -> tuple[Body, str]:
+        entry, name = by_claims.entry("private", namespace=other), f"spy-{next(numbers)}"
+        body = by_claims.sharing(by_claims.C, entry, **{"metadata.name": name})
+        body["metadata"]["namespace"] = namespace
+        reply = await client.raw("POST", SETS.path(namespace), msgspec.json.encode(body))
+        noted = msgspec.json.decode(reply.body)["metadata"].get("annotations") or {}
+        return noted, reply.headers.get("Warning", "")
+
+    async def permitted() -> bool:
+        """The cache of the webhooks may be a moment behind."""
+        return (await answer())[0].get(by_claims.CLAIMS) == "router/*"
+
+    missing = await answer()
+    assert missing[0] == {}
+    assert f"ResourceClaimTemplate {other}/private does not exist or is not shared" in missing[1]
+    request = {"name": "gpu", "exactly": {"deviceClassName": "gpu.nvidia.com"}}
+    template = {"metadata": {"name": "private"}, "spec": {"spec": {"devices": {"requests": [request]}}}}
+    await client.create(RESOURCE_CLAIM_TEMPLATES, template, namespace=other, as_type=Object)
+    assert await answer() == missing
+    consent = {"metadata": {"annotations": {SHARED_WITH_NAMESPACES: namespace}}}
+    await client.patch(RESOURCE_CLAIM_TEMPLATES, "private", consent, namespace=other, as_type=Object)
+    await eventually(permitted)
+    await client.delete(NAMESPACES, other, as_type=Object)
 
 
 async def _sharers(client: Client, namespace: str) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 
 import yaml
 
-from grove.api import labels
+from grove.api import annotations, labels
+from grove.kube.client import MERGE
 from grove.kube.errors import AlreadyExists, Conflict, NotFound
 from grove.kube.resource import NAMESPACES, PODS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS, Resource
 from grove.kube.wire import Object
@@ -55,9 +56,17 @@ async def elsewhere(world: World) -> AsyncIterator[str]:
         await world.client.delete(NAMESPACES, name, as_type=Object)
 
 
-async def template(world: World, namespace: str, name: str) -> None:
-    body = {"metadata": {"name": name}, "spec": {"spec": ASKS_FOR_ONE}}
+async def template(world: World, namespace: str, name: str, spec: Body | None = None) -> None:
+    body = {"metadata": {"name": name}, "spec": {"spec": spec or ASKS_FOR_ONE}}
     await world.client.create(RESOURCE_CLAIM_TEMPLATES, body, namespace=namespace, as_type=Object)
+
+
+async def consent(world: World, namespace: str, name: str, to: str | None) -> None:
+    """Set or remove (None) the annotation that lets other namespaces use a template."""
+    body = {"metadata": {"annotations": {annotations.SHARED_WITH_NAMESPACES: to}}}
+    await world.client.patch(
+        RESOURCE_CLAIM_TEMPLATES, name, body, namespace=namespace, as_type=Object, kind=MERGE
+    )
 
 
 def upstreams(elsewhere: str) -> Body:
@@ -140,12 +149,13 @@ async def claims_on_three_levels(world: World) -> None:
     async with devices(world), elsewhere(world) as other:
         await template(world, world.namespace, "ext-tpl")
         await world.create(SETS, upstreams(other))
-        missing = f"no ResourceClaimTemplate {other}/ext-ns-tpl"
+        missing = f"ResourceClaimTemplate {other}/ext-ns-tpl, which"
         await world.rest(
             "told", when=lambda: says(world, CLIQUES, "rs-test-0-worker-a", missing), pictured=False
         )
         assert not world.pods(clique="rs-test-0-worker-a")
         await template(world, other, "ext-ns-tpl")
+        await consent(world, other, "ext-ns-tpl", world.namespace)
         await settled(world, "made", 3, expected())
         assert all(claim.status.get("allocation") for claim in world.all(RESOURCE_CLAIMS)), "and allocated"
         await world.parent_goes()
