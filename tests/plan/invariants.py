@@ -48,19 +48,20 @@ class _History:
         self.users: dict[str, set[str]] = {}
         self.counts: dict[str, int] = {}
         self.runnable = RunnablePods()
-        self.gang_lost = False
-        """A user deleted a gang: the one case in which a plan from an old view of the pods can create a pod
-        for an index whose pod it does not know."""
+        self.parent_lost = False
+        """Another than the operator deleted a gang or a clique: the one case in which a plan from an old view
+        of pods may not know the pod of an index, and create another one before it is deleted."""
 
     def follow(self, deed: Deed) -> None:
         kind, name = deed.key
-        if kind == "Pod" and not self.gang_lost:
+        if kind in ("PodGang", "PodClique") and deed.after is None and deed.by != OPERATOR:
+            self.parent_lost |= self.lagging or self.zombies
+        if kind == "Pod" and not self.parent_lost:
             version = msgspec.json.decode(deed.after, type=PodVersion) if deed.after else None
             self.runnable.saw(name, version, str(deed))
         if kind == "PodGang":
             self.referenced[name] = set(_names_in(deed.after))
             self.ever_referenced |= self.referenced[name]
-            self.gang_lost |= (self.lagging or self.zombies) and deed.after is None and deed.by != OPERATOR
         elif kind in ("PodCliqueSet", "PodCliqueScalingGroup"):
             self.counts[name] = decode(deed.after)["spec"]["replicas"] if deed.after else 0
         elif kind == CLAIM:
