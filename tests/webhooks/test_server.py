@@ -75,7 +75,7 @@ async def test_a_refused_object_is_an_answer_and_not_an_error(url):
         (b"", "POST", {}, 400, "not an AdmissionReview"),
         (b"{", "POST", {}, 400, "not an AdmissionReview"),
         (b"\xff\xfe\x00", "POST", {}, 400, "not an AdmissionReview"),
-        (b'{"a":' * 50_000, "POST", {}, 400, "nested too deeply"),
+        (b'{"a":' * 50_000, "POST", {}, 400, "nested more than 200 levels"),
         (b" " * (server.MOST_BYTES + 1), "POST", {}, 413, "more than"),
     ],
     ids=lambda value: repr(value)[:20],

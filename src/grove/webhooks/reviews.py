@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct
+
+from grove.kube.json_depth import MAX_DEPTH, too_deep
+from grove.webhooks import nesting
 
 API_VERSION = "admission.k8s.io/v1"
 KIND = "AdmissionReview"
@@ -17,6 +21,14 @@ _NOTHING = Raw(b"null")
 
 class NotAReview(ValueError):
     """What was sent cannot be answered; one line says why."""
+
+
+class TooDeep(NotAReview):
+    """The object nests so deeply that it is not decoded. The review has a UID, so that it can be answered."""
+
+    def __init__(self, uid: str, why: str) -> None:
+        super().__init__(why)
+        self.uid = uid
 
 
 class Resource(Struct, frozen=True):
@@ -64,11 +76,19 @@ _decoder = msgspec.json.Decoder(_Review)
 _objects = msgspec.json.Decoder(dict[str, Any])
 
 
+# How API servers begin a review. What follows cannot be trusted to be decodable if it nests too deeply.
+_BEGINNING = re.compile(
+    rb'\s*+{"kind":"AdmissionReview","apiVersion":"admission\.k8s\.io/v1","request":{"uid":"([0-9A-Za-z-]{1,64})"'
+)
+
+
 def read(body: bytes) -> Asked:
-    """The request in a review. Raises NotAReview."""
+    """The request in a review. Raises NotAReview, or TooDeep."""
+    if too_deep(body):
+        raise _refused(body)
     try:
         review = _decoder.decode(body)
-    except (msgspec.MsgspecError, ValueError, RecursionError) as problem:
+    except (msgspec.MsgspecError, ValueError) as problem:
         raise NotAReview(f"not an {KIND} of {API_VERSION}: {_why(problem)}") from None
     if (review.api_version, review.kind) != (API_VERSION, KIND):
         said = f"{review.kind} of {review.api_version}"[:200]
@@ -79,12 +99,21 @@ def read(body: bytes) -> Asked:
 def _object(raw: Raw, field: str) -> dict[str, Any]:
     try:
         return _objects.decode(raw)
-    except (msgspec.MsgspecError, ValueError, RecursionError) as problem:
+    except (msgspec.MsgspecError, ValueError) as problem:
         raise NotAReview(f"{field}: {_why(problem)}") from None
 
 
+def _refused(body: bytes) -> NotAReview:
+    why = f"nested more than {MAX_DEPTH} levels deep"
+    found = _BEGINNING.match(body)
+    if found is None:
+        return NotAReview(f"not an {KIND} of {API_VERSION}: {why}")
+    place = nesting.place(body) or "the object"
+    return TooDeep(found[1].decode(), f"{place}: {why}: shorten it, or put it into a string")
+
+
 def _why(problem: Exception) -> str:
-    return "nested too deeply" if isinstance(problem, RecursionError) else str(problem)[:200]
+    return " ".join(str(problem).split())[:200]
 
 
 def allowed(uid: str, warnings: Sequence[str] = (), patch: Sequence[dict[str, Any]] = ()) -> bytes:
