@@ -39,3 +39,13 @@ def test_amounts(written, amount):
 def test_no_quantity(written):
     with pytest.raises(ValueError, match="is no quantity"):
         parse(written)
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["1e999999999", "1E-999999999", "1e65", "1" * 65, "0." + "1" * 70, 10**70, 10**4400, 1e308, "-1e99"],
+    ids=lambda written: repr(written)[:20] if isinstance(written, str | float) else "long",
+)
+def test_an_amount_beyond_all_measure_is_refused_before_it_is_computed(written):
+    with pytest.raises(ValueError, match=r"is no quantity|Exceeds the limit"):
+        parse(written)

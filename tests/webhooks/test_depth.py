@@ -27,23 +27,20 @@ TOPOLOGY_BODY = {
     "metadata": {"name": "t"},
     "spec": {"levels": [{"domain": "rack", "key": "a"}]},
 }
+MAIN = {"name": "main", "image": "i", "resources": {"limits": {"cpu": "1"}}}
 BETA = {
     "apiVersion": "nvidia.com/v1beta1",
     "kind": "DynamoGraphDeployment",
     "metadata": {"name": "g", "namespace": "ns"},
     "spec": {
-        "components": [
-            {"name": "w", "type": "worker", "podTemplate": {"spec": {"containers": [{"name": "main"}]}}}
-        ]
+        "components": [{"name": "w", "type": "worker", "podTemplate": {"spec": {"containers": [MAIN]}}}]
     },
 }
 ALPHA = {
     "apiVersion": "nvidia.com/v1alpha1",
     "kind": "DynamoGraphDeployment",
     "metadata": {"name": "g", "namespace": "ns"},
-    "spec": {
-        "services": {"w": {"componentType": "worker", "extraPodSpec": {"mainContainer": {"image": "i"}}}}
-    },
+    "spec": {"services": {"w": {"componentType": "worker", "extraPodSpec": {"mainContainer": MAIN}}}},
 }
 RICH = default_set(
     workload(

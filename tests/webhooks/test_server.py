@@ -118,6 +118,19 @@ async def test_a_body_that_never_arrives_is_given_up(url, monkeypatch):
     assert (status, "did not arrive" in text) == (408, True)
 
 
+async def test_a_body_that_trickles_in_is_given_up(url, monkeypatch):
+    """The limit is for the whole body, not for the silence between two bytes."""
+    monkeypatch.setattr(server, "_PATIENCE", 0.2)
+
+    async def trickling() -> AsyncIterator[bytes]:
+        while True:
+            yield b" "
+            await asyncio.sleep(0.01)
+
+    status, text = await said(url, Path.VALIDATE_SET, trickling())
+    assert (status, "did not arrive" in text) == (408, True)
+
+
 async def test_large_bodies_that_never_end_hold_up_nobody(url):
     never = asyncio.Event()
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
+_LONGEST = 64
+"""Characters, and the largest exponent. Kubernetes counts to 2^63; 10^999999999 takes minutes to compute."""
 _WRITTEN = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:[eE]([+-]?[0-9]+)|([KMGTPE]i|[numkMGTPE]))?")
 _DECIMAL = {unit: Fraction(1000) ** power for power, unit in enumerate(("n", "u", "m", "", "k"), start=-3)}
 _DECIMAL |= {unit: Fraction(1000) ** power for power, unit in enumerate("MGTPE", start=2)}
@@ -14,8 +16,13 @@ _UNITS = _DECIMAL | _BINARY
 
 def parse(written: str | int | float) -> Fraction:
     """The amount, exactly. Raises ValueError for what is no quantity."""
-    found = _WRITTEN.fullmatch(str(written))
+    text = str(written)
+    found = _WRITTEN.fullmatch(text) if len(text) <= _LONGEST else None
     if found is None:
-        raise ValueError(f"{written!r} is no quantity: write a number with a unit such as m, k, M, Ki or Mi")
+        shown = repr(written)[:_LONGEST]
+        raise ValueError(f"{shown} is no quantity: write a number with a unit such as m, k, M, Ki or Mi")
     number, exponent, unit = found.groups()
-    return Fraction(number) * Fraction(10) ** int(exponent or 0) * _UNITS[unit or ""]
+    power = int(exponent or 0)
+    if abs(power) > _LONGEST:
+        raise ValueError(f"{written!r} is no quantity that can be counted: write a smaller exponent")
+    return Fraction(number) * Fraction(10) ** power * _UNITS[unit or ""]

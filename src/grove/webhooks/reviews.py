@@ -113,14 +113,21 @@ def _refused(body: bytes) -> NotAReview:
 
 
 def _why(problem: Exception) -> str:
-    return " ".join(str(problem).split())[:200]
+    return str(problem)[:200]
+
+
+def one_line(text: str) -> str:
+    """Text for terminals and logs. It may quote what a user sent: line ends, control sequences."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
 
 
 def allowed(uid: str, warnings: Sequence[str] = (), patch: Sequence[dict[str, Any]] = ()) -> bytes:
     """Yes, with this patch if there is one."""
     response: dict[str, Any] = {"uid": uid, "allowed": True, "status": {"code": HTTPStatus.OK}}
     if warnings:
-        response["warnings"] = warnings
+        response["warnings"] = [one_line(warning) for warning in warnings]
     if patch:
         response["patchType"] = "JSONPatch"
         response["patch"] = base64.b64encode(msgspec.json.encode(patch)).decode()
@@ -131,12 +138,12 @@ def denied(
     uid: str, message: str, warnings: Sequence[str] = (), code: HTTPStatus = HTTPStatus.FORBIDDEN
 ) -> bytes:
     """No, and why: what whoever wrote the object gets to read."""
-    status: dict[str, Any] = {"code": code, "message": message}
+    status: dict[str, Any] = {"code": code, "message": one_line(message)}
     if code is HTTPStatus.FORBIDDEN:
         status["reason"] = "Forbidden"
     response: dict[str, Any] = {"uid": uid, "allowed": False, "status": status}
     if warnings:
-        response["warnings"] = warnings
+        response["warnings"] = [one_line(warning) for warning in warnings]
     return _answer(response)
 
 
