@@ -51,12 +51,15 @@ def test_what_is_no_duration_is_refused_with_its_text(text):
         durations.parse(text)
 
 
+@pytest.mark.parametrize(
+    "text", ["2562048h", "9" * 30 + "h", "9" * 4_000 + "h", "0." + "1" * 999 + "s", "-9999999h"]
+)
+def test_more_than_go_can_count_is_refused(text):
+    with pytest.raises(ValueError, match="is too long for a duration") as caught:
+        durations.parse(text)
+    assert len(str(caught.value)) < 200
+
+
 @given(st.timedeltas(timedelta(days=-1000), timedelta(days=1000)))
 def test_printed_and_read_back_a_duration_is_the_same(duration):
     assert durations.parse(durations.render(duration)) == duration
-
-
-@pytest.mark.parametrize("text", ["9" * 30 + "h", "9" * 5000 + "s", "1s" * 5000])
-def test_durations_beyond_any_limit_are_refused_without_computing_them(text):
-    with pytest.raises(ValueError, match="duration"):
-        durations.parse(text)

@@ -35,13 +35,17 @@ def test_amounts(written, amount):
     assert parse(written) == amount
 
 
-@pytest.mark.parametrize("written", ["1e999999999", "1e-999999999", "9" * 5000, "1e" + "9" * 5000])
-def test_amounts_out_of_range_are_refused_without_computing_them(written):
-    with pytest.raises(ValueError, match="is out of range"):
-        parse(written)
-
-
 @pytest.mark.parametrize("written", ["", "m", "1 k", "1K", "1kk", "1e", "0x10", "1_000", "five", "٣", "nan"])
 def test_no_quantity(written):
     with pytest.raises(ValueError, match="is no quantity"):
+        parse(written)
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["1e999999999", "1E-999999999", "1e65", "1" * 65, "0." + "1" * 70, 10**70, 10**4400, 1e308, "-1e99"],
+    ids=lambda written: repr(written)[:20] if isinstance(written, str | float) else "long",
+)
+def test_an_amount_beyond_all_measure_is_refused_before_it_is_computed(written):
+    with pytest.raises(ValueError, match=r"is no quantity|Exceeds the limit"):
         parse(written)

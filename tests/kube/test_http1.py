@@ -1,95 +1,19 @@
-"""Replies read from bytes that are cut anywhere, and connections that are kept only while they are good."""
+"""Connections are kept only while they are good; the parser of replies is tested in test_http_reply.py."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from itertools import pairwise
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from grove.kube import http1
-from grove.kube.http1 import Connections, Reading, Reply, Unreached
+from grove.kube.http1 import Connections, Unreached
+from grove.kube.http_reply import BadReply, Reply
 
 PLAIN = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
-CHUNKED = (
-    b"HTTP/1.1 201 Created\r\ntransfer-encoding: chunked\r\nRETRY-AFTER:  7 \r\n\r\n"
-    b"3;note=x\r\nhel\r\n2\r\nlo\r\n0\r\nTrailer: x\r\n\r\n"
-)
-BARE_CHUNKS = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
-EARLY = b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + PLAIN
-EMPTY = b"HTTP/1.1 204 No Content\r\n\r\n"
-NOTHING = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 LAST = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello"
-OLD = b"HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello"
-REPLIES = {
-    PLAIN: (200, b"hello", True),
-    CHUNKED: (201, b"hello", True),
-    BARE_CHUNKS: (200, b"hello", True),
-    EARLY: (200, b"hello", True),
-    EMPTY: (204, b"", True),
-    NOTHING: (200, b"", True),
-    LAST: (200, b"hello", False),
-    OLD: (200, b"hello", False),
-}
-
-
-@given(st.sampled_from(sorted(REPLIES)), st.lists(st.integers(0, 140)))
-def test_a_reply_is_the_same_however_it_is_cut(sent: bytes, cuts: list[int]) -> None:
-    places = sorted({0, len(sent), *(cut for cut in cuts if cut < len(sent))})
-    reading, found = Reading(), list[Reply]()
-    for begin, end in pairwise(places):
-        assert not found, "it was whole before it ended"
-        if (reply := reading.feed(sent[begin:end])) is not None:
-            found.append(reply)
-    (reply,) = found
-    assert (reply.status, reply.body, reply.keeps) == REPLIES[sent]
-
-
-def test_headers_are_found_however_they_are_spelled() -> None:
-    reply = Reading().feed(CHUNKED)
-    assert reply is not None
-    assert reply.headers["Retry-After"] == "7"
-
-
-def test_without_a_length_the_reply_ends_with_the_connection() -> None:
-    reading = Reading()
-    assert reading.feed(b"HTTP/1.1 200 OK\r\n\r\nhel") is None
-    assert reading.feed(b"lo") is None
-    reply = reading.end()
-    assert reply is not None
-    assert (reply.body, reply.keeps) == (b"hello", False)
-
-
-@pytest.mark.parametrize("sent", [PLAIN[:-1], CHUNKED[:-2], PLAIN[:20], b""])
-def test_a_reply_that_is_torn_off_is_none(sent: bytes) -> None:
-    reading = Reading()
-    assert reading.feed(sent) is None
-    assert reading.end() is None
-
-
-@pytest.mark.parametrize(
-    "sent",
-    [
-        b"SSH-2.0-OpenSSH\r\n\r\n",
-        b"HTTP/1.1 what\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
-        b"x" * 100_000,
-    ],
-)
-def test_what_is_no_reply_is_refused(sent: bytes) -> None:
-    with pytest.raises(ValueError, match=r"not HTTP|invalid literal|does not end"):
-        Reading().feed(sent)
-
-
-def test_a_connection_that_said_too_much_is_not_used_again() -> None:
-    reply = Reading().feed(PLAIN + b"more")
-    assert reply is not None
-    assert not reply.keeps
 
 
 class Server:
@@ -182,6 +106,47 @@ async def test_what_was_kept_too_long_is_not_used_although_nobody_has_swept(
     async with met() as (server, ask):
         await ask()
         await ask()
+    assert server.asked == [0, 1]
+
+
+async def test_bytes_after_a_reply_never_answer_the_next_request() -> None:
+    async with met() as (server, ask):
+        server.answer = lambda writer: writer.write(PLAIN + PLAIN.replace(b"hello", b"other"))
+        assert [(await ask()).body for _ in range(3)] == [b"hello"] * 3
+    assert server.asked == [0, 1, 2]
+
+
+class Wire(asyncio.Transport):
+    """Where nothing goes out and a test says what comes in."""
+
+    aborted = False
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Nothing is sent."""
+
+    def abort(self) -> None:
+        self.aborted = True
+
+
+async def test_bytes_that_follow_a_reply_close_the_connection() -> None:
+    """Even if the request that waits for the reply has not resumed yet."""
+    connection, wire = http1._Connection(lambda _: None, lambda _: None), Wire()
+    connection.connection_made(wire)
+    waiting = asyncio.ensure_future(connection.ask(b""))
+    await asyncio.sleep(0)
+    connection.data_received(PLAIN)
+    connection.data_received(b"HTTP/1.1 2")
+    assert wire.aborted
+    assert (await waiting).body == b"hello"
+
+
+async def test_what_is_not_http_fails_the_request_and_closes_the_connection() -> None:
+    async with met() as (server, ask):
+        server.answer = lambda writer: writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n")
+        with pytest.raises(BadReply, match="Content-Length"):
+            await ask()
+        server.answer = lambda writer: writer.write(PLAIN)
+        assert (await ask()).body == b"hello"
     assert server.asked == [0, 1]
 
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from grove.api.sets import CliqueTemplate
-from grove.plan.hashes import generation_hash, template_hash
+from grove.plan.hashes import generation_hash, spec_digest, template_hash
 from tests.plan.builders import Body, a_clique, a_set, read_set
 
 PLAIN = a_clique("a:2/1")
@@ -174,3 +174,11 @@ def test_the_order_of_cliques_counts_for_the_set():
     before = generation_hash(read_set(workload))
     workload["spec"]["template"]["cliques"].reverse()
     assert generation_hash(read_set(workload)) != before
+
+
+@pytest.mark.parametrize("amount", ["1e999999999", "1e-999999999", "9" * 5_000])
+def test_an_amount_beyond_all_measure_is_hashed_as_it_is_written(amount):
+    """Nothing checks the quantities of a pod spec before it is hashed, and 10^999999999 takes minutes."""
+    spec = {"containers": [{"resources": {"limits": {"cpu": amount}}}]}
+    other = {"containers": [{"resources": {"limits": {"cpu": f"{amount}0"}}}]}
+    assert spec_digest(msgspec.json.encode(spec)) != spec_digest(msgspec.json.encode(other))

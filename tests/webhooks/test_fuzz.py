@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-import random
 import sys
 import tracemalloc
 from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from grove.api.kinds import KINDS
@@ -20,10 +19,11 @@ from grove.rules.defaults import default_set
 from grove.rules.model import Facts
 from grove.webhooks.registrations import Path
 from grove.webhooks.reviews import NotAReview
+from tests.fuzzing import budget, seeds
 from tests.rules.builders import in_use
 from tests.webhooks.asking import GRAPH, SET, TOPOLOGY, Body, answered, patched, review, reviewer, workload
 
-quick = settings(max_examples=80, suppress_health_check=list(HealthCheck), deadline=None)
+quick = budget(80)
 FACTS = Facts(
     backends=in_use("kai-scheduler", "volcano"),
     topology_aware=True,
@@ -129,8 +129,7 @@ def test_every_body_gets_an_answer(path, body):
 @pytest.mark.parametrize("path", Path)
 def test_bytes_that_were_changed_on_the_way_get_an_answer(path):
     whole = json.dumps(review("UPDATE", RICH, RICH)).encode()
-    chance = random.Random(7)
-    for _ in range(200):
+    for _, chance in seeds(200):
         body = bytearray(whole)
         for _ in range(chance.randint(1, 4)):
             body[chance.randrange(len(body))] = chance.randrange(256)

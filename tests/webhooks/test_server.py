@@ -75,7 +75,7 @@ async def test_a_refused_object_is_an_answer_and_not_an_error(url):
         (b"", "POST", {}, 400, "not an AdmissionReview"),
         (b"{", "POST", {}, 400, "not an AdmissionReview"),
         (b"\xff\xfe\x00", "POST", {}, 400, "not an AdmissionReview"),
-        (b'{"a":' * 50_000, "POST", {}, 400, "nested too deeply"),
+        (b'{"a":' * 50_000, "POST", {}, 400, "nested more than 200 levels"),
         (b" " * (server.MOST_BYTES + 1), "POST", {}, 413, "more than"),
     ],
     ids=lambda value: repr(value)[:20],
@@ -115,6 +115,19 @@ async def test_a_body_that_never_arrives_is_given_up(url, monkeypatch):
         await never.wait()
 
     status, text = await said(url, Path.VALIDATE_SET, dripping())
+    assert (status, "did not arrive" in text) == (408, True)
+
+
+async def test_a_body_that_trickles_in_is_given_up(url, monkeypatch):
+    """The limit is for the whole body, not for the silence between two bytes."""
+    monkeypatch.setattr(server, "_PATIENCE", 0.2)
+
+    async def trickling() -> AsyncIterator[bytes]:
+        while True:
+            yield b" "
+            await asyncio.sleep(0.01)
+
+    status, text = await said(url, Path.VALIDATE_SET, trickling())
     assert (status, "did not arrive" in text) == (408, True)
 
 

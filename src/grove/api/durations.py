@@ -15,7 +15,10 @@ _MICROSECONDS = {
     "m": Fraction(60_000_000),
     "h": Fraction(3_600_000_000),
 }
-_LONGEST = 64  # characters; Go's own largest duration has 20
+_LONGEST = (2**63 - 1) // 1000
+"""Microseconds. Go counts nanoseconds in 63 bits, which is 292 years, and refuses more."""
+_MOST_CHARACTERS = 200
+_SHOWN = 40  # characters of what was written
 _PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)")
 
 
@@ -24,14 +27,14 @@ def parse(text: str) -> timedelta:
     sign, digits = (-1, text[1:]) if text.startswith("-") else (1, text.removeprefix("+"))
     if digits == "0":
         return timedelta()
-    parts = list(_PART.finditer(digits[:_LONGEST]))
+    parts = list(_PART.finditer(digits))
     if not parts or "".join(part[0] for part in parts) != digits:
-        raise ValueError(f'"{text[:_LONGEST]}" is not a duration such as "4h0m0s" or "90s"')
-    micros = sum(Fraction(part[1]) * _MICROSECONDS[part[2]] for part in parts)
-    try:
-        return sign * timedelta(microseconds=round(micros))
-    except OverflowError:
-        raise ValueError(f'"{text}" is longer than any duration can be') from None
+        raise ValueError(f'"{text[:_SHOWN]}" is not a duration such as "4h0m0s" or "90s"')
+    short = len(text) <= _MOST_CHARACTERS
+    micros = sum(Fraction(part[1]) * _MICROSECONDS[part[2]] for part in parts) if short else _LONGEST + 1
+    if micros > _LONGEST:
+        raise ValueError(f'"{text[:_SHOWN]}" is too long for a duration: it has at most 290 years')
+    return sign * timedelta(microseconds=round(micros))
 
 
 def render(duration: timedelta) -> str:

@@ -5,21 +5,24 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
+_LONGEST = 64
+"""Characters, and the largest exponent. Kubernetes counts to 2^63; 10^999999999 takes minutes to compute."""
 _WRITTEN = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:[eE]([+-]?[0-9]+)|([KMGTPE]i|[numkMGTPE]))?")
 _DECIMAL = {unit: Fraction(1000) ** power for power, unit in enumerate(("n", "u", "m", "", "k"), start=-3)}
 _DECIMAL |= {unit: Fraction(1000) ** power for power, unit in enumerate("MGTPE", start=2)}
 _BINARY = {f"{unit}i": Fraction(1024) ** power for power, unit in enumerate("KMGTPE", start=1)}
 _UNITS = _DECIMAL | _BINARY
-_MOST_DIGITS = 64  # exact arithmetic on more, or with a large exponent, would take all memory there is
-_LARGEST_EXPONENT = 40
 
 
 def parse(written: str | int | float) -> Fraction:
     """The amount, exactly. Raises ValueError for what is no quantity."""
-    found = _WRITTEN.fullmatch(str(written))
+    text = str(written)
+    found = _WRITTEN.fullmatch(text) if len(text) <= _LONGEST else None
     if found is None:
-        raise ValueError(f"{written!r} is no quantity: write a number with a unit such as m, k, M, Ki or Mi")
+        shown = repr(written)[:_LONGEST]
+        raise ValueError(f"{shown} is no quantity: write a number with a unit such as m, k, M, Ki or Mi")
     number, exponent, unit = found.groups()
-    if len(number) > _MOST_DIGITS or abs(int((exponent or "0")[:_MOST_DIGITS])) > _LARGEST_EXPONENT:
-        raise ValueError(f"{str(written)[:40]!r} is out of range: Kubernetes counts up to 2^63")
-    return Fraction(number) * Fraction(10) ** int(exponent or 0) * _UNITS[unit or ""]
+    power = int(exponent or 0)
+    if abs(power) > _LONGEST:
+        raise ValueError(f"{written!r} is no quantity that can be counted: write a smaller exponent")
+    return Fraction(number) * Fraction(10) ** power * _UNITS[unit or ""]

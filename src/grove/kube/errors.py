@@ -10,6 +10,8 @@ from __future__ import annotations
 import msgspec
 from msgspec import Struct
 
+from grove.api.json_depth import too_deep
+
 
 class StatusCause(Struct, frozen=True, gc=False):
     """One of the reasons in a Status: usually the field that admission did not like."""
@@ -186,14 +188,16 @@ _BY_REASON: dict[str, type[ApiError]] = {
     "Timeout": ServerTimeout,
 }
 
+_LONGEST_PAUSE = 3600  # seconds; more that a server asks for is taken for so much
+
 _status_decoder = msgspec.json.Decoder(Status)
 
 
 def read_status(body: bytes, code: int) -> Status:
     """The Status in a reply, or one made up from the code when a proxy answered in its own words."""
     try:
-        status = _status_decoder.decode(body)
-    except msgspec.MsgspecError:
+        status = Status() if too_deep(body) else _status_decoder.decode(body)
+    except (msgspec.MsgspecError, ValueError):
         status = Status(message=body[:200].decode("utf-8", "replace"))
     return status if status.code else msgspec.structs.replace(status, code=code)
 
@@ -203,7 +207,7 @@ def api_error(action: str, status: Status, retry_after: float | None = None) -> 
     fallback = ServerError if status.code >= 500 else ApiError
     kind = _BY_REASON.get(status.reason) or _BY_CODE.get(status.code, fallback)
     if retry_after is None and status.details and status.details.retry_after_seconds:
-        retry_after = float(status.details.retry_after_seconds)
+        retry_after = float(min(status.details.retry_after_seconds, _LONGEST_PAUSE))
     return kind(action, status, retry_after)
 
 

@@ -8,108 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
-from msgspec import Struct
+from grove.kube.http_reply import BadReply, Reading, Reply
 
-_LONGEST_HEAD = 64 * 1024
 _KEPT = 60.0  # seconds for which a connection that nobody needs is kept
-_UNTIL_THE_END = -1
-_WITHOUT_BODY = (204, 304)
-
-
-class Reply(Struct, frozen=True):
-    """A whole reply."""
-
-    status: int
-    headers: Mapping[str, str]
-    """By their names as in `Retry-After`."""
-    body: bytes
-    keeps: bool
-    """Whether the connection is good for another request."""
 
 
 class Unreached(Exception):
     """There is no connection, so that nothing was sent; why is its cause."""
-
-
-class Reading:
-    """A reply as it arrives, cut anywhere. What is no reply is a ValueError."""
-
-    def __init__(self) -> None:
-        self._data = bytearray()
-        self._at = 0  # up to here it is understood
-        self._status = 0
-        self._headers: dict[str, str] = {}
-        self._chunks: list[bytes] | None = None
-        self._length = 0
-
-    def feed(self, data: bytes) -> Reply | None:
-        """Take in some more; the reply, if that was the rest of it."""
-        self._data += data
-        if not self._status and not self._read_head():
-            return None
-        if self._chunks is not None:
-            return self._read_chunks(self._chunks)
-        end = self._at + self._length
-        if self._length == _UNTIL_THE_END or len(self._data) < end:
-            return None
-        return self._reply(bytes(self._data[self._at : end]), end)
-
-    def end(self) -> Reply | None:
-        """There is no more; the reply, if it may end so."""
-        if self._status and self._length == _UNTIL_THE_END:
-            return self._reply(bytes(self._data[self._at :]), len(self._data) + 1)
-        return None
-
-    def _read_head(self) -> bool:
-        end = self._data.find(b"\r\n\r\n")
-        if end < 0:
-            if len(self._data) > _LONGEST_HEAD:
-                raise ValueError("the head of the reply does not end")
-            return False
-        first, *lines = self._data[:end].decode("latin-1").split("\r\n")
-        version, _, rest = first.partition(" ")
-        if not version.startswith("HTTP/1."):
-            raise ValueError("this is not HTTP")
-        status = int(rest[:3])
-        if status < 200:  # a reply before the reply
-            del self._data[: end + 4]
-            return self._read_head()
-        pairs = (line.partition(":") for line in lines)
-        self._headers = {name.title(): value.strip() for name, _, value in pairs}
-        self._status, self._at = status, end + 4
-        self._measure()
-        if version == "HTTP/1.0":
-            self._headers.setdefault("Connection", "close")
-        return True
-
-    def _measure(self) -> None:
-        headers = self._headers
-        if self._status in _WITHOUT_BODY:
-            self._length = 0
-        elif "chunked" in headers.get("Transfer-Encoding", "").lower():
-            self._chunks = []
-        else:
-            self._length = int(headers.get("Content-Length", _UNTIL_THE_END))
-
-    def _read_chunks(self, chunks: list[bytes]) -> Reply | None:
-        data = self._data
-        while (line := data.find(b"\r\n", self._at)) >= 0:
-            size = int(data[self._at : line].partition(b";")[0], 16)
-            if size == 0:  # then trailers, and an empty line
-                last = data.find(b"\r\n\r\n", line)
-                return self._reply(b"".join(chunks), last + 4) if last >= 0 else None
-            begin, end = line + 2, line + 2 + size
-            if len(data) < end + 2:
-                return None
-            chunks.append(bytes(data[begin:end]))
-            self._at = end + 2
-        return None
-
-    def _reply(self, body: bytes, end: int) -> Reply:
-        keeps = len(self._data) == end and "close" not in self._headers.get("Connection", "").lower()
-        return Reply(self._status, self._headers, body, keeps)
 
 
 class _Connection(asyncio.Protocol):
@@ -135,16 +42,19 @@ class _Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self._reading is None:
-            self.transport.abort()  # nobody asked
+            self.transport.abort()  # no request is waiting for this: the connection is not to be trusted
             return
         try:
             reply = self._reading.feed(data)
-        except ValueError as problem:
+        except BadReply as problem:
+            self._reading = None
             self._fail(problem)
             self.transport.abort()
             return
-        if reply is not None and self._answer is not None and not self._answer.done():
-            self._answer.set_result(reply)
+        if reply is not None:
+            self._reading = None
+            if self._answer is not None and not self._answer.done():
+                self._answer.set_result(reply)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._leave(self)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from time import perf_counter
@@ -15,6 +16,9 @@ from grove.kube.errors import ApiError, KubeError, api_error, read_status
 from grove.kube.resource import Resource, query
 from grove.kube.retry import Retry
 from grove.kube.transport import HttpTransport, Request, Response, Stream, Transport
+
+_LONGEST_STATUS = 1024**2
+_SECONDS = re.compile("[0-9]{1,6}")  # of a pause that a server asks for; others are dates, or no use
 
 
 class Sender:
@@ -89,11 +93,21 @@ class Sender:
         async with self.transport.stream(request) as stream:
             metrics.requests.count("watch", resource.label, str(stream.status))
             if stream.status >= 300:
-                body = b"".join([chunk async for chunk in stream.chunks()])
-                raise _complaint(request, stream.status, stream.headers, body)
+                raise _complaint(request, stream.status, stream.headers, await _beginning(stream))
             yield stream
+
+
+async def _beginning(stream: Stream) -> bytes:
+    """As much of a refusal as a Status can be; the rest of one without end is not waited for."""
+    body = bytearray()
+    async for chunk in stream.chunks():
+        body += chunk
+        if len(body) > _LONGEST_STATUS:
+            break
+    return bytes(body)
 
 
 def _complaint(request: Request, code: int, headers: Mapping[str, str], body: bytes) -> ApiError:
     asked = headers.get("Retry-After", "")
-    return api_error(str(request), read_status(body, code), float(asked) if asked.isdigit() else None)
+    pause = float(asked) if _SECONDS.fullmatch(asked) else None
+    return api_error(str(request), read_status(body, code), pause)

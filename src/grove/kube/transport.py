@@ -22,12 +22,14 @@ from grove.kube.config import Config
 from grove.kube.credentials import Certificate, Credential
 from grove.kube.errors import ConfigError, ConnectError, LostReply
 from grove.kube.http1 import Connections, Unreached
+from grove.kube.http_reply import MOST_BODY, BadReply
 from grove.kube.unreachable import cause, one_line, why_unreachable
 
 USER_AGENT = "grove"
 # Inflating a list costs more than decoding it, so no compression is asked for.
 _HEADERS = (("Accept", "application/json"), ("Accept-Encoding", "identity"), ("User-Agent", USER_AGENT))
 _AIOHTTP_FAULTS = (aiohttp.ClientError, TimeoutError, OSError)
+_REMEDY = ": check what answers at the server's address, and the proxies in front of it"
 WRITES = frozenset({"create", "patch", "update", "delete", "deletecollection"})
 
 
@@ -126,15 +128,15 @@ class HttpTransport:
             reply = await self._connections.send(message, trust, self._config.server_name, **limits)
         except Unreached as problem:
             raise self._unreached(problem.__cause__) from problem
-        except (OSError, ValueError) as problem:
+        except (OSError, BadReply) as problem:
             raise _lost(request, problem) from problem
         return Response(reply.status, reply.headers, reply.body)
 
     async def _send_by_proxy(self, request: Request, credential: Credential) -> Response:
         try:
             async with self._open(request, credential, self._limit(request.timeout)) as reply:
-                return Response(reply.status, reply.headers, await reply.read())
-        except _AIOHTTP_FAULTS as problem:
+                return Response(reply.status, reply.headers, await _whole(reply))
+        except (*_AIOHTTP_FAULTS, BadReply) as problem:
             raise self._failure(request, problem) from problem
 
     def _message(self, request: Request, credential: Credential) -> bytes:
@@ -258,10 +260,22 @@ class _HttpStream:
                 yield chunk
 
 
+async def _whole(reply: aiohttp.ClientResponse) -> bytes:
+    pieces, size = [], 0
+    async for piece in reply.content.iter_any():
+        pieces.append(piece)
+        size += len(piece)
+        if size > MOST_BODY:
+            raise BadReply(f"its body has more than {MOST_BODY} bytes")
+    return b"".join(pieces)
+
+
 def _lost(request: Request, problem: BaseException) -> LostReply:
     outcome = "; it may have taken effect" if request.is_write else ""
     if isinstance(problem, TimeoutError):
         return LostReply(f"{request}: no answer in {request.timeout:g} s{outcome}")
+    if isinstance(problem, BadReply):
+        return LostReply(f"{request}: the reply is not HTTP/1.1 ({one_line(problem)}){outcome}{_REMEDY}")
     return LostReply(f"{request}: connection lost ({one_line(problem)}){outcome}")
 
 

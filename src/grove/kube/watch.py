@@ -15,10 +15,13 @@ from msgspec import Raw, Struct
 
 from grove.api.json_depth import too_deep
 from grove.kube import wire
-from grove.kube.errors import api_error, read_status
+from grove.kube.errors import LostReply, api_error, read_status
 from grove.kube.resource import Resource
 from grove.kube.undecodable import Undecodable, count, undecodable
 
+LONGEST_LINE = 64 * 1024**2
+"""Bytes of an event. etcd accepts objects of 1.5 MiB; JSON may need six times as much to spell them, and a
+server that is configured to accept larger ones is not one that accepts sixty."""
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 _CHANGES = ("ADDED", "MODIFIED", "DELETED")
 _TYPE = re.compile(rb'\s*{\s*"type"\s*:\s*"([A-Z]+)"')
@@ -40,16 +43,23 @@ class Bookmark(Struct, frozen=True):
 
 
 async def batches(chunks: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
-    """Whole lines, as many as have arrived. A last line without its end was torn off and is dropped."""
-    pending: list[bytes] = []
+    """Whole lines, as many as have arrived. A last line without its end was torn off and is dropped.
+
+    Raises LostReply for a line that is longer than any object: the watch has to be started again.
+    """
+    pending = bytearray()
     async for chunk in chunks:
         first, *rest = chunk.split(b"\n")
-        pending.append(first)
-        if not rest:
-            continue
-        lines = [b"".join(pending), *rest[:-1]]
-        pending = [rest[-1]]
-        yield [line for line in lines if line]
+        pending += first
+        if rest:
+            lines = [bytes(pending), *rest[:-1]]
+            pending = bytearray(rest[-1])
+            yield [line for line in lines if line]
+        if len(pending) > LONGEST_LINE:
+            raise LostReply(
+                f"an event of the watch has more than {LONGEST_LINE} bytes: "
+                "delete the object that is so large, or check the proxies in front of the API server"
+            )
 
 
 class Skipped(Struct, frozen=True):

@@ -42,8 +42,12 @@ _NOTHING: dict[str, object] = {
 
 def canonical(spec: dict[str, Any]) -> dict[str, Any]:
     """The same for all spellings of one pod spec."""
-    read = {key: _read(key, value) for key, value in spec.items()}
-    return {key: value for key, value in read.items() if not _as_good_as_left_out(key, value)}
+    found = {}
+    for key, value in spec.items():  # a comprehension would be one more frame for each level of nesting
+        read = _read(key, value)
+        if not _as_good_as_left_out(key, read):
+            found[key] = read
+    return found
 
 
 def _as_good_as_left_out(key: str, value: Any) -> bool:

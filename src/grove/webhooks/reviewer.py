@@ -21,7 +21,7 @@ from grove.rules.model import Facts, Request, Verdict
 from grove.webhooks import patches, reviews
 from grove.webhooks.graphs import GraphSight
 from grove.webhooks.registrations import Path
-from grove.webhooks.reviews import Asked, NotAReview
+from grove.webhooks.reviews import Asked, NotAReview, TooDeep
 from grove.webhooks.sight import Sight, Unseen
 
 Body = dict[str, Any]
@@ -56,12 +56,14 @@ class Reviewer:
 
     async def answer(self, path: str, body: bytes) -> bytes:
         """The review that answers. Raises NotAReview only if there is nobody to answer to."""
-        asked = reviews.read(body)
+        try:
+            asked = reviews.read(body)
+        except TooDeep as problem:
+            return reviews.denied(problem.uid, str(problem), code=HTTPStatus.BAD_REQUEST)
         try:
             return await self._answers[path](asked)
-        except (NotAReview, RecursionError) as problem:
-            why = "nested too deeply" if isinstance(problem, RecursionError) else str(problem)
-            return reviews.denied(asked.uid, why, code=HTTPStatus.BAD_REQUEST)
+        except NotAReview as problem:
+            return reviews.denied(asked.uid, str(problem), code=HTTPStatus.BAD_REQUEST)
         except Unseen as problem:
             return reviews.denied(asked.uid, str(problem), code=HTTPStatus.SERVICE_UNAVAILABLE)
         except Exception:

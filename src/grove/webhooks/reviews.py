@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct
+
+from grove.api.json_depth import MAX_DEPTH, too_deep
+from grove.webhooks import nesting
 
 API_VERSION = "admission.k8s.io/v1"
 KIND = "AdmissionReview"
@@ -17,6 +21,14 @@ _NOTHING = Raw(b"null")
 
 class NotAReview(ValueError):
     """What was sent cannot be answered; one line says why."""
+
+
+class TooDeep(NotAReview):
+    """The object nests so deeply that it is not decoded. The review has a UID, so that it can be answered."""
+
+    def __init__(self, uid: str, why: str) -> None:
+        super().__init__(why)
+        self.uid = uid
 
 
 class Resource(Struct, frozen=True):
@@ -64,11 +76,19 @@ _decoder = msgspec.json.Decoder(_Review)
 _objects = msgspec.json.Decoder(dict[str, Any])
 
 
+# How API servers begin a review. What follows cannot be trusted to be decodable if it nests too deeply.
+_BEGINNING = re.compile(
+    rb'\s*+{"kind":"AdmissionReview","apiVersion":"admission\.k8s\.io/v1","request":{"uid":"([0-9A-Za-z-]{1,64})"'
+)
+
+
 def read(body: bytes) -> Asked:
-    """The request in a review. Raises NotAReview."""
+    """The request in a review. Raises NotAReview, or TooDeep."""
+    if too_deep(body):
+        raise _refused(body)
     try:
         review = _decoder.decode(body)
-    except (msgspec.MsgspecError, ValueError, RecursionError) as problem:
+    except (msgspec.MsgspecError, ValueError) as problem:
         raise NotAReview(f"not an {KIND} of {API_VERSION}: {_why(problem)}") from None
     if (review.api_version, review.kind) != (API_VERSION, KIND):
         said = f"{review.kind} of {review.api_version}"[:200]
@@ -79,19 +99,35 @@ def read(body: bytes) -> Asked:
 def _object(raw: Raw, field: str) -> dict[str, Any]:
     try:
         return _objects.decode(raw)
-    except (msgspec.MsgspecError, ValueError, RecursionError) as problem:
+    except (msgspec.MsgspecError, ValueError) as problem:
         raise NotAReview(f"{field}: {_why(problem)}") from None
 
 
+def _refused(body: bytes) -> NotAReview:
+    why = f"nested more than {MAX_DEPTH} levels deep"
+    found = _BEGINNING.match(body)
+    if found is None:
+        return NotAReview(f"not an {KIND} of {API_VERSION}: {why}")
+    place = nesting.place(body) or "the object"
+    return TooDeep(found[1].decode(), f"{place}: {why}: shorten it, or put it into a string")
+
+
 def _why(problem: Exception) -> str:
-    return "nested too deeply" if isinstance(problem, RecursionError) else str(problem)[:200]
+    return str(problem)[:200]
+
+
+def one_line(text: str) -> str:
+    """Text for terminals and logs. It may quote what a user sent: line ends, control sequences."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
 
 
 def allowed(uid: str, warnings: Sequence[str] = (), patch: Sequence[dict[str, Any]] = ()) -> bytes:
     """Yes, with this patch if there is one."""
     response: dict[str, Any] = {"uid": uid, "allowed": True, "status": {"code": HTTPStatus.OK}}
     if warnings:
-        response["warnings"] = warnings
+        response["warnings"] = [one_line(warning) for warning in warnings]
     if patch:
         response["patchType"] = "JSONPatch"
         response["patch"] = base64.b64encode(msgspec.json.encode(patch)).decode()
@@ -102,12 +138,12 @@ def denied(
     uid: str, message: str, warnings: Sequence[str] = (), code: HTTPStatus = HTTPStatus.FORBIDDEN
 ) -> bytes:
     """No, and why: what whoever wrote the object gets to read."""
-    status: dict[str, Any] = {"code": code, "message": message}
+    status: dict[str, Any] = {"code": code, "message": one_line(message)}
     if code is HTTPStatus.FORBIDDEN:
         status["reason"] = "Forbidden"
     response: dict[str, Any] = {"uid": uid, "allowed": False, "status": status}
     if warnings:
-        response["warnings"] = warnings
+        response["warnings"] = [one_line(warning) for warning in warnings]
     return _answer(response)
 
 

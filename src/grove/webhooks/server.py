@@ -15,7 +15,7 @@ from aiohttp import web
 
 from grove.webhooks import metrics
 from grove.webhooks.reviewer import Reviewer
-from grove.webhooks.reviews import NotAReview
+from grove.webhooks.reviews import NotAReview, one_line
 
 MOST_BYTES = 7 * 1024 * 1024
 """Two objects as large as an API server stores them, and what is around them."""
@@ -83,7 +83,7 @@ class _Desk:
 
 
 def _refuse(status: HTTPStatus, why: str) -> web.Response:
-    reply = web.Response(status=status, text=f"{why}\n")
+    reply = web.Response(status=status, text=f"{one_line(why)}\n")
     if status is not HTTPStatus.BAD_REQUEST:
         reply.force_close()  # what is left of the body is not worth reading
     return reply

@@ -1,0 +1,113 @@
+"""Reviews of real manifests with random faults, over HTTP: each gets an answer of one line."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from itertools import product
+from random import Random
+from typing import Any
+
+import aiohttp
+import msgspec
+from aiohttp import web
+from structlog.testing import capture_logs
+
+from grove.api.json_depth import too_deep
+from grove.rules.model import Facts
+from grove.webhooks import server
+from tests.fuzzing import seeds
+from tests.rules.builders import in_use
+from tests.webhooks.asking import review, reviewer
+from tests.webhooks.mutations import PATHS, Mutator, manifests
+from tests.webhooks.test_fuzz import places, replaced
+
+JSON = {"Content-Type": "application/json"}
+FACTS = Facts(
+    backends=in_use("kai-scheduler", "volcano"),
+    topology_aware=True,
+    operator_user="system:serviceaccount:grove-system:grove-operator",
+)
+
+
+def why_bad(status: int, text: str) -> str:
+    """What is wrong with an answer; empty if it is as it should be."""
+    if status != 200:
+        return "" if 400 <= status < 500 and len(text.splitlines()) == 1 else f"HTTP {status}: {text[:300]}"
+    answer = json.loads(text)
+    response = answer["response"]
+    if (answer["apiVersion"], answer["kind"]) != ("admission.k8s.io/v1", "AdmissionReview"):
+        return "another kind of answer"
+    if response["allowed"]:
+        return ""
+    message = response["status"]["message"]
+    if response["status"]["code"] not in (400, 403) or not message or len(message) > 20_000:
+        return f"denied with {response['status']}"[:500]
+    return "" if len(message.splitlines()) == 1 else f"in many lines: {message!r}"[:500]
+
+
+async def test_every_review_is_answered() -> None:
+    runner = server.runner(server.application(reviewer(FACTS)))
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    try:
+        with capture_logs() as logs:
+            async with aiohttp.ClientSession() as session, asyncio.timeout(800):
+                for seed, chance in seeds(1_000):
+                    path, body = Mutator(chance).review()
+                    async with session.post(url + path, data=body, headers=JSON) as reply:
+                        assert not why_bad(reply.status, await reply.text()), (seed, path)
+                async with session.get(url + server.HEALTH) as reply:
+                    assert reply.status == 200
+    finally:
+        await runner.cleanup()
+    assert not [line for line in logs if line["log_level"] in ("warning", "error", "critical")]
+
+
+WORST: list[Any] = [
+    *(
+        None,
+        True,
+        -1,
+        0.5,
+        2**31,
+        10**25,
+        "",
+        "a\nb",
+        "x" * 5_000,
+        [],
+        {},
+        [None],
+        {"": None},
+        [[]],
+        [{}] * 3,
+    ),
+    *("1e999999999", "1e-999999999", "9" * 300 + "h", "9" * 300 + "Gi", "99999999999999h", "2147483648"),
+]
+
+
+async def test_every_value_at_every_place_is_answered() -> None:
+    """One object of each kind, each place of it with each of the values that rules have to survive."""
+    asked = reviewer(FACTS)
+    for body in {body["kind"] + body["apiVersion"]: body for body in manifests()}.values():
+        plural, paths = PATHS[body["kind"]]
+        group, _, version = body["apiVersion"].partition("/")
+        resource = {"group": group, "version": version, "resource": plural}
+        for way, value in product(places(body), WORST):
+            spoiled = replaced(body, way, value)
+            for path, operation in product(paths, ("CREATE", "UPDATE")):
+                sent = msgspec.json.encode(review(operation, spoiled, body, resource))
+                bad = why_bad(200, (await asked.answer(path, sent)).decode())
+                assert not bad, (path, way, value)
+
+
+def test_the_manifests_are_of_every_kind_and_none_is_deep() -> None:
+    assert {body["kind"] for body in manifests()} == set(PATHS)
+    assert {body["apiVersion"] for body in manifests()} >= {"nvidia.com/v1alpha1", "nvidia.com/v1beta1"}
+    assert not any(too_deep(json.dumps(body).encode()) for body in manifests())
+
+
+def test_a_seed_reproduces_its_review() -> None:
+    for seed in range(20):
+        assert Mutator(Random(seed)).review() == Mutator(Random(seed)).review()
