@@ -9,13 +9,16 @@ is always right. The rules:
   its lane each time;
 - a key has one next moment, the earliest that was named; beginning to work on it uses that moment up;
 - failures delay the key by itself alone: exponentially, with jitter, until it succeeds. An event still wakes
-  it at once, since the event may be what it was failing for.
+  it at once, since the event may be what it was failing for;
+- a key whose work waits for a slow server can be set aside: its worker serves others meanwhile. A tenant gets
+  at most half as many keys set aside as there are workers; beyond that, its other keys wait.
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
+from collections import Counter
 from collections.abc import Callable, Coroutine, Hashable
 from functools import partial
 from typing import Any, Generic, TypeVar
@@ -31,6 +34,7 @@ from grove.kube.timetable import Timetable
 K = TypeVar("K", bound=Hashable)
 
 NOW = float("-inf")
+_ASIDE_OF_ALL = 4  # times the workers: so many keys may be set aside in all
 _AFTER_CANCEL = 1.0  # how long cancelled work may take to clean up before shutdown goes on without it
 
 log = structlog.get_logger("grove.kube.queue")
@@ -46,6 +50,7 @@ class Queue(Generic[K]):
         *,
         workers: int = 64,
         place: Callable[[K], Place] = Place,
+        tenant: Callable[[K], Hashable] = lambda _: None,
         backoff: Backoff | None = None,
         rng: random.Random | None = None,
     ) -> None:
@@ -65,6 +70,9 @@ class Queue(Generic[K]):
         self._begun: set[K] = set()
         self._failing: set[K] = set()  # said to have failed, by the work that is still running
         self._failures: dict[K, int] = {}
+        self._tenant = tenant
+        self._aside: set[K] = set()  # being worked on, without a worker of their own
+        self._aside_of: Counter[Hashable] = Counter()  # how many, by tenant
         self._alarm: asyncio.TimerHandle | None = None
         self._metrics = QueueMetrics(name, depth=lambda: len(self._ready), oldest=self.oldest)
 
@@ -97,6 +105,19 @@ class Queue(Generic[K]):
         self._again.pop(key, None)
         self._failures.pop(key, None)
         self._later.drop(key)
+
+    def reset_backoff(self, key: K) -> None:
+        """The next failure of the key counts as its first: what it failed for has changed."""
+        self._failures.pop(key, None)
+
+    def set_aside(self, key: K) -> None:
+        """The work on the key waits for a slow server: another key may have its worker until it ends."""
+        if key not in self._running or key in self._aside or self._is_barred(key):
+            return
+        if len(self._aside) < _ASIDE_OF_ALL * self._workers:
+            self._aside.add(key)
+            self._aside_of[self._tenant(key)] += 1
+            self._dispatch()
 
     def start(self) -> None:
         """Begin to work, on the keys woken before too."""
@@ -139,9 +160,15 @@ class Queue(Generic[K]):
             self._again.setdefault(key, now)
         # else: its task has yet to take the first step, so it has yet to look
 
+    def _is_barred(self, key: K) -> bool:
+        """Whether as many keys of its tenant are set aside as can be."""
+        return self._aside_of[self._tenant(key)] >= max(1, self._workers // 2)
+
     def _dispatch(self) -> None:
-        while self._open and self._ready and len(self._running) < self._workers:
-            key = self._ready.next()
+        while self._open and self._ready and len(self._running) - len(self._aside) < self._workers:
+            key = self._ready.next(self._is_barred if self._aside else None)
+            if key is None:
+                return
             task = self._loop.create_task(self._begin(key), name=f"{self.name} {key}")
             self._running[key] = task
             # In a callback, which also runs for a task that was cancelled before its first step.
@@ -162,6 +189,9 @@ class Queue(Generic[K]):
             self._complain(key, error)
             self.wake(key, None, failed=True)
         del self._running[key]
+        if key in self._aside:
+            self._aside.discard(key)
+            self._aside_of[self._tenant(key)] -= 1
         self._begun.discard(key)
         if key in self._failing:
             self._failing.discard(key)

@@ -19,10 +19,21 @@ class Reports:
 
     def __init__(self) -> None:
         self._known: dict[SetKey, dict[int, Report]] = {}
+        self._of_sets: dict[SetKey, tuple[LastError, ...]] = {}
 
     def of(self, key: SetKey) -> Mapping[int, Report]:
         """Those of one set, by replica."""
         return self._known.get(key, {})
+
+    def of_set(self, key: SetKey) -> tuple[LastError, ...]:
+        """The errors of the latest pass over the set itself."""
+        return self._of_sets.get(key, ())
+
+    def note_set(self, key: SetKey, errors: Blame) -> bool:
+        """The errors of a pass over the set itself. Returns whether they are others than before."""
+        news = errors.differ_from(self.of_set(key))
+        self._of_sets[key] = errors.of_set
+        return news
 
     def note(
         self,
@@ -56,6 +67,7 @@ class Reports:
     def forget(self, key: SetKey) -> None:
         """There is no such set any more."""
         self._known.pop(key, None)
+        self._of_sets.pop(key, None)
 
     def _learn(self, key: ReplicaKey, report: Report) -> bool:
         reports = self._known.setdefault(parent_of(key), {})
