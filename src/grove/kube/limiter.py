@@ -152,6 +152,8 @@ class Limiter:
         """Give the slot back."""
         if aside:
             self._aside[sort.namespace] -= 1
+            if not self._aside[sort.namespace]:
+                del self._aside[sort.namespace]
         else:
             self.in_flight -= 1
         self._admit()

@@ -10,8 +10,8 @@ is always right. The rules:
 - a key has one next moment, the earliest that was named; beginning to work on it uses that moment up;
 - failures delay the key by itself alone: exponentially, with jitter, until it succeeds. An event still wakes
   it at once, since the event may be what it was failing for;
-- a key whose work waits for a slow server can be set aside: its worker serves others meanwhile. A tenant gets
-  at most half as many keys set aside as there are workers; beyond that, its other keys wait.
+- a key whose work waits for a slow server can be set aside: its worker serves others meanwhile. While a
+  tenant has keys set aside, no more than half as many of its keys as there are workers are worked on.
 """
 
 from __future__ import annotations
@@ -73,6 +73,7 @@ class Queue(Generic[K]):
         self._tenant = tenant
         self._aside: set[K] = set()  # being worked on, without a worker of their own
         self._aside_of: Counter[Hashable] = Counter()  # how many, by tenant
+        self._running_of: Counter[Hashable] = Counter()
         self._alarm: asyncio.TimerHandle | None = None
         self._metrics = QueueMetrics(name, depth=lambda: len(self._ready), oldest=self.oldest)
 
@@ -112,9 +113,8 @@ class Queue(Generic[K]):
 
     def set_aside(self, key: K) -> None:
         """The work on the key waits for a slow server: another key may have its worker until it ends."""
-        if key not in self._running or key in self._aside or self._is_barred(key):
-            return
-        if len(self._aside) < _ASIDE_OF_ALL * self._workers:
+        known = key in self._aside or key not in self._running
+        if not known and len(self._aside) < _ASIDE_OF_ALL * self._workers:
             self._aside.add(key)
             self._aside_of[self._tenant(key)] += 1
             self._dispatch()
@@ -161,8 +161,9 @@ class Queue(Generic[K]):
         # else: its task has yet to take the first step, so it has yet to look
 
     def _is_barred(self, key: K) -> bool:
-        """Whether as many keys of its tenant are set aside as can be."""
-        return self._aside_of[self._tenant(key)] >= max(1, self._workers // 2)
+        """Whether its tenant has keys set aside, and enough of them under way."""
+        tenant = self._tenant(key)
+        return self._aside_of[tenant] > 0 and self._running_of[tenant] >= max(1, self._workers // 2)
 
     def _dispatch(self) -> None:
         while self._open and self._ready and len(self._running) - len(self._aside) < self._workers:
@@ -171,6 +172,7 @@ class Queue(Generic[K]):
                 return
             task = self._loop.create_task(self._begin(key), name=f"{self.name} {key}")
             self._running[key] = task
+            self._running_of[self._tenant(key)] += 1
             # In a callback, which also runs for a task that was cancelled before its first step.
             task.add_done_callback(partial(self._settle, key, self._loop.time()))
 
@@ -189,9 +191,7 @@ class Queue(Generic[K]):
             self._complain(key, error)
             self.wake(key, None, failed=True)
         del self._running[key]
-        if key in self._aside:
-            self._aside.discard(key)
-            self._aside_of[self._tenant(key)] -= 1
+        self._leave(key, self._tenant(key))
         self._begun.discard(key)
         if key in self._failing:
             self._failing.discard(key)
@@ -200,6 +200,16 @@ class Queue(Generic[K]):
         if (since := self._again.pop(key, None)) is not None:
             self._ready.join(key, since)
         self._dispatch()
+
+    def _leave(self, key: K, tenant: Hashable) -> None:
+        counts = [self._running_of]
+        if key in self._aside:
+            self._aside.discard(key)
+            counts.append(self._aside_of)
+        for count in counts:
+            count[tenant] -= 1
+            if not count[tenant]:
+                del count[tenant]
 
     def _complain(self, key: K, error: BaseException) -> None:
         if isinstance(error, KubeError):

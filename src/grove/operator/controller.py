@@ -13,9 +13,9 @@ from grove.api.intents import Occurrence
 from grove.api.sets import PodCliqueSet
 from grove.kube.executor import Executor
 from grove.kube.keyed import KeyedExecutor
-from grove.kube.line import Place
 from grove.kube.outcome import Outcome
 from grove.kube.queue import Queue
+from grove.kube.retry import Backoff
 from grove.operator.blame import Blame, Part, completed, unfinished
 from grove.operator.caches import Caches
 from grove.operator.counterparts import Counterparts
@@ -37,6 +37,7 @@ from grove.operator.nodes import Nodes
 from grove.operator.observe import Observer
 from grove.operator.placement import Placement
 from grove.operator.publish import Publisher, intents
+from grove.operator.quotas import QuotaWakes
 from grove.operator.refusals import Refusals
 from grove.operator.repeats import Repeats
 from grove.operator.reports import Reports
@@ -76,6 +77,7 @@ class Controller:
         topology_aware: bool = False,
         backends: Backends | None = None,
         workers: int = 64,
+        backoff: Backoff | None = None,
         init_image: str = "",
         nodes: Nodes | None = None,
         clock: Callable[[], float] = time.time,
@@ -99,7 +101,12 @@ class Controller:
         self._untold: dict[WorkloadKey, tuple[Snapshot, Plan]] = {}
         """Plans with nothing to do but to tell, which can wait. While nothing changes, they stay right."""
         self.queue: Queue[Key] = Queue(
-            "workloads", self._work, workers=workers, place=self._place_in_line, tenant=tenant_of
+            "workloads",
+            self._work,
+            workers=workers,
+            place=self._reports.place,
+            tenant=tenant_of,
+            backoff=backoff,
         )
         self._counterparts = None
         if topology_aware:
@@ -107,13 +114,7 @@ class Controller:
             self._counterparts = Counterparts(caches, self._writes, backends, tell, environs)
         wire(caches, self.queue.wake, topologies=topology_aware, leisure=lambda: leisure(len(self.queue)))
         self._domains.wire(self.queue.wake)
-
-    def _place_in_line(self, key: Key) -> Place:
-        """Sets take turns, however many replicas they have; replicas that were begun go before new ones."""
-        if not isinstance(key, ReplicaKey):
-            return Place(key)
-        parent = parent_of(key)
-        return Place(("replicas", parent), begun=key.replica in self._reports.of(parent))
+        QuotaWakes(caches.quotas, self._refusals, self.queue)
 
     async def _work(self, key: Key) -> None:
         """One pass over one key."""

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from grove.api.errors import ErrorCode, Operation, describe
 from grove.api.parts import LastError
 from grove.api.sets import PodCliqueSet
+from grove.kube.line import Place
 from grove.operator.blame import Blame, Part
-from grove.operator.keys import ReplicaKey, SetKey, parent_of
+from grove.operator.keys import Key, ReplicaKey, SetKey, parent_of
 from grove.plan.model import Plan, Standing
 from grove.plan.moments import rfc3339
 from grove.plan.whole import Report
@@ -24,6 +25,13 @@ class Reports:
     def of(self, key: SetKey) -> Mapping[int, Report]:
         """Those of one set, by replica."""
         return self._known.get(key, {})
+
+    def place(self, key: Key) -> Place:
+        """Sets take turns, however many replicas they have; replicas that were begun go before new ones."""
+        if not isinstance(key, ReplicaKey):
+            return Place(key)
+        parent = parent_of(key)
+        return Place(("replicas", parent), begun=key.replica in self.of(parent))
 
     def of_set(self, key: SetKey) -> tuple[LastError, ...]:
         """The errors of the latest pass over the set itself."""

@@ -13,6 +13,7 @@ from grove.kube.config import Config
 from grove.kube.faults import FaultyTransport, Rates
 from grove.kube.leadership import FencedTransport, Leadership
 from grove.kube.lease import Timing
+from grove.kube.retry import Backoff
 from grove.kube.transport import HttpTransport, Transport
 from grove.operator.graph_layer import Layer
 from grove.operator.manager import Manager
@@ -42,6 +43,7 @@ class Operator:
         auto_fabric: bool = False,
         workers: int = 64,
         fenced: bool = False,
+        backoff: Backoff | None = None,
         **weather: Any,
     ) -> None:
         self.recorder = recorder
@@ -56,6 +58,7 @@ class Operator:
             fabrics=fabrics,
             auto_fabric=auto_fabric,
             workers=workers,
+            backoff=backoff,
         )
         self.stopped = asyncio.Event()
         """Set when the faults have ended this process."""
@@ -105,9 +108,10 @@ async def operating(
     auto_fabric: bool = False,
     workers: int = 64,
     fenced: bool = False,
+    backoff: Backoff | None = None,
 ) -> AsyncIterator[Operator]:
     """An operator until the block is left. `synced=False`: do not wait until it knows all that exists.
-    `fenced`: its writes have the time limits of a leader."""
+    `fenced`: its writes have the time limits of a leader. `backoff`: of keys that fail."""
     operator = Operator(
         world.config,
         recorder or Recorder(world.namespace),
@@ -120,6 +124,7 @@ async def operating(
         auto_fabric,
         workers,
         fenced,
+        backoff,
         seed=seed,
         rates=rates,
         stop_after_writes=stop_after,
