@@ -7,8 +7,7 @@ import asyncio
 from grove.api.intents import Create, Delete, Intent
 from grove.kube.errors import ConnectError, LostReply
 from grove.kube.executor import Executor
-from grove.kube.keyed import KeyedExecutor
-from grove.kube.latency import Sort
+from grove.kube.keyed import KeyedExecutor, Trouble
 from grove.kube.limiter import Bounds, Limiter
 from grove.kube.queue import Queue
 from grove.kube.testing import virtual_time
@@ -27,11 +26,11 @@ class Controller:
         self.queue: Queue[str] = Queue("test", self._work, workers=workers, tenant=lambda key: key[0])
         self.writes: KeyedExecutor[str] = KeyedExecutor(executor, lambda: self.queue, self._note)
         self.planned: list[tuple[str, float]] = []
-        self.slow: list[tuple[str, list[str]]] = []
+        self.said: list[tuple[str, list[str]]] = []
         self.done: dict[str, asyncio.Event] = {}
 
-    def _note(self, key: str, writes: frozenset[Sort]) -> None:
-        self.slow.append((key, sorted(map(str, writes))))
+    def _note(self, key: str, troubles: tuple[Trouble, ...]) -> None:
+        self.said.append((key, [trouble.code for trouble in troubles]))
 
     async def _work(self, key: str) -> None:
         if not await self.writes.verify(key):
@@ -71,6 +70,7 @@ async def test_a_key_in_doubt_reads_before_it_plans_again() -> None:
     assert [key for key, _ in controller.planned] == ["a"], "planned once, not on what is not known"
     assert loop.time() < 611, "the return of the server is noticed within the longest back-off"
     assert len([sent for sent in replies.sent if sent.request.is_write]) == 1
+    assert controller.said == [("a", ["UNKNOWN_CREATE"]), ("a", [])]
     await controller.queue.stop()
 
 
@@ -139,5 +139,5 @@ async def test_a_slow_write_is_reported_while_it_is_in_flight_and_frees_its_work
     await controller.until_done("b")
     assert asyncio.get_running_loop().time() < 2
     await controller.until_done("a2")
-    assert [said for said in controller.slow if said[0] == "a1"] == [("a1", ["creating pods"]), ("a1", [])]
+    assert [said for said in controller.said if said[0] == "a1"] == [("a1", ["SLOW_CREATE"]), ("a1", [])]
     await controller.queue.stop()

@@ -153,7 +153,7 @@ class _Run:
             self._progress.waits()  # reading it may take as long
         result = await self._executor.inquiry.explain(intent, self._binding, error)
         if isinstance(result.error, UnknownOutcome):
-            self._doubts.append(Doubt(intent, self._binding, error))
+            self._doubts.append(Doubt(intent, self._binding, error, str(result.error)))
         return result
 
     async def _send(self, step: Step) -> Reply:

@@ -9,28 +9,38 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Hashable, Sequence
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from grove.api.intents import Intent
 from grove.kube.errors import NoAnswer, UnknownOutcome
 from grove.kube.executor import Executor
-from grove.kube.latency import Sort
+from grove.kube.latency import CAUSE, REPORTED, Sort
 from grove.kube.outcome import Doubt, Outcome
 from grove.kube.queue import Queue
 
 K = TypeVar("K", bound=Hashable)
-OnSlow = Callable[[K, frozenset[Sort]], None]
 
 _LONGEST_BACKOFF = 10.0
 """Seconds after which what is in doubt is read again: the return of the server is no event."""
 
 
-class KeyedExecutor(Generic[K]):
-    """Carries out plans of the keys of a queue. `on_slow` is called with the writes of a key that take long,
-    and with none when they no longer do."""
+class Trouble(NamedTuple):
+    """What is wrong with writes of one sort."""
 
-    def __init__(self, executor: Executor, queue: Callable[[], Queue[K]], on_slow: OnSlow[K]) -> None:
-        self._executor, self._queue, self._on_slow = executor, queue, on_slow
+    code: str
+    words: str
+    cause: str
+
+
+OnTrouble = Callable[[K, tuple[Trouble, ...]], None]
+
+
+class KeyedExecutor(Generic[K]):
+    """Carries out plans of the keys of a queue. `on_trouble` is called when writes of a key take long or have
+    an unknown outcome, and with nothing when that is over."""
+
+    def __init__(self, executor: Executor, queue: Callable[[], Queue[K]], on_trouble: OnTrouble[K]) -> None:
+        self._executor, self._queue, self._on_trouble = executor, queue, on_trouble
         self._doubts: dict[K, tuple[Doubt, ...]] = {}
         self._slow: dict[K, frozenset[Sort]] = {}
         self._ran_out: set[K] = set()
@@ -40,6 +50,7 @@ class KeyedExecutor(Generic[K]):
         outcome = await self._executor.execute(intents, _Progress(key, self))
         if outcome.doubts:
             self._doubts[key] = (*self._doubts.get(key, ()), *outcome.doubts)
+            self._report(key)
         if any(isinstance(error, NoAnswer | UnknownOutcome) for error in outcome.errors):
             self._ran_out.add(key)
         return outcome
@@ -49,7 +60,7 @@ class KeyedExecutor(Generic[K]):
         if key in self._ran_out:
             self._ran_out.discard(key)
         elif self._slow.pop(key, None):
-            self._on_slow(key, frozenset())
+            self._report(key)
 
     def waits(self, key: K) -> None:
         """A write of the key waits for the server."""
@@ -60,12 +71,13 @@ class KeyedExecutor(Generic[K]):
         known = self._slow.get(key, frozenset())
         if sort not in known:
             self._slow[key] = known | {sort}
-            self._on_slow(key, self._slow[key])
+            self._report(key)
 
     async def verify(self, key: K) -> bool:
         """Read what is in doubt about the key. False: it is still unknown, the key is requeued, and it must
         not be planned."""
-        left = list(self._doubts.pop(key, ()))
+        doubts = self._doubts.pop(key, ())
+        left = list(doubts)
         if left:
             self._queue().set_aside(key)
         try:
@@ -78,6 +90,8 @@ class KeyedExecutor(Generic[K]):
         finally:
             if left:
                 self._doubts[key] = tuple(left)
+            elif doubts:
+                self._report(key)
         if left:
             again = asyncio.get_running_loop().time() + _LONGEST_BACKOFF
             self._queue().wake(key, again, failed=True)
@@ -88,6 +102,19 @@ class KeyedExecutor(Generic[K]):
         self._doubts.pop(key, None)
         self._slow.pop(key, None)
         self._ran_out.discard(key)
+
+    def _report(self, key: K) -> None:
+        slow = [Trouble(f"SLOW_{sort.verb.upper()}", _slow(sort), CAUSE) for sort in self._slow.get(key, ())]
+        unknown: dict[Sort, Trouble] = {}
+        for doubt in self._doubts.get(key, ()):
+            sort = self._executor.writer.sort(doubt.intent)
+            words = f"it is unknown whether {sort} took effect: it is read again before anything else is done"
+            unknown.setdefault(sort, Trouble(f"UNKNOWN_{sort.verb.upper()}", words, doubt.why))
+        self._on_trouble(key, (*sorted(slow), *sorted(unknown.values())))
+
+
+def _slow(sort: Sort) -> str:
+    return f"{sort} takes longer than {REPORTED:g} s"
 
 
 class _Progress(Generic[K]):

@@ -43,6 +43,7 @@ class Doubt(Struct, frozen=True, gc=False):
     intent: Intent
     binding: Binding
     error: KubeError
+    why: str = ""
 
 
 class Outcome(Struct, frozen=True, gc=False):

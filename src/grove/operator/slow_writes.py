@@ -1,55 +1,55 @@
-"""Writes that take long, as their sets report them while they are in flight."""
+"""Writes that take long or whose outcome is unknown, as their sets report them meanwhile."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 
 from grove.api.errors import Operation, describe
 from grove.api.parts import LastError
-from grove.kube.latency import CAUSE, REPORTED, Sort
+from grove.kube.keyed import Trouble
 from grove.operator.keys import ReplicaKey, SetKey, WorkloadKey, parent_of
 from grove.plan.moments import rfc3339
 
 
 class SlowWrites:
-    """Remembers the slow writes of each set, and since when they are reported."""
+    """Remembers what is wrong with the writes of each set, and since when."""
 
     def __init__(self, clock: Callable[[], float], news: Callable[[SetKey], None]) -> None:
         self._clock, self._news = clock, news
-        self._writes: dict[SetKey, dict[WorkloadKey, frozenset[Sort]]] = {}
-        self._since: dict[SetKey, dict[Sort, float]] = {}
+        self._known: dict[SetKey, dict[WorkloadKey, tuple[Trouble, ...]]] = {}
+        self._errors: dict[SetKey, dict[str, LastError]] = {}
 
-    def note(self, key: object, writes: frozenset[Sort]) -> None:
-        """The slow writes of a key; none: they are no longer slow."""
+    def note(self, key: object, troubles: tuple[Trouble, ...]) -> None:
+        """What is wrong with the writes of a key; nothing: they are as usual again."""
         if not isinstance(key, SetKey | ReplicaKey):
             return
         parent = parent_of(key)
-        before = self._of(parent)
-        of_set = self._writes.setdefault(parent, {})
-        if writes:
-            of_set[key] = writes
+        of_set = self._known.setdefault(parent, {})
+        if troubles:
+            of_set[key] = troubles
         else:
             of_set.pop(key, None)
-        if not of_set:
+        before = self._errors.get(parent, {})
+        # Of many replicas that have one trouble, the first says why, and since when.
+        found = {each.words: each for each in reversed([*chain.from_iterable(of_set.values())])}
+        after = {words: before.get(words) or self._error(found[words]) for words in sorted(found)}
+        self._errors[parent] = after
+        if not after:
             self.forget(parent)
-        if before != self._of(parent):
+        if before.keys() != after.keys():
             self._news(parent)
 
     def errors(self, key: SetKey) -> tuple[LastError, ...]:
         """What the set reports."""
-        since = self._since.setdefault(key, {}) if self._writes.get(key) else {}
-        return tuple(_error(sort, since.setdefault(sort, self._clock())) for sort in sorted(self._of(key)))
+        return tuple(self._errors.get(key, {}).values())
 
     def forget(self, key: SetKey) -> None:
-        """There is no such set any more, or it has no slow writes."""
-        self._writes.pop(key, None)
-        self._since.pop(key, None)
+        """There is no such set any more, or nothing is wrong with its writes."""
+        self._known.pop(key, None)
+        self._errors.pop(key, None)
 
-    def _of(self, key: SetKey) -> frozenset[Sort]:
-        return frozenset().union(*self._writes.get(key, {}).values())
-
-
-def _error(sort: Sort, since: float) -> LastError:
-    code = f"ERR_SLOW_{sort.verb.upper()}"
-    words = f"{sort} takes longer than {REPORTED:g} s"
-    return LastError(code, describe(Operation.SYNC, code, words, CAUSE), rfc3339(since))
+    def _error(self, trouble: Trouble) -> LastError:
+        code = f"ERR_{trouble.code}"
+        words = describe(Operation.SYNC, code, trouble.words, trouble.cause)
+        return LastError(code, words, rfc3339(self._clock()))

@@ -14,7 +14,7 @@ NEVER = Backoff(first=3600.0, most=3600.0)
 
 
 async def test_creation_goes_on_when_a_quota_has_room(world: World) -> None:
-    """First another pod goes, then the quota is raised, then it is deleted."""
+    """First another pod goes, then the quota is raised, then deleted; each time nothing else happens."""
     await world.watch(RESOURCE_QUOTAS)
     quota = {"metadata": {"name": "few"}, "spec": {"hard": {"pods": "3"}}}
     await world.create(RESOURCE_QUOTAS, quota)
@@ -25,13 +25,16 @@ async def test_creation_goes_on_when_a_quota_has_room(world: World) -> None:
     def ours() -> int:
         return len(world.pods(part_of="greedy"))
 
-    async with operating(world, backoff=NEVER):
+    async with operating(world, backoff=NEVER) as operator:
         await world.create(SETS, workload("greedy", clique("worker", 5)))
         await world.until(lambda: ours() == 2 and says(world, CLIQUES, "greedy-0-worker", "quota"), "refused")
+        await operator.recorder.silence()
         await world.delete(PODS, "foreign", grace_seconds=0)
         await world.until(lambda: ours() == 3, "another pod went")
+        await operator.recorder.silence()
         await world.patch(RESOURCE_QUOTAS, "few", {"spec": {"hard": {"pods": "4"}}})
         await world.until(lambda: ours() == 4, "raised")
+        await operator.recorder.silence()
         await world.delete(RESOURCE_QUOTAS, "few")
         await world.until_whole()
 
