@@ -15,6 +15,8 @@ from grove.operator.keys import WorkloadKey
 
 log = structlog.get_logger("grove.operator")
 
+_WEBHOOK = "failed calling webhook"
+
 
 class Refusals:
     """Remembers what was said last of each key."""
@@ -60,8 +62,12 @@ class Refusals:
 
 def _refused(result: Result) -> bool:
     """Answered with no; a server that is not well is told of by whoever speaks to it."""
-    unwell = isinstance(result.error, ServerError | TooManyRequests)
-    return result.state is State.FAILED and isinstance(result.error, ApiError) and not unwell
+    error = result.error
+    if result.state is not State.FAILED or not isinstance(error, ApiError):
+        return False
+    if isinstance(error, ServerError):  # a webhook of a third party that fails is none of the server
+        return _WEBHOOK in error.status.message
+    return not isinstance(error, TooManyRequests)
 
 
 def _exceeds_quota(result: Result) -> bool:
