@@ -182,7 +182,7 @@ async def test_a_slow_write_leaves_its_slot_to_others() -> None:
     assert not await _admitted(waiting)
     assert limiter.set_aside(SLOW)
     assert await _admitted(waiting)
-    assert not limiter.set_aside(SLOW), "half of the slots for slow writes are for one tenant"
+    assert not limiter.set_aside(SLOW), "half of the limit, while others need the rest"
     limiter.release(SLOW, aside=True)
     assert limiter.set_aside(SLOW)
     assert (limiter.in_flight, limiter.aside) == (1, 1)
@@ -191,14 +191,26 @@ async def test_a_slow_write_leaves_its_slot_to_others() -> None:
 @virtual_time
 async def test_writes_that_are_known_to_be_slow_take_no_slot_of_others() -> None:
     limiter = Limiter(Bounds(4, 4, 4))
+    for _ in range(4):
+        await limiter.acquire(Urgency.DEED, QUICK)
     limiter.latencies.late(SLOW)
     waiting = [asyncio.create_task(limiter.acquire(Urgency.DEED, SLOW)) for _ in range(5)]
     assert [await _admitted(task) for task in waiting] == [True, True, False, False, False]
-    assert (limiter.in_flight, limiter.aside) == (0, 2)
+    assert (limiter.in_flight, limiter.aside) == (4, 2)
     for done in range(3):
         limiter.release(SLOW, aside=True)
         assert await _admitted(waiting[2 + done])
     assert limiter.aside == 2
+
+
+@virtual_time
+async def test_slow_writes_that_are_alone_have_all_slots() -> None:
+    limiter = Limiter(Bounds(4, 4, 4))
+    limiter.latencies.late(SLOW)
+    waiting = [asyncio.create_task(limiter.acquire(Urgency.DEED, SLOW)) for _ in range(5)]
+    assert [await _admitted(task) for task in waiting] == [True] * 4 + [False]
+    for _ in range(4):
+        assert not await limiter.acquire(Urgency.DEED, QUICK)
 
 
 @virtual_time
@@ -243,7 +255,7 @@ async def test_tenants_take_turns() -> None:
 
 @virtual_time
 async def test_one_who_is_cancelled_when_admitted_aside_gives_the_slot_back() -> None:
-    limiter = Limiter(Bounds(2, 2, 2))
+    limiter = Limiter(Bounds(1, 1, 1))
     limiter.latencies.late(SLOW)
     await limiter.acquire(Urgency.DEED, SLOW)
     waiting = asyncio.create_task(limiter.acquire(Urgency.DEED, SLOW))

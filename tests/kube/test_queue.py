@@ -227,6 +227,24 @@ async def test_a_tenant_with_keys_set_aside_begins_no_more_than_half() -> None:
 
 
 @virtual_time
+async def test_a_tenant_with_keys_set_aside_has_all_workers_while_it_is_alone() -> None:
+    work = Record(takes=10.0)
+    queue = started(work, workers=4, tenant=lambda key: key[0])
+    for number in range(3):
+        queue.wake(f"a{number}")
+    await asyncio.sleep(1)
+    for number in range(3):
+        queue.set_aside(f"a{number}")
+    for number in range(3, 8):
+        queue.wake(f"a{number}")
+    await asyncio.sleep(1)
+    assert len(work.began) == 4
+    queue.wake("b0")
+    await asyncio.sleep(1)
+    assert work.began[4:] == [(2, "b0")]
+
+
+@virtual_time
 async def test_keys_that_are_set_aside_are_bounded() -> None:
     """Five times as many as there are workers are under way, of however many tenants."""
     work = Record(takes=10.0)

@@ -218,8 +218,7 @@ class Slot:
         if measured:
             took = loop.time() - began
             self._latencies.answered(self._sort, took)
-            if not self._aside:
-                self._limiter.replied(took, self._latencies.floor(self._sort))
+            self._limiter.replied(took, self._latencies.floor(self._sort))
         return reply
 
     def _is_late(self) -> None:

@@ -5,8 +5,8 @@ as fast as they used to be, shrinks gently when they get slower (requests queue 
 the server refuses with 429. It is shared by all plans, and only writes that fill it can move it.
 
 A write that waits for a slow admission webhook uses no capacity of the server, but it would hold its slot. So
-slow writes are set aside: they have slots of their own, of which one tenant (a namespace) gets at most half.
-Where slots are short, tenants take turns.
+slow writes are set aside: they have slots of their own, of which one tenant (a namespace) gets at most half
+as many as the limit, or what others leave of it. Where slots are short, tenants take turns.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class Limiter:
     @property
     def aside(self) -> int:
         """How many slow writes are in flight, in slots of their own."""
-        return self._aside.total()
+        return self._aside.total() if self._aside else 0
 
     @property
     def room(self) -> int:
@@ -171,14 +171,15 @@ class Limiter:
 
     def replied(self, latency: float, floor: float = 0.0) -> None:
         """A write was answered after `latency` seconds; its sort takes at least `floor`."""
-        self._gradient.replied(latency, self.in_flight, floor)
+        self._gradient.replied(latency, self.in_flight + self.aside, floor)
 
     def refused(self) -> None:
         """A write was refused because there were too many."""
         self._gradient.refused(asyncio.get_running_loop().time())
 
     def _has_room_aside(self, tenant: str) -> bool:
-        return self._aside[tenant] < max(1, self.limit // 2) and self.aside < self.limit
+        share = max(1, self.limit // 2, self.limit - self.in_flight)
+        return self._aside[tenant] < share and self.aside < 2 * self.limit
 
     def _admit(self) -> None:
         """Give free slots to those who wait; the one admitted counts from now, not from when it runs."""

@@ -11,7 +11,8 @@ is always right. The rules:
 - failures delay the key by itself alone: exponentially, with jitter, until it succeeds. An event still wakes
   it at once, since the event may be what it was failing for;
 - a key whose work waits for a slow server can be set aside: its worker serves others meanwhile. While a
-  tenant has keys set aside, no more than half as many of its keys as there are workers are worked on.
+  tenant has keys set aside and others wait, no more than half as many of its keys as there are workers are
+  worked on; alone, it has all workers, and no more.
 """
 
 from __future__ import annotations
@@ -168,6 +169,8 @@ class Queue(Generic[K]):
     def _dispatch(self) -> None:
         while self._open and self._ready and len(self._running) - len(self._aside) < self._workers:
             key = self._ready.next(self._is_barred if self._aside else None)
+            if key is None and len(self._running) < self._workers:
+                key = self._ready.next()
             if key is None:
                 return
             task = self._loop.create_task(self._begin(key), name=f"{self.name} {key}")
