@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+import structlog
 
 from grove.api.intents import (
     Create,
@@ -18,8 +19,9 @@ from grove.api.intents import (
     derived,
     uid_of,
 )
-from grove.kube.errors import ConnectError, Forbidden, TooManyRequests
+from grove.kube.errors import ConnectError, Forbidden, NoAnswer, TooManyRequests
 from grove.kube.executor import Executor
+from grove.kube.latency import Sort
 from grove.kube.leadership import FencedTransport, Leadership, LeadershipLost
 from grove.kube.limiter import Bounds, Limiter
 from grove.kube.testing import virtual_time
@@ -64,11 +66,11 @@ async def test_names_and_owners_are_bound_from_the_replies() -> None:
 
 @virtual_time
 async def test_independent_intents_are_under_way_together_within_the_limit() -> None:
-    replies = Replies(made, latency=lambda _: 1.0)
+    replies = Replies(made, latency=lambda _: 0.5)
     outcome = await executor(replies, slots=8).execute([create(f"p{i}") for i in range(24)])
     assert states(outcome) == ["done"] * 24
     assert replies.most_in_flight == 8
-    assert asyncio.get_running_loop().time() == pytest.approx(3.0)
+    assert asyncio.get_running_loop().time() == pytest.approx(1.5)
 
 
 @virtual_time
@@ -187,7 +189,126 @@ async def test_without_leadership_nothing_is_sent() -> None:
     assert isinstance(outcome.results[0].error, LeadershipLost)
     assert not outcome.failed
     assert len(replies.sent) == 2
-    assert all(sent.request.timeout == 5.0 for sent in replies.sent)
+
+
+FENCE = 4.5
+
+
+@pytest.mark.parametrize(
+    ("intent", "longest"),
+    [
+        (create("a"), 5.0),
+        (Delete(pod("a"), uid="u"), 5.0),
+        (Delete(pod("a"), resource_version="1"), 5.0),
+        (Delete(pod("a")), FENCE),
+        (Patch(pod("a"), {"metadata": {"resourceVersion": "1"}}), 5.0),
+        (Patch(pod("a"), {"metadata": {"uid": "u"}}), 5.0),
+        (Patch(pod("a"), {"metadata": {"labels": {}}}), FENCE),
+        (Patch(pod("a"), {"kind": "Pod"}, PatchType.APPLY), FENCE),
+        (Patch(pod("a"), [{"op": "remove", "path": "/x"}], PatchType.JSON), FENCE),
+        (Status(pod("a"), {"metadata": {"resourceVersion": "1"}, "status": {}}), 5.0),
+        (Status(pod("a"), {"status": {}}), FENCE),
+        (DeleteCollection("v1", "Pod", "n", "a=b"), FENCE),
+    ],
+)
+def test_only_a_conditional_write_may_take_longer_than_the_lease_allows(
+    intent: Intent, longest: float
+) -> None:
+    @virtual_time
+    async def run() -> None:
+        leadership = Leadership(clock=asyncio.get_running_loop().time)
+        leadership.extend(1.0)
+        replies = Replies(made)
+        await Executor(FencedTransport(replies, leadership, FENCE), RESOURCES).execute([intent])
+        assert [sent.request.timeout for sent in replies.sent] == [longest]
+
+    run()
+
+
+class Slow:
+    """A server behind a webhook: writes in one namespace take some time, those of others none."""
+
+    def __init__(self, seconds: float) -> None:
+        self.replies = Replies(self.answer, self.latency)
+        self.seconds = seconds
+
+    def latency(self, request: Request) -> float:
+        slow = request.is_write and request.namespace == "n"
+        return min(self.seconds, request.timeout) if slow else 0.01
+
+    def answer(self, request: Request) -> Answer:
+        if not request.is_write:
+            return refused(404, "NotFound", name=request.name)
+        if request.namespace == "n" and self.seconds > request.timeout:
+            return NoAnswer("late", request.timeout)
+        return made(request)
+
+
+class Watched:
+    """What the executor says while it works."""
+
+    def __init__(self) -> None:
+        self.waited = 0
+        self.slow: list[str] = []
+
+    def waits(self) -> None:
+        self.waited += 1
+
+    def is_slow(self, sort: Sort) -> None:
+        self.slow.append(str(sort))
+
+
+@virtual_time
+async def test_a_write_that_ran_out_of_time_gets_more_the_next_time() -> None:
+    server, progress = Slow(18.0), Watched()
+    sender = executor(server.replies)
+    with structlog.testing.capture_logs() as logs:
+        outcomes = [states(await sender.execute([create("a")], progress)) for _ in range(4)]
+    assert outcomes == [["failed"], ["failed"], ["done"], ["done"]]
+    writes = [sent.request.timeout for sent in server.replies.sent if sent.request.is_write]
+    assert writes == [5.0, 10.0, 20.0, 21.0]
+    assert [line["event"] for line in logs] == ["writes are slow"], "one line, however many tries"
+    assert progress.slow == ["creating pods"] * 4
+    server.seconds = 0.1
+    with structlog.testing.capture_logs() as logs:
+        await sender.execute([create("a")], progress)
+    assert [line["event"] for line in logs] == ["writes are quick again"]
+
+
+@virtual_time
+async def test_slow_admission_is_no_sign_of_an_overloaded_server() -> None:
+    server = Slow(7.0)
+    limiter = Limiter(Bounds(initial=8, lowest=1, highest=8))
+    sender = Executor(server.replies, RESOURCES, limiter=limiter)
+    for _ in range(3):
+        await sender.execute([create(f"p{index}") for index in range(16)])
+    assert limiter.limit == 8
+
+
+@virtual_time
+async def test_writes_of_a_slow_namespace_leave_slots_to_others() -> None:
+    """Many more than there are slots, at first and when it is known that they are slow."""
+    server, loop = Slow(7.0), asyncio.get_running_loop()
+    sender = executor(server.replies, slots=8)
+
+    async def other() -> float:
+        began = loop.time()
+        about = Target("v1", "Pod", "quick", "other")
+        await sender.execute([Create(about, {"metadata": {"name": "quick"}})])
+        return loop.time() - began
+
+    crowds = [asyncio.create_task(sender.execute([create(f"p{i}-{j}") for i in range(9)])) for j in range(9)]
+    await asyncio.sleep(0.5)
+    assert await other() < 1.0
+    await asyncio.sleep(6.0)
+    assert await other() < 0.1
+    for outcome in await asyncio.gather(*crowds):
+        assert len(outcome.results) == 9
+    assert limiter_is_empty(sender.limiter)
+
+
+def limiter_is_empty(limiter: Limiter) -> bool:
+    return limiter.in_flight == 0 and limiter.aside == 0
 
 
 @virtual_time

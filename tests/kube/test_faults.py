@@ -92,10 +92,15 @@ async def test_a_lost_reply_belongs_to_a_write_that_took_effect() -> None:
     assert tape.done == ["create"]
 
 
-async def test_reads_are_spared() -> None:
+async def test_reads_are_spared_unless_a_fault_is_ordered_for_them() -> None:
     faulty = FaultyTransport(Tape(), rates=Rates(conflict=1, throttle=1, error=1, lose=1))
-    await Client(faulty).get(PODS, "a", namespace="n", as_type=Object)
+    client = Client(faulty, retry=NEVER)
+    await client.get(PODS, "a", namespace="n", as_type=Object)
     assert not faulty.met
+    faulty.order("lose", resource="pods", verb="get")
+    with pytest.raises(LostReply):
+        await client.get(PODS, "a", namespace="n", as_type=Object)
+    await client.get(PODS, "a", namespace="n", as_type=Object)
 
 
 async def test_the_process_stops_after_its_nth_write_took_effect() -> None:

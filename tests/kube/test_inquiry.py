@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import msgspec
 import pytest
 
 from grove.api.intents import Create, Delete, DeleteCollection, Intent, Patch, Status
-from grove.kube.errors import ConnectError, KubeError, LostReply
+from grove.kube.errors import ConnectError, KubeError, LostReply, UnknownOutcome
 from grove.kube.taken import NameConflict
 from grove.kube.testing import virtual_time
 from grove.kube.transport import Request, Response
@@ -131,18 +130,31 @@ def test_a_write_that_did_not_simply_succeed_is_read_only_where_that_is_needed(
     run()
 
 
-@virtual_time
-async def test_a_doubt_is_cleared_however_long_the_server_is_away() -> None:
-    def answer(request: Request) -> Answer:
-        if request.is_write:
-            return LostReply("cut")
-        away = asyncio.get_running_loop().time() < 600
-        return ConnectError("down") if away else existing("u1")
+@pytest.mark.parametrize(
+    "intent",
+    [
+        create("a", owner="u1"),
+        Delete(pod("a"), uid="there"),
+        Patch(pod("a"), {"metadata": {"resourceVersion": "7"}, "spec": {}}),
+        Status(pod("a"), {"metadata": {"resourceVersion": "7"}, "status": {}}),
+    ],
+)
+@pytest.mark.parametrize(
+    "trouble", [ConnectError("down"), LostReply("cut"), refused(503, "ServiceUnavailable"), refused(429, "")]
+)
+def test_an_outcome_that_cannot_be_read_is_unknown_after_a_few_tries(intent: Intent, trouble: Answer) -> None:
+    @virtual_time
+    async def run() -> None:
+        store = Notes()
+        replies = Replies(lambda request: LostReply("cut") if request.is_write else trouble)
+        outcome = await executor(replies, store).execute([intent, create("b", intent)])
+        assert states(outcome) == ["failed", "skipped"]
+        assert isinstance(outcome.errors[0], UnknownOutcome)
+        assert [doubt.intent for doubt in outcome.doubts] == [intent]
+        assert [sent.request.verb for sent in replies.sent[1:]] == ["get"] * 4
+        assert not store.known
 
-    store = Notes()
-    outcome = await executor(Replies(answer), store).execute([create("a", owner="u1")])
-    assert states(outcome) == ["found"]
-    assert list(store.known) == ["a"]
+    run()
 
 
 @virtual_time

@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from grove.kube.latency import Sort
 from grove.kube.limiter import Bounds, Gradient, Limiter, Urgency
 from grove.kube.testing import virtual_time
 
@@ -145,3 +146,121 @@ async def test_room_is_told_when_a_write_ends_and_half_of_the_slots_are_free() -
     limiter.release()
     limiter.release()
     assert (told, limiter.room) == ([1, 2], 2)
+
+
+def test_what_a_sort_always_takes_is_no_sign_of_load() -> None:
+    """Replies of 0.5 s behind a webhook among those of 0.01 s; the same without a known floor shrinks it."""
+
+    def mixed(floor: float) -> float:
+        gradient = Gradient(BOUNDS)
+        loaded(gradient, 0.01, 50)
+        for _ in range(30):
+            gradient.replied(0.5, int(gradient.limit), floor)
+        return gradient.limit
+
+    before = loaded(Gradient(BOUNDS), 0.01, 50)
+    assert mixed(0.0) < before * 0.75
+    assert mixed(0.5) > before
+
+
+SLOW = Sort("create", "pods", "slow")
+QUICK = Sort("create", "pods", "quick")
+
+
+async def _admitted(task: asyncio.Task[bool]) -> bool:
+    for _ in range(3):
+        await asyncio.sleep(0)
+    return task.done()
+
+
+@virtual_time
+async def test_a_slow_write_leaves_its_slot_to_others() -> None:
+    limiter = Limiter(Bounds(2, 2, 2))
+    for _ in range(2):
+        assert not await limiter.acquire(Urgency.DEED, SLOW)
+    waiting = asyncio.create_task(limiter.acquire(Urgency.DEED, QUICK))
+    assert not await _admitted(waiting)
+    assert limiter.set_aside(SLOW)
+    assert await _admitted(waiting)
+    assert not limiter.set_aside(SLOW), "half of the limit, while others need the rest"
+    limiter.release(SLOW, aside=True)
+    assert limiter.set_aside(SLOW)
+    assert (limiter.in_flight, limiter.aside) == (1, 1)
+
+
+@virtual_time
+async def test_writes_that_are_known_to_be_slow_take_no_slot_of_others() -> None:
+    limiter = Limiter(Bounds(4, 4, 4))
+    for _ in range(4):
+        await limiter.acquire(Urgency.DEED, QUICK)
+    limiter.latencies.late(SLOW)
+    waiting = [asyncio.create_task(limiter.acquire(Urgency.DEED, SLOW)) for _ in range(5)]
+    assert [await _admitted(task) for task in waiting] == [True, True, False, False, False]
+    assert (limiter.in_flight, limiter.aside) == (4, 2)
+    for done in range(3):
+        limiter.release(SLOW, aside=True)
+        assert await _admitted(waiting[2 + done])
+    assert limiter.aside == 2
+
+
+@virtual_time
+async def test_slow_writes_that_are_alone_have_all_slots() -> None:
+    limiter = Limiter(Bounds(4, 4, 4))
+    limiter.latencies.late(SLOW)
+    waiting = [asyncio.create_task(limiter.acquire(Urgency.DEED, SLOW)) for _ in range(5)]
+    assert [await _admitted(task) for task in waiting] == [True] * 4 + [False]
+    for _ in range(4):
+        assert not await limiter.acquire(Urgency.DEED, QUICK)
+
+
+@virtual_time
+async def test_writes_that_wait_go_aside_when_their_sort_turns_out_to_be_slow() -> None:
+    limiter = Limiter(Bounds(2, 2, 2))
+    for _ in range(2):
+        await limiter.acquire(Urgency.DEED, SLOW)
+    crowd = [asyncio.create_task(limiter.acquire(Urgency.DEED, SLOW)) for _ in range(9)]
+    await _admitted(crowd[0])
+    quick = asyncio.create_task(limiter.acquire(Urgency.DEED, QUICK))
+    limiter.latencies.late(SLOW)
+    assert limiter.set_aside(SLOW)
+    assert await _admitted(quick), "whatever the slow tenant has waiting"
+    assert not any(task.done() for task in crowd)
+    for task in crowd:
+        task.cancel()
+    await asyncio.wait(crowd)
+    limiter.release(SLOW, aside=True)
+    limiter.release(SLOW)
+    limiter.release(QUICK)
+    assert (limiter.in_flight, limiter.aside) == (0, 0)
+
+
+@virtual_time
+async def test_tenants_take_turns() -> None:
+    limiter = Limiter(Bounds(1, 1, 1))
+    order: list[str] = []
+
+    async def hold(sort: Sort) -> None:
+        await limiter.acquire(Urgency.DEED, sort)
+        order.append(sort.namespace)
+        limiter.release(sort)
+
+    await limiter.acquire(Urgency.DEED, SLOW)
+    holders = [asyncio.create_task(hold(SLOW)) for _ in range(3)]
+    holders += [asyncio.create_task(hold(QUICK)) for _ in range(2)]
+    await asyncio.sleep(0)
+    limiter.release(SLOW)
+    await asyncio.gather(*holders)
+    assert order == ["slow", "quick", "slow", "quick", "slow"]
+
+
+@virtual_time
+async def test_one_who_is_cancelled_when_admitted_aside_gives_the_slot_back() -> None:
+    limiter = Limiter(Bounds(1, 1, 1))
+    limiter.latencies.late(SLOW)
+    await limiter.acquire(Urgency.DEED, SLOW)
+    waiting = asyncio.create_task(limiter.acquire(Urgency.DEED, SLOW))
+    await asyncio.sleep(0)
+    limiter.release(SLOW, aside=True)
+    waiting.cancel()
+    await asyncio.wait({waiting})
+    assert limiter.aside == 0

@@ -88,3 +88,14 @@ def test_everybody_has_one_turn_and_no_owner_two_while_another_waits(
             turns[owner] += 1
             left[owner] -= 1
             assert all(turns[owner] <= turns[other] + 1 for other in left if left[other])
+
+
+def test_keys_that_are_barred_wait_and_the_others_have_their_turn() -> None:
+    waiting = Waiting()
+    waiting.begun = {("a", 0)}
+    waiting.join(("a", 0), ("a", 1), ("b", 0), ("b", 1))
+    line = waiting.line
+    assert line.next(lambda key: key[0] == "a") == ("b", 0)
+    assert line.next(lambda _: True) is None
+    assert len(line) == 3
+    assert waiting.all() == [("a", 0), ("a", 1), ("b", 1)]

@@ -8,8 +8,9 @@ import pytest
 from prometheus_client import REGISTRY
 
 from grove.kube.queue import Queue
+from grove.kube.retry import Backoff
 from grove.kube.testing import virtual_time
-from tests.kube.work import Record, started
+from tests.kube.work import Record, now, started
 
 
 @virtual_time
@@ -189,3 +190,87 @@ async def nothing(key: str) -> None:
 async def test_a_queue_without_workers_is_refused() -> None:
     with pytest.raises(ValueError, match="at least one"):
         Queue("idle", nothing, workers=0)
+
+
+@virtual_time
+async def test_a_key_that_is_set_aside_lends_its_worker_to_another() -> None:
+    work = Record()
+    queue = started(work, tenant=lambda key: key[0])
+    for key in ("a1", "b1"):
+        queue.wake(key)
+    await asyncio.sleep(0.25)
+    queue.set_aside("a1")
+    await asyncio.sleep(10)
+    assert work.began == [(0, "a1"), (0.25, "b1")]
+    queue.wake("a1")
+    queue.wake("b1")
+    await asyncio.sleep(0.5)
+    assert [key for _, key in work.began[2:]] == ["a1"], "it counts again from its next turn"
+
+
+@virtual_time
+async def test_a_tenant_with_keys_set_aside_begins_no_more_than_half() -> None:
+    """Four workers: four keys of `a` are set aside, and no more of it begin until fewer than two are left."""
+    work = Record(takes=10.0)
+    queue = started(work, workers=4, tenant=lambda key: key[0])
+    for number in range(8):
+        queue.wake(f"a{number}")
+    await asyncio.sleep(1)
+    for number in range(4):
+        queue.set_aside(f"a{number}")
+    for number in range(4):
+        queue.wake(f"b{number}")
+    await asyncio.sleep(1)
+    assert work.began[4:] == [(1, "b0"), (1, "b1"), (1, "b2"), (1, "b3")]
+    await asyncio.sleep(20)
+    assert sorted(key for _, key in work.began[8:]) == ["a4", "a5", "a6", "a7"], "when the first have ended"
+
+
+@virtual_time
+async def test_a_tenant_with_keys_set_aside_has_all_workers_while_it_is_alone() -> None:
+    work = Record(takes=10.0)
+    queue = started(work, workers=4, tenant=lambda key: key[0])
+    for number in range(3):
+        queue.wake(f"a{number}")
+    await asyncio.sleep(1)
+    for number in range(3):
+        queue.set_aside(f"a{number}")
+    for number in range(3, 8):
+        queue.wake(f"a{number}")
+    await asyncio.sleep(1)
+    assert len(work.began) == 4
+    queue.wake("b0")
+    await asyncio.sleep(1)
+    assert work.began[4:] == [(2, "b0")]
+
+
+@virtual_time
+async def test_keys_that_are_set_aside_are_bounded() -> None:
+    """Five times as many as there are workers are under way, of however many tenants."""
+    work = Record(takes=10.0)
+    queue = started(work, workers=2, tenant=lambda key: key)
+    for number in range(50):
+        queue.wake(str(number))
+    for _ in range(50):
+        await asyncio.sleep(0.01)
+        for _, key in list(work.began):
+            queue.set_aside(key)
+    assert len(work.began) == 10
+
+
+@virtual_time
+async def test_a_key_whose_back_off_is_reset_begins_again_with_the_shortest() -> None:
+    moments: list[float] = []
+
+    async def fail(key: str) -> None:
+        moments.append(now())
+        queue.wake(key, None, failed=True)
+
+    queue = started(fail, backoff=Backoff(first=1.0, most=1000.0))
+    queue.wake("a")
+    await asyncio.sleep(200)
+    queue.reset_backoff("a")
+    queue.wake("a")
+    count = len(moments)
+    await asyncio.sleep(5)
+    assert len(moments) >= count + 2

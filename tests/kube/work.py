@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Hashable
 from typing import Any
 
 from grove.kube.queue import Queue
@@ -31,7 +31,12 @@ class Record:
         self.ended.append((now(), key))
 
 
-def started(work: Work, workers: int = 1, backoff: Backoff | None = None) -> Queue[str]:
-    queue = Queue("test", work, workers=workers, backoff=backoff, rng=random.Random(0))
+def started(
+    work: Work,
+    workers: int = 1,
+    backoff: Backoff | None = None,
+    tenant: Callable[[str], Hashable] = lambda _: None,
+) -> Queue[str]:
+    queue = Queue("test", work, workers=workers, tenant=tenant, backoff=backoff, rng=random.Random(0))
     queue.start()
     return queue

@@ -20,7 +20,7 @@ class Executor:
     def __init__(self, state: State, error: Exception | None = None) -> None:
         self.state, self.error = state, error
 
-    async def execute(self, intents) -> Outcome:
+    async def execute(self, key, intents) -> Outcome:
         return Outcome(tuple(Result(intent, self.state, error=self.error) for intent in intents))
 
 

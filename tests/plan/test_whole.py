@@ -50,6 +50,16 @@ def test_nothing_is_reported_before_every_replica_has_been_looked_at() -> None:
     assert plan_set(the_set(2, marks.SET_FINALIZER), {0: Report(3, GOOD)}, NOW).drafts == ()
 
 
+def test_errors_are_reported_before_every_replica_has_been_looked_at() -> None:
+    """The rest of the status is what it was."""
+    known = the_set(3, marks.SET_FINALIZER)
+    status = status_of(plan_set(known, {0: Report(3, GOOD, (ERROR,))}, NOW))
+    assert status == replace(known.status, last_errors=(ERROR,))
+    slow = LastError("ERR_SLOW_CREATE", "creating pods takes longer", "2026-01-01T00:00:00Z")
+    status = status_of(plan_set(known, {}, NOW, errors=(slow,)))
+    assert status == replace(known.status, last_errors=(slow,))
+
+
 def test_replicas_are_added_up_and_those_beyond_the_count_do_not_count() -> None:
     reports = {0: Report(3, GOOD), 1: Report(3, replace(GOOD, updated=False)), 2: Report(3, GOOD)}
     status = status_of(plan_set(the_set(2), reports, NOW))

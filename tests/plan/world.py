@@ -26,7 +26,7 @@ from grove.api.intents import Create, Delete, DeleteCollection, Intent, Status
 from grove.api.meta import ObjectMeta
 from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
-from grove.kube.agenda import Agenda
+from grove.kube.agenda import Agenda, Step
 from grove.kube.binding import Binding
 from grove.plan.allegiance import scheduler_of
 from grove.plan.claims import plan_whole_set
@@ -282,6 +282,15 @@ class Run:
         step = self._agenda.take() if self._pick is None else self._any_step()
         if step is None:
             return False
+        self.land(step)
+        return True
+
+    def in_flight(self) -> list[Step]:
+        """All writes that may go now, sent and not answered: let them `land` when it is time."""
+        return list(iter(self._agenda.take, None))
+
+    def land(self, step: Step) -> None:
+        """The server does the write, or refuses it."""
         try:
             self._binding.uids[step.id] = self._send(step.intent)
         except Refused:
@@ -289,7 +298,6 @@ class Run:
             list(self._agenda.abandon(step))
         else:
             self._agenda.succeed(step)
-        return True
 
     def _any_step(self) -> Any:
         ready = []

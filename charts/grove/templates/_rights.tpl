@@ -63,6 +63,10 @@ the API server answers. Verbs are those that the operator uses; it never replace
 - apiGroups: [resource.k8s.io]
   resources: [resourceclaimtemplates]
   verbs: [get, list, watch]
+# To go on when a quota has room.
+- apiGroups: [""]
+  resources: [resourcequotas]
+  verbs: [list, watch]
 - apiGroups: [events.k8s.io]
   resources: [events]
   verbs: [create, patch]

@@ -140,3 +140,17 @@ class Bare(Wire, frozen=True):
     """
 
     metadata: ObjectMeta
+
+
+class ResourceQuotaStatus(Wire, frozen=True):
+    """What admission goes by: how much there may be, and how much there is."""
+
+    hard: dict[str, str] = field(default_factory=dict)
+    used: dict[str, str] = field(default_factory=dict)
+
+
+class ResourceQuota(Wire, frozen=True):
+    """A limit on what a namespace may hold."""
+
+    metadata: ObjectMeta
+    status: ResourceQuotaStatus = ResourceQuotaStatus()

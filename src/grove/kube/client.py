@@ -8,7 +8,7 @@ read, `Object` for metadata only, `dict` or `msgspec.Raw`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from msgspec import Raw, Struct, structs
 
@@ -42,6 +42,16 @@ _COLLECTION_TIMEOUT = 65.0
 __all__ = ["APPLY", "JSON", "MERGE", "STRATEGIC", "Client", "Listing", "Object", "PatchKind", "Scale"]
 
 
+class Limits(NamedTuple):
+    """For how long an answer is waited for, and whether a write may come late (see `Request`)."""
+
+    timeout: float = 30.0
+    conditional: bool = False
+
+
+USUAL = Limits()
+
+
 class Client(Sender):
     """Asks one API server. Use as `async with Client(config) as client:`, or close it yourself."""
 
@@ -56,10 +66,11 @@ class Client(Sender):
         subresource: str = "",
         field_manager: str = "",
         dry_run: bool = False,
+        limits: Limits = USUAL,
     ) -> T:
         """Create an object and return it as stored. `name` with `subresource` posts to e.g. `token`."""
         path = resource.path(namespace, name or None, subresource) + _write_query(field_manager, dry_run)
-        request = _request("POST", "create", resource, path, namespace, name, _encode(body))
+        request = _request("POST", "create", resource, path, namespace, name, _encode(body), limits=limits)
         return wire.decode((await self.send(request)).body, as_type, request)
 
     async def get(
@@ -70,10 +81,11 @@ class Client(Sender):
         as_type: type[T],
         namespace: str | None = None,
         subresource: str = "",
+        limits: Limits = USUAL,
     ) -> T:
         """Read an object, or its subresource."""
         path = resource.path(namespace, name, subresource)
-        request = _request("GET", "get", resource, path, namespace, name)
+        request = _request("GET", "get", resource, path, namespace, name, limits=limits)
         return wire.decode((await self.send(request)).body, as_type, request)
 
     async def list(
@@ -131,12 +143,13 @@ class Client(Sender):
         field_manager: str = "",
         force: bool = False,
         dry_run: bool = False,
+        limits: Limits = USUAL,
     ) -> T:
         """Change an object. With `kind=APPLY` a field manager is required, and `force` takes over fields."""
         if kind == APPLY and not field_manager:
             raise ValueError("server-side apply needs a field_manager: name one")
         path = resource.path(namespace, name, subresource) + _write_query(field_manager, dry_run, force)
-        request = _request("PATCH", "patch", resource, path, namespace, name, _encode(body), kind)
+        request = _request("PATCH", "patch", resource, path, namespace, name, _encode(body), kind, limits)
         return wire.decode((await self.send(request)).body, as_type, request)
 
     async def replace(
@@ -166,6 +179,7 @@ class Client(Sender):
         resource_version: str = "",
         propagation: Propagation | None = None,
         grace_seconds: int | None = None,
+        limits: Limits = USUAL,
     ) -> T | None:
         """Delete an object. Returns it if the server answered with it, None if it answered that it is gone.
 
@@ -173,7 +187,7 @@ class Client(Sender):
         """
         options = _delete_options(propagation, grace_seconds, uid=uid, resourceVersion=resource_version)
         path = resource.path(namespace, name)
-        request = _request("DELETE", "delete", resource, path, namespace, name, options)
+        request = _request("DELETE", "delete", resource, path, namespace, name, options, limits=limits)
         body = (await self.send(request)).body
         return None if wire.is_status(body) else wire.decode(body, as_type, request)
 
@@ -220,8 +234,9 @@ def _request(
     name: str = "",
     body: bytes | None = None,
     content_type: str = "application/json",
+    limits: Limits = USUAL,
 ) -> Request:
-    return Request(method, path, verb, resource.label, namespace or "", name, body, content_type)
+    return Request(method, path, verb, resource.label, namespace or "", name, body, content_type, *limits)
 
 
 def _encode(body: Body | JsonPatch) -> bytes:

@@ -62,6 +62,20 @@ class LostReply(KubeError):
     ambiguous = True
 
 
+class NoAnswer(LostReply):
+    """The time for the answer ran out. The server may still be at work on the request."""
+
+    def __init__(self, words: str, seconds: float) -> None:
+        super().__init__(words)
+        self.seconds = seconds
+
+
+class UnknownOutcome(KubeError):
+    """A write got no answer, and the object could not be read either: it may have taken effect."""
+
+    ambiguous = True
+
+
 class DecodeError(KubeError):
     """The server's answer does not fit the type that the caller asked for; a write did take effect."""
 

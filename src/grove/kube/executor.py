@@ -2,7 +2,7 @@
 
 Independent intents are under way at the same time, within a limit that all plans share. Every reply goes into
 the cache before anything that depends on it is sent, so that the next plan sees its own writes. What is not
-certain is looked up before the outcome is given: whoever plans next never builds on a guess.
+certain is looked up before the outcome is given; what could not be found out is in the outcome as a doubt.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Iterable, Sequence
+from typing import Protocol
 
 import structlog
 
@@ -18,11 +19,19 @@ from grove.kube import metrics
 from grove.kube.agenda import Agenda, Step
 from grove.kube.binding import Binding
 from grove.kube.client import Client
-from grove.kube.errors import ConnectError, KubeError, LostReply, TooManyRequests
+from grove.kube.errors import (
+    ConnectError,
+    KubeError,
+    LostReply,
+    NoAnswer,
+    TooManyRequests,
+    UnknownOutcome,
+)
 from grove.kube.inquiry import Inquiry
+from grove.kube.latency import REPORTED, SLOW, Sort
 from grove.kube.leadership import LeadershipLost
-from grove.kube.limiter import Limiter
-from grove.kube.outcome import Outcome, Result, State
+from grove.kube.limiter import Limiter, Urgency
+from grove.kube.outcome import Doubt, Outcome, Result, State
 from grove.kube.resource import Resource
 from grove.kube.retry import NEVER, Backoff
 from grove.kube.store import CacheStore, Store
@@ -33,6 +42,18 @@ log = structlog.get_logger("grove.kube.executor")
 
 _TRIES = 5  # of a write that the server certainly did not do
 _LONGEST_PAUSE = 30.0  # whatever the server asks for: later the plan is old
+
+
+class Progress(Protocol):
+    """Is called while a plan is carried out."""
+
+    def waits(self) -> None:
+        """A write of the plan waits for the server longer than it should."""
+        ...
+
+    def is_slow(self, sort: Sort) -> None:
+        """Writes of this sort take so long that users should know."""
+        ...
 
 
 class Executor:
@@ -54,11 +75,11 @@ class Executor:
         self.rng = random.Random()  # noqa: S311 - jitter, not secrets
         # Repeating a refused write is done here, outside of the slot that it held.
         self.writer = Writer(Client(transport, retry=NEVER), catalogue, store, field_manager)
-        self.inquiry = Inquiry(Client(transport), catalogue, store, self.backoff)
+        self.inquiry = Inquiry(Client(transport, retry=NEVER), catalogue, store, self.backoff)
 
-    async def execute(self, intents: Sequence[Intent]) -> Outcome:
+    async def execute(self, intents: Sequence[Intent], progress: Progress | None = None) -> Outcome:
         """Carry out a plan. Failures of writes are results; only a plan that makes no sense raises."""
-        run = _Run(self, intents)
+        run = _Run(self, intents, progress)
         await run.complete()
         return run.outcome()
 
@@ -66,8 +87,10 @@ class Executor:
 class _Run:
     """One plan under way. A walker sends one step after another; where ways part, more walkers set out."""
 
-    def __init__(self, executor: Executor, intents: Sequence[Intent]) -> None:
+    def __init__(self, executor: Executor, intents: Sequence[Intent], progress: Progress | None) -> None:
         self._executor = executor
+        self._progress = progress
+        self._doubts: list[Doubt] = []
         self._agenda = Agenda(intents)
         self._binding = Binding()
         self._results: list[Result | None] = [None] * len(intents)
@@ -81,7 +104,8 @@ class _Run:
 
     def outcome(self) -> Outcome:
         """The results in the order of the intents."""
-        return Outcome(tuple(result for result in self._results if result is not None))
+        results = tuple(result for result in self._results if result is not None)
+        return Outcome(results, tuple(self._doubts))
 
     async def _walk(self, group: asyncio.TaskGroup) -> None:
         while (step := self._agenda.take()) is not None:
@@ -118,19 +142,28 @@ class _Run:
         except LeadershipLost as lost:
             return Result(step.intent, State.SKIPPED, error=lost)
         except KubeError as error:
-            return await self._executor.inquiry.explain(step.intent, self._binding, error)
+            return await self._explain(step.intent, error)
         except Exception as mistake:  # in this intent alone: the others are not to blame
             log.exception("intent cannot be sent", key=step.id)
             return Result(step.intent, State.FAILED, error=mistake)
         return Result(step.intent, State.DONE, reply.name, reply.uid)
 
+    async def _explain(self, intent: Intent, error: KubeError) -> Result:
+        if isinstance(error, NoAnswer) and self._progress is not None:
+            self._progress.waits()  # reading it may take as long
+        result = await self._executor.inquiry.explain(intent, self._binding, error)
+        if isinstance(result.error, UnknownOutcome):
+            self._doubts.append(Doubt(intent, self._binding, error, str(result.error)))
+        return result
+
     async def _send(self, step: Step) -> Reply:
         """Send within the limit. What was certainly not done is sent again, after waiting without a slot."""
-        limiter = self._executor.limiter
+        sort = self._executor.writer.sort(step.intent)
         for attempt in range(_TRIES):
-            await limiter.acquire(step.urgency)
+            slot = Slot(self._executor, sort, self._progress)
+            await slot.acquire(step.urgency)
             try:
-                return await self._timed(step)
+                return await slot.send(step.intent, self._binding)
             except (ConnectError, TooManyRequests) as refusal:
                 if attempt + 1 == _TRIES:
                     raise
@@ -138,20 +171,68 @@ class _Run:
                 if isinstance(refusal, TooManyRequests):
                     pause += min(refusal.retry_after or 0.0, _LONGEST_PAUSE)
             finally:
-                limiter.release()
+                slot.release()
             await asyncio.sleep(pause)
         raise AssertionError("the last attempt returns or raises")
 
-    async def _timed(self, step: Step) -> Reply:
-        """Send once, and let the limiter learn how the server took it."""
+
+class Slot:
+    """The right of one write to be in flight, and what is learned from how long it is."""
+
+    def __init__(self, executor: Executor, sort: Sort, progress: Progress | None) -> None:
+        self._executor, self._sort, self._progress = executor, sort, progress
+        self._limiter, self._latencies = executor.limiter, executor.limiter.latencies
+        self._aside = False
+        self._alarm: asyncio.TimerHandle | None = None
+
+    async def acquire(self, urgency: Urgency) -> None:
+        """Wait for a slot: one for slow writes if this is expected to be one."""
+        if self._latencies.is_slow(self._sort):
+            self._waits()
+        self._aside = await self._limiter.acquire(urgency, self._sort)
+
+    def release(self) -> None:
+        """Give the slot back, whichever it is now."""
+        self._limiter.release(self._sort, aside=self._aside)
+
+    async def send(self, intent: Intent, binding: Binding) -> Reply:
+        """Send once, and learn how the server took it."""
         loop = asyncio.get_running_loop()
-        limiter, began = self._executor.limiter, loop.time()
-        try:
-            reply = await self._executor.writer.send(step.intent, self._binding)
-        except (TooManyRequests, LostReply):
-            limiter.refused()
-            raise
+        began, timeout = loop.time(), self._latencies.timeout(self._sort)
         # Deleting a collection takes as long as the collection is large: that says nothing about load.
-        if not isinstance(step.intent, DeleteCollection):
-            limiter.replied(loop.time() - began)
+        measured = not isinstance(intent, DeleteCollection)
+        if measured:
+            self._alarm = loop.call_later(SLOW, self._is_late)
+        try:
+            reply = await self._executor.writer.send(intent, binding, timeout)
+        except NoAnswer as lost:
+            if measured:
+                self._latencies.ran_out(self._sort, lost.seconds)
+            raise
+        except (TooManyRequests, LostReply):
+            self._limiter.refused()
+            raise
+        finally:
+            if self._alarm is not None:
+                self._alarm.cancel()
+        if measured:
+            took = loop.time() - began
+            self._latencies.answered(self._sort, took)
+            self._limiter.replied(took, self._latencies.floor(self._sort))
         return reply
+
+    def _is_late(self) -> None:
+        """It has been in flight for `SLOW` seconds: let others have the slot."""
+        self._latencies.late(self._sort)
+        self._aside = self._aside or self._limiter.set_aside(self._sort)
+        self._waits()
+        self._alarm = asyncio.get_running_loop().call_later(REPORTED - SLOW, self._is_reported)
+
+    def _is_reported(self) -> None:
+        self._latencies.report(self._sort, REPORTED)
+        if self._progress is not None:
+            self._progress.is_slow(self._sort)
+
+    def _waits(self) -> None:
+        if self._progress is not None:
+            self._progress.waits()

@@ -1,17 +1,15 @@
 """The seam for faults: a transport that misbehaves as real clusters do, by chance or on order.
 
-Wraps any transport. Part of the product and not of its tests, so that whoever builds on this package can
-drive their own controllers through the same weather. Faults are those that the API's contract allows:
+Wraps any transport. Part of the product, so that other controllers can be driven through the same weather.
+Faults are those that the API's contract allows:
 
 - watch events come late, twice, out of order between objects, or are cut off in the middle;
-- an event is lost the way events are lost in life: the connection breaks and the server has forgotten the
-  version (410), so that a new list tells the outcome but not the way there;
+- an event is lost: the connection breaks and the server has forgotten the version (410);
 - a kind's watch stands still (`freeze`) while the others go on;
-- a write is refused (409, 429, 500), or takes effect and its reply is lost;
+- a write is refused (409, 429, 500), or takes effect and its reply is lost; that of a `get` only on order;
 - the process ends right after its n-th write took effect.
 
-Chance is a hash of the seed, the fault, and the how-manieth request of its kind: the same run meets the same
-faults however its tasks interleave.
+Chance is a hash of seed, fault and number of the request: a run meets the same faults in any order of tasks.
 """
 
 from __future__ import annotations
@@ -131,9 +129,11 @@ class FaultyTransport:
             response = await self._inner.send(request)
             if request.verb == "list":
                 await self.held(request.resource)
+            elif any(each.verb == "get" and each.takes("lose", *request.identity) for each in self._orders):
+                raise LostReply(f"{request}: reply lost (fault)")
             return response
         for fault, (code, reason) in _REFUSALS.items():
-            if self.strikes(fault, request.resource, request.verb, request.name):
+            if self.strikes(fault, *request.identity):
                 return _refusal(code, reason)
         return await self._write(request)
 
@@ -144,7 +144,7 @@ class FaultyTransport:
             self.writes += 1
             if self.writes == self._stop_after:
                 self._stop()
-        if self.strikes("lose", request.resource, request.verb, request.name):
+        if self.strikes("lose", *request.identity):
             raise LostReply(f"{request}: reply lost (fault); it may have taken effect")
         return response
 

@@ -2,7 +2,8 @@
 
 A taken name, a changed object, a reply that never came: each is a question about the world, and guessing is
 how controllers make a second pod. The read also brings the cache up to date, so that the next plan starts
-from what is, not from what was believed.
+from what is, not from what was believed. It is read a few times; if the server does not answer by then, the
+outcome is unknown, and whoever plans next has to read it first (see `keyed`).
 """
 
 from __future__ import annotations
@@ -15,8 +16,16 @@ import structlog
 
 from grove.api.intents import Create, Delete, DeleteCollection, Intent, Patch
 from grove.kube.binding import Binding
-from grove.kube.client import Client, Object
-from grove.kube.errors import AlreadyExists, Conflict, ConnectError, KubeError, NotFound, TooManyRequests
+from grove.kube.client import Client, Limits, Object
+from grove.kube.errors import (
+    AlreadyExists,
+    Conflict,
+    ConnectError,
+    KubeError,
+    NotFound,
+    TooManyRequests,
+    UnknownOutcome,
+)
 from grove.kube.outcome import Result, State
 from grove.kube.retry import Backoff
 from grove.kube.store import Store
@@ -25,6 +34,9 @@ from grove.kube.wire import decoder
 from grove.kube.writer import Catalogue
 
 log = structlog.get_logger("grove.kube.executor")
+
+_READS = 4  # of one object, before its worker is needed elsewhere
+_PATIENCE = Limits(timeout=5.0)
 
 
 class Inquiry:
@@ -54,6 +66,9 @@ class Inquiry:
             return Result(intent, State.FAILED, name, error=error)
         try:
             existing = await self._look(intent, name)
+        except UnknownOutcome as unknown:
+            words = f"{error}; reading it failed {_READS} times: {unknown}"
+            return Result(intent, State.FAILED, name, error=UnknownOutcome(words))
         except KubeError:
             return Result(intent, State.FAILED, name, error=error)
         if isinstance(intent, Create):
@@ -97,30 +112,32 @@ class Inquiry:
                 return Result(intent, State.WAITING if held else State.CONFLICT, name)
 
     async def _look(self, intent: Any, name: str) -> Any | None:
-        """The object as it is, None if there is none. While the server is not to be had, ask on and on:
-        planning on what may be wrong is worse than not planning, and the server's return ends it."""
+        """The object as it is, None if there is none. Raises UnknownOutcome if the server does not say."""
         resource = self._catalogue.of(intent)
-        attempt = 0
-        while True:
+        why: KubeError = UnknownOutcome("not read")
+        for attempt in range(_READS):
+            if attempt:
+                await asyncio.sleep(self._backoff.pause(attempt, self._rng))
             try:
                 existing = await self._client.get(
                     resource,
                     name,
                     as_type=self._store.type_of(resource),
                     namespace=intent.target.namespace or None,
+                    limits=_PATIENCE,
                 )
             except NotFound:
                 return None
             except KubeError as error:
                 if not (error.ambiguous or isinstance(error, ConnectError | TooManyRequests)):
                     raise
-                log.warning("object in doubt", key=intent.id, action="get", reason=str(error))
+                why = error
             else:
                 if not isinstance(intent, Create):  # a create first has to learn whose it is
                     self._store.put(resource, existing)
                 return existing
-            await asyncio.sleep(self._backoff.pause(attempt, self._rng))
-            attempt += 1
+        log.warning("object in doubt", key=intent.id, action="read it again later", reason=str(why))
+        raise UnknownOutcome(str(why)) from why
 
 
 def _speaks_of(error: NotFound, name: str) -> bool:

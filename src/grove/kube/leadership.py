@@ -2,7 +2,8 @@
 
 Leadership ends by the clock, not by being told: a process that was stopped for a minute wakes up in the
 middle of a plan, and must not send one more write. So each write is checked against the deadline just before
-it leaves (`FencedTransport`), and is given up before the lease could have passed to another.
+it leaves (`FencedTransport`), and is given up before the lease could have passed to another. A conditional
+write carries a fence of its own, which the server checks, and may take longer.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ class FencedTransport:
         """Send, if we may."""
         if request.is_write:
             self._leadership.check()
-            if request.timeout > self._longest_write:
+            if request.timeout > self._longest_write and not request.conditional:
                 request = msgspec.structs.replace(request, timeout=self._longest_write)
         return await self._inner.send(request)
 

@@ -3,19 +3,26 @@
 A fixed rate is wrong on every cluster but the one it was measured on. Here the limit grows while replies stay
 as fast as they used to be, shrinks gently when they get slower (requests queue up somewhere), and is cut when
 the server refuses with 429. It is shared by all plans, and only writes that fill it can move it.
+
+A write that waits for a slow admission webhook uses no capacity of the server, but it would hold its slot. So
+slow writes are set aside: they have slots of their own, of which one tenant (a namespace) gets at most half
+as many as the limit, or what others leave of it. Where slots are short, tenants take turns.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import Counter
 from collections.abc import Callable
 from enum import IntEnum
 from math import sqrt
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from grove.kube import metrics
+from grove.kube.latency import ANY, Latencies, Sort
+from grove.kube.turns import Turns
 
 
 class Urgency(IntEnum):
@@ -58,10 +65,13 @@ class Gradient:
         self._recent = 0.0
         self._cut_at = float("-inf")
 
-    def replied(self, latency: float, in_flight: int) -> None:
-        """Learn from a reply under load; a server that has little to do says nothing about its limits."""
+    def replied(self, latency: float, in_flight: int, floor: float = 0.0) -> None:
+        """Learn from a reply under load; a server that has little to do says nothing about its limits. What
+        writes of this sort always take (`floor`), because of admission, is no sign of load either."""
         if in_flight * 2 < self.limit:
             return
+        if self._usual and floor > self._usual:
+            latency -= min(latency, floor) - self._usual
         self._replies += 1
         # The first replies count evenly: a burst begins with the fastest it will ever see.
         self._usual += max(_LONG, 1 / self._replies) * (latency - self._usual)
@@ -82,13 +92,21 @@ class Gradient:
         self.limit = min(self._bounds.highest, max(self._bounds.lowest, limit))
 
 
+class _Waiting(NamedTuple):
+    turn: asyncio.Future[bool]
+    sort: Sort
+
+
 class Limiter:
-    """Slots for writes in flight; the size follows a Gradient."""
+    """Slots for writes in flight; the size follows a Gradient. Slow writes have slots of their own."""
 
     def __init__(self, bounds: Bounds | None = None) -> None:
         self._gradient = Gradient(bounds or Bounds())
-        self._waiting: tuple[deque[asyncio.Future[None]], ...] = (deque(), deque())
+        self.latencies = Latencies()
+        self._waiting: tuple[Turns[_Waiting], ...] = (Turns(), Turns())
+        self._slow: Turns[_Waiting] = Turns()
         self._overtaken = 0
+        self._aside: Counter[str] = Counter()  # slow writes in flight, by tenant
         self.in_flight = 0
         self.on_room: Callable[[int], None] | None = None
         """Called with the `room` whenever a write ends and leaves some."""
@@ -100,55 +118,88 @@ class Limiter:
         return int(self._gradient.limit)
 
     @property
+    def aside(self) -> int:
+        """How many slow writes are in flight, in slots of their own."""
+        return self._aside.total() if self._aside else 0
+
+    @property
     def room(self) -> int:
         """How many slots there are for what can wait. Half of them are kept for what cannot: who finds all
         slots taken at one moment and one free at the next is still in the middle of a storm."""
         return max(0, self.limit // 2 - self.in_flight)
 
-    async def acquire(self, urgency: Urgency) -> None:
-        """Wait for a slot; give it back with `release`."""
-        if self.in_flight < self.limit and not any(self._waiting):
+    async def acquire(self, urgency: Urgency, sort: Sort = ANY) -> bool:
+        """Wait for a slot; give it back with `release`. Returns whether it is one for slow writes (`aside`),
+        which it is if writes of this sort are known to be slow."""
+        slow = self.latencies.is_slow(sort)
+        if not slow and self.in_flight < self.limit and not any(self._waiting):
             self.in_flight += 1
-        else:
-            await self._wait(urgency)
+            return False
+        if slow and not self._slow and self._has_room_aside(sort.namespace):
+            self._aside[sort.namespace] += 1
+            return True
+        turn: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        waiting = self._slow if slow else self._waiting[urgency]
+        waiting.add(sort.namespace, _Waiting(turn, sort))
+        try:
+            return await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():  # admitted and cancelled in the same breath
+                self.release(sort, aside=turn.result())
+            raise
 
-    def release(self) -> None:
+    def release(self, sort: Sort = ANY, *, aside: bool = False) -> None:
         """Give the slot back."""
-        self.in_flight -= 1
+        if aside:
+            self._aside[sort.namespace] -= 1
+            if not self._aside[sort.namespace]:
+                del self._aside[sort.namespace]
+        else:
+            self.in_flight -= 1
         self._admit()
         if self.on_room is not None and (room := self.room):
             self.on_room(room)
 
-    def replied(self, latency: float) -> None:
-        """A write was answered after `latency` seconds."""
-        self._gradient.replied(latency, self.in_flight)
+    def set_aside(self, sort: Sort) -> bool:
+        """A write in flight turns out to be slow. If this returns True it was set aside, others have its
+        slot, and it is to be released as one `aside`."""
+        room = self._has_room_aside(sort.namespace)
+        if room:
+            self._aside[sort.namespace] += 1
+            self.release(sort)
+        return room
+
+    def replied(self, latency: float, floor: float = 0.0) -> None:
+        """A write was answered after `latency` seconds; its sort takes at least `floor`."""
+        self._gradient.replied(latency, self.in_flight + self.aside, floor)
 
     def refused(self) -> None:
         """A write was refused because there were too many."""
         self._gradient.refused(asyncio.get_running_loop().time())
 
-    async def _wait(self, urgency: Urgency) -> None:
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting[urgency].append(turn)
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():  # admitted and cancelled in the same breath
-                self.in_flight -= 1
-                self._admit()
-            raise
+    def _has_room_aside(self, tenant: str) -> bool:
+        share = max(1, self.limit // 2, self.limit - self.in_flight)
+        return self._aside[tenant] < share and self.aside < 2 * self.limit
 
     def _admit(self) -> None:
         """Give free slots to those who wait; the one admitted counts from now, not from when it runs."""
-        while self.in_flight < self.limit and (turn := self._next_turn()) is not None:
-            if not turn.done():
-                self.in_flight += 1
-                turn.set_result(None)
+        while self.in_flight < self.limit and (next_ := self._next_turn()) is not None:
+            if next_.turn.done():
+                continue
+            if self.latencies.is_slow(next_.sort):  # it has become so while this one waited
+                self._slow.add(next_.sort.namespace, next_)
+                continue
+            self.in_flight += 1
+            next_.turn.set_result(False)
+        while self._slow and (next_ := self._slow.take(self._has_room_aside)) is not None:
+            if not next_.turn.done():
+                self._aside[next_.sort.namespace] += 1
+                next_.turn.set_result(True)
 
-    def _next_turn(self) -> asyncio.Future[None] | None:
+    def _next_turn(self) -> _Waiting | None:
         deeds, observations = self._waiting
         if deeds and (not observations or self._overtaken < _DEEDS_IN_A_ROW):
             self._overtaken = self._overtaken + 1 if observations else 0
-            return deeds.popleft()
+            return deeds.take()
         self._overtaken = 0
-        return observations.popleft() if observations else None
+        return observations.take()

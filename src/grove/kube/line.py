@@ -42,13 +42,15 @@ class Line(Generic[K]):
         if not self._begun.holds(owner, key) and not self._new.holds(owner, key):
             (self._begun if begun else self._new).add(owner, key, moment)
 
-    def next(self) -> K:
-        """Whose turn it is. There must be somebody."""
-        if self._begun and not (self._new and self._in_a_row == _BEGUN_IN_A_ROW):
+    def next(self, barred: Callable[[K], bool] | None = None) -> K | None:
+        """The key whose turn it is; None if there is none, or if all are `barred`."""
+        overdue = bool(self._new) and self._in_a_row == _BEGUN_IN_A_ROW
+        if not overdue and (key := self._begun.take(barred)) is not None:
             self._in_a_row = min(self._in_a_row + 1, _BEGUN_IN_A_ROW)
-            return self._begun.take()
+            return key
         self._in_a_row = 0
-        return self._new.take()
+        key = self._new.take(barred)
+        return self._begun.take(barred) if key is None else key
 
     def leave(self, key: K) -> None:
         """Do not wait any more."""
@@ -78,15 +80,17 @@ class _Lanes(Generic[K]):
         self._lanes.setdefault(owner, {})[key] = moment
         self._count += 1
 
-    def take(self) -> K:
-        owner = next(iter(self._lanes))
-        lane = self._lanes.pop(owner)
-        key = next(iter(lane))
-        del lane[key]
-        self._count -= 1
-        if lane:
-            self._lanes[owner] = lane  # behind the others
-        return key
+    def take(self, barred: Callable[[K], bool] | None) -> K | None:
+        for owner, lane in self._lanes.items():
+            key = next(iter(lane))
+            if barred is not None and barred(key):
+                continue
+            del self._lanes[owner], lane[key]
+            self._count -= 1
+            if lane:
+                self._lanes[owner] = lane  # behind the others
+            return key
+        return None
 
     def drop(self, owner: Hashable, key: K) -> None:
         if self.holds(owner, key):

@@ -8,7 +8,8 @@ from typing import Any
 from msgspec import Struct
 
 from grove.api.intents import Intent, Late
-from grove.kube.errors import namespace_is_ending
+from grove.kube.binding import Binding
+from grove.kube.errors import KubeError, namespace_is_ending
 
 
 class State(StrEnum):
@@ -36,10 +37,21 @@ class Result(Struct, frozen=True, gc=False):
     existing: Any = None
 
 
+class Doubt(Struct, frozen=True, gc=False):
+    """A write whose outcome is unknown: what is needed to read the object later."""
+
+    intent: Intent
+    binding: Binding
+    error: KubeError
+    why: str = ""
+
+
 class Outcome(Struct, frozen=True, gc=False):
     """What became of a plan, in the order of its intents."""
 
     results: tuple[Result, ...]
+    doubts: tuple[Doubt, ...] = ()
+    """No plan may be made before these are resolved (see `keyed`): the cache may be wrong about them."""
 
     @property
     def done(self) -> bool:

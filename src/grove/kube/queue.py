@@ -9,13 +9,17 @@ is always right. The rules:
   its lane each time;
 - a key has one next moment, the earliest that was named; beginning to work on it uses that moment up;
 - failures delay the key by itself alone: exponentially, with jitter, until it succeeds. An event still wakes
-  it at once, since the event may be what it was failing for.
+  it at once, since the event may be what it was failing for;
+- a key whose work waits for a slow server can be set aside: its worker serves others meanwhile. While a
+  tenant has keys set aside and others wait, no more than half as many of its keys as there are workers are
+  worked on; alone, it has all workers, and no more.
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
+from collections import Counter
 from collections.abc import Callable, Coroutine, Hashable
 from functools import partial
 from typing import Any, Generic, TypeVar
@@ -31,6 +35,7 @@ from grove.kube.timetable import Timetable
 K = TypeVar("K", bound=Hashable)
 
 NOW = float("-inf")
+_ASIDE_OF_ALL = 4  # times the workers: so many keys may be set aside in all
 _AFTER_CANCEL = 1.0  # how long cancelled work may take to clean up before shutdown goes on without it
 
 log = structlog.get_logger("grove.kube.queue")
@@ -46,6 +51,7 @@ class Queue(Generic[K]):
         *,
         workers: int = 64,
         place: Callable[[K], Place] = Place,
+        tenant: Callable[[K], Hashable] = lambda _: None,
         backoff: Backoff | None = None,
         rng: random.Random | None = None,
     ) -> None:
@@ -65,6 +71,10 @@ class Queue(Generic[K]):
         self._begun: set[K] = set()
         self._failing: set[K] = set()  # said to have failed, by the work that is still running
         self._failures: dict[K, int] = {}
+        self._tenant = tenant
+        self._aside: set[K] = set()  # being worked on, without a worker of their own
+        self._aside_of: Counter[Hashable] = Counter()  # how many, by tenant
+        self._running_of: Counter[Hashable] = Counter()
         self._alarm: asyncio.TimerHandle | None = None
         self._metrics = QueueMetrics(name, depth=lambda: len(self._ready), oldest=self.oldest)
 
@@ -97,6 +107,18 @@ class Queue(Generic[K]):
         self._again.pop(key, None)
         self._failures.pop(key, None)
         self._later.drop(key)
+
+    def reset_backoff(self, key: K) -> None:
+        """The next failure of the key counts as its first: what it failed for has changed."""
+        self._failures.pop(key, None)
+
+    def set_aside(self, key: K) -> None:
+        """The work on the key waits for a slow server: another key may have its worker until it ends."""
+        known = key in self._aside or key not in self._running
+        if not known and len(self._aside) < _ASIDE_OF_ALL * self._workers:
+            self._aside.add(key)
+            self._aside_of[self._tenant(key)] += 1
+            self._dispatch()
 
     def start(self) -> None:
         """Begin to work, on the keys woken before too."""
@@ -139,11 +161,21 @@ class Queue(Generic[K]):
             self._again.setdefault(key, now)
         # else: its task has yet to take the first step, so it has yet to look
 
+    def _is_barred(self, key: K) -> bool:
+        """Whether its tenant has keys set aside, and enough of them under way."""
+        tenant = self._tenant(key)
+        return self._aside_of[tenant] > 0 and self._running_of[tenant] >= max(1, self._workers // 2)
+
     def _dispatch(self) -> None:
-        while self._open and self._ready and len(self._running) < self._workers:
-            key = self._ready.next()
+        while self._open and self._ready and len(self._running) - len(self._aside) < self._workers:
+            key = self._ready.next(self._is_barred if self._aside else None)
+            if key is None and len(self._running) < self._workers:
+                key = self._ready.next()
+            if key is None:
+                return
             task = self._loop.create_task(self._begin(key), name=f"{self.name} {key}")
             self._running[key] = task
+            self._running_of[self._tenant(key)] += 1
             # In a callback, which also runs for a task that was cancelled before its first step.
             task.add_done_callback(partial(self._settle, key, self._loop.time()))
 
@@ -162,6 +194,7 @@ class Queue(Generic[K]):
             self._complain(key, error)
             self.wake(key, None, failed=True)
         del self._running[key]
+        self._leave(key, self._tenant(key))
         self._begun.discard(key)
         if key in self._failing:
             self._failing.discard(key)
@@ -170,6 +203,16 @@ class Queue(Generic[K]):
         if (since := self._again.pop(key, None)) is not None:
             self._ready.join(key, since)
         self._dispatch()
+
+    def _leave(self, key: K, tenant: Hashable) -> None:
+        counts = [self._running_of]
+        if key in self._aside:
+            self._aside.discard(key)
+            counts.append(self._aside_of)
+        for count in counts:
+            count[tenant] -= 1
+            if not count[tenant]:
+                del count[tenant]
 
     def _complain(self, key: K, error: BaseException) -> None:
         if isinstance(error, KubeError):

@@ -20,7 +20,7 @@ from yarl import URL
 from grove.kube import tls
 from grove.kube.config import Config
 from grove.kube.credentials import Certificate, Credential
-from grove.kube.errors import ConfigError, ConnectError, LostReply
+from grove.kube.errors import ConfigError, ConnectError, LostReply, NoAnswer
 from grove.kube.http1 import Connections, Unreached
 from grove.kube.http_reply import MOST_BODY, BadReply
 from grove.kube.unreachable import cause, one_line, why_unreachable
@@ -45,11 +45,18 @@ class Request(Struct, frozen=True):
     body: bytes | None = None
     content_type: str = "application/json"
     timeout: float = 30.0
+    conditional: bool = False
+    """A write that the server refuses if what it is based on is no longer so: it may come late."""
 
     @property
     def is_write(self) -> bool:
         """Whether it can change anything."""
         return self.verb in WRITES
+
+    @property
+    def identity(self) -> tuple[str, str, str]:
+        """Resource, verb and name."""
+        return self.resource, self.verb, self.name
 
     def __str__(self) -> str:
         place = "/".join(part for part in (self.namespace, self.name) if part)
@@ -273,7 +280,7 @@ async def _whole(reply: aiohttp.ClientResponse) -> bytes:
 def _lost(request: Request, problem: BaseException) -> LostReply:
     outcome = "; it may have taken effect" if request.is_write else ""
     if isinstance(problem, TimeoutError):
-        return LostReply(f"{request}: no answer in {request.timeout:g} s{outcome}")
+        return NoAnswer(f"{request}: no answer in {request.timeout:g} s{outcome}", request.timeout)
     if isinstance(problem, BadReply):
         return LostReply(f"{request}: the reply is not HTTP/1.1 ({one_line(problem)}){outcome}{_REMEDY}")
     return LostReply(f"{request}: connection lost ({one_line(problem)}){outcome}")

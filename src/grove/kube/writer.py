@@ -9,9 +9,32 @@ from msgspec import Struct
 
 from grove.api.intents import Create, Delete, DeleteCollection, Intent, Patch, PatchType, Status
 from grove.kube.binding import Binding
-from grove.kube.client import Client
+from grove.kube.client import Client, Limits
+from grove.kube.latency import Sort
 from grove.kube.resource import Resource
 from grove.kube.store import Store
+
+_VERBS = {
+    Create: "create",
+    Patch: "patch",
+    Status: "patch",
+    Delete: "delete",
+    DeleteCollection: "deletecollection",
+}
+
+
+def is_conditional(intent: Intent) -> bool:
+    """Whether the server refuses the write if it comes too late (see docs/decisions/leader-election.md): a
+    create finds its name taken, a delete or a patch meets another UID or resourceVersion."""
+    match intent:
+        case Create():
+            return True
+        case Delete():
+            return bool(intent.uid or intent.resource_version)
+        case Patch() | Status():
+            metadata = intent.body.get("metadata", {}) if isinstance(intent.body, dict) else {}
+            return bool(metadata.get("resourceVersion") or metadata.get("uid"))
+    return False
 
 
 class Reply(Struct, frozen=True, gc=False):
@@ -47,14 +70,20 @@ class Writer:
         self._store = store
         self._field_manager = field_manager
 
-    async def send(self, intent: Intent, binding: Binding) -> Reply:
+    def sort(self, intent: Intent) -> Sort:
+        """Which writes the intent is alike."""
+        about = intent if isinstance(intent, DeleteCollection) else intent.target
+        return Sort(_VERBS[type(intent)], self._catalogue.of(intent).label, about.namespace)
+
+    async def send(self, intent: Intent, binding: Binding, timeout: float = 30.0) -> Reply:
         """Send the intent, with what the binding knows put in."""
         resource = self._catalogue.of(intent)
         if isinstance(intent, DeleteCollection):
             return await self._delete_collection(resource, intent)
         name = binding.text(intent.target.name)
+        limits = Limits(timeout, is_conditional(intent))
         if isinstance(intent, Delete):
-            return await self._delete(resource, intent, name)
+            return await self._delete(resource, intent, name, limits)
         if isinstance(intent, Create):
             made = await self._client.create(
                 resource,
@@ -62,11 +91,14 @@ class Writer:
                 as_type=self._store.type_of(resource),
                 namespace=intent.target.namespace or None,
                 dry_run=intent.dry_run,
+                limits=limits,
             )
             return Reply(name) if intent.dry_run else self._keep(resource, made)
-        return await self._patch(resource, intent, name, binding)
+        return await self._patch(resource, intent, name, binding, limits)
 
-    async def _patch(self, resource: Resource, intent: Patch | Status, name: str, binding: Binding) -> Reply:
+    async def _patch(
+        self, resource: Resource, intent: Patch | Status, name: str, binding: Binding, limits: Limits
+    ) -> Reply:
         subresource = "status" if isinstance(intent, Status) else intent.subresource
         applies = intent.type is PatchType.APPLY
         patched = await self._client.patch(
@@ -79,11 +111,12 @@ class Writer:
             subresource=subresource,
             field_manager=self._field_manager if applies else "",
             force=applies,
+            limits=limits,
         )
         # Other subresources (scale, ...) answer with an object of another kind, which is not the store's.
         return Reply(name) if isinstance(patched, dict) else self._keep(resource, patched)
 
-    async def _delete(self, resource: Resource, intent: Delete, name: str) -> Reply:
+    async def _delete(self, resource: Resource, intent: Delete, name: str, limits: Limits) -> Reply:
         namespace = intent.target.namespace
         deleted = await self._client.delete(
             resource,
@@ -94,6 +127,7 @@ class Writer:
             resource_version=intent.resource_version,
             propagation=intent.propagation.value,
             grace_seconds=intent.grace_seconds,
+            limits=limits,
         )
         if deleted is not None and deleted.metadata.deletion_timestamp:
             return self._keep(resource, deleted)

@@ -15,6 +15,8 @@ from grove.api.groups import PodCliqueScalingGroup
 from grove.api.intents import Create, Delete, DeleteCollection, Intent, Patch, Target
 from grove.api.parts import LastError
 from grove.api.sets import PodCliqueSet
+from grove.kube.errors import NoAnswer
+from grove.kube.latency import CAUSE
 from grove.kube.outcome import Outcome, State
 from grove.kube.taken import NameConflict
 from grove.plan.model import Complaint, Draft
@@ -121,6 +123,8 @@ def _not_observed(draft: Draft) -> Draft:
 
 def _cause(error: Exception | None) -> str:
     """In the words of whoever refused it; that a name is taken is a word for programs, too."""
+    if isinstance(error, NoAnswer):
+        return f"{error}; {CAUSE}"
     return f"NameConflict: {error}" if isinstance(error, NameConflict) else str(error)
 
 

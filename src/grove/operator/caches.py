@@ -11,7 +11,13 @@ from msgspec import Raw, Struct
 
 from grove.api import labels, names
 from grove.api.cliques import PodClique
-from grove.api.cluster import Bare, HorizontalPodAutoscaler, ResourceClaimTemplateObject, Service
+from grove.api.cluster import (
+    Bare,
+    HorizontalPodAutoscaler,
+    ResourceClaimTemplateObject,
+    ResourceQuota,
+    Service,
+)
 from grove.api.gangs import PodGang
 from grove.api.groups import PodCliqueScalingGroup
 from grove.api.kind import Kind
@@ -30,6 +36,7 @@ from grove.kube.resource import (
     PODS,
     RESOURCE_CLAIM_TEMPLATES,
     RESOURCE_CLAIMS,
+    RESOURCE_QUOTAS,
     ROLE_BINDINGS,
     ROLES,
     SECRETS,
@@ -120,6 +127,7 @@ class Caches:
         self.claim_templates: Cache[ResourceClaimTemplateObject] = Cache(
             RESOURCE_CLAIM_TEMPLATES, ResourceClaimTemplateObject
         )
+        self.quotas: Cache[ResourceQuota] = Cache(RESOURCE_QUOTAS, ResourceQuota)
         self.told = {kind: _part(served(kind), Foreign) for kind in kept}
         """What schedulers were told about gangs. Their CRDs may be missing: nobody but their users waits."""
         self.mirrored: dict[ForeignKind, Cache[Foreign]] = {
@@ -156,7 +164,7 @@ class Caches:
     def optional(self) -> tuple[Cache[Any], ...]:
         """The caches that only some sets need: what they hold may not be served, or not be ours to see."""
         of_schedulers = (*self.told.values(), *self.mirrored.values())
-        return (self.claims, self.claim_templates, *of_schedulers, *self.domains.values())
+        return (self.claims, self.claim_templates, self.quotas, *of_schedulers, *self.domains.values())
 
     @property
     def needed(self) -> tuple[Cache[Any], ...]:

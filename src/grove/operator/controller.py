@@ -10,12 +10,12 @@ import structlog
 from msgspec.structs import replace
 
 from grove.api.intents import Occurrence
-from grove.api.parts import LastError
 from grove.api.sets import PodCliqueSet
 from grove.kube.executor import Executor
-from grove.kube.line import Place
+from grove.kube.keyed import KeyedExecutor
 from grove.kube.outcome import Outcome
 from grove.kube.queue import Queue
+from grove.kube.retry import Backoff
 from grove.operator.blame import Blame, Part, completed, unfinished
 from grove.operator.caches import Caches
 from grove.operator.counterparts import Counterparts
@@ -31,17 +31,20 @@ from grove.operator.keys import (
     TopologyKey,
     WorkloadKey,
     parent_of,
+    tenant_of,
 )
 from grove.operator.nodes import Nodes
 from grove.operator.observe import Observer
 from grove.operator.placement import Placement
 from grove.operator.publish import Publisher, intents
+from grove.operator.quotas import QuotaWakes
 from grove.operator.refusals import Refusals
 from grove.operator.repeats import Repeats
 from grove.operator.reports import Reports
 from grove.operator.retirements import Retirements
 from grove.operator.schedulers import Schedulers
-from grove.operator.strays import call_back, put_back
+from grove.operator.slow_writes import SlowWrites
+from grove.operator.strays import find_lost, put_back
 from grove.operator.telemetry import plan_seconds, plan_writes
 from grove.operator.tell import Grievances, Homes, homes, losses, occurrences, stories
 from grove.operator.topologies import Topologies
@@ -75,6 +78,7 @@ class Controller:
         topology_aware: bool = False,
         backends: Backends | None = None,
         workers: int = 64,
+        backoff: Backoff | None = None,
         init_image: str = "",
         nodes: Nodes | None = None,
         clock: Callable[[], float] = time.time,
@@ -83,24 +87,32 @@ class Controller:
         self._placement = Placement(assigner or Unassigned())
         self._topologies = Topologies(caches, enabled=topology_aware)
         schedulers = Schedulers(caches, backends)
-        self._domains = Domains(caches, executor, tell, clock)
+        self._slow = SlowWrites(clock, self._wake_soon)
+        self._writes: KeyedExecutor[Key] = KeyedExecutor(executor, lambda: self.queue, self._slow.note)
+        self._domains = Domains(caches, self._writes, tell, clock)
         self._observer = Observer(
             caches, self._placement, init_image, self._topologies, schedulers, self._domains.neighbourhood
         )
         self._publisher: Publisher[Key] = Publisher()
         executor.limiter.on_room = self._use_room
         self._reports = Reports()
-        self._troubles: dict[SetKey, tuple[LastError, ...]] = {}
         self._retirements = Retirements(self._observer)
         self._repeats, self._refusals = Repeats(), Refusals()
         self._endings, self._grievances = Endings(caches.sets), Grievances(caches)
         self._untold: dict[WorkloadKey, tuple[Snapshot, Plan]] = {}
         """Plans with nothing to do but to tell, which can wait. While nothing changes, they stay right."""
-        self.queue: Queue[Key] = Queue("workloads", self._work, workers=workers, place=self._place_in_line)
+        self.queue: Queue[Key] = Queue(
+            "workloads",
+            self._work,
+            workers=workers,
+            place=self._reports.place,
+            tenant=tenant_of,
+            backoff=backoff,
+        )
         self._counterparts = None
         if topology_aware:
             environs = Environs(caches, nodes or Nodes(), self.queue.wake)
-            self._counterparts = Counterparts(caches, executor, backends, tell, environs)
+            self._counterparts = Counterparts(caches, self._writes, backends, tell, environs)
         wire(caches, self.queue.wake, topologies=topology_aware, leisure=lambda: leisure(len(self.queue)))
         self._domains.wire(self.queue.wake)
         self._undecodable = UndecodableObjects(
@@ -110,26 +122,23 @@ class Controller:
             wake=self.queue.wake,
             clock=clock,
         )
-
-    def _place_in_line(self, key: Key) -> Place:
-        """Sets take turns, however many replicas they have; replicas that were begun go before new ones."""
-        if not isinstance(key, ReplicaKey):
-            return Place(key)
-        parent = parent_of(key)
-        return Place(("replicas", parent), begun=key.replica in self._reports.of(parent))
+        QuotaWakes(caches.quotas, self._refusals, self.queue)
 
     async def _work(self, key: Key) -> None:
         """One pass over one key."""
+        if not await self._writes.verify(key):
+            return
         if isinstance(key, PlacementKey):
             self._place()
         elif isinstance(key, TopologyKey | DomainKey):
             await self._bring_in_step(key)
         else:
             await self._bring_in_order(key)
+        self._writes.end_pass(key)
 
     async def _bring_in_order(self, key: WorkloadKey) -> None:
         now = self._clock()
-        if isinstance(key, ReplicaKey) and not await self._find_lost(key):
+        if isinstance(key, ReplicaKey) and not await find_lost(key, self._observer, self._writes):
             self.queue.wake(key, None, failed=True)
             return
         plan = self._timed_plan(key, now)
@@ -139,9 +148,9 @@ class Controller:
         known = homes(self._caches, plan.intents)
         if plan.intents:
             self._untold.pop(key, None)
-        outcome = await self._executor.execute(plan.intents) if plan.intents else _NOTHING
+        outcome = await self._writes.execute(key, plan.intents) if plan.intents else _NOTHING
         if strays := put_back(outcome):
-            await self._executor.execute(strays)
+            await self._writes.execute(key, strays)
         errors = self._endings.errors(key, outcome, plan.complaints, now)
         if plan.unplaced and isinstance(key, ReplicaKey) and self._placement.ask(key, plan.unplaced):
             self.queue.wake(PlacementKey())
@@ -182,15 +191,6 @@ class Controller:
         for replica in self._placement.decide():
             self.queue.wake(replica)
 
-    async def _find_lost(self, key: ReplicaKey) -> bool:
-        """Look for pods that went out of our sight and may still be there. False: it cannot be known yet."""
-        lost = self._observer.lost(key)
-        if not lost:
-            return True
-        outcome = await self._executor.execute([call_back(pod) for pod in lost])
-        self._observer.looked_for(key, outcome)
-        return not self._observer.lost(key)
-
     def _workload(self, key: WorkloadKey) -> PodCliqueSet | None:
         parent = parent_of(key)
         return self._caches.sets.get(parent.namespace, parent.name)
@@ -222,7 +222,7 @@ class Controller:
             self._reports.of(key),
             now,
             None if in_vain else self._caches.access(key),
-            (*self._troubles.get(key, ()), *self._undecodable.errors(key)),
+            (*self._reports.of_set(key), *self._slow.errors(key), *self._undecodable.errors(key)),
             self._topologies.of(workload),
             None if in_vain else self._observer.shared_claims.of_set(workload),
             self._domains.notes(workload),
@@ -239,7 +239,7 @@ class Controller:
         ending = snapshot.workload.metadata.deletion_timestamp is not None
         surplus = key.replica >= snapshot.workload.spec.replicas
         if (ending or surplus) and self._retirements.note(key, snapshot):
-            self.queue.wake(parent_of(key), self._loop_time() + _GATHERING)  # one plan for all that go
+            self._wake_soon(parent_of(key))  # one plan for all that go
         if surplus and not ending:
             return Plan()
         if self._endings.in_vain(key):
@@ -255,11 +255,13 @@ class Controller:
         if isinstance(key, ReplicaKey):
             news = self._reports.note(key, self._workload(key), plan, errors, left)
         else:
-            news = errors.differ_from(self._troubles.get(key, ()))
-            self._troubles[key] = errors.of_set
+            news = self._reports.note_set(key, errors)
         if news:
-            # A set has many replicas: what several of them report within a moment is added up once.
-            self.queue.wake(parent_of(key), self._loop_time() + _GATHERING)
+            self._wake_soon(parent_of(key))
+
+    def _wake_soon(self, key: SetKey) -> None:
+        """A set has many replicas: what several of them report within a moment is added up once."""
+        self.queue.wake(key, self._loop_time() + _GATHERING)
 
     async def _publish(
         self, key: WorkloadKey, drafts: Sequence[Draft], errors: Blame, left: frozenset[Part | None]
@@ -270,7 +272,7 @@ class Controller:
         due, later = self._publisher.consider(key, told, self._loop_time(), busy=busy)
         if not due:
             return True, later
-        outcome = await self._executor.execute(intents(due))
+        outcome = await self._writes.execute(key, intents(due))
         for error in outcome.errors:
             log.warning("status not published", key=str(key), action="retry", reason=str(error))
         if not self._endings.in_vain(key):
@@ -288,19 +290,15 @@ class Controller:
                 self._tell(news)
 
     def _forget(self, key: WorkloadKey) -> None:
-        self.queue.forget(key)
-        self._publisher.forget(key)
-        self._repeats.forget(key)
-        self._refusals.forget(key)
-        self._grievances.forget(key)
-        self._endings.forget(key)
+        of_workloads = (self._repeats, self._refusals, self._grievances, self._endings)
+        for memory in (self.queue, self._writes, self._publisher, *of_workloads):
+            memory.forget(key)
         self._untold.pop(key, None)
         if isinstance(key, ReplicaKey):
             self._placement.forget(key)
         else:
-            self._reports.forget(key)
-            self._troubles.pop(key, None)
-            self._retirements.forget(key)
+            for remembered in (self._reports, self._slow, self._retirements):
+                remembered.forget(key)
 
     @staticmethod
     def _loop_time() -> float:

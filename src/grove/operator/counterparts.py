@@ -9,11 +9,11 @@ import structlog
 from grove.api.conditions import ConditionType
 from grove.api.events import EventReason, Reporter
 from grove.api.intents import DeleteCollection, Intent, ObjectRef, Occurrence
-from grove.kube.executor import Executor
+from grove.kube.keyed import KeyedExecutor
 from grove.kube.outcome import State
 from grove.operator.caches import Caches, owned_topology
 from grove.operator.environs import Environs
-from grove.operator.keys import TopologyKey
+from grove.operator.keys import Key, TopologyKey
 from grove.operator.publish import intents
 from grove.plan.facts import find
 from grove.plan.model import Draft, Plan
@@ -30,7 +30,7 @@ class Counterparts:
     def __init__(
         self,
         caches: Caches,
-        executor: Executor,
+        executor: KeyedExecutor[Key],
         in_use: Backends | None,
         tell: Callable[[Occurrence], None],
         environs: Environs,
@@ -55,7 +55,7 @@ class Counterparts:
         if not well:
             plan = self._plan(key, topology, now)  # with the error in it
         drafts = [*plan.drafts, *self._shadow(key, topology, now)]
-        outcome = await self._executor.execute(intents(drafts))
+        outcome = await self._executor.execute(key, intents(drafts))
         for draft in drafts if outcome.done else ():
             self._tell_news(topology, draft)
         return well and not outcome.failed, outcome.outdated
@@ -107,7 +107,7 @@ class Counterparts:
         self._errors.pop(key, None)
         if not writes:
             return True
-        outcome = await self._executor.execute(writes)
+        outcome = await self._executor.execute(key, writes)
         for result in outcome.results:
             if result.state is State.FAILED and not isinstance(result.intent, DeleteCollection):
                 why = str(result.error)

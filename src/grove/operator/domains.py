@@ -12,11 +12,11 @@ from grove.api.intents import Create, Delete, DeleteCollection, Intent, ObjectRe
 from grove.api.parts import LastError
 from grove.api.sets import PodCliqueSet
 from grove.fabrics.provider import Scope
-from grove.kube.executor import Executor
+from grove.kube.keyed import KeyedExecutor
 from grove.kube.outcome import Outcome, State
 from grove.operator.caches import Caches
 from grove.operator.domain_census import domain_failures
-from grove.operator.keys import DomainKey, SetKey
+from grove.operator.keys import DomainKey, Key, SetKey
 from grove.operator.neighbourhood import Neighbourhood
 from grove.operator.stirrings import Wake, wire_domains
 from grove.plan.domain_model import DomainPlan, DomainSnapshot, User
@@ -33,7 +33,7 @@ class Domains:
     def __init__(
         self,
         caches: Caches,
-        executor: Executor,
+        executor: KeyedExecutor[Key],
         tell: Callable[[Occurrence], None],
         clock: Callable[[], float],
     ) -> None:
@@ -64,7 +64,7 @@ class Domains:
         if snapshot is None:
             return True, None
         plan = plan_domain(snapshot, now)
-        outcome = await self._executor.execute(plan.intents) if plan.intents else Outcome(())
+        outcome = await self._executor.execute(key, plan.intents) if plan.intents else Outcome(())
         self._tell_remarks(key, snapshot, plan, outcome)
         news = self._note_failures(key, snapshot, outcome)
         if self._note_busy(key, plan) or news:

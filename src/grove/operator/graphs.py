@@ -20,6 +20,7 @@ from grove.kube.cache import Cache
 from grove.kube.client import Client
 from grove.kube.errors import KubeError
 from grove.kube.executor import Executor
+from grove.kube.keyed import KeyedExecutor
 from grove.kube.limiter import Limiter
 from grove.kube.outcome import Outcome
 from grove.kube.queue import Queue
@@ -60,12 +61,15 @@ class Graphs:
         self._known, self._tell, self._clock = known, tell, clock
         kept: tuple[Cache[Any], ...] = (caches.sets, caches.cliques, caches.groups, *known.all)
         resources = [*(cache.resource for cache in kept), SECRETS]
-        self._executor = Executor(writes, resources, store=CacheStore(kept), limiter=limiter)
+        executor = Executor(writes, resources, store=CacheStore(kept), limiter=limiter)
+        self._executor: KeyedExecutor[GraphKey] = KeyedExecutor(executor, lambda: self.queue, lambda *_: None)
         self._backends: dict[str, Backend] = {backend.name: backend for backend in (Grove(), Components())}
         self._publisher: Publisher[GraphKey] = Publisher()
         self._ending: dict[GraphKey, str] = {}
         """Deployments, by UID, in namespaces that are on their way out: nothing more can be done there."""
-        self.queue: Queue[GraphKey] = Queue("graphs", self._work, workers=workers)
+        self.queue: Queue[GraphKey] = Queue(
+            "graphs", self._work, workers=workers, tenant=lambda key: key.namespace
+        )
         sets = wire(caches, known, nodes, self.queue.wake)
         UndecodableObjects(
             reported_on_themselves=(known.graphs, known.children[ADAPTERS]),
@@ -76,6 +80,8 @@ class Graphs:
         self._sight = Sight(caches, known, layer, nodes, sets)
 
     async def _work(self, key: GraphKey) -> None:
+        if not await self._executor.verify(key):
+            return
         now = self._clock()
         stored = self._known.graphs.get(key.namespace, key.name)
         if key in self._known.graphs.undecodable:
@@ -87,7 +93,7 @@ class Graphs:
             return
         seen = await self._sight.of(key, stored)
         plan = plan_graph(seen, self._backends, now)
-        outcome = await self._executor.execute(plan.intents) if plan.intents else Outcome(())
+        outcome = await self._executor.execute(key, plan.intents) if plan.intents else Outcome(())
         if outcome.in_vain:
             self._ending[key] = stored.metadata.uid
             return
@@ -109,10 +115,11 @@ class Graphs:
         left = self._sight.workload(key)
         if left is None or left.metadata.deletion_timestamp is not None:
             self.queue.forget(key)
+            self._executor.forget(key)
             return
         meta = left.metadata
         about = Target(left.api_version, left.kind, meta.name, meta.namespace)
-        outcome = await self._executor.execute([Delete(about, uid=meta.uid)])
+        outcome = await self._executor.execute(key, [Delete(about, uid=meta.uid)])
         self.queue.wake(key, None, failed=outcome.failed)
 
     async def _publish(self, key: GraphKey, plan: GraphPlan) -> tuple[bool, float | None]:
@@ -121,7 +128,7 @@ class Graphs:
         due, later = self._publisher.consider(key, drafts, self._loop_time(), busy=False)
         if not due:
             return True, later
-        outcome = await self._executor.execute(intents(due))
+        outcome = await self._executor.execute(key, intents(due))
         for error in outcome.errors:
             log.warning("status not published", key=str(key), action="retry", reason=str(error))
         return not (outcome.failed or outcome.outdated), None

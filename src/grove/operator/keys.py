@@ -65,6 +65,13 @@ def parent_of(key: WorkloadKey) -> SetKey:
     return SetKey(key.namespace, key.set_name) if isinstance(key, ReplicaKey) else key
 
 
+def tenant_of(key: Key) -> tuple[str, str]:
+    """Keys that share workers while their writes are slow: those of one kind and namespace. Sets have a share
+    of their own: they report what their replicas wait for."""
+    namespace = "" if isinstance(key, PlacementKey | TopologyKey) else key.namespace
+    return type(key).__name__, namespace
+
+
 def replica_of(metadata: ObjectMeta) -> ReplicaKey | None:
     """The replica that an object's labels put it into; None if they do not say."""
     carried = metadata.labels

@@ -17,6 +17,7 @@ from grove.kube.client import Client
 from grove.kube.events import Recorder
 from grove.kube.executor import Executor
 from grove.kube.reflector import Reflector
+from grove.kube.retry import Backoff
 from grove.kube.store import CacheStore
 from grove.kube.transport import Transport
 from grove.operator import garbage
@@ -44,6 +45,7 @@ class Manager:
         transport: Transport,
         *,
         workers: int = 64,
+        backoff: Backoff | None = None,
         grace: float = 5.0,
         assigner: Assigner | None = None,
         init_image: str = "",
@@ -58,7 +60,7 @@ class Manager:
         self._init_image = init_image
         self._topology_aware = topology_aware
         self._backends = backends
-        self._workers = workers
+        self._workers, self._backoff = workers, backoff
         self._grace = grace
         aware = backends.topology_aware if backends and topology_aware else ()
         self.caches = Caches(
@@ -109,6 +111,7 @@ class Manager:
             executor,
             recorder.record,
             workers=self._workers,
+            backoff=self._backoff,
             assigner=self._assigner,
             init_image=self._init_image,
             topology_aware=self._topology_aware,

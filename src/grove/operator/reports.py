@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from grove.api.errors import ErrorCode, Operation, describe
 from grove.api.parts import LastError
 from grove.api.sets import PodCliqueSet
+from grove.kube.line import Place
 from grove.operator.blame import Blame, Part
-from grove.operator.keys import ReplicaKey, SetKey, parent_of
+from grove.operator.keys import Key, ReplicaKey, SetKey, parent_of
 from grove.plan.model import Plan, Standing
 from grove.plan.moments import rfc3339
 from grove.plan.whole import Report
@@ -19,10 +20,28 @@ class Reports:
 
     def __init__(self) -> None:
         self._known: dict[SetKey, dict[int, Report]] = {}
+        self._of_sets: dict[SetKey, tuple[LastError, ...]] = {}
 
     def of(self, key: SetKey) -> Mapping[int, Report]:
         """Those of one set, by replica."""
         return self._known.get(key, {})
+
+    def place(self, key: Key) -> Place:
+        """Sets take turns, however many replicas they have; replicas that were begun go before new ones."""
+        if not isinstance(key, ReplicaKey):
+            return Place(key)
+        parent = parent_of(key)
+        return Place(("replicas", parent), begun=key.replica in self.of(parent))
+
+    def of_set(self, key: SetKey) -> tuple[LastError, ...]:
+        """The errors of the latest pass over the set itself."""
+        return self._of_sets.get(key, ())
+
+    def note_set(self, key: SetKey, errors: Blame) -> bool:
+        """The errors of a pass over the set itself. Returns whether they are others than before."""
+        news = errors.differ_from(self.of_set(key))
+        self._of_sets[key] = errors.of_set
+        return news
 
     def note(
         self,
@@ -56,6 +75,7 @@ class Reports:
     def forget(self, key: SetKey) -> None:
         """There is no such set any more."""
         self._known.pop(key, None)
+        self._of_sets.pop(key, None)
 
     def _learn(self, key: ReplicaKey, report: Report) -> bool:
         reports = self._known.setdefault(parent_of(key), {})

@@ -15,7 +15,10 @@ from msgspec.structs import replace
 from grove.api import labels
 from grove.api.intents import Create, Patch
 from grove.api.pods import Pod
+from grove.kube.keyed import KeyedExecutor
 from grove.kube.outcome import Outcome, Result, State
+from grove.operator.keys import Key, ReplicaKey
+from grove.operator.observe import Observer
 from grove.plan.targets import pod_patch
 
 _FOUND_BY = (labels.MANAGED_BY, labels.PART_OF, labels.SET_REPLICA, labels.GROUP, labels.CLIQUE)
@@ -42,3 +45,13 @@ def _put_back(result: Result) -> Patch | None:
         return None
     metadata = {"uid": found.uid, "resourceVersion": found.resource_version, "labels": lost}
     return Patch(replace(intent.target, name=result.name), {"metadata": metadata})
+
+
+async def find_lost(key: ReplicaKey, observer: Observer, writes: KeyedExecutor[Key]) -> bool:
+    """Look for pods that went out of our sight and may still be there. False: it cannot be known yet."""
+    lost = observer.lost(key)
+    if not lost:
+        return True
+    outcome = await writes.execute(key, [call_back(pod) for pod in lost])
+    observer.looked_for(key, outcome)
+    return not observer.lost(key)

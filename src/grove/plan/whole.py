@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from msgspec import Struct
@@ -60,16 +60,16 @@ def plan_set(
     shared: Shared | None = None,
     domains: Sequence[DomainNote] = (),
 ) -> Plan:
-    """What to do about a set. Its status waits until every replica has reported. Without `access` nothing is
-    granted, without `shared` no claims are made; `errors` are those of the pass before; `domains` are those
-    that the set is in."""
+    """What to do about a set. Its status, errors apart, waits until every replica has reported. Without
+    `access` nothing is granted, without `shared` no claims are made; `errors` are those of the pass before;
+    `domains` are those that the set is in."""
     if workload.metadata.deletion_timestamp is not None:
         return Plan()
     intents, complaints = _provisions(workload, access, shared, now)
     wake_at = settles_at(workload, access, now) if access is not None else None
     wanted = range(workload.spec.replicas)
     if not all(index in reports for index in wanted):
-        return Plan(intents, wake_at=wake_at, complaints=complaints)
+        return Plan(intents, _early(workload, reports, errors), wake_at, complaints=complaints)
     standings = [reports[index].standing for index in wanted]
     hash_ = generation_hash(workload)
     progress = advance(workload, hash_, standings, now)
@@ -145,21 +145,36 @@ def _status(
     )
     standings = [report.standing for report in reports]
     told = chain(own, *(report.errors for report in reports), _neglected(workload, standings, now))
-    errors = {(error.code, error.description): error for error in told}
-    # One that is known already keeps its date.
-    errors |= {
-        key: error for error in before.last_errors if (key := (error.code, error.description)) in errors
-    }
     return replace(
         before,
         observed_generation=workload.metadata.generation if current else before.observed_generation,
-        last_errors=tuple(errors[key] for key in sorted(errors))[:16],
+        last_errors=_last_errors(before, told),
         replicas=workload.spec.replicas,
         available_replicas=sum(standing.available for standing in standings),
         updated_replicas=sum(standing.updated for standing in standings),
         hpa_pod_selector=labels.selector(labels.pods_of_set(workload.metadata.name)),
         update_progress=before.update_progress and _counted(before.update_progress, standings),
     )
+
+
+def _early(
+    workload: PodCliqueSet, reports: Mapping[int, Report], own: tuple[LastError, ...]
+) -> tuple[Draft, ...]:
+    """The errors that are known before every replica has reported: they may be why some have not."""
+    found = _last_errors(workload.status, chain(own, *(report.errors for report in reports.values())))
+    if not found:
+        return ()
+    status = replace(workload.status, last_errors=found)
+    return (Draft(target(workload), workload.status, status, version=workload.metadata.resource_version),)
+
+
+def _last_errors(before: PodCliqueSetStatus, told: Iterable[LastError]) -> tuple[LastError, ...]:
+    """At most 16 errors, each once; one that is known already keeps its date."""
+    errors = {(error.code, error.description): error for error in told}
+    errors |= {
+        key: error for error in before.last_errors if (key := (error.code, error.description)) in errors
+    }
+    return tuple(errors[key] for key in sorted(errors))[:16]
 
 
 def _neglected(workload: PodCliqueSet, standings: list[Standing], now: float) -> Iterator[LastError]:

@@ -11,7 +11,10 @@ from typing import Any
 from grove.fabrics.registry import Providers
 from grove.kube.config import Config
 from grove.kube.faults import FaultyTransport, Rates
-from grove.kube.transport import HttpTransport
+from grove.kube.leadership import FencedTransport, Leadership
+from grove.kube.lease import Timing
+from grove.kube.retry import Backoff
+from grove.kube.transport import HttpTransport, Transport
 from grove.operator.graph_layer import Layer
 from grove.operator.manager import Manager
 from grove.plan.placement import Assigner
@@ -39,6 +42,8 @@ class Operator:
         fabrics: Providers | None = None,
         auto_fabric: bool = False,
         workers: int = 64,
+        fenced: bool = False,
+        backoff: Backoff | None = None,
         **weather: Any,
     ) -> None:
         self.recorder = recorder
@@ -53,10 +58,11 @@ class Operator:
             fabrics=fabrics,
             auto_fabric=auto_fabric,
             workers=workers,
+            backoff=backoff,
         )
         self.stopped = asyncio.Event()
         """Set when the faults have ended this process."""
-        self.task = asyncio.create_task(self.manager.run())
+        self.task = asyncio.create_task(self.manager.run(_fenced(self.faults) if fenced else None))
 
     def _stop(self) -> None:
         self.stopped.set()
@@ -77,6 +83,13 @@ class Operator:
         await self.faults.close()
 
 
+def _fenced(transport: Transport) -> Transport:
+    """The transport of a leader that nothing threatens."""
+    leadership = Leadership()
+    leadership.extend(float("inf"))
+    return FencedTransport(transport, leadership, Timing().longest_write)
+
+
 @asynccontextmanager
 async def operating(
     world: World,
@@ -94,8 +107,11 @@ async def operating(
     fabrics: Providers | None = None,
     auto_fabric: bool = False,
     workers: int = 64,
+    fenced: bool = False,
+    backoff: Backoff | None = None,
 ) -> AsyncIterator[Operator]:
-    """An operator until the block is left. `synced=False`: do not wait until it knows all that exists."""
+    """An operator until the block is left. `synced=False`: do not wait until it knows all that exists.
+    `fenced`: its writes have the time limits of a leader. `backoff`: of keys that fail."""
     operator = Operator(
         world.config,
         recorder or Recorder(world.namespace),
@@ -107,6 +123,8 @@ async def operating(
         fabrics,
         auto_fabric,
         workers,
+        fenced,
+        backoff,
         seed=seed,
         rates=rates,
         stop_after_writes=stop_after,
