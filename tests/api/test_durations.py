@@ -51,10 +51,8 @@ def test_what_is_no_duration_is_refused_with_its_text(text):
         durations.parse(text)
 
 
-@pytest.mark.parametrize(
-    "text", ["2562048h", "9" * 30 + "h", "9" * 4_000 + "h", "0." + "1" * 999 + "s", "-9999999h"]
-)
-def test_more_than_go_can_count_is_refused(text):
+@pytest.mark.parametrize("text", ["999999999999h", "9" * 30 + "h", "9" * 9_000 + "h", "-999999999999h"])
+def test_more_than_can_be_counted_is_refused(text):
     with pytest.raises(ValueError, match="is too long for a duration") as caught:
         durations.parse(text)
     assert len(str(caught.value)) < 200
