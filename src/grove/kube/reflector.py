@@ -110,6 +110,8 @@ class Reflector(Generic[T]):
             return await self._refused(error)
         except TimeoutError:
             return await self._refused(None)
+        except watch.LineTooLong as error:
+            return await self._failed(error)
         except KubeError as error:
             return await self._rest(type(error).__name__, error)
         except Exception as bug:
@@ -201,13 +203,14 @@ class Reflector(Generic[T]):
         return "streaming refused"
 
     async def _failed(self, bug: Exception) -> str:
-        """A bug of this program: the other watches go on, and this one starts over, later each time."""
+        """What is likely to happen again, such as a bug of this program: the other watches go on, and this one
+        starts over, later each time."""
         self._version = ""
         label = self._cache.resource.label
         metrics.watch_failures_total.labels(label).inc()
         pause = AFTER_BUG.pause(self._bugs, self._rng)
         self._bugs += 1
-        log.exception("watch failed", key=label, action="rewatch", reason=str(bug), pause=pause)
+        log.error("watch failed", key=label, action="rewatch", reason=str(bug), pause=pause, exc_info=bug)
         await asyncio.sleep(pause)
         return type(bug).__name__
 

@@ -28,6 +28,10 @@ _TYPE = re.compile(rb'\s*{\s*"type"\s*:\s*"([A-Z]+)"')
 T = TypeVar("T")
 
 
+class LineTooLong(LostReply):
+    """A line of a watch that no object can have; it is likely to come again."""
+
+
 class Event(Struct, Generic[T], frozen=True):
     """Something that happened to an object, with the object as it was after it."""
 
@@ -56,7 +60,7 @@ async def batches(chunks: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
             pending = bytearray(rest[-1])
             yield [line for line in lines if line]
         if len(pending) > LONGEST_LINE:
-            raise LostReply(
+            raise LineTooLong(
                 f"an event of the watch has more than {LONGEST_LINE} bytes: "
                 "delete the object that is so large, or check the proxies in front of the API server"
             )
