@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 from structlog.testing import capture_logs
 
-from grove.kube import transport, watch
+from grove.kube import reflector, transport, watch
 from grove.kube.config import Config
 from grove.kube.credentials import Presented
 from grove.kube.errors import InternalError, LostReply
@@ -17,7 +17,7 @@ from grove.kube.resource import PODS
 from grove.kube.retry import NEVER
 from grove.kube.sender import Sender
 from tests.kube.scripted import serve
-from tests.kube.test_reflector import bookmark, event, reflecting, stream
+from tests.kube.test_reflector import QUICK, bookmark, event, reflecting, stream
 
 
 async def endless(piece: bytes, drawn: list[int]) -> AsyncIterator[bytes]:
@@ -49,12 +49,13 @@ async def test_lines_below_the_limit_are_unharmed(monkeypatch: pytest.MonkeyPatc
 
 async def test_a_watch_with_a_line_without_end_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "LONGEST_LINE", 10_000)
+    monkeypatch.setattr(reflector, "AFTER_FAILURE", QUICK)
     start = event("ADDED", "a", 1) + bookmark(5, all_told=True)
     script = stream(start, b"x" * 20_000, stay=True), stream(event("ADDED", "b", 6), stay=True)
     with capture_logs() as logs:
         async with reflecting(*script) as bench:
             await bench.until_held(a=1, b=6)
-    (line,) = [each for each in logs if each["event"] == "watch interrupted"]
+    (line,) = [each for each in logs if each["event"] == "watch failed"]
     assert "more than 10000 bytes" in line["reason"]
 
 

@@ -48,7 +48,7 @@ async def test_deep_objects_are_skipped_and_the_watch_goes_on() -> None:
 
 
 async def test_watch_that_fails_by_a_bug_starts_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reflector, "AFTER_BUG", QUICK)
+    monkeypatch.setattr(reflector, "AFTER_FAILURE", QUICK)
     failures = metrics.watch_failures_total.labels(PODS.label)
     before = failures._value.get()
 

@@ -44,7 +44,7 @@ LIFETIME = (300, 600)
 # What changes only when a person acts is asked for patiently; but that person sits and waits for us.
 PATIENT = Backoff(first=0.5, most=15.0)
 # A failure of our own is likely to come again, and a list of everything is not free.
-AFTER_BUG = Backoff(first=1.0, most=60.0)
+AFTER_FAILURE = Backoff(first=1.0, most=60.0)
 _CALL_FOR_HANDS = (ConnectError, Forbidden, Unauthorized)  # what may take a person to mend
 
 
@@ -80,7 +80,7 @@ class Reflector(Generic[T]):
         self._decoder = watch.EventDecoder(cache.as_type, cache.resource)
         self._version = ""
         self._failures = 0  # passes since the server last told something
-        self._bugs = 0
+        self._repeated = 0
         self._said = ""  # what was wrong since then: a trouble that lasts is told once
 
     @property
@@ -116,7 +116,7 @@ class Reflector(Generic[T]):
             return await self._rest(type(error).__name__, error)
         except Exception as bug:
             return await self._failed(bug)
-        self._bugs = 0
+        self._repeated = 0
         return "ended" if self._failures == 0 and self._version else await self._rest("ended early")
 
     async def _list(self) -> None:
@@ -202,17 +202,19 @@ class Reflector(Generic[T]):
         self._streaming = False
         return "streaming refused"
 
-    async def _failed(self, bug: Exception) -> str:
-        """What is likely to happen again, such as a bug of this program: the other watches go on, and this one
-        starts over, later each time."""
-        self._version = ""
-        label = self._cache.resource.label
+    async def _failed(self, problem: Exception) -> str:
+        """Handles what is likely to happen again, such as a bug: the other watches go on, and this one
+        is begun again, later each time. After a bug the cache may be incomplete, so everything is listed."""
+        label, bug = self._cache.resource.label, not isinstance(problem, KubeError)
+        if bug:
+            self._version = ""
         metrics.watch_failures_total.labels(label).inc()
-        pause = AFTER_BUG.pause(self._bugs, self._rng)
-        self._bugs += 1
-        log.error("watch failed", key=label, action="rewatch", reason=str(bug), pause=pause, exc_info=bug)
+        pause = AFTER_FAILURE.pause(self._repeated, self._rng)
+        self._repeated += 1
+        reason, trace = str(problem), problem if bug else None
+        log.error("watch failed", key=label, action="rewatch", reason=reason, pause=pause, exc_info=trace)
         await asyncio.sleep(pause)
-        return type(bug).__name__
+        return type(problem).__name__
 
     async def _rest(self, reason: str, error: KubeError | None = None) -> str:
         """Pause before the next try; the server's own wish counts more than ours."""
