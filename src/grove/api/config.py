@@ -214,6 +214,17 @@ class Scheduler(Wire, frozen=True):
         return (*self.profiles, SchedulerProfile(DEFAULT_SCHEDULER))
 
 
+PODS_PER_SET = 50_000
+
+
+class Limits(Wire, frozen=True):
+    """How large a workload may be."""
+
+    pods_per_set: int = defaulted(PODS_PER_SET)
+    """The most pods that one PodCliqueSet may ask for, in all its replicas; a PodClique without pods counts as
+    one. A set above it is refused; one that exists keeps its pods and may shrink. At least 1."""
+
+
 class TopologyMode(StrEnum):
     """How constraints are enforced where Grove does not run a deployment."""
 
@@ -286,3 +297,5 @@ class OperatorConfiguration(Wire, frozen=True):
     """The scheduler backends."""
     dynamo: Dynamo = Dynamo()
     """DynamoGraphDeployments."""
+    limits: Limits = Limits()
+    """How large a workload may be."""
