@@ -8,8 +8,8 @@ from grove.api import labels
 from grove.api.cliques import PodClique
 from grove.api.gangs import PodGang
 from grove.operator.caches import Caches
+from grove.operator.grievances import Grievances
 from grove.operator.keys import ReplicaKey
-from grove.operator.tell import Grievances
 from grove.plan.model import Complaint
 
 KEY = ReplicaKey("ns", "wl", 0)

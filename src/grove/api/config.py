@@ -221,8 +221,8 @@ class Limits(Wire, frozen=True):
     """How large a workload may be."""
 
     pods_per_set: int = defaulted(PODS_PER_SET)
-    """The most pods that one PodCliqueSet may ask for, in all its replicas; a PodClique without pods counts as
-    one. A set above it is refused; one that exists keeps its pods and may shrink. At least 1."""
+    """The most pods that one PodCliqueSet may ask for, in all its replicas; a PodClique without pods counts
+    as one. A set above it is refused; one that exists keeps its pods and may shrink. At least 1."""
 
 
 class TopologyMode(StrEnum):

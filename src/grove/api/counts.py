@@ -1,10 +1,10 @@
 """How many pods a set asks for, by arithmetic alone: nothing is made or listed to find it out.
 
-A PodClique counts as at least one and a replica too: each is an object, with or without pods. A group counts as
-many replicas as `minAvailable` asks for, even where `replicas` is lower.
+A PodClique counts as at least one and a replica too: each is an object, with or without pods. A group counts
+as many replicas as `minAvailable` asks for, even where `replicas` is lower.
 
-A PodGang names all its pods, and an object has a largest size (etcd takes 1.5 MiB); so the pods of one gang are
-limited by the length of their names.
+A PodGang names all its pods, and an object has a largest size (etcd takes 1.5 MiB); so the pods of one gang
+are limited by the length of their names.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def of_set(
     cliques: Mapping[str, Live] | None = None,
     groups: Mapping[str, Live] | None = None,
 ) -> int:
-    """The pods that a set asks for. Cliques and groups that exist count as they are, those of one template added
-    up: by name of the template."""
+    """The pods that a set asks for. Cliques and groups that exist count as they are, those of one template
+    added up: by name of the template."""
     cliques, groups = cliques or {}, groups or {}
     known = {clique.name: clique for clique in template.cliques}
     copies = dict.fromkeys(known, max(0, replicas))
@@ -71,7 +71,9 @@ def of_set(
         cliques.get(name, NONE).with_missing(count, of_clique(known[name].spec.replicas))
         for name, count in copies.items()
     )
-    return max(replicas, pods)
+    # Parts whose template is not known, such as those that upstream made, count as they are.
+    strange = sum(live.total for name, live in cliques.items() if name not in copies)
+    return max(replicas, pods + strange)
 
 
 class GangSize(NamedTuple):
@@ -98,9 +100,7 @@ def of_references(namespace: str, clique: str, pods: int) -> GangSize:
     return GangSize(pods, _POD_GROUP + len(clique) + pods * each)
 
 
-def largest_gang(
-    namespace: str, set_name: str, replicas: int, template: PodCliqueSetTemplate
-) -> GangSize:
+def largest_gang(namespace: str, set_name: str, replicas: int, template: PodCliqueSetTemplate) -> GangSize:
     """The largest PodGang that a set would have, by its template."""
     index = max(0, replicas - 1)
     known = {clique.name: clique for clique in template.cliques}
@@ -120,9 +120,7 @@ def largest_gang(
     return max(base, *gangs, key=lambda gang: gang.size) if gangs else base
 
 
-def _members(
-    group: ScalingGroupTemplate, known: Mapping[str, CliqueTemplate]
-) -> Iterator[tuple[str, int]]:
+def _members(group: ScalingGroupTemplate, known: Mapping[str, CliqueTemplate]) -> Iterator[tuple[str, int]]:
     """The cliques of a group, each with the highest index of its replicas."""
     highest = of_group(group.replicas, group.min_available) - 1
     return ((name, highest) for name in group.clique_names if name in known)

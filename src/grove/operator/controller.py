@@ -7,21 +7,20 @@ import time
 from collections.abc import Callable, Sequence
 
 import structlog
-from msgspec.structs import replace
 
 from grove.api.intents import Occurrence
-from grove.api.parts import LastError
 from grove.api.sets import PodCliqueSet
 from grove.kube.executor import Executor
 from grove.kube.line import Place
 from grove.kube.outcome import Outcome
 from grove.kube.queue import Queue
-from grove.operator.blame import Blame, Part, completed, unfinished
+from grove.operator.blame import Blame, Part, completed, undone, unfinished
 from grove.operator.caches import Caches
 from grove.operator.counterparts import Counterparts
 from grove.operator.domains import Domains
 from grove.operator.endings import Endings
 from grove.operator.environs import Environs
+from grove.operator.grievances import Grievances
 from grove.operator.keys import (
     DomainKey,
     Key,
@@ -34,7 +33,9 @@ from grove.operator.keys import (
 )
 from grove.operator.nodes import Nodes
 from grove.operator.observe import Observer
+from grove.operator.offload import Busy
 from grove.operator.placement import Placement
+from grove.operator.planning import Parts, Planner
 from grove.operator.publish import Publisher, intents
 from grove.operator.refusals import Refusals
 from grove.operator.repeats import Repeats
@@ -42,23 +43,18 @@ from grove.operator.reports import Reports
 from grove.operator.retirements import Retirements
 from grove.operator.schedulers import Schedulers
 from grove.operator.strays import call_back, put_back
-from grove.operator.telemetry import plan_seconds, plan_writes
-from grove.operator.tell import Grievances, Homes, homes, losses, occurrences, stories
+from grove.operator.tell import Homes, homes, losses, occurrences, stories
 from grove.operator.topologies import Topologies
 from grove.operator.wakes import leisure, wire
-from grove.plan.end import plan_end
 from grove.plan.model import Draft, Plan
 from grove.plan.placement import Assigner, Unassigned
-from grove.plan.replica import plan_in_vain, plan_replica
-from grove.plan.snapshot import Snapshot
-from grove.plan.whole import plan_set
-from grove.plan.writes import joined
 from grove.schedulers.registry import Backends
 
 log = structlog.get_logger("grove.operator")
 
 _NOTHING = Outcome(())
 _GATHERING = 0.2
+_GATHERING_EACH = 0.00002  # seconds for each replica of the set
 
 
 class Controller:
@@ -89,12 +85,19 @@ class Controller:
         self._publisher: Publisher[Key] = Publisher()
         executor.limiter.on_room = self._use_room
         self._reports = Reports()
-        self._troubles: dict[SetKey, tuple[LastError, ...]] = {}
         self._retirements = Retirements(self._observer)
         self._repeats, self._refusals = Repeats(), Refusals()
         self._endings, self._grievances = Endings(caches.sets), Grievances(caches)
-        self._untold: dict[WorkloadKey, tuple[Snapshot, Plan]] = {}
-        """Plans with nothing to do but to tell, which can wait. While nothing changes, they stay right."""
+        parts = Parts(
+            caches=caches,
+            observer=self._observer,
+            reports=self._reports,
+            endings=self._endings,
+            retirements=self._retirements,
+            topologies=self._topologies,
+            domains=self._domains,
+        )
+        self._planner = Planner(parts, self._gather)
         self.queue: Queue[Key] = Queue("workloads", self._work, workers=workers, place=self._place_in_line)
         self._counterparts = None
         if topology_aware:
@@ -124,13 +127,17 @@ class Controller:
         if isinstance(key, ReplicaKey) and not await self._find_lost(key):
             self.queue.wake(key, None, failed=True)
             return
-        plan = self._timed_plan(key, now)
+        try:
+            plan = await self._plan(key, now)
+        except Busy as busy:
+            self.queue.wake(key, busy.at)
+            return
         if plan is None:
             self._forget(key)
             return
         known = homes(self._caches, plan.intents)
         if plan.intents:
-            self._untold.pop(key, None)
+            self._planner.told(key)
         outcome = await self._executor.execute(plan.intents) if plan.intents else _NOTHING
         if strays := put_back(outcome):
             await self._executor.execute(strays)
@@ -138,7 +145,8 @@ class Controller:
         if plan.unplaced and isinstance(key, ReplicaKey) and self._placement.ask(key, plan.unplaced):
             self.queue.wake(PlacementKey())
         self._refusals.note(key, _NOTHING if self._endings.in_vain(key) else outcome)
-        left = unfinished(outcome)
+        left = unfinished(outcome) | ({None} if plan.partial else frozenset())
+        self._planner.note_failures(key, plan, undone(outcome))
         self._report(key, plan, errors, left)
         self._tell_news(key, plan, outcome, known)
         stuck = self._repeats.again(key, plan.intents if outcome.done else ())
@@ -152,7 +160,7 @@ class Controller:
         left |= {None} if self._endings.in_vain(key) else frozenset()
         told, later = await self._publish(key, plan.drafts, errors, left)
         if later is None:
-            self._untold.pop(key, None)
+            self._planner.told(key)
         moments = [moment for moment in (wake_at, later) if moment is not None]
         self.queue.wake(key, min(moments, default=None), failed=retry or not told)
 
@@ -187,71 +195,31 @@ class Controller:
         parent = parent_of(key)
         return self._caches.sets.get(parent.namespace, parent.name)
 
-    def _timed_plan(self, key: WorkloadKey, now: float) -> Plan | None:
-        began = time.perf_counter()
+    async def _plan(self, key: WorkloadKey, now: float) -> Plan | None:
         try:
-            plan = self._plan(key, now)
+            return await self._planner.plan(key, now)
+        except Busy:
+            raise
         except Exception as mistake:  # of this workload alone, whose user is told; the queue logs it
             if isinstance(key, ReplicaKey) and self._reports.admit(key, mistake, now):
                 self.queue.wake(parent_of(key))
             raise
-        if plan is not None:
-            plan_seconds.observe(time.perf_counter() - began)
-            plan_writes.observe(len(plan.intents))
-        return plan
 
-    def _plan(self, key: WorkloadKey, now: float) -> Plan | None:
-        if isinstance(key, ReplicaKey):
-            return self._plan_replica(key, now)
-        workload = self._caches.sets.get(key.namespace, key.name)
-        if workload is None:
-            return None
-        if workload.metadata.deletion_timestamp is not None:
-            return plan_end(workload, self._observer.estate(key), now)
-        in_vain = self._endings.in_vain(key)
-        plan = plan_set(
-            workload,
-            self._reports.of(key),
-            now,
-            None if in_vain else self._caches.access(key),
-            self._troubles.get(key, ()),
-            self._topologies.of(workload),
-            None if in_vain else self._observer.shared_claims.of_set(workload),
-            self._domains.notes(workload),
-        )
-        leaving = self._retirements.plan(key, now)
-        moments = [moment for moment in (plan.wake_at, leaving.wake_at) if moment is not None]
-        intents = joined((plan.intents, leaving.intents))
-        return replace(plan, intents=intents, wake_at=min(moments, default=None))
-
-    def _plan_replica(self, key: ReplicaKey, now: float) -> Plan | None:
-        snapshot = self._observer.replica(key)
-        if snapshot is None:
-            return None
-        ending = snapshot.workload.metadata.deletion_timestamp is not None
-        surplus = key.replica >= snapshot.workload.spec.replicas
-        if (ending or surplus) and self._retirements.note(key, snapshot):
-            self.queue.wake(parent_of(key), self._loop_time() + _GATHERING)  # one plan for all that go
-        if surplus and not ending:
-            return Plan()
-        if self._endings.in_vain(key):
-            return plan_in_vain(snapshot, now)
-        known, plan = self._untold.get(key, (None, None))
-        if plan is None or known != snapshot or (plan.wake_at is not None and plan.wake_at <= now):
-            plan = plan_replica(snapshot, now)
-            self._untold[key] = snapshot, plan
-        return plan
+    def _gather(self, key: SetKey) -> None:
+        """What several replicas of a set report within a moment is added up once. The larger a set is, the
+        longer that takes, and the longer is the moment."""
+        pause = _GATHERING + _GATHERING_EACH * len(self._reports.of(key))
+        self.queue.wake(key, self._loop_time() + pause)
 
     def _report(self, key: WorkloadKey, plan: Plan, errors: Blame, left: frozenset[Part | None]) -> None:
         """Tell the set how a replica stands, or what is wrong with itself, if that is news."""
         if isinstance(key, ReplicaKey):
             news = self._reports.note(key, self._workload(key), plan, errors, left)
         else:
-            news = errors.differ_from(self._troubles.get(key, ()))
-            self._troubles[key] = errors.of_set
+            news = errors.differ_from(self._planner.troubles.get(key, ()))
+            self._planner.troubles[key] = errors.of_set
         if news:
-            # A set has many replicas: what several of them report within a moment is added up once.
-            self.queue.wake(parent_of(key), self._loop_time() + _GATHERING)
+            self._gather(parent_of(key))
 
     async def _publish(
         self, key: WorkloadKey, drafts: Sequence[Draft], errors: Blame, left: frozenset[Part | None]
@@ -286,12 +254,11 @@ class Controller:
         self._refusals.forget(key)
         self._grievances.forget(key)
         self._endings.forget(key)
-        self._untold.pop(key, None)
+        self._planner.forget(key)
         if isinstance(key, ReplicaKey):
             self._placement.forget(key)
         else:
             self._reports.forget(key)
-            self._troubles.pop(key, None)
             self._retirements.forget(key)
 
     @staticmethod

@@ -21,6 +21,7 @@ from grove.kube.cache import Cache, Handler, HasMetadata
 from grove.operator.caches import BY_TEMPLATE, BY_TOPOLOGY, Caches, owned_topology
 from grove.operator.keys import Key, ReplicaKey, SetKey, TopologyKey, replica_of, set_of
 from grove.operator.patience import Patience
+from grove.operator.slices import Slices, replicas
 from grove.plan.sharing import shares
 from grove.schedulers.backend import Foreign
 
@@ -59,6 +60,7 @@ def wire(
     """From now on, changes wake keys; what is there already is news to whoever begins now. `leisure` says for
     how long what is on its way may be left alone now."""
     waker = _Waker(caches, wake, leisure)
+    caches.sizes.on_crossing(waker.on_crossing)
     follow(caches.sets, waker.on_set)
     for part in (caches.groups, caches.cliques, caches.gangs):
         follow(part, waker.on_part)
@@ -98,6 +100,7 @@ def follow(cache: Cache[Any], tell: Handler[Any]) -> None:
 class _Waker:
     def __init__(self, caches: Caches, wake: Wake, leisure: Callable[[], float]) -> None:
         self._caches, self._wake, self._leisure = caches, wake, leisure
+        self._slices = Slices(wake)
         self._patience: Patience[ReplicaKey] = Patience()
 
     def on_set(self, old: PodCliqueSet | None, new: PodCliqueSet | None) -> None:
@@ -112,6 +115,11 @@ class _Waker:
         key = SetKey(found.metadata.namespace, found.metadata.name)
         self._wake(key)
         self._wake_replicas(key, new)
+
+    def on_crossing(self, key: SetKey) -> None:
+        """A set that has crossed the limit on its pods: it reports that, and its replicas act on it."""
+        self._wake(key)
+        self._wake_replicas(key, self._caches.sets.get(key.namespace, key.name))
 
     def on_topology(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
         """The sets that mean it, all of their replicas, if its levels may have changed."""
@@ -192,9 +200,7 @@ class _Waker:
                     self._wake_replicas(key, self._caches.sets.get(key.namespace, key.name))
 
     def _wake_replicas(self, key: SetKey, workload: PodCliqueSet | None) -> None:
-        count = workload.spec.replicas if workload else 0
-        for index in {*range(count), *self._caches.replicas_of(key)}:
-            self._wake(ReplicaKey(key.namespace, key.name, index))
+        self._slices.feed(key, partial(replicas, self._caches, key, workload))
 
     def on_part(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
         if old is None or new is None or changed(old, new):

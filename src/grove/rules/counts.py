@@ -1,7 +1,7 @@
 """How large a set may be: the pods of all its replicas together, and the pods of one gang.
 
-Both are found by arithmetic (`grove.api.counts`). A stored set that is larger than today's limit may be changed
-and made smaller, not larger.
+Both are found by arithmetic (`grove.api.counts`). A stored set that is larger than today's limit may be
+changed and made smaller, not larger.
 """
 
 from __future__ import annotations
@@ -35,23 +35,22 @@ def _pods(workload: Workload) -> int:
 
 def _gang(workload: Workload) -> counts.GangSize:
     metadata = workload.metadata
-    return counts.largest_gang(
-        metadata.namespace, metadata.called, workload.spec.replicas, workload.template
-    )
+    return counts.largest_gang(metadata.namespace, metadata.called, workload.spec.replicas, workload.template)
 
 
 def _too_many(workload: Workload, asked: int, facts: Facts) -> FieldError:
     why = (
         f"the set asks for {asked} pods, with the replicas of its cliques and groups in spec.template, and "
-        f"at most {facts.pods_per_set} are allowed: lower them, split the set, or raise limits.podsPerSet of the "
-        "operator's configuration"
+        f"at most {facts.pods_per_set} are allowed: lower them, split the set, or raise limits.podsPerSet of "
+        "the operator's configuration"
     )
     return invalid("spec.replicas", workload.spec.replicas, why)
 
 
 def _too_large(gang: counts.GangSize) -> FieldError:
     why = (
-        f"one PodGang would name {gang.pods} pods in about {gang.size} bytes, and the API server stores at most "
-        f"{counts.LARGEST_GANG}: lower replicas of cliques, or minAvailable of groups, and raise spec.replicas"
+        f"one PodGang would name {gang.pods} pods in about {gang.size} bytes, and the API server stores at "
+        f"most {counts.LARGEST_GANG}: lower replicas of cliques, or minAvailable of groups, and raise "
+        "spec.replicas"
     )
     return invalid("spec.template.cliques", gang.pods, why)

@@ -1,8 +1,8 @@
 """How the API server learns of our webhooks: names, paths, and as few requests as possible.
 
 The chart's templates say the same in another language; a test compares the two. Conditions keep requests away
-that must not depend on us: updates of terminating objects that leave the spec unchanged, and what the operator
-itself does to recover.
+that must not depend on us: updates of terminating objects that leave the spec unchanged, and what the
+operator itself does to recover.
 """
 
 from __future__ import annotations
@@ -171,8 +171,9 @@ def _configuration(
 
 _NOT_BEING_DELETED = "oldObject == null || !has(oldObject.metadata.deletionTimestamp)"
 _OR_SPEC_CHANGED = f"{_NOT_BEING_DELETED} || (object != null && object.spec != oldObject.spec)"
-"""A finalizer can keep an object for any time. So an update of a terminating object is exempt only if it leaves
-the spec unchanged: finalizers can be removed from objects that are invalid, and while the operator is away."""
+"""A finalizer can keep an object for any time. So an update of a terminating object is exempt only if it
+leaves the spec unchanged: finalizers can be removed from objects that are invalid, and while the operator is
+away."""
 
 
 def _conditions(wanted: Registration, operator: str, exempt: tuple[str, ...]) -> list[Body]:

@@ -179,8 +179,8 @@ async def test_no_count_is_above_the_ceiling_on_scale_and_patch(crds, client, na
     for count in (MOST + 1, 3_000_000, 2**31 - 1):
         with pytest.raises(Invalid, match=above):
             await client.set_scale(resource, name, count, namespace=namespace)
+        patch = {"spec": {"replicas": count}}
         with pytest.raises(Invalid, match=above):
-            patch = {"spec": {"replicas": count}}
             await client.patch(resource, name, patch, namespace=namespace, as_type=dict)
     scaled = await client.set_scale(resource, name, MOST, namespace=namespace)
     assert scaled.spec.replicas == MOST

@@ -17,7 +17,15 @@ from grove.local.cluster import Cluster
 from grove.operator.graph_caches import GRAPHS
 from tests.cluster.conftest import PATIENCE, apply, established
 from tests.cluster.operator.seen import SETS
-from tests.cluster.webhooks.harness import TOPOLOGIES, Body, admitting, good, registered, registering, topology
+from tests.cluster.webhooks.harness import (
+    TOPOLOGIES,
+    Body,
+    admitting,
+    good,
+    registered,
+    registering,
+    topology,
+)
 from tests.dynamo.builders import component, deployment
 
 pytestmark = pytest.mark.cluster
@@ -56,7 +64,13 @@ async def test_terminating_objects_refuse_invalid_specs_and_let_finalizers_go(
     bad_level = {"domain": "zone", "key": "example.com/rack"}
     twice = {"levels": [{"domain": "rack", "key": "example.com/rack"}, bad_level]}
     cases: list[tuple[Resource, Body, str | None, dict[str, Any], str]] = [
-        (SETS, good(), namespace, {"template": {"terminationDelay": "soon"}}, "spec.template.terminationDelay"),
+        (
+            SETS,
+            good(),
+            namespace,
+            {"template": {"terminationDelay": "soon"}},
+            "spec.template.terminationDelay",
+        ),
         (GRAPHS, deployment(component()), namespace, {"components": [component("More")]}, "spec.components"),
         (TOPOLOGIES, topology("held", "rack"), None, twice, "unique across all levels"),
     ]
