@@ -54,6 +54,7 @@ log = structlog.get_logger("grove.operator")
 
 _NOTHING = Outcome(())
 _GATHERING = 0.2
+_MOST_STATUSES = 1000  # of one pass: a replica may have thousands of cliques
 _GATHERING_EACH = 0.00002  # seconds for each replica of the set
 
 
@@ -230,13 +231,14 @@ class Controller:
         due, later = self._publisher.consider(key, told, self._loop_time(), busy=busy)
         if not due:
             return True, later
+        due, rest = due[:_MOST_STATUSES], due[_MOST_STATUSES:]
         outcome = await self._executor.execute(intents(due))
         for error in outcome.errors:
             log.warning("status not published", key=str(key), action="retry", reason=str(error))
         if not self._endings.in_vain(key):
             for lost in losses(self._caches, due, outcome):
                 self._tell(lost)
-        return not (outcome.failed or outcome.outdated), None
+        return not (outcome.failed or outcome.outdated), self._loop_time() if rest else None
 
     def _tell_news(self, key: WorkloadKey, plan: Plan, outcome: Outcome, known: Homes) -> None:
         for news in self._grievances.news(key, key.namespace, plan.complaints):

@@ -6,7 +6,6 @@ import asyncio
 import time
 from collections.abc import Callable
 from functools import partial
-from itertools import islice
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -30,7 +29,7 @@ from grove.plan.replica import plan_in_vain, plan_replica
 from grove.plan.retire import retire
 from grove.plan.snapshot import Snapshot
 from grove.plan.whole import plan_set
-from grove.plan.writes import joined
+from grove.plan.writes import bounded, joined
 
 MOST_WRITES = 2000
 """Writes of one pass. What is left of a larger plan comes with the next: in between, others have their
@@ -95,20 +94,9 @@ class Planner:
             self.troubles.pop(key, None)
 
     def _cut(self, key: WorkloadKey, plan: Plan) -> Plan:
-        """At most so many writes. Each is listed after those that it depends on, so that any beginning of the
-        list can be carried out by itself. What failed before comes last, with what depends on it: it must not
-        keep the rest from being tried."""
         if len(plan.intents) <= MOST_WRITES:
             return plan
-        failed = set(self._failed.get(key, ()))
-        first, last = [], []
-        for intent in plan.intents:
-            if intent.id in failed or not failed.isdisjoint(intent.after):
-                failed.add(intent.id)
-                last.append(intent)
-            else:
-                first.append(intent)
-        chosen = tuple(islice((*first, *last), MOST_WRITES))
+        chosen = bounded(plan.intents, MOST_WRITES, self._failed.get(key, frozenset()))
         return replace(plan, intents=chosen, partial=True)
 
     async def _of_set(self, key: SetKey, now: float) -> Plan | None:
