@@ -147,7 +147,7 @@ class Controller:
             self.queue.wake(PlacementKey())
         self._refusals.note(key, _NOTHING if self._endings.in_vain(key) else outcome)
         left = unfinished(outcome) | ({None} if plan.partial else frozenset())
-        self._planner.note_failures(key, plan, undone(outcome))
+        goes_on = self._planner.note_failures(key, plan, undone(outcome))
         self._report(key, plan, errors, left)
         self._tell_news(key, plan, outcome, known)
         stuck = self._repeats.again(key, plan.intents if outcome.done else ())
@@ -162,7 +162,8 @@ class Controller:
         told, later = await self._publish(key, plan.drafts, errors, left)
         if later is None:
             self._planner.told(key)
-        moments = [moment for moment in (wake_at, later) if moment is not None]
+        soon = self._loop_time() if goes_on else None
+        moments = [moment for moment in (wake_at, later, soon) if moment is not None]
         self.queue.wake(key, min(moments, default=None), failed=retry or not told)
 
     async def _bring_in_step(self, key: TopologyKey | DomainKey) -> None:

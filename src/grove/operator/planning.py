@@ -79,12 +79,14 @@ class Planner:
         """Nothing of the latest plan waits any more."""
         self._untold.pop(key, None)
 
-    def note_failures(self, key: WorkloadKey, plan: Plan, failed: frozenset[str]) -> None:
-        """Which writes of a plan that was cut were not done."""
-        if plan.partial and failed:
-            self._failed[key] = failed
-        else:
+    def note_failures(self, key: WorkloadKey, plan: Plan, failed: frozenset[str]) -> bool:
+        """Which writes of a plan that was cut were not done. Returns whether the rest should be tried at
+        once: most were."""
+        if len(plan.intents) < MOST_WRITES or not failed:
             self._failed.pop(key, None)
+            return False
+        self._failed[key] = failed
+        return 2 * len(failed) < len(plan.intents)
 
     def forget(self, key: WorkloadKey) -> None:
         """There is no such key any more."""
