@@ -44,7 +44,7 @@ def asking(snapshot: Snapshot, **counts: int) -> Snapshot:
     cliques = {name: _scaled(found, wanted.get(name)) for name, found in snapshot.cliques.items()}
     groups = {name: _scaled(found, wanted.get(name)) for name, found in snapshot.groups.items()}
     changed = replace(snapshot, cliques=cliques, groups=groups)
-    held = limits.is_held(changed.workload, 0, groups, cliques, False, LIMIT)
+    held = limits.is_held(changed.workload, 0, groups, cliques, LIMIT, LIMIT)
     return replace(changed, held=held)
 
 
@@ -119,7 +119,7 @@ def test_with_a_start_order_a_huge_minimum_is_not_counted_up_to():
     world = running(body)
     body["spec"]["template"]["podCliqueScalingGroups"][0]["minAvailable"] = HUGE
     snapshot = replace(asking(world.snapshot()), workload=read_set(body))
-    assert limits.is_held(snapshot.workload, 0, snapshot.groups, snapshot.cliques, False, LIMIT)
+    assert limits.is_held(snapshot.workload, 0, snapshot.groups, snapshot.cliques, LIMIT, LIMIT)
     plan_replica(replace(snapshot, held=True), world.now)
 
 

@@ -11,6 +11,7 @@ from grove.api.kind import CONFIGURATION, VERSION
 from grove.api.wire import Duration, Wire, always, defaulted
 
 DEFAULT_SCHEDULER = "default-scheduler"
+PODS_PER_SET = 50_000
 TOPOLOGY_DOMAINS = ("region", "zone", "datacenter", "block", "rack", "host", "numa")
 """The conventional names of topology domains, broad to narrow."""
 
@@ -214,15 +215,11 @@ class Scheduler(Wire, frozen=True):
         return (*self.profiles, SchedulerProfile(DEFAULT_SCHEDULER))
 
 
-PODS_PER_SET = 50_000
-
-
 class Limits(Wire, frozen=True):
     """How large a workload may be."""
 
     pods_per_set: int = defaulted(PODS_PER_SET)
-    """The most pods that one PodCliqueSet may ask for, in all its replicas; a PodClique without pods counts
-    as one. A set above it is refused; one that exists keeps its pods and may shrink. At least 1."""
+    """The most pods that one PodCliqueSet may ask for; a PodClique without pods counts as one. At least 1."""
 
 
 class TopologyMode(StrEnum):

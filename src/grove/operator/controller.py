@@ -162,8 +162,8 @@ class Controller:
         told, later = await self._publish(key, plan.drafts, errors, left)
         if later is None:
             self._planner.told(key)
-        soon = self._loop_time() if goes_on else None
-        moments = [moment for moment in (wake_at, later, soon) if moment is not None]
+        rest = self._loop_time() if goes_on else None
+        moments = [moment for moment in (wake_at, later, rest) if moment is not None]
         self.queue.wake(key, min(moments, default=None), failed=retry or not told)
 
     async def _bring_in_step(self, key: TopologyKey | DomainKey) -> None:

@@ -163,7 +163,7 @@ class Planner:
             self._gather(parent_of(key))  # one plan for all that go
         if surplus and not ending:
             return Plan()
-        large = _is_large(snapshot)
+        large = self._is_large(snapshot)
         if self._parts.endings.in_vain(key):
             return await self._made(partial(plan_in_vain, snapshot, now), large=large)
         known, plan = self._untold.get(key, (None, None))
@@ -172,15 +172,15 @@ class Planner:
             self._untold[key] = snapshot, plan
         return plan
 
+    def _is_large(self, snapshot: Snapshot) -> bool:
+        if len(snapshot.pods) > LARGE:
+            return True
+        if snapshot.held or self._caches.sizes.asked(snapshot.workload) <= LARGE:
+            return False
+        return pods_asked(snapshot.workload, snapshot.index, snapshot.groups, snapshot.cliques) > LARGE
+
 
 def _with_leaving(make: Callable[[], Plan], leaving: list[Snapshot], now: float) -> Plan:
     plan, gone = make(), retire(leaving, now) if leaving else Plan()
     moments = [moment for moment in (plan.wake_at, gone.wake_at) if moment is not None]
     return replace(plan, intents=joined((plan.intents, gone.intents)), wake_at=min(moments, default=None))
-
-
-def _is_large(snapshot: Snapshot) -> bool:
-    if len(snapshot.pods) > LARGE:
-        return True
-    asked = pods_asked(snapshot.workload, snapshot.index, snapshot.groups, snapshot.cliques)
-    return not snapshot.held and asked > LARGE

@@ -31,11 +31,12 @@ class Excess(Struct, frozen=True, gc=False):
 class _Parts:
     """What exists of one set, by name of the template."""
 
-    __slots__ = ("cliques", "groups", "over")
+    __slots__ = ("asked", "cliques", "groups", "over")
 
     def __init__(self) -> None:
         self.cliques: dict[str, Live] = {}
         self.groups: dict[str, Live] = {}
+        self.asked = 0
         self.over = False
 
 
@@ -63,15 +64,17 @@ class Sizes:
 
     def excess(self, workload: PodCliqueSet) -> Excess | None:
         """What a set asks for, if that is more than it may."""
-        asked = self._asked(workload)
+        asked = self.asked(workload)
         return Excess(asked, self.limit) if asked > self.limit else None
 
-    def _asked(self, workload: PodCliqueSet) -> int:
+    def asked(self, workload: PodCliqueSet) -> int:
+        """How many pods a set asks for, as of the latest event."""
         known = self._known.get(SetKey(workload.metadata.namespace, workload.metadata.name))
-        spec = workload.spec
-        if known is None:
-            return counts.of_set(spec.replicas, spec.template)
-        return counts.of_set(spec.replicas, spec.template, known.cliques, known.groups)
+        return (
+            known.asked
+            if known is not None
+            else counts.of_set(workload.spec.replicas, workload.spec.template)
+        )
 
     def _on_set(self, old: PodCliqueSet | None, new: PodCliqueSet | None) -> None:
         if old is not None and new is not None and old.metadata.generation == new.metadata.generation:
@@ -107,13 +110,12 @@ class Sizes:
 
     def _compare(self, key: SetKey) -> None:
         """Tell the listeners if a set has crossed the limit, in either direction."""
-        workload = self._sets.get(key.namespace, key.name)
-        over = workload is not None and self._asked(workload) > self.limit
-        known = self._known.get(key)
-        if known is None:
-            if not over:
-                return
-            known = self._known[key] = _Parts()
+        workload, known = self._sets.get(key.namespace, key.name), self._known.setdefault(key, _Parts())
+        known.asked = 0
+        if workload is not None:
+            spec = workload.spec
+            known.asked = counts.of_set(spec.replicas, spec.template, known.cliques, known.groups)
+        over = known.asked > self.limit
         if known.over != over:
             known.over = over
             for listener in self._listeners:

@@ -14,11 +14,12 @@ from grove.api.sets import PodCliqueSet
 from grove.fabrics.provider import Domain, Scope
 from grove.fabrics.resolve import demands
 from grove.operator.caches import Caches
+from grove.operator.changes import changed
 from grove.operator.keys import DomainKey, Key, ReplicaKey, SetKey, replica_of
 from grove.operator.neighbourhood import Neighbourhood
 from grove.operator.slices import Slices
 from grove.operator.slices import replicas as replicas_of
-from grove.operator.wakes import changed, follow
+from grove.operator.wakes import follow
 from grove.plan.seats import unschedulable_since
 
 Wake = Callable[[Key], None]

@@ -19,6 +19,7 @@ from grove.api.sets import PodCliqueSet
 from grove.api.topology import ClusterTopology, ClusterTopologyBinding
 from grove.kube.cache import Cache, Handler, HasMetadata
 from grove.operator.caches import BY_TEMPLATE, BY_TOPOLOGY, Caches, owned_topology
+from grove.operator.changes import changed, edition, remarked
 from grove.operator.keys import Key, ReplicaKey, SetKey, TopologyKey, replica_of, set_of
 from grove.operator.patience import Patience
 from grove.operator.slices import Slices, replicas
@@ -112,18 +113,17 @@ class _Waker:
             return
         found = new or old
         assert found is not None
-        key = SetKey(found.metadata.namespace, found.metadata.name)
-        self._wake(key)
-        self._wake_replicas(key, new)
+        self._wake(_key_of(found))
+        self._wake_replicas(_key_of(found), new)
 
     def on_crossing(self, key: SetKey) -> None:
         """A set that has crossed the limit on its pods: it reports that, and its replicas act on it."""
-        self._wake(key)
-        self._wake_replicas(key, self._caches.sets.get(key.namespace, key.name))
+        if (workload := self._caches.sets.get(key.namespace, key.name)) is not None:
+            self._wake_all(workload)
 
     def on_topology(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
         """The sets that mean it, all of their replicas, if its levels may have changed."""
-        if old is not None and new is not None and _edition(old) == _edition(new):
+        if old is not None and new is not None and edition(old) == edition(new):
             return
         found = new or old
         assert found is not None
@@ -134,7 +134,7 @@ class _Waker:
         """The topology itself, and what schedulers have of it."""
         found = new or old
         assert found is not None
-        if old is None or new is None or _edition(old) != _edition(new):
+        if old is None or new is None or edition(old) != edition(new):
             self._wake(TopologyKey(found.metadata.name))
 
     def on_counterpart(self, old: Foreign | None, new: Foreign | None) -> None:
@@ -156,7 +156,7 @@ class _Waker:
     def on_sight(self) -> None:
         """Everybody: a scheduler's kind has come, or gone, and its users wait."""
         for workload in self._caches.sets:
-            self._wake_replicas(SetKey(workload.metadata.namespace, workload.metadata.name), workload)
+            self._wake_replicas(_key_of(workload), workload)
 
     def on_claim(self, old: Bare | None, new: Bare | None) -> None:
         """The replica that a claim belongs to. What all replicas share the set makes, and they wait for."""
@@ -174,7 +174,7 @@ class _Waker:
 
     def on_template(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
         """The sets that refer to it: they may wait for it."""
-        if new is None or (old is not None and _edition(old) == _edition(new)):
+        if new is None or (old is not None and edition(old) == edition(new)):
             return
         place = (new.metadata.namespace, new.metadata.name)
         for workload in self._caches.sets.by_index(BY_TEMPLATE, place):
@@ -187,9 +187,8 @@ class _Waker:
                 self._wake_all(workload)
 
     def _wake_all(self, workload: PodCliqueSet) -> None:
-        key = SetKey(workload.metadata.namespace, workload.metadata.name)
-        self._wake(key)
-        self._wake_replicas(key, workload)
+        self._wake(_key_of(workload))
+        self._wake_replicas(_key_of(workload), workload)
 
     def on_grant(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
         """The set, which mends it; what its replicas wait for is that it comes."""
@@ -217,7 +216,7 @@ class _Waker:
     def on_told(self, old: Foreign | None, new: Foreign | None) -> None:
         """What a scheduler was told, at once; what it says to it, with patience: it may never be silent. Of
         Volcano's kind the generation counts changes of the status, too."""
-        if old is None or new is None or old.spec != new.spec or _remarked(old, new):
+        if old is None or new is None or old.spec != new.spec or remarked(old, new):
             self.on_any(old, new)
         elif old.said != new.said and (key := replica_of(new.metadata)) is not None:
             now = asyncio.get_running_loop().time()
@@ -264,12 +263,15 @@ class _Waker:
 
 def _reports_on(found: HasMetadata) -> Key | None:
     """Whose work the status of an object comes from; None if it does not say where it belongs."""
-    meta = found.metadata
     if isinstance(found, PodCliqueSet):
-        return SetKey(meta.namespace, meta.name)
+        return _key_of(found)
     if isinstance(found, ClusterTopology | ClusterTopologyBinding):
-        return TopologyKey(meta.name)
-    return replica_of(meta)
+        return TopologyKey(found.metadata.name)
+    return replica_of(found.metadata)
+
+
+def _key_of(workload: PodCliqueSet) -> SetKey:
+    return SetKey(workload.metadata.namespace, workload.metadata.name)
 
 
 def _turns(found: PodCliqueSet) -> set[tuple[int, str]]:
@@ -277,25 +279,3 @@ def _turns(found: PodCliqueSet) -> set[tuple[int, str]]:
     progress = found.status.update_progress
     entries = progress.currently_updating if progress else ()
     return {(entry.replica_index, found.status.current_generation_hash) for entry in entries}
-
-
-def _edition(found: HasMetadata) -> tuple[str, int]:
-    return found.metadata.uid, found.metadata.generation
-
-
-def changed(old: HasMetadata, new: HasMetadata) -> bool:
-    """The generation counts changes of the spec; of the metadata, nobody counts the changes."""
-    return old.metadata.generation != new.metadata.generation or _remarked(old, new)
-
-
-def _remarked(old: HasMetadata, new: HasMetadata) -> bool:
-    """Whether anything around spec and status has changed."""
-    before, after = old.metadata, new.metadata
-    return (
-        before.uid != after.uid
-        or before.deletion_timestamp != after.deletion_timestamp
-        or before.labels != after.labels
-        or before.annotations != after.annotations
-        or before.finalizers != after.finalizers
-        or before.owner_references != after.owner_references
-    )

@@ -112,11 +112,11 @@ def _added_by_scaling(
 
 
 def is_held(
-    workload: PodCliqueSet, index: int, groups: Groups, cliques: Cliques, over: bool, limit: int
+    workload: PodCliqueSet, index: int, groups: Groups, cliques: Cliques, asked: int, limit: int
 ) -> bool:
-    """Whether a replica stays as it is. `over` says that of its whole set."""
-    if over:
-        return True
+    """Whether a replica stays as it is. `asked` is what its whole set asks for."""
+    if asked > limit or asked <= _SMALL:
+        return asked > limit
     asked = pods_asked(workload, index, groups, cliques)
     return asked > limit or (asked > _SMALL and not largest_gang(workload, index, groups, cliques).fits)
 
