@@ -42,9 +42,9 @@ class Events:
             "labels": {labels.MANAGED_BY: labels.OPERATOR, labels.PART_OF: "wl", **carried},
         }
 
-    def set(self, replicas: int, cliques: str = "a:2 b:3", groups: str = "x:4/1=b") -> None:
-        body = a_set(cliques, groups, replicas=replicas)
-        body["metadata"] = self._meta("wl")
+    def set(self, replicas: int, **meta: Any) -> None:
+        body = a_set("a:2 b:3", "x:4/1=b", replicas=replicas)
+        body["metadata"] = self._meta("wl") | meta
         found = msgspec.json.decode(msgspec.json.encode(body), type=PodCliqueSet)
         self.caches.sets.apply_event("MODIFIED", found)
 
@@ -90,6 +90,13 @@ def test_a_set_crosses_the_limit_by_the_counts_of_its_parts():
     events.group(0)
     assert events.excess is None
     assert events.crossed == [KEY] * 4
+
+
+def test_a_set_that_was_made_again_is_another():
+    events = Events()
+    events.set(3, uid="first", generation=1)
+    events.set(HUGE, uid="second", generation=1)
+    assert events.crossed == [KEY]
 
 
 def test_a_set_that_is_gone_is_forgotten():

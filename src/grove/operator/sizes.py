@@ -18,6 +18,7 @@ from grove.api.counts import NONE, Live
 from grove.api.groups import PodCliqueScalingGroup
 from grove.api.sets import PodCliqueSet
 from grove.kube.cache import Cache
+from grove.operator.changes import edition
 from grove.operator.keys import SetKey, replica_of, set_of
 
 
@@ -77,7 +78,7 @@ class Sizes:
         )
 
     def _on_set(self, old: PodCliqueSet | None, new: PodCliqueSet | None) -> None:
-        if old is not None and new is not None and old.metadata.generation == new.metadata.generation:
+        if old is not None and new is not None and edition(old) == edition(new):
             return
         found = new or old
         assert found is not None
