@@ -138,7 +138,7 @@ def structural_nodes(node):
 def test_schemas_use_only_what_a_crd_may(kind):
     allowed = {
         "type", "format", "description", "properties", "required", "items", "additionalProperties", "default",
-        "enum", "pattern", "minLength", "maxLength", "minItems", "maxItems", "minimum", "anyOf",
+        "enum", "pattern", "minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum", "anyOf",
         "x-kubernetes-validations", "x-kubernetes-list-type", "x-kubernetes-list-map-keys",
         "x-kubernetes-map-type", "x-kubernetes-int-or-string", "x-kubernetes-preserve-unknown-fields",
     }  # fmt: skip

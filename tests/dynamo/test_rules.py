@@ -45,6 +45,8 @@ BAD = [
     (deployment(component(minAvailable=0)), "spec.components[0].minAvailable: Invalid value: 0"),
     (deployment(component(minAvailable=3, replicas=2)), "minAvailable: Invalid value: 3: must not be more"),
     (deployment(component(multinode={"nodeCount": 0})), "multinode.nodeCount: Invalid value: 0"),
+    (deployment(component(multinode={"nodeCount": 2**31 - 1})), "must not be more than 10000"),
+    (deployment(component(replicas=2**31 - 1)), "must not be more than 100000"),
     (deployment(component(sharedMemorySize="-1Gi")), 'sharedMemorySize: Invalid value: "-1Gi"'),
     (deployment(component(sharedMemorySize="much")), 'sharedMemorySize: Invalid value: "much"'),
     (

@@ -8,9 +8,11 @@ from grove.api import labels
 from grove.api.cliques import PodClique
 from grove.api.gangs import PodGang
 from grove.operator.caches import Caches
-from grove.operator.keys import ReplicaKey
-from grove.operator.tell import Grievances
+from grove.operator.grievances import Grievances
+from grove.operator.keys import ReplicaKey, SetKey
+from grove.plan.limits import too_many_pods
 from grove.plan.model import Complaint
+from tests.plan.builders import a_set, read_set
 
 KEY = ReplicaKey("ns", "wl", 0)
 
@@ -69,3 +71,21 @@ def test_what_the_leader_before_has_told_is_not_told_again():
     caches.cliques.apply_event("ADDED", clique)
     assert told(Grievances(caches), complaint()) == []
     assert told(Grievances(caches), complaint("something else")) != []
+
+
+def test_a_set_that_asks_for_too_many_pods_is_an_event_once():
+    caches = Caches()
+    key = SetKey("ns", "wl")
+    caches.sets.replace([read_set(a_set("a:1"))], "1")
+    complaint = too_many_pods(9, 5)
+    by = Grievances(caches)
+    (news,) = by.news(key, "ns", (complaint,))
+    assert (news.regarding.kind, news.regarding.name, news.reason) == (
+        "PodCliqueSet",
+        "wl",
+        "PodLimitExceeded",
+    )
+    assert "asks for 9 pods" in news.note
+    assert list(by.news(key, "ns", (complaint,))) == []
+    assert list(by.news(key, "ns", ())) == []
+    assert len(list(by.news(key, "ns", (complaint,)))) == 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 import msgspec
@@ -65,18 +65,17 @@ class Upgraded:
             clock=self.clock,
         )
 
-    def plans(self) -> Iterator[tuple[str, Plan]]:
+    async def plans(self) -> AsyncIterator[Plan]:
         """What is planned for each key: replicas first, since their set adds up what they report."""
         for workload in self.caches.sets:
             key = SetKey(workload.metadata.namespace, workload.metadata.name)
             for index in range(workload.spec.replicas):
-                replica = ReplicaKey(*key, index)
-                yield str(replica), self._plan(replica)
-            yield str(key), self._plan(key)
+                yield await self._plan(ReplicaKey(*key, index))
+            yield await self._plan(key)
 
     async def intents(self) -> list[Intent]:
         """All writes that are planned, those for fabric domains and DynamoGraphDeployments too."""
-        found = [intent for _, plan in self.plans() for intent in plan.intents]
+        found = [intent async for plan in self.plans() for intent in plan.intents]
         for vendor, cache in self.caches.domains.items():
             for domain in cache:
                 key = DomainKey(vendor, domain.metadata.namespace, domain.metadata.name)
@@ -101,9 +100,9 @@ class Upgraded:
     def clock(self) -> float:
         return self._recording.at
 
-    def _plan(self, key: SetKey | ReplicaKey) -> Plan:
+    async def _plan(self, key: SetKey | ReplicaKey) -> Plan:
         now = self._recording.at
-        plan = self.controller._plan(key, now)
+        plan = await self.controller._plan(key, now)
         assert plan is not None
         errors = blame(Outcome(()), now, plan.complaints)
         self.controller._report(key, plan, errors, frozenset())

@@ -67,9 +67,14 @@ def test_core_objects_are_asked_about_only_if_they_bear_our_label():
 
 
 def test_nothing_of_the_operator_and_nothing_that_goes_depends_on_us():
-    for webhook in webhooks(operator=OPERATOR, authorizer=True).values():
+    for name, webhook in webhooks(operator=OPERATOR, authorizer=True, dynamo=True).items():
         said = conditions(webhook)
-        assert said["not-being-deleted"] == "oldObject == null || !has(oldObject.metadata.deletionTimestamp)"
+        exempt = "oldObject == null || !has(oldObject.metadata.deletionTimestamp)"
+        if name == AUTHORIZE.name:
+            assert said["not-being-deleted"] == exempt
+        else:
+            changed = f"{exempt} || (object != null && object.spec != oldObject.spec)"
+            assert said["not-being-deleted-or-spec-changed"] == changed
         assert said["not-by-the-operator"] == f'request.userInfo.username != "{OPERATOR}"'
         assert webhook["timeoutSeconds"] == 5
 

@@ -44,8 +44,13 @@ webhooks:
     sideEffects: None
     timeoutSeconds: {{ .timeoutSeconds | default 5 }}
     matchConditions:
+      {{- if .managedOnly }}
       - name: not-being-deleted
         expression: oldObject == null || !has(oldObject.metadata.deletionTimestamp)
+      {{- else }}
+      - name: not-being-deleted-or-spec-changed
+        expression: oldObject == null || !has(oldObject.metadata.deletionTimestamp) || (object != null && object.spec != oldObject.spec)
+      {{- end }}
       - name: not-by-the-operator
         expression: request.userInfo.username != "system:serviceaccount:{{ $top.Release.Namespace }}:{{ include "grove.account" $top }}"
       {{- with .exempt }}

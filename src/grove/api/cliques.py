@@ -8,7 +8,7 @@ from grove.api.kind import AGE, GROVE, MIN_BREACHED, Column, Kind, Scale
 from grove.api.meta import Condition, ObjectMeta
 from grove.api.parts import AutoScalingConfig, LastError
 from grove.api.templates import PodSpec
-from grove.api.wire import Int32, Int64, Rule, Time, Wire, always, checked, defaulted
+from grove.api.wire import Count, Int32, Int64, Rule, Time, Wire, always, checked, defaulted
 
 NONE_OR_ENOUGH = checked(
     Rule(
@@ -28,10 +28,10 @@ class PodCliqueSpec(Wire, frozen=True, kw_only=True):
     """The role of these pods, unique in the set. Immutable. Defaults to the name of the clique."""
     pod_spec: PodSpec
     """The pods' spec, handed on as written. `kubectl explain pod.spec` explains its fields."""
-    replicas: Int32 = defaulted(1)
+    replicas: Count = defaulted(1)
     """How many pods. Read when the clique is made; from then on whoever scales the clique decides. With 0 the
     clique leaves its gang."""
-    min_available: Int32 | None = None
+    min_available: Count | None = None
     """How many pods must be able to start together, and be ready for the clique to be available. Immutable.
     Defaults to `replicas`."""
     starts_after: tuple[str, ...] = ()

@@ -11,6 +11,7 @@ from grove.api.kind import CONFIGURATION, VERSION
 from grove.api.wire import Duration, Wire, always, defaulted
 
 DEFAULT_SCHEDULER = "default-scheduler"
+PODS_PER_SET = 50_000
 TOPOLOGY_DOMAINS = ("region", "zone", "datacenter", "block", "rack", "host", "numa")
 """The conventional names of topology domains, broad to narrow."""
 
@@ -214,6 +215,13 @@ class Scheduler(Wire, frozen=True):
         return (*self.profiles, SchedulerProfile(DEFAULT_SCHEDULER))
 
 
+class Limits(Wire, frozen=True):
+    """How large a workload may be."""
+
+    pods_per_set: int = defaulted(PODS_PER_SET)
+    """The most pods that one PodCliqueSet may ask for; a PodClique without pods counts as one. At least 1."""
+
+
 class TopologyMode(StrEnum):
     """How constraints are enforced where Grove does not run a deployment."""
 
@@ -286,3 +294,5 @@ class OperatorConfiguration(Wire, frozen=True):
     """The scheduler backends."""
     dynamo: Dynamo = Dynamo()
     """DynamoGraphDeployments."""
+    limits: Limits = Limits()
+    """How large a workload may be."""

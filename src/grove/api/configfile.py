@@ -136,6 +136,8 @@ def problems(config: OperatorConfiguration) -> Iterator[str]:
         if getattr(config.controllers, field.name).concurrent_syncs <= 0:
             yield f"controllers.{field.encode_name}.concurrentSyncs: must be greater than 0"
     yield from _of_scheduler(config.scheduler)
+    if config.limits.pods_per_set < 1:
+        yield f"limits.podsPerSet: must be at least 1, not {config.limits.pods_per_set}"
 
 
 def _of_election(election: LeaderElection) -> Iterator[str]:

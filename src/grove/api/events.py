@@ -51,6 +51,7 @@ class EventReason(StrEnum):
     SCHEDULER_NOT_TOLD = "SchedulerNotTold"
     KAI_MAPPING_FAILED = "KAIBackendMappingFailed"
     VOLCANO_UNAVAILABLE = "VolcanoCapabilityUnavailable"
+    POD_LIMIT_EXCEEDED = "PodLimitExceeded"
     COMPUTE_DOMAIN_CREATED = "ComputeDomainCreated"
     COMPUTE_DOMAIN_FAILED = "ComputeDomainFailed"
     COMPUTE_DOMAIN_DELETED = "ComputeDomainDeleted"

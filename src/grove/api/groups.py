@@ -8,15 +8,15 @@ from grove.api.cliques import NONE_OR_ENOUGH
 from grove.api.kind import AGE, GROVE, MIN_BREACHED, Column, Kind, Scale
 from grove.api.meta import Condition, ObjectMeta
 from grove.api.parts import LastError
-from grove.api.wire import Int32, Int64, Time, Wire, always, defaulted
+from grove.api.wire import Count, Int32, Int64, Time, Wire, always, defaulted
 
 
 class PodCliqueScalingGroupSpec(Wire, frozen=True, kw_only=True):
     """How many replicas of the group there are, and how many of them are needed."""
 
-    replicas: Int32 = defaulted(1)
+    replicas: Count = defaulted(1)
     """How many copies of the member cliques. With 0 the group leaves its gang."""
-    min_available: Int32 = defaulted(1)
+    min_available: Count = defaulted(1)
     """How many replicas must be able to start together, and be available for the group to be so."""
     clique_names: tuple[str, ...]
     """The member cliques, by their names in the set."""

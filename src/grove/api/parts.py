@@ -6,15 +6,15 @@ from enum import StrEnum
 from typing import Annotated
 
 from grove.api.templates import MetricSpec, ResourceClaimTemplateSpec
-from grove.api.wire import ATOMIC, Duration, Int32, Time, Wire
+from grove.api.wire import ATOMIC, Count, Duration, Time, Wire
 
 
 class AutoScalingConfig(Wire, frozen=True):
     """Asks for a HorizontalPodAutoscaler on the part that carries it."""
 
-    max_replicas: Int32
+    max_replicas: Count
     """The most replicas the autoscaler may ask for; not below `minReplicas`."""
-    min_replicas: Int32 | None = None
+    min_replicas: Count | None = None
     """The fewest replicas the autoscaler may ask for; not below `minAvailable`. Defaults to `replicas`."""
     metrics: Annotated[tuple[MetricSpec, ...], ATOMIC] = ()
     """What to scale by (autoscaling/v2 MetricSpec). Without any, Kubernetes scales by 80 % CPU use."""
@@ -23,7 +23,7 @@ class AutoScalingConfig(Wire, frozen=True):
 class RollingUpdate(Wire, frozen=True):
     """How fast a part may be replaced while an update rolls. Not for the update strategy `OnDelete`."""
 
-    max_unavailable: Int32 | None = None
+    max_unavailable: Count | None = None
     """How many units (pods of a clique, replicas of a group) may be missing at once. Defaults to 1."""
     progress_deadline: Duration | None = None
     """How long an update may stand still before it is reported as `ProgressDeadlineExceeded`."""

@@ -21,7 +21,7 @@ from grove.api.parts import (
     SetResourceSharing,
 )
 from grove.api.topology import PACKS_SOMETHING, TopologyConstraint
-from grove.api.wire import Duration, Int32, Int64, Rule, Time, Wire, always, defaulted, keyed
+from grove.api.wire import Count, Duration, Int32, Int64, Rule, Time, Wire, always, defaulted, keyed
 
 
 class StartupType(StrEnum):
@@ -84,9 +84,9 @@ class ScalingGroupTemplate(Wire, frozen=True, kw_only=True):
     """The member cliques; none is in two groups. Immutable."""
     annotations: dict[str, str] = field(default_factory=dict)
     """Annotations for the PodCliqueScalingGroup."""
-    replicas: Int32 = defaulted(1)
+    replicas: Count = defaulted(1)
     """How many copies of the members. Read when the group is made; from then on whoever scales it decides."""
-    min_available: Int32 = defaulted(1)
+    min_available: Count = defaulted(1)
     """How many replicas belong to the set's own gang and must start with it; each further one is a gang of
     its own. Immutable."""
     scale_config: AutoScalingConfig | None = None
@@ -140,7 +140,7 @@ class PodCliqueSetTemplate(Wire, frozen=True, kw_only=True):
 class PodCliqueSetSpec(Wire, frozen=True, kw_only=True):
     """How many replicas of which template."""
 
-    replicas: Int32 = defaulted(0)
+    replicas: Count = defaulted(0)
     """How many copies of the template, each a gang of its own."""
     update_strategy: UpdateStrategy = UpdateStrategy()
     """How a changed template reaches the pods."""

@@ -112,6 +112,11 @@ ATOMIC = Facet({"x-kubernetes-list-type": "atomic"})
 
 Int32 = Annotated[int, facet(format="int32")]
 Int64 = Annotated[int, facet(format="int64")]
+MOST = 100_000
+"""The ceiling of every count that users write. The API server checks it, on `/scale` too, so that no count
+can be so large that counting up to it takes the operator away from others. A workload has fewer pods than
+this; the configurable limit on the pods of a set (`limits.podsPerSet`) is lower."""
+Count = Annotated[int, facet(format="int32", maximum=MOST)]
 Time = Annotated[str, facet(format="date-time", called="time")]
 Duration = Annotated[str, Facet(called="duration")]
 """A Go duration such as `4h0m0s`; `grove.api.durations` reads it."""

@@ -22,6 +22,7 @@ from grove.fabrics.registry import Providers
 from grove.kube import config as connection
 from grove.kube import yamltext
 from grove.kube.errors import ConfigError, KubeError
+from grove.kube.pauses import timed_loop
 from grove.kube.yamltext import NotYaml
 from grove.operator import fabrics, logs
 from grove.operator.admission import ACCOUNT
@@ -128,7 +129,8 @@ def read(path: Path) -> object:
 
 def _run(settings: Settings) -> Exit:
     try:
-        asyncio.run(operate(settings))
+        with asyncio.Runner(loop_factory=timed_loop) as runner:
+            runner.run(operate(settings))
     except (CannotListen, ConfigError) as error:
         return _refuse(Exit.SETUP, str(error))
     except fabrics.Unfit as error:

@@ -9,6 +9,8 @@ from grove.api.wire import Foreign, Int32, Wire
 NVIDIA = "nvidia.com"
 ALPHA, BETA = "v1alpha1", "v1beta1"
 MOST_COMPONENTS = 25
+MOST_NODES = 10_000
+"""That one replica may span. Some engines get a list with the name of each."""
 
 Anything = Annotated[object, Foreign("io.k8s.apimachinery.pkg.runtime.RawExtension")]
 """An object that Kubernetes, or nobody yet, defines here."""

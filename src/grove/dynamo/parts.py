@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterator
 
 from grove.api import quantities
+from grove.api.wire import MOST
 from grove.dynamo import commands, engines, keys, naming
+from grove.dynamo.common import MOST_NODES
 from grove.dynamo.graph import FRONTEND, MAIN, PLANNER, WORKERS, Component, Graph
 from grove.dynamo.surroundings import Surroundings, runs_on_grove
 from grove.dynamo.types import DynamoGraphDeployment
@@ -153,6 +155,8 @@ def _counts(component: Component) -> Iterator[FieldError]:
     path = component.path
     if component.replicas < 0:
         yield invalid(f"{path}.replicas", component.replicas, "must not be negative")
+    elif component.replicas > MOST:
+        yield invalid(f"{path}.replicas", component.replicas, f"must not be more than {MOST}")
     if component.min_available < 1:
         yield invalid(f"{path}.minAvailable", component.min_available, "must be at least 1")
     elif 0 < component.replicas < component.min_available:
@@ -160,6 +164,9 @@ def _counts(component: Component) -> Iterator[FieldError]:
         yield invalid(f"{path}.minAvailable", component.min_available, why)
     if component.nodes < 1:
         yield invalid(f"{path}.multinode.nodeCount", component.nodes, "must be at least 2")
+    elif component.nodes > MOST_NODES:
+        why = f"must not be more than {MOST_NODES}"
+        yield invalid(f"{path}.multinode.nodeCount", component.nodes, why)
 
 
 def _containers(component: Component) -> Iterator[FieldError]:

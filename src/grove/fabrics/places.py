@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import chain
 
 from msgspec import Struct
@@ -14,6 +15,8 @@ from grove.fabrics.resolve import Demand, Demands, Mode, demands
 
 GroupCount = Callable[[int, str], int]
 """How many replicas a scaling group has, by the set's replica and the group's name in the set."""
+Members = Callable[[str], Iterable[int]]
+"""Which replicas of a scaling group are looked at, by the group's name in the set."""
 
 
 class Seat(Struct, frozen=True):
@@ -38,26 +41,26 @@ class Stay(Struct, frozen=True):
 
 
 def in_replica(
-    workload: PodCliqueSet, found: Demands, replica: int, count: GroupCount
+    workload: PodCliqueSet, found: Demands, replica: int, members: Members
 ) -> Iterator[tuple[Demand, str]]:
     """The domains that one replica of a set is in."""
     for name, asked in found.items():
         for demand in asked:
-            members = (
-                _members(workload, name, replica, count) if demand.scope is Scope.GROUP_REPLICA else (0,)
-            )
-            for member in members:
+            group = _group(workload, name) if demand.scope is Scope.GROUP_REPLICA else None
+            inside = members(group) if group is not None else ()
+            for member in inside if demand.scope is Scope.GROUP_REPLICA else (0,):
                 yield demand, demand.name(replica, member)
 
 
 def stays(workload: PodCliqueSet, providers: Providers, count: GroupCount) -> dict[tuple[str, str], Stay]:
-    """All domains that a set is in, by vendor and name."""
+    """All domains that a set is in, by vendor and name. For a set within the limit on its pods."""
     found = demands(workload, providers)
     if not found:
         return {}
     inside: dict[tuple[str, str], tuple[Demand, dict[int, None]]] = {}
     for replica in range(workload.spec.replicas):
-        for demand, name in in_replica(workload, found, replica, count):
+        members = partial(_all_members, replica, count)
+        for demand, name in in_replica(workload, found, replica, members):
             _, replicas = inside.setdefault((demand.vendor, name), (demand, {}))
             replicas[replica] = None
     return {key: Stay(demand, tuple(replicas)) for key, (demand, replicas) in inside.items()}
@@ -66,19 +69,30 @@ def stays(workload: PodCliqueSet, providers: Providers, count: GroupCount) -> di
 def stay_in(
     workload: PodCliqueSet, providers: Providers, vendor: str, name: str, count: GroupCount
 ) -> Stay | None:
-    """How a set is in the domain of that name; None if it is not."""
+    """How a set is in the domain of that name; None if it is not. A domain that all replicas share is that of
+    the first too: they are not listed."""
     found = demands(workload, providers)
     for demand in dict.fromkeys(chain.from_iterable(found.values())):
         if demand.vendor != vendor or (indices := _indices(demand, name)) is None:
             continue
         if demand.scope is Scope.SHARED:
             if workload.spec.replicas > 0:
-                return Stay(demand, tuple(range(workload.spec.replicas)))
+                return Stay(demand, (0,))
             continue
         replica = indices[0]
-        if replica < workload.spec.replicas and (demand, name) in in_replica(workload, found, replica, count):
+        if replica < workload.spec.replicas and _has_member(workload, found, demand, indices, count):
             return Stay(demand, (replica,))
     return None
+
+
+def _has_member(
+    workload: PodCliqueSet, found: Demands, demand: Demand, indices: tuple[int, ...], count: GroupCount
+) -> bool:
+    """Whether the replica of the group that a domain is for is one of those that there should be."""
+    if demand.scope is not Scope.GROUP_REPLICA:
+        return True
+    groups = (_group(workload, name) for name, asked in found.items() if demand in asked)
+    return any(group is not None and indices[1] < count(indices[0], group) for group in groups)
 
 
 def _indices(demand: Demand, name: str) -> tuple[int, ...] | None:
@@ -97,8 +111,11 @@ def _indices(demand: Demand, name: str) -> tuple[int, ...] | None:
     return indices
 
 
-def _members(workload: PodCliqueSet, clique: str, replica: int, count: GroupCount) -> range:
-    for group in workload.spec.template.pod_clique_scaling_groups:
-        if clique in group.clique_names:
-            return range(count(replica, group.name))
-    return range(0)
+def _group(workload: PodCliqueSet, clique: str) -> str | None:
+    """The scaling group of a clique."""
+    groups = workload.spec.template.pod_clique_scaling_groups
+    return next((group.name for group in groups if clique in group.clique_names), None)
+
+
+def _all_members(replica: int, count: GroupCount, group: str) -> range:
+    return range(count(replica, group))

@@ -103,6 +103,11 @@ def unfinished(outcome: Outcome) -> frozenset[Part | None]:
     return frozenset(_part_of(result.intent) for result in outcome.results if result.state is not State.DONE)
 
 
+def undone(outcome: Outcome) -> frozenset[str]:
+    """The writes that were planned and have not been done."""
+    return frozenset(result.intent.id for result in outcome.results if result.state is not State.DONE)
+
+
 def completed(draft: Draft, errors: Blame, left: frozenset[Part | None]) -> Draft:
     """What only the outcome can tell: the generation that was acted on, if nothing of it is `left` to do, and
     what went wrong."""

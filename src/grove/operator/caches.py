@@ -18,6 +18,7 @@ from grove.api.cluster import (
     ResourceQuota,
     Service,
 )
+from grove.api.config import PODS_PER_SET
 from grove.api.gangs import PodGang
 from grove.api.groups import PodCliqueScalingGroup
 from grove.api.kind import Kind
@@ -46,6 +47,7 @@ from grove.kube.resource import (
 )
 from grove.operator.channels import Channels
 from grove.operator.keys import SetKey, replica_of, set_of
+from grove.operator.sizes import Sizes
 from grove.plan.access import Access
 from grove.plan.sharing import referred_templates
 from grove.schedulers.backend import Foreign, ForeignKind
@@ -92,6 +94,7 @@ class Caches:
         fabrics: Providers | None = None,
         *,
         auto_fabric: bool = False,
+        pods_per_set: int = PODS_PER_SET,
     ) -> None:
         self.fabrics = fabrics or Providers()
         self.channels = Channels(self.fabrics, automatic=auto_fabric)
@@ -107,6 +110,8 @@ class Caches:
         )
         self.groups = _part(resource_of(PodCliqueScalingGroup.KIND), PodCliqueScalingGroup)
         self.cliques = _part(resource_of(PodClique.KIND), PodClique)
+        self.sizes = Sizes(self.sets, self.cliques, self.groups, pods_per_set)
+        """How many pods sets ask for. It follows before all others, who ask it."""
         self.gangs = _part(resource_of(PodGang.KIND), PodGang)
         self.pods = _part(PODS, Pod, {BY_CLAIM: _claimed})
         self.services = _part(SERVICES, Service)
@@ -199,14 +204,9 @@ class Caches:
         """What is not known yet, or not served any more."""
         return [cache.resource.label for cache in self.needed if not cache.synced.is_set()]
 
-    def replicas_of(self, key: SetKey) -> set[int]:
-        """The indices of the replicas of which anything is there."""
-        found: set[int] = set()
-        for cache in (*self.parts, self.claims):
-            for part in cache.by_index(BY_SET, key):
-                if place := replica_of(part.metadata):
-                    found.add(place.replica)
-        return found
+    def parts_of(self, key: SetKey) -> Iterator[list[Any]]:
+        """What is there of a set and belongs to replicas, cache by cache, each read when its turn comes."""
+        return (cache.by_index(BY_SET, key) for cache in (*self.parts, self.claims))
 
 
 def owned_topology(found: Foreign) -> str:
@@ -232,17 +232,12 @@ def _of_set(resource: Resource) -> Cache[Bare]:
 
 
 def _asked_for(fabrics: Providers, workload: PodCliqueSet) -> Iterator[Hashable]:
-    """The domains that a set may ask for, by vendor, namespace and name; where the name depends on the count
-    of a group, by what it begins with."""
+    """The domains that a set may ask for, by vendor, namespace and name; where the name depends on a count,
+    by what it begins with: no index is as large as a count."""
     meta = workload.metadata
     for demand in dict.fromkeys(chain.from_iterable(demands(workload, fabrics).values())):
-        if demand.scope is Scope.GROUP_REPLICA:
-            yield demand.vendor, meta.namespace, f"{demand.base}-*"
-        elif demand.scope is Scope.SHARED:
-            yield demand.vendor, meta.namespace, demand.base
-        else:
-            for replica in range(workload.spec.replicas):
-                yield demand.vendor, meta.namespace, demand.name(replica)
+        name = demand.base if demand.scope is Scope.SHARED else f"{demand.base}-*"
+        yield demand.vendor, meta.namespace, name
 
 
 def _claimed(pod: Pod) -> Iterator[Hashable]:

@@ -7,21 +7,22 @@ import time
 from collections.abc import Callable, Sequence
 
 import structlog
-from msgspec.structs import replace
 
 from grove.api.intents import Occurrence
+from grove.api.parts import LastError
 from grove.api.sets import PodCliqueSet
 from grove.kube.executor import Executor
 from grove.kube.keyed import KeyedExecutor
 from grove.kube.outcome import Outcome
 from grove.kube.queue import Queue
 from grove.kube.retry import Backoff
-from grove.operator.blame import Blame, Part, completed, unfinished
+from grove.operator.blame import Blame, Part, completed, undone, unfinished
 from grove.operator.caches import Caches
 from grove.operator.counterparts import Counterparts
 from grove.operator.domains import Domains
 from grove.operator.endings import Endings
 from grove.operator.environs import Environs
+from grove.operator.grievances import Grievances
 from grove.operator.keys import (
     DomainKey,
     Key,
@@ -35,7 +36,9 @@ from grove.operator.keys import (
 )
 from grove.operator.nodes import Nodes
 from grove.operator.observe import Observer
+from grove.operator.offload import Busy
 from grove.operator.placement import Placement
+from grove.operator.planning import Parts, Planner
 from grove.operator.publish import Publisher, intents
 from grove.operator.quotas import QuotaWakes
 from grove.operator.refusals import Refusals
@@ -45,24 +48,20 @@ from grove.operator.retirements import Retirements
 from grove.operator.schedulers import Schedulers
 from grove.operator.slow_writes import SlowWrites
 from grove.operator.strays import find_lost, put_back
-from grove.operator.telemetry import plan_seconds, plan_writes
-from grove.operator.tell import Grievances, Homes, homes, losses, occurrences, stories
+from grove.operator.tell import Homes, homes, losses, occurrences, stories
 from grove.operator.topologies import Topologies
 from grove.operator.undecodable import UndecodableObjects
 from grove.operator.wakes import leisure, wire
-from grove.plan.end import plan_end
 from grove.plan.model import Draft, Plan
 from grove.plan.placement import Assigner, Unassigned
-from grove.plan.replica import plan_in_vain, plan_replica
-from grove.plan.snapshot import Snapshot
-from grove.plan.whole import plan_set
-from grove.plan.writes import joined
 from grove.schedulers.registry import Backends
 
 log = structlog.get_logger("grove.operator")
 
 _NOTHING = Outcome(())
 _GATHERING = 0.2
+_MOST_STATUSES = 1000  # of one pass: a replica may have thousands of cliques
+_GATHERING_EACH = 0.00002  # seconds for each replica of the set
 
 
 class Controller:
@@ -87,7 +86,7 @@ class Controller:
         self._placement = Placement(assigner or Unassigned())
         self._topologies = Topologies(caches, enabled=topology_aware)
         schedulers = Schedulers(caches, backends)
-        self._slow = SlowWrites(clock, self._wake_soon)
+        self._slow = SlowWrites(clock, self._gather)
         self._writes: KeyedExecutor[Key] = KeyedExecutor(executor, lambda: self.queue, self._slow.note)
         self._domains = Domains(caches, self._writes, tell, clock)
         self._observer = Observer(
@@ -99,8 +98,6 @@ class Controller:
         self._retirements = Retirements(self._observer)
         self._repeats, self._refusals = Repeats(), Refusals()
         self._endings, self._grievances = Endings(caches.sets), Grievances(caches)
-        self._untold: dict[WorkloadKey, tuple[Snapshot, Plan]] = {}
-        """Plans with nothing to do but to tell, which can wait. While nothing changes, they stay right."""
         self.queue: Queue[Key] = Queue(
             "workloads",
             self._work,
@@ -109,6 +106,17 @@ class Controller:
             tenant=tenant_of,
             backoff=backoff,
         )
+        parts = Parts(
+            caches=caches,
+            observer=self._observer,
+            reports=self._reports,
+            endings=self._endings,
+            retirements=self._retirements,
+            topologies=self._topologies,
+            domains=self._domains,
+            errors=self._errors_of,
+        )
+        self._planner = Planner(parts, self._gather)
         self._counterparts = None
         if topology_aware:
             environs = Environs(caches, nodes or Nodes(), self.queue.wake)
@@ -141,13 +149,17 @@ class Controller:
         if isinstance(key, ReplicaKey) and not await find_lost(key, self._observer, self._writes):
             self.queue.wake(key, None, failed=True)
             return
-        plan = self._timed_plan(key, now)
+        try:
+            plan = await self._plan(key, now)
+        except Busy as busy:
+            self.queue.wake(key, busy.at)
+            return
         if plan is None:
             self._forget(key)
             return
         known = homes(self._caches, plan.intents)
         if plan.intents:
-            self._untold.pop(key, None)
+            self._planner.told(key)
         outcome = await self._writes.execute(key, plan.intents) if plan.intents else _NOTHING
         if strays := put_back(outcome):
             await self._writes.execute(key, strays)
@@ -155,7 +167,8 @@ class Controller:
         if plan.unplaced and isinstance(key, ReplicaKey) and self._placement.ask(key, plan.unplaced):
             self.queue.wake(PlacementKey())
         self._refusals.note(key, _NOTHING if self._endings.in_vain(key) else outcome)
-        left = unfinished(outcome)
+        left = unfinished(outcome) | ({None} if plan.partial else frozenset())
+        goes_on = self._planner.note_failures(key, plan, undone(outcome))
         self._report(key, plan, errors, left)
         self._tell_news(key, plan, outcome, known)
         stuck = self._repeats.again(key, plan.intents if outcome.done else ())
@@ -169,8 +182,9 @@ class Controller:
         left |= {None} if self._endings.in_vain(key) else frozenset()
         told, later = await self._publish(key, plan.drafts, errors, left)
         if later is None:
-            self._untold.pop(key, None)
-        moments = [moment for moment in (wake_at, later) if moment is not None]
+            self._planner.told(key)
+        rest = self._loop_time() if goes_on else None
+        moments = [moment for moment in (wake_at, later, rest) if moment is not None]
         self.queue.wake(key, min(moments, default=None), failed=retry or not told)
 
     async def _bring_in_step(self, key: TopologyKey | DomainKey) -> None:
@@ -195,60 +209,25 @@ class Controller:
         parent = parent_of(key)
         return self._caches.sets.get(parent.namespace, parent.name)
 
-    def _timed_plan(self, key: WorkloadKey, now: float) -> Plan | None:
-        began = time.perf_counter()
+    async def _plan(self, key: WorkloadKey, now: float) -> Plan | None:
         try:
-            plan = self._plan(key, now)
+            return await self._planner.plan(key, now)
+        except Busy:
+            raise
         except Exception as mistake:  # of this workload alone, whose user is told; the queue logs it
             if isinstance(key, ReplicaKey) and self._reports.admit(key, mistake, now):
                 self.queue.wake(parent_of(key))
             raise
-        if plan is not None:
-            plan_seconds.observe(time.perf_counter() - began)
-            plan_writes.observe(len(plan.intents))
-        return plan
 
-    def _plan(self, key: WorkloadKey, now: float) -> Plan | None:
-        if isinstance(key, ReplicaKey):
-            return self._plan_replica(key, now)
-        workload = self._caches.sets.get(key.namespace, key.name)
-        if workload is None:
-            return None
-        if workload.metadata.deletion_timestamp is not None:
-            return plan_end(workload, self._observer.estate(key), now)
-        in_vain = self._endings.in_vain(key)
-        plan = plan_set(
-            workload,
-            self._reports.of(key),
-            now,
-            None if in_vain else self._caches.access(key),
-            (*self._reports.of_set(key), *self._slow.errors(key), *self._undecodable.errors(key)),
-            self._topologies.of(workload),
-            None if in_vain else self._observer.shared_claims.of_set(workload),
-            self._domains.notes(workload),
-        )
-        leaving = self._retirements.plan(key, now)
-        moments = [moment for moment in (plan.wake_at, leaving.wake_at) if moment is not None]
-        intents = joined((plan.intents, leaving.intents))
-        return replace(plan, intents=intents, wake_at=min(moments, default=None))
+    def _gather(self, key: SetKey) -> None:
+        """What several replicas of a set report within a moment is added up once. The larger a set is, the
+        longer that takes, and the longer is the moment."""
+        pause = _GATHERING + _GATHERING_EACH * len(self._reports.of(key))
+        self.queue.wake(key, self._loop_time() + pause)
 
-    def _plan_replica(self, key: ReplicaKey, now: float) -> Plan | None:
-        snapshot = self._observer.replica(key)
-        if snapshot is None:
-            return None
-        ending = snapshot.workload.metadata.deletion_timestamp is not None
-        surplus = key.replica >= snapshot.workload.spec.replicas
-        if (ending or surplus) and self._retirements.note(key, snapshot):
-            self._wake_soon(parent_of(key))  # one plan for all that go
-        if surplus and not ending:
-            return Plan()
-        if self._endings.in_vain(key):
-            return plan_in_vain(snapshot, now)
-        known, plan = self._untold.get(key, (None, None))
-        if plan is None or known != snapshot or (plan.wake_at is not None and plan.wake_at <= now):
-            plan = plan_replica(snapshot, now)
-            self._untold[key] = snapshot, plan
-        return plan
+    def _errors_of(self, key: SetKey) -> tuple[LastError, ...]:
+        """What the status of a set reports besides the errors of its replicas."""
+        return (*self._reports.of_set(key), *self._slow.errors(key), *self._undecodable.errors(key))
 
     def _report(self, key: WorkloadKey, plan: Plan, errors: Blame, left: frozenset[Part | None]) -> None:
         """Tell the set how a replica stands, or what is wrong with itself, if that is news."""
@@ -257,11 +236,7 @@ class Controller:
         else:
             news = self._reports.note_set(key, errors)
         if news:
-            self._wake_soon(parent_of(key))
-
-    def _wake_soon(self, key: SetKey) -> None:
-        """A set has many replicas: what several of them report within a moment is added up once."""
-        self.queue.wake(key, self._loop_time() + _GATHERING)
+            self._gather(parent_of(key))
 
     async def _publish(
         self, key: WorkloadKey, drafts: Sequence[Draft], errors: Blame, left: frozenset[Part | None]
@@ -272,13 +247,14 @@ class Controller:
         due, later = self._publisher.consider(key, told, self._loop_time(), busy=busy)
         if not due:
             return True, later
+        due, rest = due[:_MOST_STATUSES], due[_MOST_STATUSES:]
         outcome = await self._writes.execute(key, intents(due))
         for error in outcome.errors:
             log.warning("status not published", key=str(key), action="retry", reason=str(error))
         if not self._endings.in_vain(key):
             for lost in losses(self._caches, due, outcome):
                 self._tell(lost)
-        return not (outcome.failed or outcome.outdated), None
+        return not (outcome.failed or outcome.outdated), self._loop_time() if rest else None
 
     def _tell_news(self, key: WorkloadKey, plan: Plan, outcome: Outcome, known: Homes) -> None:
         for news in self._grievances.news(key, key.namespace, plan.complaints):
@@ -290,10 +266,9 @@ class Controller:
                 self._tell(news)
 
     def _forget(self, key: WorkloadKey) -> None:
-        of_workloads = (self._repeats, self._refusals, self._grievances, self._endings)
+        of_workloads = (self._repeats, self._refusals, self._grievances, self._endings, self._planner)
         for memory in (self.queue, self._writes, self._publisher, *of_workloads):
             memory.forget(key)
-        self._untold.pop(key, None)
         if isinstance(key, ReplicaKey):
             self._placement.forget(key)
         else:

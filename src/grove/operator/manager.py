@@ -9,7 +9,7 @@ from contextlib import suppress
 import structlog
 
 from grove.api import labels
-from grove.api.config import TopologyMode
+from grove.api.config import PODS_PER_SET, TopologyMode
 from grove.dynamo.surroundings import Surroundings
 from grove.fabrics.registry import Providers
 from grove.kube.arrivals import Arrivals
@@ -54,6 +54,7 @@ class Manager:
         dynamo: Layer | None = None,
         fabrics: Providers | None = None,
         auto_fabric: bool = False,
+        pods_per_set: int = PODS_PER_SET,
     ) -> None:
         self._transport = transport
         self._assigner = assigner
@@ -69,6 +70,7 @@ class Manager:
             backends.inspected if backends else (),
             fabrics,
             auto_fabric=auto_fabric,
+            pods_per_set=pods_per_set,
         )
         self._nodes = Nodes()
         self._dynamo = dynamo

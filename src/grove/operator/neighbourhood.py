@@ -12,9 +12,9 @@ from grove.api.groups import PodCliqueScalingGroup
 from grove.api.meta import ObjectMeta
 from grove.api.parts import LastError
 from grove.api.sets import PodCliqueSet
-from grove.fabrics.places import GroupCount, Stay, in_replica, stay_in, stays
+from grove.fabrics.places import GroupCount, Members, Stay, in_replica, stay_in, stays
 from grove.fabrics.provider import Domain, FabricDomainProvider, Scope
-from grove.fabrics.resolve import demands
+from grove.fabrics.resolve import Demands, demands
 from grove.operator.caches import BY_CLAIM, BY_DOMAIN, BY_OWNER, BY_SET, Caches
 from grove.operator.keys import DomainKey, ReplicaKey, SetKey
 from grove.plan.domain_model import DomainSnapshot, Holder, User
@@ -32,13 +32,14 @@ class Neighbourhood:
         self._caches, self._fabrics = caches, caches.fabrics
 
     def of_replica(
-        self, key: ReplicaKey, workload: PodCliqueSet
+        self, key: ReplicaKey, workload: PodCliqueSet, members: Members
     ) -> Mapping[str, Mapping[str, Domain] | None]:
-        """By vendor, the domains that a replica asks for; None if they cannot be seen."""
+        """By vendor, the domains that a replica asks for, with these replicas of its groups; None if they
+        cannot be seen."""
         if not (asked := demands(workload, self._fabrics)):
             return _NOTHING
         found: dict[str, dict[str, Domain] | None] = {}
-        for demand, name in in_replica(workload, asked, key.replica, self._count(workload)):
+        for demand, name in in_replica(workload, asked, key.replica, members):
             self._caches.channels.want(demand.vendor)
             cache = self._caches.domains[demand.vendor]
             if not cache.synced.is_set():
@@ -76,12 +77,33 @@ class Neighbourhood:
         return found.metadata if found is not None else None
 
     def of_set(self, workload: PodCliqueSet) -> dict[DomainKey, Stay]:
-        """The domains that a set is in."""
+        """The domains that a set is in. One above the limit on its pods is not listed: it could be in any
+        number of them, and gets no new ones."""
+        if self._caches.sizes.excess(workload) is not None:
+            return {}
         namespace = workload.metadata.namespace
         return {
             DomainKey(vendor, namespace, name): stay
             for (vendor, name), stay in stays(workload, self._fabrics, self._count(workload)).items()
         }
+
+    def keys_of(self, workload: PodCliqueSet) -> Iterator[DomainKey]:
+        """The same, replica by replica; a domain that several share comes more than once."""
+        if not (found := demands(workload, self._fabrics)) or self._caches.sizes.excess(workload) is not None:
+            return
+        for replica in range(workload.spec.replicas):
+            yield from self._keys_in(workload, found, replica)
+
+    def keys_in(self, workload: PodCliqueSet, replica: int) -> Iterator[DomainKey]:
+        """The domains that one replica of a set is in."""
+        found = demands(workload, self._fabrics)
+        if found and replica < workload.spec.replicas and self._caches.sizes.excess(workload) is None:
+            yield from self._keys_in(workload, found, replica)
+
+    def _keys_in(self, workload: PodCliqueSet, found: Demands, replica: int) -> Iterator[DomainKey]:
+        count = self._count(workload)
+        for demand, name in in_replica(workload, found, replica, lambda group: range(count(replica, group))):
+            yield DomainKey(demand.vendor, workload.metadata.namespace, name)
 
     def notes(
         self, workload: PodCliqueSet, failures: Mapping[DomainKey, LastError], busy: Mapping[DomainKey, str]
@@ -191,10 +213,13 @@ class Neighbourhood:
         return self._caches.groups.by_index(BY_SET, key)
 
     def _candidates(self, key: DomainKey) -> Iterator[PodCliqueSet]:
-        exact = self._caches.sets.by_index(BY_DOMAIN, tuple(key))
-        root = key.name.rsplit("-", 2)[0]
-        counted = self._caches.sets.by_index(BY_DOMAIN, (key.vendor, key.namespace, f"{root}-*"))
-        return chain(exact, (workload for workload in counted if workload not in exact))
+        """Sets that may ask for a domain: by its name, or by what its name begins with."""
+        words = key.name.split("-")
+        roots = ("-".join(words[:count]) for count in range(1, len(words)))
+        named = (key.name, *(f"{root}-*" for root in roots))
+        sets = (self._caches.sets.by_index(BY_DOMAIN, (key.vendor, key.namespace, name)) for name in named)
+        found = {workload.metadata.name: workload for workload in chain.from_iterable(sets)}
+        return iter(found.values())
 
     def counts_matter(self, workload: PodCliqueSet) -> bool:
         """Whether the domains of a set depend on how its groups are scaled."""

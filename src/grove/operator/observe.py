@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from functools import partial
+
 from grove.api import names
+from grove.api.cliques import PodClique
 from grove.api.cluster import HorizontalPodAutoscaler
 from grove.api.gangs import PodGang
+from grove.api.groups import PodCliqueScalingGroup
 from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
+from grove.fabrics.places import Members
 from grove.kube.outcome import Outcome, State
 from grove.operator.caches import BY_REPLICA, BY_SET, Caches
 from grove.operator.claims import SharedClaims
@@ -16,6 +22,7 @@ from grove.operator.placement import Placement
 from grove.operator.schedulers import Schedulers
 from grove.operator.topologies import Topologies
 from grove.plan.end import Estate
+from grove.plan.limits import is_held, members
 from grove.plan.placement import Unassigned
 from grove.plan.snapshot import Snapshot
 
@@ -51,11 +58,14 @@ class Observer:
             self._departed.pop(key, None)
             self._lost.pop(key, None)
             return None
-        gangs, pods = self._gangs(key, workload), tuple(caches.pods.by_index(BY_REPLICA, key))
-        scheduler = self._schedulers.of(workload, key.replica, gangs, pods)
         groups = {group.metadata.name: group for group in caches.groups.by_index(BY_REPLICA, key)}
-        cliques = {clique.metadata.name: clique for clique in caches.cliques.by_index(BY_REPLICA, key)}
-        domains = self._neighbourhood.of_replica(key, workload)
+        cliques = self._cliques(key)
+        held = self._is_held(key, workload, groups, cliques)
+        inside = partial(self._members, key, workload, cliques if held else None)
+        gangs = self._gangs(key, workload, inside)
+        pods = tuple(caches.pods.by_index(BY_REPLICA, key))
+        scheduler = self._schedulers.of(workload, key.replica, gangs, pods)
+        domains = self._neighbourhood.of_replica(key, workload, inside)
         return Snapshot(
             workload=workload,
             index=key.replica,
@@ -77,6 +87,7 @@ class Observer:
             templates=self._neighbourhood.templates(domains) if domains else {},
             channels=self._neighbourhood.channels(domains) if domains else {},
             shared=self.shared_claims.of_replica(key, workload, groups, cliques),
+            held=held,
             lacking=self._schedulers.lacking(scheduler),
         )
 
@@ -104,7 +115,8 @@ class Observer:
             return []
         if workload.metadata.deletion_timestamp is not None or key.replica >= workload.spec.replicas:
             return []
-        named = _named(self._gangs(key, workload))
+        existing = partial(self._members, key, workload, self._cliques(key))
+        named = _named(self._gangs(key, workload, existing))
         return [pod for name, pod in lost.items() if name in named]
 
     def looked_for(self, key: ReplicaKey, outcome: Outcome) -> None:
@@ -115,10 +127,10 @@ class Observer:
                 del lost[result.name]
                 self._departed.setdefault(key, set()).add(result.name)
 
-    def _gangs(self, key: ReplicaKey, workload: PodCliqueSet) -> dict[str, PodGang]:
+    def _gangs(self, key: ReplicaKey, workload: PodCliqueSet, inside: Members) -> dict[str, PodGang]:
         """By label, and by the names that they must have: upstream's gangs do not say their replica."""
         gangs = {gang.metadata.name: gang for gang in self._caches.gangs.by_index(BY_REPLICA, key)}
-        for name in self._expected_gangs(key, workload):
+        for name in self._expected_gangs(key, workload, inside):
             if name not in gangs and (found := self._caches.gangs.get(key.namespace, name)):
                 gangs[name] = found
         return gangs
@@ -138,17 +150,41 @@ class Observer:
                 found[name] = known
         return found
 
-    def _expected_gangs(self, key: ReplicaKey, workload: PodCliqueSet) -> list[str]:
+    def _expected_gangs(self, key: ReplicaKey, workload: PodCliqueSet, inside: Members) -> list[str]:
         expected = [names.base_gang(key.set_name, key.replica)]
         for template in workload.spec.template.pod_clique_scaling_groups:
             group_name = names.group(key.set_name, key.replica, template.name)
-            group = self._caches.groups.get(key.namespace, group_name)
-            count = group.spec.replicas if group else template.replicas
             expected += [
                 names.scaled_gang(group_name, replica, template.min_available)
-                for replica in range(template.min_available, count)
+                for replica in inside(template.name)
+                if replica >= template.min_available
             ]
         return expected
+
+    def _cliques(self, key: ReplicaKey) -> dict[str, PodClique]:
+        return {clique.metadata.name: clique for clique in self._caches.cliques.by_index(BY_REPLICA, key)}
+
+    def _is_held(
+        self,
+        key: ReplicaKey,
+        workload: PodCliqueSet,
+        groups: Mapping[str, PodCliqueScalingGroup],
+        cliques: Mapping[str, PodClique],
+    ) -> bool:
+        sizes = self._caches.sizes
+        return is_held(workload, key.replica, groups, cliques, sizes.asked(workload), sizes.limit)
+
+    def _members(
+        self, key: ReplicaKey, workload: PodCliqueSet, cliques: Mapping[str, PodClique] | None, group: str
+    ) -> Iterable[int]:
+        """The replicas of a group: all that it asks for, or those of which any of the `cliques` is."""
+        name = names.group(key.set_name, key.replica, group)
+        templates = workload.spec.template.pod_clique_scaling_groups
+        template = next(template for template in templates if template.name == group)
+        if cliques is not None:
+            return members(name, template.clique_names, cliques)
+        found = self._caches.groups.get(key.namespace, name)
+        return range(found.spec.replicas if found else template.replicas)
 
     def _remember(self, old: Pod | None, new: Pod | None) -> None:
         found = new or old

@@ -94,6 +94,7 @@ async def operate(settings: Settings) -> None:
         dynamo=Layer.of(settings.configuration, settings.backends, settings.fabrics),
         fabrics=settings.fabrics,
         auto_fabric=settings.configuration.network.auto_mnnvl_enabled,
+        pods_per_set=settings.configuration.limits.pods_per_set,
     )
     try:
         if settings.configuration.dynamo.enabled:

@@ -7,6 +7,8 @@ is told when there is something for it to do, not of each pod.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from grove.operator.keys import ReplicaKey, SetKey, parent_of
 from grove.operator.observe import Observer
 from grove.plan.model import Plan
@@ -34,20 +36,33 @@ class Retirements:
         if ending:
             return not waiting
         surplus = self._surplus.setdefault(parent, set())
+        if not has_anything(snapshot):
+            # Many may have been asked for and never made: the set need not look at them.
+            return key.replica in surplus and not waiting
         surplus.add(key.replica)
         return not waiting or not is_told(snapshot, len(surplus))
 
-    def plan(self, key: SetKey, now: float) -> Plan:
-        """What is to be done about replicas that are too many."""
-        surplus, leaving = self._surplus.get(key, set()), list[Snapshot]()
+    def count(self, key: SetKey) -> int:
+        """How many replicas of a set are too many, as far as is known."""
+        return len(self._surplus.get(key, ()))
+
+    def leaving(self, key: SetKey) -> Iterator[Snapshot | None]:
+        """The replicas that are too many and of which something is left, each looked at when its turn comes;
+        None for one that is gone or wanted again."""
+        surplus = self._surplus.get(key, set())
         for replica in sorted(surplus):
             snapshot = self._observer.replica(ReplicaKey(key.namespace, key.name, replica))
             if snapshot and replica >= snapshot.workload.spec.replicas and has_anything(snapshot):
-                leaving.append(snapshot)
+                yield snapshot
             else:
                 surplus.discard(replica)
                 if snapshot is not None:
                     self._waiting_of(key, snapshot.workload.metadata.uid).discard(replica)
+                yield None
+
+    def plan(self, key: SetKey, now: float) -> Plan:
+        """What is to be done about replicas that are too many."""
+        leaving = [snapshot for snapshot in self.leaving(key) if snapshot is not None]
         return retire(leaving, now) if leaving else Plan()
 
     def _waiting_of(self, key: SetKey, uid: str) -> set[int]:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import chain
 
 from grove.api import labels
 from grove.api.cluster import ResourceClaimTemplateObject
 from grove.api.groups import PodCliqueScalingGroup
 from grove.api.pods import Pod
 from grove.api.sets import PodCliqueSet
-from grove.fabrics.provider import Domain
+from grove.fabrics.provider import Domain, Scope
+from grove.fabrics.resolve import demands
 from grove.operator.caches import Caches
-from grove.operator.keys import DomainKey, Key, ReplicaKey, SetKey
+from grove.operator.changes import changed
+from grove.operator.keys import DomainKey, Key, ReplicaKey, SetKey, replica_of
 from grove.operator.neighbourhood import Neighbourhood
-from grove.operator.wakes import changed, follow
+from grove.operator.slices import Slices
+from grove.operator.slices import replicas as replicas_of
+from grove.operator.wakes import follow
 from grove.plan.seats import unschedulable_since
 
 Wake = Callable[[Key], None]
@@ -36,6 +41,7 @@ def wire_domains(caches: Caches, neighbourhood: Neighbourhood, wake: Wake) -> No
 class _Waker:
     def __init__(self, caches: Caches, neighbourhood: Neighbourhood, wake: Wake) -> None:
         self._caches, self._neighbourhood, self._wake = caches, neighbourhood, wake
+        self._slices = Slices(wake)
 
     def on_set(self, old: PodCliqueSet | None, new: PodCliqueSet | None) -> None:
         """The domains that it is in, was in, or owns."""
@@ -43,11 +49,14 @@ class _Waker:
             return
         found = new or old
         assert found is not None
-        for workload in (old, new):
-            for key in self._neighbourhood.of_set(workload) if workload is not None else ():
-                self._wake(key)
-        for key in self._neighbourhood.keys_owned(found.metadata.uid):
-            self._wake(key)
+        known = [workload for workload in (old, new) if workload is not None]
+
+        def domains() -> Iterator[Key]:
+            for workload in known:
+                yield from self._neighbourhood.keys_of(workload)
+            yield from self._neighbourhood.keys_owned(found.metadata.uid)
+
+        self._slices.feed((found.metadata.namespace, found.metadata.name), domains)
 
     def on_group(self, old: PodCliqueScalingGroup | None, new: PodCliqueScalingGroup | None) -> None:
         """A group that is scaled, if the domains of its set depend on that."""
@@ -57,8 +66,17 @@ class _Waker:
         assert found is not None
         name = found.metadata.labels.get(labels.PART_OF, "")
         workload = self._caches.sets.get(found.metadata.namespace, name)
-        if workload is not None and self._neighbourhood.counts_matter(workload):
-            self.on_set(None, workload)
+        place = replica_of(found.metadata)
+        if workload is None or place is None or not self._neighbourhood.counts_matter(workload):
+            return
+        for key in self._neighbourhood.keys_in(workload, place.replica):
+            self._wake(key)
+        for key in self._neighbourhood.keys_owned(workload.metadata.uid) if self._scaled_in(old, new) else ():
+            self._wake(key)
+
+    @staticmethod
+    def _scaled_in(old: PodCliqueScalingGroup | None, new: PodCliqueScalingGroup | None) -> bool:
+        return old is not None and (new is None or new.spec.replicas < old.spec.replicas)
 
     def on_pod(self, old: Pod | None, new: Pod | None) -> None:
         """A pod that goes leaves its domain; for one that finds no node, somebody looks who has them."""
@@ -107,8 +125,14 @@ class _Waker:
         for user in self._neighbourhood.users(key):
             set_name = user.workload.metadata.name
             self._wake(SetKey(key.namespace, set_name))
-            for replica in user.stay.replicas if replicas else ():
-                self._wake(ReplicaKey(key.namespace, set_name, replica))
+            if replicas and user.stay.demand.scope is Scope.SHARED:
+                self._wake_replicas(user.workload)
+            elif replicas:
+                self._wake(ReplicaKey(key.namespace, set_name, user.stay.replicas[0]))
+
+    def _wake_replicas(self, workload: PodCliqueSet) -> None:
+        key = SetKey(workload.metadata.namespace, workload.metadata.name)
+        self._slices.feed(key, partial(replicas_of, self._caches, key, workload))
 
     def _partitions(self, vendor: str, domain: Domain | None) -> tuple[str, ...]:
         return self._caches.fabrics.of(vendor).observe(domain).partitions if domain is not None else ()
@@ -117,12 +141,11 @@ class _Waker:
         """Everybody who needs domains, or those of one vendor: its kind has come or gone, or its channels
         have."""
         for workload in self._caches.sets:
-            found = self._neighbourhood.of_set(workload).items()
-            stays = {key: stay for key, stay in found if vendor in ("", key.vendor)}
+            asked = chain.from_iterable(demands(workload, self._caches.fabrics).values())
+            if not any(vendor in ("", demand.vendor) for demand in asked):
+                continue
             namespace, set_name = workload.metadata.namespace, workload.metadata.name
-            for key, stay in stays.items():
-                self._wake(key)
-                for replica in stay.replicas:
-                    self._wake(ReplicaKey(namespace, set_name, replica))
-            if stays:
-                self._wake(SetKey(namespace, set_name))
+            self._wake(SetKey(namespace, set_name))
+            self._wake_replicas(workload)
+            domains = partial(self._neighbourhood.keys_of, workload)
+            self._slices.feed((namespace, set_name, vendor), domains)

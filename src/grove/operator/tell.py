@@ -6,7 +6,7 @@ that come and go, parts that are scaled away, and whatever could not be done.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from grove.api import labels
@@ -19,7 +19,7 @@ from grove.api.sets import PodCliqueSet
 from grove.kube.cache import Cache, HasMetadata
 from grove.kube.outcome import Outcome, Result, State
 from grove.operator.caches import Caches
-from grove.plan.model import Complaint, Draft, Plan
+from grove.plan.model import Draft, Plan
 
 _CREATE_FAILED = {
     "Pod": EventReason.POD_CREATE_FAILED,
@@ -182,48 +182,6 @@ def _updating(status: PodCliqueStatus | PodCliqueScalingGroupStatus) -> bool:
     """What is in a group is updated by its group."""
     progress = status.update_progress
     return progress is not None and progress.update_ended_at is None
-
-
-class Grievances:
-    """Gangs that cannot be told to their scheduler: an event when that begins, not on every pass. What the
-    cliques say already was told by whoever led before."""
-
-    def __init__(self, caches: Caches) -> None:
-        self._caches = caches
-        self._told: dict[Hashable, frozenset[tuple[str, str]]] = {}
-
-    def news(self, key: Hashable, namespace: str, complaints: Sequence[Complaint]) -> Iterator[Occurrence]:
-        """What has not been told yet about a key."""
-        if not complaints and key not in self._told:
-            return
-        before, current = self._told.get(key, frozenset()), set()
-        for each in complaints:
-            gang = self._caches.gangs.get(namespace, each.gang) if each.gang else None
-            mark = (each.gang, each.words)
-            if gang is None or mark in current:
-                continue
-            current.add(mark)
-            if mark not in before and not self._stored(namespace, each):
-                yield Occurrence(
-                    _reference(PodGang.KIND.api_version, PodGang.KIND.name, gang),
-                    each.reason,
-                    each.words,
-                    action="Sync",
-                    warning=True,
-                    reporter=Reporter.SCHEDULER_BACKEND.value,
-                )
-        self.forget(key)
-        if current:
-            self._told[key] = frozenset(current)
-
-    def forget(self, key: Hashable) -> None:
-        """There is no such key any more."""
-        self._told.pop(key, None)
-
-    def _stored(self, namespace: str, complaint: Complaint) -> bool:
-        clique = self._caches.cliques.get(namespace, complaint.clique)
-        errors = clique.status.last_errors if clique is not None else ()
-        return any(error.code == complaint.code and complaint.words in error.description for error in errors)
 
 
 def _was_replica(workload: PodCliqueSet, intent: Intent) -> bool:

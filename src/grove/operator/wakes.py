@@ -20,8 +20,10 @@ from grove.api.topology import ClusterTopology, ClusterTopologyBinding
 from grove.kube.cache import Cache, Handler, HasMetadata
 from grove.kube.undecodable import Undecodable
 from grove.operator.caches import BY_TEMPLATE, BY_TOPOLOGY, Caches, owned_topology
+from grove.operator.changes import changed, edition, remarked
 from grove.operator.keys import Key, ReplicaKey, SetKey, TopologyKey, replica_of, set_of
 from grove.operator.patience import Patience
+from grove.operator.slices import Slices, replicas
 from grove.plan.sharing import shares
 from grove.schedulers.backend import Foreign
 
@@ -60,6 +62,7 @@ def wire(
     """From now on, changes wake keys; what is there already is news to whoever begins now. `leisure` says for
     how long what is on its way may be left alone now."""
     waker = _Waker(caches, wake, leisure)
+    caches.sizes.on_crossing(waker.on_crossing)
     follow(caches.sets, waker.on_set)
     for part in (caches.groups, caches.cliques, caches.gangs):
         follow(part, waker.on_part)
@@ -100,6 +103,7 @@ def follow(cache: Cache[Any], tell: Handler[Any]) -> None:
 class _Waker:
     def __init__(self, caches: Caches, wake: Wake, leisure: Callable[[], float]) -> None:
         self._caches, self._wake, self._leisure = caches, wake, leisure
+        self._slices = Slices(wake)
         self._patience: Patience[ReplicaKey] = Patience()
 
     def on_set(self, old: PodCliqueSet | None, new: PodCliqueSet | None) -> None:
@@ -111,13 +115,17 @@ class _Waker:
             return
         found = new or old
         assert found is not None
-        key = SetKey(found.metadata.namespace, found.metadata.name)
-        self._wake(key)
-        self._wake_replicas(key, new)
+        self._wake(_key_of(found))
+        self._wake_replicas(_key_of(found), new)
+
+    def on_crossing(self, key: SetKey) -> None:
+        """A set that has crossed the limit on its pods: it reports that, and its replicas act on it."""
+        if (workload := self._caches.sets.get(key.namespace, key.name)) is not None:
+            self._wake_all(workload)
 
     def on_topology(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
         """The sets that mean it, all of their replicas, if its levels may have changed."""
-        if old is not None and new is not None and _edition(old) == _edition(new):
+        if old is not None and new is not None and edition(old) == edition(new):
             return
         found = new or old
         assert found is not None
@@ -128,7 +136,7 @@ class _Waker:
         """The topology itself, and what schedulers have of it."""
         found = new or old
         assert found is not None
-        if old is None or new is None or _edition(old) != _edition(new):
+        if old is None or new is None or edition(old) != edition(new):
             self._wake(TopologyKey(found.metadata.name))
 
     def on_counterpart(self, old: Foreign | None, new: Foreign | None) -> None:
@@ -150,7 +158,7 @@ class _Waker:
     def on_sight(self) -> None:
         """Everybody: a scheduler's kind has come, or gone, and its users wait."""
         for workload in self._caches.sets:
-            self._wake_replicas(SetKey(workload.metadata.namespace, workload.metadata.name), workload)
+            self._wake_replicas(_key_of(workload), workload)
 
     def on_claim(self, old: Bare | None, new: Bare | None) -> None:
         """The replica that a claim belongs to. What all replicas share the set makes, and they wait for."""
@@ -186,9 +194,8 @@ class _Waker:
                 self._wake_all(workload)
 
     def _wake_all(self, workload: PodCliqueSet) -> None:
-        key = SetKey(workload.metadata.namespace, workload.metadata.name)
-        self._wake(key)
-        self._wake_replicas(key, workload)
+        self._wake(_key_of(workload))
+        self._wake_replicas(_key_of(workload), workload)
 
     def on_grant(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
         """The set, which mends it; what its replicas wait for is that it comes."""
@@ -199,9 +206,7 @@ class _Waker:
                     self._wake_replicas(key, self._caches.sets.get(key.namespace, key.name))
 
     def _wake_replicas(self, key: SetKey, workload: PodCliqueSet | None) -> None:
-        count = workload.spec.replicas if workload else 0
-        for index in {*range(count), *self._caches.replicas_of(key)}:
-            self._wake(ReplicaKey(key.namespace, key.name, index))
+        self._slices.feed(key, partial(replicas, self._caches, key, workload))
 
     def on_part(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
         if old is None or new is None or changed(old, new):
@@ -218,7 +223,7 @@ class _Waker:
     def on_told(self, old: Foreign | None, new: Foreign | None) -> None:
         """What a scheduler was told, at once; what it says to it, with patience: it may never be silent. Of
         Volcano's kind the generation counts changes of the status, too."""
-        if old is None or new is None or old.spec != new.spec or _remarked(old, new):
+        if old is None or new is None or old.spec != new.spec or remarked(old, new):
             self.on_any(old, new)
         elif old.said != new.said and (key := replica_of(new.metadata)) is not None:
             now = asyncio.get_running_loop().time()
@@ -265,12 +270,15 @@ class _Waker:
 
 def _reports_on(found: HasMetadata) -> Key | None:
     """Whose work the status of an object comes from; None if it does not say where it belongs."""
-    meta = found.metadata
     if isinstance(found, PodCliqueSet):
-        return SetKey(meta.namespace, meta.name)
+        return _key_of(found)
     if isinstance(found, ClusterTopology | ClusterTopologyBinding):
-        return TopologyKey(meta.name)
-    return replica_of(meta)
+        return TopologyKey(found.metadata.name)
+    return replica_of(found.metadata)
+
+
+def _key_of(workload: PodCliqueSet) -> SetKey:
+    return SetKey(workload.metadata.namespace, workload.metadata.name)
 
 
 def _turns(found: PodCliqueSet) -> set[tuple[int, str]]:
@@ -278,25 +286,3 @@ def _turns(found: PodCliqueSet) -> set[tuple[int, str]]:
     progress = found.status.update_progress
     entries = progress.currently_updating if progress else ()
     return {(entry.replica_index, found.status.current_generation_hash) for entry in entries}
-
-
-def _edition(found: HasMetadata) -> tuple[str, int]:
-    return found.metadata.uid, found.metadata.generation
-
-
-def changed(old: HasMetadata, new: HasMetadata) -> bool:
-    """The generation counts changes of the spec; of the metadata, nobody counts the changes."""
-    return old.metadata.generation != new.metadata.generation or _remarked(old, new)
-
-
-def _remarked(old: HasMetadata, new: HasMetadata) -> bool:
-    """Whether anything around spec and status has changed."""
-    before, after = old.metadata, new.metadata
-    return (
-        before.uid != after.uid
-        or before.deletion_timestamp != after.deletion_timestamp
-        or before.labels != after.labels
-        or before.annotations != after.annotations
-        or before.finalizers != after.finalizers
-        or before.owner_references != after.owner_references
-    )

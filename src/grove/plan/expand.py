@@ -9,8 +9,8 @@ is only for one that is yet to be made. A part that is scaled to 0 leaves its ga
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 from msgspec import Struct
 
@@ -24,6 +24,20 @@ Seats = Callable[[str, int], tuple[Seat, ...]]
 """The places in fabric domains of a clique, by its name in the set and the replica of its group."""
 
 
+class Held(Protocol):
+    """What a replica that is held has (see `limits`)."""
+
+    @property
+    def groups(self) -> Mapping[str, tuple[int, ...]]:
+        """Of each group, the replicas that there are."""
+        ...
+
+    @property
+    def cliques(self) -> Mapping[str, int]:
+        """Of each clique that there is, how many pods it keeps."""
+        ...
+
+
 class Group(Struct, frozen=True, gc=False):
     """A scaling group that a replica has."""
 
@@ -31,6 +45,20 @@ class Group(Struct, frozen=True, gc=False):
     template: ScalingGroupTemplate
     replicas: int
     min_available: int
+    present: tuple[int, ...] | None = None
+    """In a replica that is held, which replicas of the group there are; None: all that it asks for."""
+
+    @property
+    def indices(self) -> Sequence[int]:
+        """Its replicas."""
+        return range(self.replicas) if self.present is None else self.present
+
+    @property
+    def needed(self) -> Sequence[int]:
+        """Its replicas that belong to the base gang."""
+        if self.present is None:
+            return range(self.min_available)
+        return [index for index in self.present if index < self.min_available]
 
 
 class Clique(Struct, frozen=True, gc=False):
@@ -79,12 +107,14 @@ def expand(
     group_counts: Mapping[str, int],
     clique_counts: Mapping[str, int],
     seats: Seats | None = None,
+    held: Held | None = None,
 ) -> Shape:
-    """What replica `index` consists of, with the counts of the groups and cliques that exist, by name."""
+    """What replica `index` consists of, with the counts of the groups and cliques that exist, by name. Of a
+    replica that is held, only cliques and replicas of groups that it has; their counts are what it keeps."""
     template, set_name = workload.spec.template, workload.metadata.name
-    parts = _Parts(template, clique_counts, names.base_gang(set_name, index), seats)
+    parts = _Parts(template, held.cliques if held else clique_counts, names.base_gang(set_name, index), seats)
     groups = tuple(
-        _group(set_name, index, group, group_counts) for group in template.pod_clique_scaling_groups
+        _group(set_name, index, group, group_counts, held) for group in template.pod_clique_scaling_groups
     )
     grouped = {name for group in groups for name in group.template.clique_names}
     cliques = [
@@ -94,12 +124,17 @@ def expand(
     ]
     for group in groups:
         cliques += parts.members(group)
+    if held is not None:
+        cliques = [clique for clique in cliques if clique.name in held.cliques]
     return Shape(groups, tuple(cliques), _gangs(parts.base, cliques), parts.generation_hash)
 
 
-def _group(set_name: str, index: int, template: ScalingGroupTemplate, counts: Mapping[str, int]) -> Group:
+def _group(
+    set_name: str, index: int, template: ScalingGroupTemplate, counts: Mapping[str, int], held: Held | None
+) -> Group:
     name = names.group(set_name, index, template.name)
-    return Group(name, template, counts.get(name, template.replicas), template.min_available)
+    present = held.groups.get(name, ()) if held is not None else None
+    return Group(name, template, counts.get(name, template.replicas), template.min_available, present)
 
 
 class _Parts:
@@ -132,7 +167,7 @@ class _Parts:
         )
 
     def members(self, group: Group) -> Iterator[Clique]:
-        for replica in range(group.replicas):
+        for replica in group.indices:
             in_base = replica < group.min_available
             gang = "" if in_base else names.scaled_gang(group.name, replica, group.min_available)
             for template_name in group.template.clique_names:

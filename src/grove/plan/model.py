@@ -36,7 +36,7 @@ class Complaint(Struct, frozen=True, gc=False):
     code: str
     words: str
     gang: str = ""
-    """The PodGang on which it is an event, if it is one, and of what reason."""
+    """The PodGang on which it is an event; with a reason and without a PodGang, the event is on the set."""
     reason: str = ""
     group: str = ""
     """The PodCliqueScalingGroup on which it is told, if it is."""
@@ -87,3 +87,5 @@ class Plan(Struct, frozen=True):
     """Gangs that ask for a place."""
     complaints: tuple[Complaint, ...] = ()
     news: tuple[News, ...] = ()
+    partial: bool = False
+    """Whether the plan leaves out some of what the spec asks for."""

@@ -89,4 +89,4 @@ def _expand_parent(set_name: str, index: int, shape: Shape, parent: str, child: 
         return [names.member_clique(group.name, child.group_replica, parent)]
     if group is None:
         return [names.clique(set_name, index, parent)]
-    return [names.member_clique(group.name, replica, parent) for replica in range(group.min_available)]
+    return [names.member_clique(group.name, replica, parent) for replica in group.needed]

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from grove.api.cliques import PodClique
 from grove.api.intents import uid_of
-from grove.plan import report
+from grove.plan import limits, report
 from grove.plan.autoscalers import plan_autoscalers
 from grove.plan.claims import Claims
 from grove.plan.enrolment import Enrolled, Enrolment
@@ -21,9 +21,10 @@ from grove.plan.expand import Clique, Shape, expand
 from grove.plan.fabric import Fabric
 from grove.plan.gangs import GangWork
 from grove.plan.ghosts import forgotten
+from grove.plan.hashes import generation_hash
 from grove.plan.heal import Healing
 from grove.plan.mend import Mender
-from grove.plan.model import Plan
+from grove.plan.model import Plan, Standing
 from grove.plan.ours import Households, keep_ours
 from grove.plan.renew import Renewal
 from grove.plan.retire import retire, retire_surplus
@@ -54,7 +55,11 @@ def plan_in_vain(snapshot: Snapshot, now: float) -> Plan:
 def _plan_present(snapshot: Snapshot, households: Households, writes: Writes, now: float) -> Plan:
     """A replica that the set has."""
     fabric = Fabric(snapshot)
-    shape = _shape(snapshot, fabric)
+    held = limits.present(snapshot) if snapshot.held else None
+    if held is not None and not held.cliques:
+        nothing = Standing(generation_hash=generation_hash(snapshot.workload), rolled=True)
+        return Plan(standing=nothing, complaints=limits.complaints(snapshot), partial=True)
+    shape = _shape(snapshot, fabric, held)
     mender = Mender(snapshot, shape, households, writes)
     mender.parents()
     enrolment = Enrolment(snapshot, households, now)
@@ -80,26 +85,31 @@ def _plan_present(snapshot: Snapshot, households: Households, writes: Writes, no
     views = {name: clique.view for name, clique in enrolled.items()}
     members = {gang.name: [clique.name for clique in gang.cliques] for gang in shape.gangs}
     had_nodes = any(map(healing.had_nodes, cliques.values()))
+    standing = report.standing(shape, views, renewal, had_nodes, gang_work.teller.unlisted)
+    if held is not None and not limits.is_complete(snapshot, held):
+        standing = replace(standing, available=False, updated=False)
     return Plan(
-        writes.intents(),
+        writes.intents() if held is None else limits.without_additions(writes.intents()),
         report.drafts(snapshot, shape, views, renewal, healing, gang_work.teller.words, now),
         _earliest(renewal.wake_at, healing.wake_at, look_again, _wake_at(cliques)),
-        report.standing(shape, views, renewal, had_nodes, gang_work.teller.unlisted),
+        standing,
         tuple(gang_work.unplaced),
         (
             *waits.complaints(shape.cliques),
             *claims.complaints,
             *gang_work.teller.complaints(members),
             *fabric.complaints(shape.cliques),
+            *(limits.complaints(snapshot) if held is not None else ()),
         ),
         tuple(healing.news),
+        partial=held is not None,
     )
 
 
-def _shape(snapshot: Snapshot, fabric: Fabric) -> Shape:
+def _shape(snapshot: Snapshot, fabric: Fabric, held: limits.Present | None) -> Shape:
     groups = {name: group.spec.replicas for name, group in snapshot.groups.items()}
     cliques = {name: clique.spec.replicas for name, clique in snapshot.cliques.items()}
-    return expand(snapshot.workload, snapshot.index, groups, cliques, fabric.seats)
+    return expand(snapshot.workload, snapshot.index, groups, cliques, fabric.seats, held)
 
 
 def _uid(snapshot: Snapshot, mender: Mender, clique: str) -> str:

@@ -93,7 +93,7 @@ def of_replica(workload: PodCliqueSet, index: int) -> Iterator[Claim]:
 def of_group(workload: PodCliqueSet, group: Group) -> Iterator[Claim]:
     """The claims of a scaling group."""
     shared, place = group.template.resource_sharing, {labels.GROUP: group.name}
-    yield from _of_part(workload, group, shared, place, labels.GROUP_REPLICA, range(group.replicas))
+    yield from _of_part(workload, group, shared, place, labels.GROUP_REPLICA, group.indices)
 
 
 def of_clique(workload: PodCliqueSet, clique: Clique, indices: Iterable[int]) -> Iterator[Claim]:

@@ -60,5 +60,7 @@ class Snapshot(Struct, frozen=True):
     """By vendor, how many pods of the whole cluster can be in domains at once, where that is known."""
     shared: Shared = Shared()
     """What is there of the claims that the replica's pods refer to."""
+    held: bool = False
+    """Whether the replica stays as it is, because its set asks for too much (see `limits`)."""
     lacking: str = ""
     """Why what is installed of the scheduler will not do."""

@@ -57,9 +57,14 @@ def is_over(workload: PodCliqueSet, generation_hash: str) -> bool:
 
 
 def advance(
-    workload: PodCliqueSet, generation_hash: str, standings: Sequence[Standing], now: float
+    workload: PodCliqueSet,
+    generation_hash: str,
+    standings: Sequence[Standing],
+    now: float,
+    indices: Sequence[int] | None = None,
 ) -> Progress | None:
-    """How far the update of a set is, and whose turn it is next. `standings` are its replicas, in order."""
+    """How far the update of a set is, and whose turn it is next. `standings` are its replicas, in order; of a
+    set that is held, those with these `indices`."""
     before, moment = workload.status, rfc3339(now)
     on_delete = workload.spec.update_strategy.type is UpdateStrategyType.ON_DELETE
     progress = before.update_progress
@@ -71,12 +76,13 @@ def advance(
         return replace(progress, update_ended_at=moment, currently_updating=())
     if not all(standing.generation_hash == generation_hash for standing in standings):
         return progress  # who has not looked at the new template cannot say whether it is done
-    undone = [index for index, standing in enumerate(standings) if not standing.rolled]
+    numbered = zip(range(len(standings)) if indices is None else indices, standings, strict=True)
+    undone = {index: standing for index, standing in numbered if not standing.rolled}
     if not undone:
         return replace(progress, update_ended_at=moment, currently_updating=())
     if _current(progress) in undone or workload.spec.update_strategy.paused:
         return progress
-    chosen = min(undone, key=lambda index: _urgency(standings[index], index))
+    chosen = min(undone, key=lambda index: _urgency(undone[index], index))
     return replace(progress, currently_updating=(ReplicaUpdateProgress(chosen, moment),))
 
 

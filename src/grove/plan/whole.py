@@ -59,22 +59,27 @@ def plan_set(
     topology: Topology | None = None,
     shared: Shared | None = None,
     domains: Sequence[DomainNote] = (),
+    too_many: Complaint | None = None,
 ) -> Plan:
-    """What to do about a set. Its status, errors apart, waits until every replica has reported. Without
+    """What to do about a set. Its status, errors apart, waits until every replica has reported. With
+    `too_many` pods asked for it is held: then those replicas count that have reported. Without
     `access` nothing is granted, without `shared` no claims are made; `errors` are those of the pass before;
     `domains` are those that the set is in."""
     if workload.metadata.deletion_timestamp is not None:
         return Plan()
     intents, complaints = _provisions(workload, access, shared, now)
     wake_at = settles_at(workload, access, now) if access is not None else None
-    wanted = range(workload.spec.replicas)
-    if not all(index in reports for index in wanted):
+    wanted: Sequence[int] = range(workload.spec.replicas)
+    if too_many is not None:
+        complaints = (*complaints, too_many)
+        wanted = sorted(index for index in reports if index < workload.spec.replicas)
+    elif not all(index in reports for index in wanted):
         return Plan(intents, _early(workload, reports, errors), wake_at, complaints=complaints)
     standings = [reports[index].standing for index in wanted]
     hash_ = generation_hash(workload)
-    progress = advance(workload, hash_, standings, now)
+    progress = advance(workload, hash_, standings, now, wanted)
     errors = (*errors, *failures(domains))
-    status = _status(workload, [reports[index] for index in wanted], errors, now)
+    status = _status(workload, {index: reports[index] for index in wanted}, errors, now)
     status = replace(status, conditions=_conditions(workload, topology, standings, now))
     news: tuple[News, ...] = ()
     if progress == workload.status.update_progress:
@@ -82,10 +87,10 @@ def plan_set(
             status = replace(status, current_generation_hash=hash_)
     elif marks.SET_FINALIZER in workload.metadata.finalizers:
         decision = _decision(workload, hash_, progress)
-        intents, news = (*intents, decision), tuple(_story(workload, progress, standings, decision.id))
+        intents, news = (*intents, decision), tuple(_story(workload, progress, reports, decision.id))
     status = with_domains(status, workload, domains, now)
     draft = Draft(target(workload), workload.status, status, version=workload.metadata.resource_version)
-    return Plan(intents, (draft,), wake_at, complaints=complaints, news=news)
+    return Plan(intents, (draft,), wake_at, complaints=complaints, news=news, partial=too_many is not None)
 
 
 def _decision(workload: PodCliqueSet, hash_: str, progress: PodCliqueSetUpdateProgress | None) -> Status:
@@ -114,7 +119,7 @@ def _provisions(
 def _story(
     workload: PodCliqueSet,
     progress: PodCliqueSetUpdateProgress | None,
-    standings: list[Standing],
+    reports: Mapping[int, Report],
     intent: str,
 ) -> Iterator[News]:
     """What there is to tell of an update that moves on."""
@@ -126,25 +131,26 @@ def _story(
     else:
         for entry in before.currently_updating:
             index = entry.replica_index
-            done = index < len(standings) and standings[index].rolled
+            done = index in reports and reports[index].standing.rolled
             if done and entry not in progress.currently_updating:
                 yield News(intent, EventReason.REPLICA_UPDATED, f"Replica {index} is updated")
     if progress.update_ended_at is not None and workload.spec.update_strategy.type is not ON_DELETE:
-        yield News(intent, EventReason.UPDATE_FINISHED, f"All {len(standings)} replicas are updated")
+        yield News(intent, EventReason.UPDATE_FINISHED, f"All {workload.spec.replicas} replicas are updated")
 
 
 def _status(
     workload: PodCliqueSet,
-    reports: list[Report],
+    reports: Mapping[int, Report],
     own: tuple[LastError, ...],
     now: float,
 ) -> PodCliqueSetStatus:
     before = workload.status
     current = not own and all(
-        report.generation >= workload.metadata.generation and not report.errors for report in reports
+        report.generation >= workload.metadata.generation and not report.errors for report in reports.values()
     )
-    standings = [report.standing for report in reports]
-    told = chain(own, *(report.errors for report in reports), _neglected(workload, standings, now))
+    standings = [report.standing for report in reports.values()]
+    of_replicas = chain.from_iterable(report.errors for report in reports.values())
+    told = chain(own, of_replicas, _neglected(workload, reports, now))
     return replace(
         before,
         observed_generation=workload.metadata.generation if current else before.observed_generation,
@@ -161,7 +167,8 @@ def _early(
     workload: PodCliqueSet, reports: Mapping[int, Report], own: tuple[LastError, ...]
 ) -> tuple[Draft, ...]:
     """The errors that are known before every replica has reported: they may be why some have not."""
-    found = _last_errors(workload.status, chain(own, *(report.errors for report in reports.values())))
+    of_replicas = chain.from_iterable(report.errors for report in reports.values())
+    found = _last_errors(workload.status, chain(own, of_replicas))
     if not found:
         return ()
     status = replace(workload.status, last_errors=found)
@@ -177,12 +184,12 @@ def _last_errors(before: PodCliqueSetStatus, told: Iterable[LastError]) -> tuple
     return tuple(errors[key] for key in sorted(errors))[:16]
 
 
-def _neglected(workload: PodCliqueSet, standings: list[Standing], now: float) -> Iterator[LastError]:
+def _neglected(workload: PodCliqueSet, reports: Mapping[int, Report], now: float) -> Iterator[LastError]:
     """Replicas whose scheduler the configuration has forgotten. It holds up nothing that the set asks for."""
     by_scheduler: dict[str, list[str]] = {}
-    for index, standing in enumerate(standings):
-        if standing.unlisted:
-            by_scheduler.setdefault(standing.unlisted, []).append(str(index))
+    for index, report in reports.items():
+        if report.standing.unlisted:
+            by_scheduler.setdefault(report.standing.unlisted, []).append(str(index))
     for scheduler, replicas in by_scheduler.items():
         rest = f" and {len(replicas) - 3} more" if len(replicas) > 3 else ""
         which = f"replica{'s' if len(replicas) > 1 else ''} {', '.join(replicas[:3])}{rest}"

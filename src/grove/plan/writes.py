@@ -5,7 +5,7 @@ An object is written once in a plan. What else it needs follows when that write 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from grove.api.intents import Intent
 from grove.plan.targets import Kinded, confirm, delete
@@ -17,6 +17,22 @@ def joined(plans: Iterable[Iterable[Intent]]) -> tuple[Intent, ...]:
     for intents in plans:
         writes.add_all(intents)
     return writes.intents()
+
+
+def bounded(intents: Sequence[Intent], most: int, failed: Collection[str]) -> tuple[Intent, ...]:
+    """At most so many writes of a plan. Each is listed after those that it depends on, so that any beginning
+    of the list can be carried out by itself, and the next plan goes on from there. What failed before comes
+    last, with what depends on it: it must not keep the rest from being tried."""
+    late = set(failed)
+    first: list[Intent] = []
+    last: list[Intent] = []
+    for intent in intents:
+        if intent.id in late or not late.isdisjoint(intent.after):
+            late.add(intent.id)
+            last.append(intent)
+        else:
+            first.append(intent)
+    return tuple((first + last)[:most])
 
 
 class Writes:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct, field
 
-from grove.api.config import Network, OperatorConfiguration, Scheduler
+from grove.api.config import PODS_PER_SET, Network, OperatorConfiguration, Scheduler
 from grove.fabrics.registry import Providers
 from grove.fabrics.resolve import Demand
 from grove.fabrics.survey import Survey
@@ -140,6 +140,8 @@ class Facts(Struct, frozen=True):
     """Which sets of the namespace, by name, ask for which domains that others may share."""
     surveys: Mapping[str, Survey] = field(default_factory=dict)
     """By vendor, what the nodes have for its domains, where that is known."""
+    pods_per_set: int = PODS_PER_SET
+    """The most pods that a set may ask for."""
     operator_user: str = ""
     """Who we are: `system:serviceaccount:<namespace>:<name>`."""
     exempt_users: tuple[str, ...] = ()
@@ -166,6 +168,7 @@ class Facts(Struct, frozen=True):
             topologies=topologies or {},
             network=config.network,
             fabrics=fabrics or Providers(),
+            pods_per_set=config.limits.pods_per_set,
             operator_user=operator_user,
             exempt_users=config.authorizer.exempt_service_account_user_names,
         )

@@ -15,6 +15,7 @@ from grove.rules import (
     backends,
     cliques,
     constraints,
+    counts,
     fabric,
     fabric_warnings,
     fixed,
@@ -48,6 +49,7 @@ def on_create(new: Body, facts: Facts) -> Verdict:
         *(constraints.on_create(workload, facts) or backends.unkept(workload, facts)),
         *mnnvl.on_create(workload, facts),
         *fabric.on_create(workload, facts),
+        *counts.on_create(workload, facts),
     ]
     rooms = (constraints, backends, fabric_warnings)
     told = chain.from_iterable(room.warnings(workload, facts) for room in rooms)
@@ -62,7 +64,8 @@ def on_update(old: Body, new: Body, facts: Facts) -> Verdict:
         stored = shape.workload(default_set(old))
     except (Misshapen, RecursionError):
         # Nothing can be said about what changed; the new object stands for itself.
-        return _verdict(list(_errors(workload, facts, creating=False)), _warnings(workload))
+        errors = [*_errors(workload, facts, creating=False), *counts.on_create(workload, facts)]
+        return _verdict(errors, _warnings(workload))
     errors = list(_errors(workload, facts, creating=False))
     if errors:
         known = set(map(str, _errors(stored, facts, creating=False)))
@@ -71,6 +74,7 @@ def on_update(old: Body, new: Body, facts: Facts) -> Verdict:
     errors += constraints.on_update(stored, workload, facts)
     errors += mnnvl.on_update(stored, workload)
     errors += fabric.on_update(stored, workload, facts)
+    errors += counts.on_update(stored, workload, facts)
     return _verdict(errors, _warnings(workload))
 
 

@@ -1,7 +1,8 @@
 """How the API server learns of our webhooks: names, paths, and as few requests as possible.
 
 The chart's templates say the same in another language; a test compares the two. Conditions keep requests away
-that must not depend on us: objects that are on their way out, and what the operator itself does to recover.
+that must not depend on us: updates of terminating objects that leave the spec unchanged, and what the
+operator itself does to recover.
 """
 
 from __future__ import annotations
@@ -150,7 +151,7 @@ def _configuration(
         "matchPolicy": "Exact",
         "sideEffects": "None",
         "timeoutSeconds": TIMEOUT_SECONDS,
-        "matchConditions": _conditions(operator, exempt if wanted is AUTHORIZE else ()),
+        "matchConditions": _conditions(wanted, operator, exempt),
         "rules": _RULES[wanted.path],
     }
     webhooks = [webhook]
@@ -168,14 +169,22 @@ def _configuration(
     }
 
 
-def _conditions(operator: str, exempt: tuple[str, ...]) -> list[Body]:
-    # The stored object is asked: what a request says of itself could be said to slip past.
-    conditions = [
-        ("not-being-deleted", "oldObject == null || !has(oldObject.metadata.deletionTimestamp)"),
-    ]
+_NOT_BEING_DELETED = "oldObject == null || !has(oldObject.metadata.deletionTimestamp)"
+_OR_SPEC_CHANGED = f"{_NOT_BEING_DELETED} || (object != null && object.spec != oldObject.spec)"
+"""A finalizer can keep an object for any time. So an update of a terminating object is exempt only if it
+leaves the spec unchanged: finalizers can be removed from objects that are invalid, and while the operator is
+away."""
+
+
+def _conditions(wanted: Registration, operator: str, exempt: tuple[str, ...]) -> list[Body]:
+    # Conditions read the stored object: a request could claim a deletionTimestamp of its own.
+    if wanted is AUTHORIZE:
+        conditions = [("not-being-deleted", _NOT_BEING_DELETED)]
+    else:
+        conditions = [("not-being-deleted-or-spec-changed", _OR_SPEC_CHANGED)]
     if operator:
         conditions.append(("not-by-the-operator", f"request.userInfo.username != {json.dumps(operator)}"))
-    if exempt:
+    if exempt and wanted is AUTHORIZE:
         names = json.dumps(list(exempt), separators=(",", ":"))
         conditions.append(("not-by-exempt-users", f"!(request.userInfo.username in {names})"))
     return [{"name": name, "expression": expression} for name, expression in conditions]

@@ -10,6 +10,7 @@ import pytest
 
 from grove.api import crd
 from grove.api.cliques import PodClique
+from grove.api.wire import MOST
 from grove.kube.errors import Invalid
 from grove.kube.resource import Resource
 from grove.kube.wire import Object
@@ -28,6 +29,8 @@ def definition(with_rule: bool) -> dict[str, Any]:
     if not with_rule:
         spec = made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
         del spec["x-kubernetes-validations"]
+        for field in ("replicas", "minAvailable"):
+            del spec["properties"][field]["maximum"]
     return made
 
 
@@ -39,6 +42,8 @@ async def too_few(client, namespace):
         await established(client, CLIQUES.label)
     body = pod_clique("old", replicas=1, minAvailable=2) | {"apiVersion": CLIQUES.api_version}
     await client.create(CLIQUES, body, namespace=namespace, as_type=Object)
+    large = pod_clique("large", replicas=2 * MOST, minAvailable=2) | {"apiVersion": CLIQUES.api_version}
+    await client.create(CLIQUES, large, namespace=namespace, as_type=Object)
     await apply(client, definition(with_rule=True))
     async with asyncio.timeout(PATIENCE):
         await refuses(client, namespace, body)
@@ -66,3 +71,15 @@ async def test_it_reports_its_status_and_is_scaled_to_enough_but_not_back(client
     await client.set_scale(CLIQUES, "old", 2, namespace=too_few)
     with pytest.raises(Invalid, match="replicas must be 0 or at least minAvailable"):
         await client.set_scale(CLIQUES, "old", 1, namespace=too_few)
+
+
+async def test_a_clique_above_the_ceiling_is_updated_and_scaled_in_but_not_out(client, too_few):
+    status = {"status": {"replicas": 1, "readyReplicas": 1}}
+    await client.patch(CLIQUES, "large", status, namespace=too_few, subresource="status", as_type=Object)
+    labels = {"metadata": {"labels": {"a": "b"}}, "spec": {"startsAfter": ["other"]}}
+    patched = await client.patch(CLIQUES, "large", labels, namespace=too_few, as_type=Object)
+    assert patched.metadata.labels == {"a": "b"}
+    for count in (2 * MOST + 1, MOST + 1):
+        with pytest.raises(Invalid, match=f"should be less than or equal to {MOST}"):
+            await client.set_scale(CLIQUES, "large", count, namespace=too_few)
+    await client.set_scale(CLIQUES, "large", MOST, namespace=too_few)

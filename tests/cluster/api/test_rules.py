@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from grove.api import crd
+from grove.api.wire import MOST
 from grove.kube.errors import Invalid
 from tests.cluster.api.objects import (
+    POD_SPEC,
     RESOURCES,
     clique_template,
     create,
@@ -104,6 +106,24 @@ REFUSED = {
         pod_clique_set(cliques=[{"name": "worker", "spec": {"podSpec": {}}}]),
         "Required value",
     ),
+    "a set with too many replicas": (
+        {**pod_clique_set(), "spec": {**pod_clique_set()["spec"], "replicas": 2**31 - 1}},
+        "spec.replicas",
+    ),
+    "a clique of a set with too many pods": (
+        pod_clique_set(cliques=[clique_template(spec={"podSpec": POD_SPEC, "replicas": 3_000_000})]),
+        "spec.template.cliques[0].spec.replicas",
+    ),
+    "a group of a set with too large a minimum": (
+        pod_clique_set(
+            podCliqueScalingGroups=[{"name": "g", "cliqueNames": ["worker"], "minAvailable": 3_000_000}]
+        ),
+        "spec.template.podCliqueScalingGroups[0].minAvailable",
+    ),
+    "an autoscaler with too many replicas": (
+        pod_clique(autoScalingConfig={"maxReplicas": 3_000_000}),
+        "spec.autoScalingConfig.maxReplicas",
+    ),
     "a quantity that is none": (
         pod_clique(podSpec={"containers": [{"name": "a", "resources": {"limits": {"cpu": "many"}}}]}),
         "should match",
@@ -149,6 +169,21 @@ async def test_scaling_to_none_or_enough_is_taken_to_less_refused(crds, client, 
     with pytest.raises(Invalid, match=ENOUGH):
         await client.set_scale(resource, name, 1, namespace=namespace)
     assert (await client.get_scale(resource, name, namespace=namespace)).spec.replicas == 5
+
+
+@pytest.mark.parametrize("body", [pod_clique_set(), pod_clique(), group()], ids=lambda body: body["kind"])
+async def test_no_count_is_above_the_ceiling_on_scale_and_patch(crds, client, namespace, body):
+    made = await create(client, body, namespace)
+    resource, name = RESOURCES[made["kind"]], made["metadata"]["name"]
+    above = f"should be less than or equal to {MOST}"
+    for count in (MOST + 1, 3_000_000, 2**31 - 1):
+        with pytest.raises(Invalid, match=above):
+            await client.set_scale(resource, name, count, namespace=namespace)
+        patch = {"spec": {"replicas": count}}
+        with pytest.raises(Invalid, match=above):
+            await client.patch(resource, name, patch, namespace=namespace, as_type=dict)
+    scaled = await client.set_scale(resource, name, MOST, namespace=namespace)
+    assert scaled.spec.replicas == MOST
 
 
 async def test_a_set_scales_freely(crds, client, namespace):

@@ -52,6 +52,7 @@ DOCUMENTED = [
     "grove_plan_writes_count",
     "grove_gated_pods",
     "grove_workloads",
+    "grove_event_loop_longest_pause_seconds",
     "grove_leader",
     "process_cpu_seconds_total",
 ]

@@ -185,6 +185,17 @@ async def test_update_accepted(asked: Client, row: tuple[Body, Body]) -> None:
     assert await update_refusal(asked, before, after) == ""
 
 
+async def test_a_set_is_not_made_nor_updated_above_the_limit_on_its_pods(asked: Client) -> None:
+    counts = {"spec.replicas": 50_000, "spec.template.cliques[0].spec.replicas": 50_000}
+    said = await refusal(asked, SETS, here(changed(bare(clique("a", 1)), counts)), namespace=NAMESPACE)
+    assert said.startswith(OURS)
+    assert "the set asks for 2500000000 pods" in said
+    before = here(bare(clique("a", 1)))
+    assert "asks for 60000 pods" in await update_refusal(
+        asked, before, changed(before, {"spec.replicas": 60_000})
+    )
+
+
 async def test_defaults_are_stored(asked: Client) -> None:
     made = await stored(asked, here(bare(clique("a", 3), clique("b"))))
     template = made["spec"]["template"]

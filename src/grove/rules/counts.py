@@ -1,0 +1,56 @@
+"""How large a set may be: the pods of all its replicas together, and the pods of one gang.
+
+Both are found by arithmetic (`grove.api.counts`). A stored set that is larger than today's limit may be
+changed and made smaller, not larger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from grove.api import counts
+from grove.rules.model import Facts, FieldError, invalid
+from grove.rules.shape import Workload
+
+
+def on_create(workload: Workload, facts: Facts) -> Iterator[FieldError]:
+    """What is too large in a new set."""
+    if (asked := _pods(workload)) > facts.pods_per_set:
+        yield _too_many(workload, asked, facts)
+    if not (gang := _gang(workload)).fits:
+        yield _too_large(gang)
+
+
+def on_update(stored: Workload, workload: Workload, facts: Facts) -> Iterator[FieldError]:
+    """What is too large, and larger than it was."""
+    if (asked := _pods(workload)) > max(facts.pods_per_set, _pods(stored)):
+        yield _too_many(workload, asked, facts)
+    if not (gang := _gang(workload)).fits and gang.size > _gang(stored).size:
+        yield _too_large(gang)
+
+
+def _pods(workload: Workload) -> int:
+    return counts.of_set(workload.spec.replicas, workload.template)
+
+
+def _gang(workload: Workload) -> counts.GangSize:
+    metadata = workload.metadata
+    return counts.largest_gang(metadata.namespace, metadata.called, workload.spec.replicas, workload.template)
+
+
+def _too_many(workload: Workload, asked: int, facts: Facts) -> FieldError:
+    why = (
+        f"the set asks for {asked} pods, with the replicas of its cliques and groups in spec.template, and "
+        f"at most {facts.pods_per_set} are allowed: lower them, split the set, or raise limits.podsPerSet of "
+        "the operator's configuration"
+    )
+    return invalid("spec.replicas", workload.spec.replicas, why)
+
+
+def _too_large(gang: counts.GangSize) -> FieldError:
+    why = (
+        f"one PodGang would name {gang.pods} pods in about {gang.size} bytes, and the API server stores at "
+        f"most {counts.LARGEST_GANG}: lower replicas of cliques, or minAvailable of groups, and raise "
+        "spec.replicas"
+    )
+    return invalid("spec.template.cliques", gang.pods, why)

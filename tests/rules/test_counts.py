@@ -1,0 +1,94 @@
+"""How large a set may be: refused by arithmetic, in no time, whatever the numbers are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from grove.api import counts
+from grove.rules import validate
+from grove.rules.defaults import default_set
+from tests.rules.builders import FACTS, bare, clique, group
+
+HUGE = 2**31 - 1
+LIMIT = "limits.podsPerSet"
+GANG = "one PodGang would name"
+
+
+def sized(replicas: int, *cliques: dict[str, Any], **template: Any) -> dict[str, Any]:
+    body = bare(*cliques, **template)
+    body["spec"]["replicas"] = replicas
+    return default_set(body)
+
+
+ONE = clique("a", 1)
+MANY = clique("a", 60_000, minAvailable=1)
+GROUPED = {"podCliqueScalingGroups": [group("g", "b", "c", replicas=100)]}
+PARTS = (clique("a", 5), clique("b", 2), clique("c", 3))
+
+
+@pytest.mark.parametrize(
+    ("body", "pods", "said"),
+    [
+        (sized(0, ONE), 0, None),
+        (sized(50_000, ONE), 50_000, None),
+        (sized(50_001, ONE), 50_001, LIMIT),
+        (sized(HUGE, ONE), HUGE, LIMIT),
+        (sized(50_000, clique("a", 50_000)), 2_500_000_000, LIMIT),
+        (sized(HUGE, clique("a", HUGE)), HUGE**2, LIMIT),
+        (sized(10, *PARTS, **GROUPED), 10 * (5 + 100 * 5), None),
+        (sized(100, *PARTS, **GROUPED), 100 * (5 + 100 * 5), LIMIT),
+        (sized(1, clique("a", 10_000)), 10_000, None),
+        (sized(1, clique("a", 50_000)), 50_000, GANG),
+        (sized(1, clique("a", 3_000_000)), 3_000_000, GANG),
+    ],
+)
+def test_a_new_set_is_refused_above_the_limit_with_its_number(body, pods, said):
+    verdict = validate.on_create(body, FACTS)
+    assert verdict.allowed is (said is None), verdict.message
+    assert said is None or said in verdict.message
+    assert said is None or f" {pods} pods" in verdict.message
+
+
+def test_a_replica_and_a_clique_without_pods_count_as_one():
+    template = sized(1, ONE)["spec"]["template"]
+    template["cliques"][0]["spec"]["replicas"] = 0
+    template["podCliqueScalingGroups"] = [group("g", "a", replicas=0)]
+    verdict = validate.on_create({**sized(1, ONE), "spec": {"replicas": HUGE, "template": template}}, FACTS)
+    assert f"asks for {HUGE} pods" in verdict.message
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "allowed"),
+    [
+        (sized(10, ONE), sized(50_000, ONE), True),
+        (sized(10, ONE), sized(50_001, ONE), False),
+        (sized(60_000, ONE), sized(60_000, ONE), True),
+        (sized(60_000, ONE), sized(55_000, ONE), True),
+        (sized(60_000, ONE), sized(60_001, ONE), False),
+        (sized(1, MANY), sized(1, clique("a", 40_000, minAvailable=1)), True),
+        (sized(1, MANY), sized(1, clique("a", 60_001, minAvailable=1)), False),
+    ],
+)
+def test_a_stored_set_above_the_limit_changes_and_shrinks_and_does_not_grow(before, after, allowed):
+    after["metadata"]["annotations"] = {"changed": "yes"}
+    verdict = validate.on_update(before, after, FACTS)
+    assert verdict.allowed is allowed, verdict.message
+
+
+def test_the_limit_is_that_of_the_configuration():
+    facts = replace(FACTS, pods_per_set=10)
+    assert validate.on_create(sized(10, ONE), facts).allowed
+    message = validate.on_create(sized(11, ONE), facts).message
+    assert message.startswith("spec.replicas: Invalid value: 11: the set asks for 11 pods")
+    assert "at most 10 are allowed" in message
+
+
+def test_parts_that_exist_count_as_they_are():
+    template = validate.shape.workload(sized(1, *PARTS, **GROUPED)).template
+    live = {"a": counts.Live(2, 100), "b": counts.Live(150, 150)}
+    groups = {"g": counts.Live(2, 3)}
+    # a: two of three exist; the group: two of three exist, 3 + 100 replicas; b: 150 are more than those.
+    assert counts.of_set(3, template, live, groups) == (100 + 5) + 150 + 103 * 3
