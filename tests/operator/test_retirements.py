@@ -80,3 +80,12 @@ def test_the_replicas_of_a_set_that_ends() -> None:
     assert noted(retirements, world, 0) == [False]
     hands.finish_terminating(world)
     assert noted(retirements, world, 1) == [True]
+
+
+def test_replicas_that_were_never_made_are_not_looked_at_again() -> None:
+    world = running(2)
+    retirements = Retirements(Seen(world))  # type: ignore[arg-type]
+    world.scale("PodCliqueSet", "wl", 1)
+    assert noted(retirements, world, 2, 3, 40_000) == [False] * 3
+    assert noted(retirements, world, 1) == [True]
+    assert retirements.count(KEY) == 1
