@@ -182,10 +182,21 @@ async def test_a_slow_write_leaves_its_slot_to_others() -> None:
     assert not await _admitted(waiting)
     assert limiter.set_aside(SLOW)
     assert await _admitted(waiting)
-    assert not limiter.set_aside(SLOW), "half of the limit, while others need the rest"
-    limiter.release(SLOW, aside=True)
     assert limiter.set_aside(SLOW)
-    assert (limiter.in_flight, limiter.aside) == (1, 1)
+    assert (limiter.in_flight, limiter.aside, limiter.room) == (1, 2, 0)
+    limiter.release(QUICK)
+    assert limiter.room == 1, "statuses do not wait either"
+
+
+@virtual_time
+async def test_slow_writes_are_bounded() -> None:
+    limiter = Limiter(Bounds(2, 2, 2))
+    for number in range(4):
+        sort = Sort("create", "pods", str(number))
+        await limiter.acquire(Urgency.DEED, sort)
+        assert limiter.set_aside(sort)
+    await limiter.acquire(Urgency.DEED, QUICK)
+    assert not limiter.set_aside(QUICK)
 
 
 @virtual_time

@@ -162,12 +162,13 @@ class Limiter:
 
     def set_aside(self, sort: Sort) -> bool:
         """A write in flight turns out to be slow. If this returns True it was set aside, others have its
-        slot, and it is to be released as one `aside`."""
-        room = self._has_room_aside(sort.namespace)
-        if room:
-            self._aside[sort.namespace] += 1
-            self.release(sort)
-        return room
+        slot, and it is to be released as one `aside`. More of its tenant than its share may be set aside:
+        they are in flight already."""
+        if self.aside >= 2 * self.limit:
+            return False
+        self._aside[sort.namespace] += 1
+        self.release(sort)
+        return True
 
     def replied(self, latency: float, floor: float = 0.0) -> None:
         """A write was answered after `latency` seconds; its sort takes at least `floor`."""
