@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 import pytest
 
@@ -229,12 +230,17 @@ async def test_writes_that_wait_go_aside_when_their_sort_turns_out_to_be_slow() 
     limiter = Limiter(Bounds(2, 2, 2))
     for _ in range(2):
         await limiter.acquire(Urgency.DEED, SLOW)
-    crowd = [asyncio.create_task(limiter.acquire(Urgency.DEED, SLOW)) for _ in range(9)]
+    told: list[int] = []
+    crowd = [
+        asyncio.create_task(limiter.acquire(Urgency.DEED, SLOW, partial(told.append, number)))
+        for number in range(9)
+    ]
     await _admitted(crowd[0])
     quick = asyncio.create_task(limiter.acquire(Urgency.DEED, QUICK))
     limiter.latencies.late(SLOW)
     assert limiter.set_aside(SLOW)
     assert await _admitted(quick), "whatever the slow tenant has waiting"
+    assert told == list(range(9)), "their workers are not needed until then"
     assert not any(task.done() for task in crowd)
     for task in crowd:
         task.cancel()
