@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 import pytest
 
@@ -182,10 +183,21 @@ async def test_a_slow_write_leaves_its_slot_to_others() -> None:
     assert not await _admitted(waiting)
     assert limiter.set_aside(SLOW)
     assert await _admitted(waiting)
-    assert not limiter.set_aside(SLOW), "half of the limit, while others need the rest"
-    limiter.release(SLOW, aside=True)
     assert limiter.set_aside(SLOW)
-    assert (limiter.in_flight, limiter.aside) == (1, 1)
+    assert (limiter.in_flight, limiter.aside, limiter.room) == (1, 2, 0)
+    limiter.release(QUICK)
+    assert limiter.room == 1, "statuses do not wait either"
+
+
+@virtual_time
+async def test_slow_writes_are_bounded() -> None:
+    limiter = Limiter(Bounds(2, 2, 2))
+    for number in range(4):
+        sort = Sort("create", "pods", str(number))
+        await limiter.acquire(Urgency.DEED, sort)
+        assert limiter.set_aside(sort)
+    await limiter.acquire(Urgency.DEED, QUICK)
+    assert not limiter.set_aside(QUICK)
 
 
 @virtual_time
@@ -218,12 +230,17 @@ async def test_writes_that_wait_go_aside_when_their_sort_turns_out_to_be_slow() 
     limiter = Limiter(Bounds(2, 2, 2))
     for _ in range(2):
         await limiter.acquire(Urgency.DEED, SLOW)
-    crowd = [asyncio.create_task(limiter.acquire(Urgency.DEED, SLOW)) for _ in range(9)]
+    told: list[int] = []
+    crowd = [
+        asyncio.create_task(limiter.acquire(Urgency.DEED, SLOW, partial(told.append, number)))
+        for number in range(9)
+    ]
     await _admitted(crowd[0])
     quick = asyncio.create_task(limiter.acquire(Urgency.DEED, QUICK))
     limiter.latencies.late(SLOW)
     assert limiter.set_aside(SLOW)
     assert await _admitted(quick), "whatever the slow tenant has waiting"
+    assert told == list(range(9)), "their workers are not needed until then"
     assert not any(task.done() for task in crowd)
     for task in crowd:
         task.cancel()

@@ -222,6 +222,9 @@ async def test_a_tenant_with_keys_set_aside_begins_no_more_than_half() -> None:
         queue.wake(f"b{number}")
     await asyncio.sleep(1)
     assert work.began[4:] == [(1, "b0"), (1, "b1"), (1, "b2"), (1, "b3")]
+    assert (len(queue), queue.backlog) == (4, 4)
+    queue.set_aside("b0")
+    assert (len(queue), queue.backlog) == (4, 0), "a worker is free, and none of these may have it"
     await asyncio.sleep(20)
     assert sorted(key for _, key in work.began[8:]) == ["a4", "a5", "a6", "a7"], "when the first have ended"
 

@@ -83,6 +83,20 @@ def test_who_is_on_the_way_is_listened_to_for_longer_the_more_there_is_to_tell(p
     assert consider(publisher, on_the_way(), 1.0) == (True, None), "and the crowd is who is there now"
 
 
+def test_keys_that_wait_for_a_slow_write_are_no_crowd(publisher) -> None:
+    crowd = a_crowd(publisher, 2000)
+    assert consider(publisher, on_the_way(), 0.0) == (False, 10.0)
+    for key in crowd:
+        publisher.defer(key)
+    assert consider(publisher, on_the_way(), 0.25) == (True, None)
+    a_crowd(publisher, 2000)
+    assert consider(publisher, on_the_way(), 1.0) == (False, 11.0), "considered again, they are"
+    for key in crowd:
+        publisher.defer(key)
+        publisher.forget(key)
+    assert consider(publisher, on_the_way(), 1.25) == (True, None)
+
+
 def test_who_has_arrived_is_told_at_once_also_in_a_crowd(publisher) -> None:
     a_crowd(publisher, 2000)
     assert consider(publisher, draft(status(0), PodCliqueStatus(replicas=1, ready_replicas=1)), 0.0) == (

@@ -187,9 +187,7 @@ class Slot:
 
     async def acquire(self, urgency: Urgency) -> None:
         """Wait for a slot: one for slow writes if this is expected to be one."""
-        if self._latencies.is_slow(self._sort):
-            self._waits()
-        self._aside = await self._limiter.acquire(urgency, self._sort)
+        self._aside = await self._limiter.acquire(urgency, self._sort, self._waits)
 
     def release(self) -> None:
         """Give the slot back, whichever it is now."""

@@ -33,14 +33,22 @@ class Trouble(NamedTuple):
 
 
 OnTrouble = Callable[[K, tuple[Trouble, ...]], None]
+OnWait = Callable[[K], None]
 
 
 class KeyedExecutor(Generic[K]):
     """Carries out plans of the keys of a queue. `on_trouble` is called when writes of a key take long or have
-    an unknown outcome, and with nothing when that is over."""
+    an unknown outcome, and with nothing when that is over; `on_wait` when a key frees its worker."""
 
-    def __init__(self, executor: Executor, queue: Callable[[], Queue[K]], on_trouble: OnTrouble[K]) -> None:
-        self._executor, self._queue, self._on_trouble = executor, queue, on_trouble
+    def __init__(
+        self,
+        executor: Executor,
+        queue: Callable[[], Queue[K]],
+        on_trouble: OnTrouble[K],
+        on_wait: OnWait[K] = lambda _: None,
+    ) -> None:
+        self._executor, self._queue = executor, queue
+        self._on_trouble, self._on_wait = on_trouble, on_wait
         self._doubts: dict[K, tuple[Doubt, ...]] = {}
         self._slow: dict[K, frozenset[Sort]] = {}
         self._ran_out: set[K] = set()
@@ -65,6 +73,7 @@ class KeyedExecutor(Generic[K]):
     def waits(self, key: K) -> None:
         """A write of the key waits for the server."""
         self._queue().set_aside(key)
+        self._on_wait(key)
 
     def is_slow(self, key: K, sort: Sort) -> None:
         """A write of the key takes long."""
@@ -79,7 +88,7 @@ class KeyedExecutor(Generic[K]):
         doubts = self._doubts.pop(key, ())
         left = list(doubts)
         if left:
-            self._queue().set_aside(key)
+            self.waits(key)
         try:
             while left:
                 doubt = left[0]

@@ -95,6 +95,7 @@ class Gradient:
 class _Waiting(NamedTuple):
     turn: asyncio.Future[bool]
     sort: Sort
+    on_slow: Callable[[], None]
 
 
 class Limiter:
@@ -128,10 +129,14 @@ class Limiter:
         slots taken at one moment and one free at the next is still in the middle of a storm."""
         return max(0, self.limit // 2 - self.in_flight)
 
-    async def acquire(self, urgency: Urgency, sort: Sort = ANY) -> bool:
+    async def acquire(
+        self, urgency: Urgency, sort: Sort = ANY, on_slow: Callable[[], None] = lambda: None
+    ) -> bool:
         """Wait for a slot; give it back with `release`. Returns whether it is one for slow writes (`aside`),
-        which it is if writes of this sort are known to be slow."""
+        which it is if writes of this sort are known to be slow; `on_slow` is called when that is known."""
         slow = self.latencies.is_slow(sort)
+        if slow:
+            on_slow()
         if not slow and self.in_flight < self.limit and not any(self._waiting):
             self.in_flight += 1
             return False
@@ -140,7 +145,7 @@ class Limiter:
             return True
         turn: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         waiting = self._slow if slow else self._waiting[urgency]
-        waiting.add(sort.namespace, _Waiting(turn, sort))
+        waiting.add(sort.namespace, _Waiting(turn, sort, on_slow))
         try:
             return await turn
         except asyncio.CancelledError:
@@ -162,12 +167,13 @@ class Limiter:
 
     def set_aside(self, sort: Sort) -> bool:
         """A write in flight turns out to be slow. If this returns True it was set aside, others have its
-        slot, and it is to be released as one `aside`."""
-        room = self._has_room_aside(sort.namespace)
-        if room:
-            self._aside[sort.namespace] += 1
-            self.release(sort)
-        return room
+        slot, and it is to be released as one `aside`. More of its tenant than its share may be set aside:
+        they are in flight already."""
+        if self.aside >= 2 * self.limit:
+            return False
+        self._aside[sort.namespace] += 1
+        self.release(sort)
+        return True
 
     def replied(self, latency: float, floor: float = 0.0) -> None:
         """A write was answered after `latency` seconds; its sort takes at least `floor`."""
@@ -188,6 +194,7 @@ class Limiter:
                 continue
             if self.latencies.is_slow(next_.sort):  # it has become so while this one waited
                 self._slow.add(next_.sort.namespace, next_)
+                next_.on_slow()
                 continue
             self.in_flight += 1
             next_.turn.set_result(False)

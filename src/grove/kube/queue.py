@@ -82,6 +82,11 @@ class Queue(Generic[K]):
         """How many keys wait for their turn."""
         return len(self._ready)
 
+    @property
+    def backlog(self) -> int:
+        """How many keys wait for a worker. Where workers are free, those that wait do so for their tenant."""
+        return len(self._ready) if len(self._running) - len(self._aside) >= self._workers else 0
+
     def wake(self, key: K, at: float | None = NOW, *, failed: bool = False) -> None:
         """Work on the key soon, or at a moment of the loop's clock; the earliest moment named wins.
 

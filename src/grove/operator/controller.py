@@ -86,13 +86,15 @@ class Controller:
         self._placement = Placement(assigner or Unassigned())
         self._topologies = Topologies(caches, enabled=topology_aware)
         schedulers = Schedulers(caches, backends)
+        self._publisher: Publisher[Key] = Publisher()
         self._slow = SlowWrites(clock, self._gather)
-        self._writes: KeyedExecutor[Key] = KeyedExecutor(executor, lambda: self.queue, self._slow.note)
+        self._writes: KeyedExecutor[Key] = KeyedExecutor(
+            executor, lambda: self.queue, self._slow.note, self._publisher.defer
+        )
         self._domains = Domains(caches, self._writes, tell, clock)
         self._observer = Observer(
             caches, self._placement, init_image, self._topologies, schedulers, self._domains.neighbourhood
         )
-        self._publisher: Publisher[Key] = Publisher()
         executor.limiter.on_room = self._use_room
         self._reports = Reports()
         self._retirements = Retirements(self._observer)
@@ -121,7 +123,7 @@ class Controller:
         if topology_aware:
             environs = Environs(caches, nodes or Nodes(), self.queue.wake)
             self._counterparts = Counterparts(caches, self._writes, backends, tell, environs)
-        wire(caches, self.queue.wake, topologies=topology_aware, leisure=lambda: leisure(len(self.queue)))
+        wire(caches, self.queue.wake, topologies=topology_aware, leisure=lambda: leisure(self.queue.backlog))
         self._domains.wire(self.queue.wake)
         self._undecodable = UndecodableObjects(
             reported_on_themselves=(caches.sets, caches.topologies, caches.topology_bindings),
@@ -176,7 +178,7 @@ class Controller:
         wake_at = None if plan.wake_at is None else self._loop_time() + plan.wake_at - now
         if plan.intents and (outcome.done or outcome.outdated) and not outcome.failed:
             # What was written is in the cache: the status of what is true now comes with the next pass.
-            soon = self._loop_time() + leisure(len(self.queue))
+            soon = self._loop_time() + leisure(self.queue.backlog)
             self.queue.wake(key, wake_at if retry else soon, failed=retry)
             return
         left |= {None} if self._endings.in_vain(key) else frozenset()

@@ -42,6 +42,7 @@ class _Pending(Struct):
     desired: tuple[object, ...]
     since: float
     changed: float
+    counted: int = 0  # statuses that are part of the crowd
 
 
 class Publisher(Generic[K]):
@@ -99,15 +100,23 @@ class Publisher(Generic[K]):
         pending = self._pending.get(key)
         if pending is None:
             pending = self._pending[key] = _Pending(desired, now, now)
-            self._crowd += len(desired)
         elif pending.desired != desired:
-            self._crowd += len(desired) - len(pending.desired)
             pending.desired, pending.changed = desired, now
+        self._count(pending, len(desired))
         return pending
+
+    def _count(self, pending: _Pending, statuses: int) -> None:
+        self._crowd += statuses - pending.counted
+        pending.counted = statuses
 
     def _settle(self, key: K) -> None:
         if pending := self._pending.pop(key, None):
-            self._crowd -= len(pending.desired)
+            self._count(pending, 0)
+
+    def defer(self, key: K) -> None:
+        """The key waits for a slow write: until it is considered again, others do not wait for its news."""
+        if pending := self._pending.get(key):
+            self._count(pending, 0)
 
     def _due(self, pending: _Pending, *, on_the_way: bool) -> float:
         crowd = self._crowd if on_the_way else 0
