@@ -5,8 +5,8 @@ as fast as they used to be, shrinks gently when they get slower (requests queue 
 the server refuses with 429. It is shared by all plans, and only writes that fill it can move it.
 
 A write that waits for a slow admission webhook uses no capacity of the server, but it would hold its slot. So
-slow writes are set aside: they have slots of their own, of which one tenant (a namespace) gets at most half
-as many as the limit, or what others leave of it. Where slots are short, tenants take turns.
+slow writes are set aside: they have slots of their own, three for each four of the others, of which one
+tenant (a namespace) gets at most two. Where slots are short, tenants take turns.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class Limiter:
         if not slow and self.in_flight < self.limit and not any(self._waiting):
             self.in_flight += 1
             return False
-        if slow and not self._slow and self._has_room_aside(sort.namespace):
+        if slow and not self._slow.holds(sort.namespace) and self._has_room_aside(sort.namespace):
             self._aside[sort.namespace] += 1
             return True
         turn: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
@@ -184,8 +184,9 @@ class Limiter:
         self._gradient.refused(asyncio.get_running_loop().time())
 
     def _has_room_aside(self, tenant: str) -> bool:
-        share = max(1, self.limit // 2, self.limit - self.in_flight)
-        return self._aside[tenant] < share and self.aside < 2 * self.limit
+        # In the API server a write that waits for admission holds a seat of the operator's priority level,
+        # of which there may be as few as two dozen: most must stay free for writes that are quick.
+        return self._aside[tenant] < max(1, self.limit // 2) and self.aside < max(1, self.limit * 3 // 4)
 
     def _admit(self) -> None:
         """Give free slots to those who wait; the one admitted counts from now, not from when it runs."""

@@ -18,6 +18,10 @@ class Turns(Generic[T]):
     def __bool__(self) -> bool:
         return bool(self._waiting)
 
+    def holds(self, tenant: str) -> bool:
+        """Whether the tenant has something waiting."""
+        return tenant in self._waiting
+
     def add(self, tenant: str, item: T) -> None:
         """Wait for a turn."""
         self._waiting.setdefault(tenant, deque()).append(item)
