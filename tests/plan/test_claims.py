@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from grove.api import labels
 from tests.plan import hands
 from tests.plan.claims import PROTECTION
+from tests.plan.invariants import check_history
 from tests.plan.sharers import (
     CLIQUE,
     GROUP,
@@ -316,3 +317,16 @@ def test_without_sight_of_claims_only_who_shares_waits():
     assert world.pods("wl-0-x-1-b"), "a gang that shares nothing"
     assert len(other.pods()) == 4
     assert other.plan().complaints == ()
+
+
+def test_claim_stays_while_pods_of_a_deleted_clique_use_it():
+    world = settled(sharing(group="t/", groups="x:1/1=b"))
+    world.api.delete("PodClique", "wl-0-x-0-b")
+    world.scale("PodCliqueScalingGroup", "wl-0-x", 0)
+    world.settle()
+    assert "wl-0-x-0-t" in claims(world)
+    hands.collect_garbage(world)
+    hands.finish_terminating(world)
+    world.settle()
+    assert "wl-0-x-0-t" not in claims(world)
+    check_history(world)

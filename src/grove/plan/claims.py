@@ -30,7 +30,7 @@ from grove.plan.expand import Clique, Gang, Group, Shape
 from grove.plan.ledger import Member
 from grove.plan.mend import Mender
 from grove.plan.model import Complaint
-from grove.plan.pods import controller_uid
+from grove.plan.pods import controller_uid, terminating
 from grove.plan.sharing import API_VERSION, KIND, Body, Claim, Shared
 from grove.plan.snapshot import Snapshot
 from grove.plan.targets import confirm, create, delete_pod, foreign_target
@@ -180,8 +180,10 @@ class Claims:
             if claim.metadata.name in self._wanted_names or index_label not in carried:
                 continue
             place = {key: carried[key] for key in (label, index_label)}
-            pods = (pod for pod in self._snapshot.pods if place.items() <= pod.metadata.labels.items())
+            pods = [pod for pod in self._snapshot.pods if place.items() <= pod.metadata.labels.items()]
             after = self._writes.planned(delete_pod(pod).id for pod in pods)
+            if len(after) < sum(not terminating(pod) for pod in pods):
+                continue  # a pod of a deleted PodClique is left to the garbage collector, and still uses it
             self._writes.add(delete_claim(claim, (self._writes.confirm(owner), *after)))
 
     def _complain(self, complaint: Complaint) -> None:
