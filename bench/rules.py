@@ -8,9 +8,9 @@ from pathlib import Path
 
 import yaml
 
-from grove.api.config import Scheduler, SchedulerProfile
-from grove.rules import defaults, validate
+from grove.api.configuration.types import Scheduler, SchedulerProfile
 from grove.rules.model import Facts
+from grove.rules.podcliqueset import defaults, validation
 from grove.schedulers.registry import backends
 
 ROUNDS = 5
@@ -26,9 +26,9 @@ def a_second(body: dict[str, object], change: bool) -> float:
         began = time.process_time()
         for _ in range(COUNT):
             if change:
-                verdict = validate.on_update(stored, defaults.default_set(body, stored), FACTS)
+                verdict = validation.on_update(stored, defaults.default_set(body, stored), FACTS)
             else:
-                verdict = validate.on_create(defaults.default_set(body), FACTS)
+                verdict = validation.on_create(defaults.default_set(body), FACTS)
             assert verdict.allowed, verdict.message
         best = max(best, COUNT / (time.process_time() - began))
     return best

@@ -12,10 +12,10 @@ import msgspec
 import yaml
 from tools import helm
 
-from grove.kube import config
-from grove.kube.client import APPLY, Client
-from grove.kube.config import Config
-from grove.kube.resource import (
+from grove.kube.auth import config
+from grove.kube.auth.config import Config
+from grove.kube.client.client import APPLY, Client
+from grove.kube.client.resource import (
     CLUSTER_ROLE_BINDINGS,
     CLUSTER_ROLES,
     NAMESPACES,
@@ -24,7 +24,7 @@ from grove.kube.resource import (
     SERVICE_ACCOUNTS,
     Resource,
 )
-from grove.local.cluster import Cluster
+from grove.local.cluster.lifecycle import LocalCluster
 from tests.cluster.webhooks.harness import eventually
 from tests.clusters import REPORTER
 from tests.shared import ROOT
@@ -104,7 +104,7 @@ AWARE: Body = {
 """Topologies and every scheduler that has objects of its own."""
 
 
-async def operators_account(cluster: Cluster, values: Body | None = None, called: str = "") -> Account:
+async def operator_account_of(cluster: LocalCluster, values: Body | None = None, called: str = "") -> Account:
     """The operator's, with just the rights that the chart gives it with these values. `called`: another
     account beside the first one."""
     async with Client(config.load(cluster.kubeconfig)) as client:
@@ -131,7 +131,7 @@ def _renamed(right: Body, called: str) -> Body:
     return right
 
 
-async def may_live_in(client: Client, namespace: str) -> None:
+async def grant_lease_and_secret(client: Client, namespace: str) -> None:
     """The operator's lease and certificate may be there too, as if it had been installed there."""
     rights = [
         {**right, "metadata": {**right["metadata"], "namespace": namespace}}
@@ -186,7 +186,7 @@ async def apply(client: Client, right: Body) -> None:
     )
 
 
-async def account(client: Client, cluster: Cluster, namespace: str, name: str) -> Account:
+async def account(client: Client, cluster: LocalCluster, namespace: str, name: str) -> Account:
     """A ServiceAccount, authenticated as its pods are."""
     asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"}
     answer = await client.create(

@@ -12,14 +12,14 @@ from pathlib import Path
 
 from rich.console import Console
 
-from grove.local import cluster
-from grove.local.binaries import Binaries
-from grove.local.cluster import Cluster
-from grove.local.processes import birth
-from grove.local.progress import Reporter
-from grove.local.state import Settings, StateDir
+from grove.local.build.binaries import Binaries
+from grove.local.cluster import lifecycle
+from grove.local.cluster.lifecycle import LocalCluster
+from grove.local.cluster.processes import start_time
+from grove.local.progress import ProgressReporter
+from grove.local.state_dir import ClusterSettings, StateDir
 
-REPORTER = Reporter(Console(stderr=True))
+REPORTER = ProgressReporter(Console(stderr=True))
 _ROOT = Path(tempfile.gettempdir()) / f"grove-tests-{os.getuid()}"
 
 
@@ -37,9 +37,9 @@ def stop_leftovers() -> None:
     with one_at_a_time("leftovers"):
         for run in _ROOT.glob("*-*"):
             pid, _, born = run.name.partition("-")
-            if birth(int(pid)) != born:
+            if start_time(int(pid)) != born:
                 for state in run.iterdir():
-                    cluster.down(StateDir(state), delete=True)
+                    lifecycle.down(StateDir(state), delete=True)
                 run.rmdir()
 
 
@@ -50,27 +50,27 @@ class Clusters:
         self._programs = programs
         self._started: list[StateDir] = []
 
-    def start_now(self, name: str, **settings: object) -> Cluster:
+    def start_now(self, name: str, **settings: object) -> LocalCluster:
         """A cluster of this name, new or back again; without settings a small one."""
         state = self.state(name)
         if state not in self._started:
             self._started.append(state)
         small: dict[str, object] = {"nodes": 4, "gpus": 8, "shape": "1x1x1x4"}
-        wanted = Settings(**{**small, **settings})  # type: ignore[arg-type]
-        return cluster.up(state, wanted, self._programs, REPORTER)
+        wanted = ClusterSettings(**{**small, **settings})  # type: ignore[arg-type]
+        return lifecycle.up(state, wanted, self._programs, REPORTER)
 
-    async def start(self, name: str, **settings: object) -> Cluster:
+    async def start(self, name: str, **settings: object) -> LocalCluster:
         """The same where an event loop runs."""
         return await asyncio.to_thread(self.start_now, name, **settings)
 
     @staticmethod
     def state(name: str) -> StateDir:
         pid = os.getpid()
-        return StateDir(_ROOT / f"{pid}-{birth(pid)}" / name)
+        return StateDir(_ROOT / f"{pid}-{start_time(pid)}" / name)
 
     def stop_all(self) -> None:
         for state in self._started:
-            cluster.down(state, delete=True)
+            lifecycle.down(state, delete=True)
             if not any(state.root.parent.iterdir()):
                 state.root.parent.rmdir()
         self._started.clear()

@@ -11,20 +11,20 @@ import hypothesis
 import pytest
 import structlog
 
-from grove.kube import config
-from grove.kube.client import Client
-from grove.kube.resource import NAMESPACES
-from grove.kube.wire import Object
-from grove.local import binaries
-from grove.local.cluster import Cluster
+from grove.kube.auth import config
+from grove.kube.client.client import Client
+from grove.kube.client.decoding import Object
+from grove.kube.client.resource import NAMESPACES
+from grove.local.build import binaries
+from grove.local.cluster.lifecycle import LocalCluster
 from tests.clusters import REPORTER, Clusters, stop_leftovers
 from tests.namespaces import make_namespace
 
 # An ordinary run tries the same examples each time: it tells about the change, not about luck. The campaign
 # looks for new ones. How long an example takes tells how busy the machine is, and nothing else.
-_AT_LEISURE = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.too_slow]}
-hypothesis.settings.register_profile("ordinary", derandomize=True, **_AT_LEISURE)
-hypothesis.settings.register_profile("campaign", **_AT_LEISURE)
+_NO_DEADLINE = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.too_slow]}
+hypothesis.settings.register_profile("ordinary", derandomize=True, **_NO_DEADLINE)
+hypothesis.settings.register_profile("campaign", **_NO_DEADLINE)
 hypothesis.settings.load_profile("campaign" if os.environ.get("GROVE_CAMPAIGN") else "ordinary")
 
 # A traceback with everybody's locals takes seconds to be drawn, and meanwhile the test's loop stands still.
@@ -33,7 +33,7 @@ _PROCESSORS = [*structlog.get_config()["processors"][:-1], _PLAIN]
 
 _numbers = itertools.count(1)
 _LONGEST_TEST = 900.0
-_LAST_WORDS = 30.0
+_DUMP_SECONDS = 30.0
 _GATES = {"HPAScaleToZero": True}
 """An autoscaler's minimum may be 0."""
 
@@ -64,7 +64,7 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 
     before = signal.signal(signal.SIGALRM, give_up)
     # Once more if cleaning up waits in its turn, as for a process that does not end.
-    signal.setitimer(signal.ITIMER_REAL, _LONGEST_TEST, _LAST_WORDS)
+    signal.setitimer(signal.ITIMER_REAL, _LONGEST_TEST, _DUMP_SECONDS)
     try:
         return (yield)
     finally:
@@ -79,7 +79,7 @@ def control_plane() -> binaries.Binaries:
 
 
 @pytest.fixture(scope="session")
-def cluster(control_plane: binaries.Binaries) -> Iterator[Cluster]:
+def cluster(control_plane: binaries.Binaries) -> Iterator[LocalCluster]:
     """The cluster that the whole run shares; tests leave it as they found it."""
     stop_leftovers()
     shared = Clusters(lambda: control_plane)
@@ -101,7 +101,7 @@ def clusters(control_plane: binaries.Binaries) -> Iterator[Clusters]:
 
 
 @pytest.fixture
-async def client(cluster: Cluster) -> AsyncIterator[Client]:
+async def client(cluster: LocalCluster) -> AsyncIterator[Client]:
     """The shared cluster, as its administrator."""
     async with Client(config.load(cluster.kubeconfig)) as client:
         yield client

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from grove.kube.client import Client
+from grove.kube.client.client import Client
+from grove.kube.client.decoding import Object
+from grove.kube.client.resource import NAMESPACES, SERVICE_ACCOUNTS
 from grove.kube.errors import AlreadyExists
-from grove.kube.resource import NAMESPACES, SERVICE_ACCOUNTS
-from grove.kube.wire import Object
 
 
 async def make_namespace(client: Client, name: str) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from grove.api import labels, names
 from grove.api.meta import ObjectMeta
+from grove.api.naming import labels, names
 
 Slot = tuple[str, int]
 """UID of the clique, index of the pod."""

@@ -10,9 +10,9 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from grove.api import crd
-from grove.cli.crds import render
-from grove.dynamo import definitions
+from grove.api.crds import crd
+from grove.cli.commands.crds import render
+from grove.dynamo.api import crd_definitions
 from tools import reference, values_schema
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -37,7 +37,7 @@ def dynamo_crds() -> Files:
     """Those of the Dynamo layer, for whoever switches it on."""
     kept = [
         each | {"metadata": each["metadata"] | {"annotations": _KEPT}}
-        for each in definitions.all_definitions()
+        for each in crd_definitions.all_definitions()
     ]
     return {
         DYNAMO_CRDS / f"{each['spec']['group']}_{each['spec']['names']['plural']}.yaml": render(each)

@@ -1,4 +1,4 @@
-"""The extract of Kubernetes' OpenAPI document that `grove.api.openapi` reads: only what our CRDs embed.
+"""The extract of Kubernetes' OpenAPI document that `grove.api.crds.openapi` reads: only what our CRDs embed.
 
     python -m tools.kubernetes_openapi --kubeconfig PATH
 
@@ -16,9 +16,9 @@ from typing import Any
 import msgspec
 
 import grove.api
-from grove.api.openapi import SPECIAL, Extract
-from grove.kube import config
-from grove.kube.client import Client
+from grove.api.crds.openapi import SPECIAL, Extract
+from grove.kube.auth import config
+from grove.kube.client.client import Client
 
 DOCUMENTS = ("api/v1", "apis/autoscaling/v2", "apis/resource.k8s.io/v1")
 """Below `/openapi/v3/`."""

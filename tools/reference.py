@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import Any, get_args, get_origin
 
-from grove.api import model, words
-from grove.api.config import OperatorConfiguration
-from grove.api.kinds import KINDS
+from grove.api.configuration.types import OperatorConfiguration
+from grove.api.crds import descriptions, type_properties
+from grove.api.crds.type_properties import NO_DEFAULT, FieldType, Property
 from grove.api.meta import ObjectMeta
-from grove.api.model import NOTHING, Property, Shape
+from grove.api.types.registry import KINDS
 from grove.api.wire import Wire
 
 HEAD = """\
@@ -36,11 +36,11 @@ def _kind_section(kind: Any, shown: set[type]) -> str:
     facts = f"`{about.api_version}`, {scope}, short name `{about.short_names[0]}`"
     if about.scale:
         facts += f", scalable (`kubectl scale {about.short_names[0]}`)"
-    return f"## {about.name}\n\n{words.about(kind)}\n\n{facts}.\n\n" + _tables(kind, shown)
+    return f"## {about.name}\n\n{descriptions.class_description(kind)}\n\n{facts}.\n\n" + _tables(kind, shown)
 
 
 def _configuration_section(shown: set[type]) -> str:
-    about = words.about(OperatorConfiguration)
+    about = descriptions.class_description(OperatorConfiguration)
     return f"## OperatorConfiguration\n\n{about}\n\n" + _tables(OperatorConfiguration, shown)
 
 
@@ -50,13 +50,15 @@ def _tables(root: type[Wire], shown: set[type]) -> str:
     for struct in _consists_of(root):
         if struct not in shown:
             shown.add(struct)
-            tables.append(f"### {struct.__name__}\n\n{words.about(struct)}\n\n{_table(struct)}")
+            tables.append(
+                f"### {struct.__name__}\n\n{descriptions.class_description(struct)}\n\n{_table(struct)}"
+            )
     return "\n".join(tables)
 
 
 def _consists_of(struct: type[Wire]) -> Iterator[type[Wire]]:
     """Depth first, in the order of the fields."""
-    for field in model.properties(struct):
+    for field in type_properties.properties(struct):
         inner = _innermost(field.shape.type)
         if isinstance(inner, type) and issubclass(inner, Wire) and inner is not ObjectMeta:
             yield inner
@@ -66,7 +68,7 @@ def _consists_of(struct: type[Wire]) -> Iterator[type[Wire]]:
 def _table(struct: type[Wire]) -> str:
     rows = [
         _row(field)
-        for field in model.properties(struct)
+        for field in type_properties.properties(struct)
         if field.name not in ("apiVersion", "kind", "metadata")
     ]
     checks = [rule.message for rule in getattr(struct, "RULES", ())]
@@ -76,12 +78,12 @@ def _table(struct: type[Wire]) -> str:
 
 def _row(field: Property) -> str:
     name = f"`{field.name}`" + ("\\*" if field.required else "")
-    default = "" if field.default is NOTHING else f"`{_value(field.default)}`"
-    meaning = " ".join((field.words, *_checks(field.shape)))
+    default = "" if field.default is NO_DEFAULT else f"`{_value(field.default)}`"
+    meaning = " ".join((field.description, *_checks(field.shape)))
     return f"| {name} | {_type(field.shape)} | {default} | {meaning} |".replace("  ", " ")
 
 
-def _checks(shape: Shape) -> Iterator[str]:
+def _checks(shape: FieldType) -> Iterator[str]:
     for facet in shape.facets:
         for word, value in facet.keywords.items():
             if word in _LIMITS:
@@ -93,18 +95,18 @@ def _checks(shape: Shape) -> Iterator[str]:
 _LIMITS = {"maxItems": "At most", "minItems": "At least", "pattern": "Pattern", "maxLength": "Longest"}
 
 
-def _type(shape: Shape) -> str:
-    if shape.foreign:
-        return shape.foreign.definition.rpartition(".")[2]
+def _type(shape: FieldType) -> str:
+    if shape.kubernetes_schema:
+        return shape.kubernetes_schema.definition.rpartition(".")[2]
     if get_origin(shape.type) is tuple:
-        return f"list of {_type(model.shape(get_args(shape.type)[0]))}"
+        return f"list of {_type(type_properties.shape(get_args(shape.type)[0]))}"
     if get_origin(shape.type) is dict:
         return "map"
     if issubclass(shape.type, StrEnum):
         return " or ".join(f"`{each.value}`" for each in shape.type if each.value)
     if issubclass(shape.type, Wire):
         return f"[{shape.type.__name__}](#{shape.type.__name__.lower()})"
-    return shape.called or _PLAIN[shape.type]
+    return shape.display_name or _PLAIN[shape.type]
 
 
 _PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", object: "any"}
@@ -112,7 +114,7 @@ _PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", objec
 
 def _innermost(kind: Any) -> Any:
     while get_origin(kind) in (tuple, dict):
-        kind = model.shape(get_args(kind)[-1 if get_origin(kind) is dict else 0]).type
+        kind = type_properties.shape(get_args(kind)[-1 if get_origin(kind) is dict else 0]).type
     return kind
 
 

@@ -10,8 +10,8 @@ import json
 from enum import StrEnum
 from typing import Any, get_args, get_origin
 
-from grove.api import model
-from grove.api.config import OperatorConfiguration
+from grove.api.configuration.types import OperatorConfiguration
+from grove.api.crds import type_properties
 from grove.api.wire import Wire
 
 Schema = dict[str, Any]
@@ -102,9 +102,14 @@ def _configuration() -> Schema:
 
 def _struct(kind: type[Wire]) -> Schema:
     schema = _closed(
-        **{field.name: _field(field.shape.type, field.words) for field in model.properties(kind)}
+        **{
+            field.name: _field(field.shape.type, field.description)
+            for field in type_properties.properties(kind)
+        }
     )
-    required = [field.name for field in model.properties(kind) if field.required and field.name == "name"]
+    required = [
+        field.name for field in type_properties.properties(kind) if field.required and field.name == "name"
+    ]
     return schema | {"required": required} if required else schema
 
 
@@ -119,7 +124,7 @@ def _type(kind: Any) -> Schema:
         return _struct(kind)
     if isinstance(kind, type) and issubclass(kind, StrEnum):
         return {"enum": list(kind)}
-    inner = [model.shape(each).type for each in get_args(kind) if each is not ...]
+    inner = [type_properties.shape(each).type for each in get_args(kind) if each is not ...]
     if get_origin(kind) is tuple:
         return {"type": "array", "items": _type(inner[0])}
     return {"type": "object", "additionalProperties": _type(inner[1])}

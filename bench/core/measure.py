@@ -12,19 +12,20 @@ from typing import Any
 
 from rich.console import Console
 
-from bench.core import further, living
-from bench.core.meter import Audit, cost
-from bench.core.stage import SETS, new_namespace, operator, template
-from bench.core.stopwatch import Stopwatch, all_gone, watching
-from grove.api.crd import all_definitions
-from grove.kube import config
-from grove.kube.client import Client
-from grove.kube.resource import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, PODS
-from grove.kube.wire import Object
-from grove.local import binaries, cluster
-from grove.local.cluster import Cluster
-from grove.local.progress import Reporter
-from grove.local.state import Settings, StateDir
+from bench.core import more_measurements, updates_and_restarts
+from bench.core.pod_timing import Stopwatch, all_gone, watching
+from bench.core.process_cost import Audit, cost
+from bench.core.setup import SETS, new_namespace, operator, template
+from grove.api.crds.crd import all_definitions
+from grove.kube.auth import config
+from grove.kube.client.client import Client
+from grove.kube.client.decoding import Object
+from grove.kube.client.resource import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, PODS
+from grove.local.build import binaries
+from grove.local.cluster import lifecycle
+from grove.local.cluster.lifecycle import LocalCluster
+from grove.local.progress import ProgressReporter
+from grove.local.state_dir import ClusterSettings, StateDir
 
 REPLICAS = 500
 PODS_EACH = 2
@@ -37,9 +38,11 @@ async def measure() -> Result:
     console = Console(stderr=True)
     with tempfile.TemporaryDirectory(prefix="grove-bench-") as folder:
         state = StateDir(Path(folder) / "cluster")
-        settings = Settings(nodes=100, gpus=8, shape="1x5x4x5", audit=True)
-        reporter = Reporter(console)
-        made = await asyncio.to_thread(cluster.up, state, settings, lambda: binaries.find(reporter), reporter)
+        settings = ClusterSettings(nodes=100, gpus=8, shape="1x5x4x5", audit=True)
+        reporter = ProgressReporter(console)
+        made = await asyncio.to_thread(
+            lifecycle.up, state, settings, lambda: binaries.find(reporter), reporter
+        )
         try:
             async with Client(config.load(made.kubeconfig)) as client:
                 await _install(client)
@@ -47,14 +50,14 @@ async def measure() -> Result:
                     "pod_floor": await _floor(client, made, "pods"),
                     "floor": await _floor(client, made, "contract"),
                     "ours": await _ours(client, made),
-                    "grouped": await further.grouped(client, made),
-                    "small": await further.small(client, made),
-                    "updated": await living.updated(client, made),
-                    "recycled": await living.recycled(client, made),
-                    "large": await further.large(client, made),
+                    "grouped": await more_measurements.grouped(client, made),
+                    "small": await more_measurements.small(client, made),
+                    "updated": await updates_and_restarts.updated(client, made),
+                    "recycled": await updates_and_restarts.recycled(client, made),
+                    "large": await more_measurements.large(client, made),
                 }
         finally:
-            cluster.down(state)
+            lifecycle.down(state)
     return result
 
 
@@ -63,13 +66,19 @@ async def _install(client: Client) -> None:
         await client.create(CUSTOM_RESOURCE_DEFINITIONS, crd, as_type=Object)
 
 
-async def _floor(client: Client, made: Cluster, kind: str) -> Result:
+async def _floor(client: Client, made: LocalCluster, kind: str) -> Result:
     namespace, pods = f"floor-{kind}", REPLICAS * PODS_EACH
     await new_namespace(client, namespace)
     async with watching(client, namespace) as stopwatch:
         before, began = getrusage(RUSAGE_CHILDREN), time.monotonic()
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "bench.core.floor", kind, str(made.kubeconfig), namespace, str(REPLICAS)
+            sys.executable,
+            "-m",
+            "bench.core.baseline_client",
+            kind,
+            str(made.kubeconfig),
+            namespace,
+            str(REPLICAS),
         )
         created = await stopwatch.created(pods, began)
         ready = await stopwatch.ready(pods, began)
@@ -97,7 +106,7 @@ async def _delete(client: Client, namespace: str, count: int, stopwatch: Stopwat
     return await stopwatch.at_most(len(found) - count, began)
 
 
-async def _ours(client: Client, made: Cluster) -> Result:
+async def _ours(client: Client, made: LocalCluster) -> Result:
     namespace, pods = "ours", REPLICAS * PODS_EACH
     await new_namespace(client, namespace)
     audit = Audit(made.state.audit_log)

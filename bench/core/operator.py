@@ -9,14 +9,14 @@ from pathlib import Path
 
 import structlog
 
-from grove.kube import config
-from grove.kube.transport import HttpTransport
-from grove.operator import garbage
+from grove.kube.auth import config
+from grove.kube.client.transport import HttpTransport
+from grove.operator import python_gc
 from grove.operator.manager import Manager
 
 
 async def main(kubeconfig: str) -> None:
-    garbage.look_seldom()
+    python_gc.raise_thresholds()
     manager = Manager(HttpTransport(config.load(Path(kubeconfig))))
     running = asyncio.create_task(manager.run())
     await manager.synced.wait()

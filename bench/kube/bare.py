@@ -9,7 +9,7 @@ import aiohttp
 import msgspec
 
 from bench.kube.sample import NOBODY, metered, pod
-from grove.kube import config, tls
+from grove.kube.auth import config, tls
 
 
 async def create(kubeconfig: str, namespace: str, count: int, in_flight: int) -> None:

@@ -18,15 +18,16 @@ from rich.console import Console
 
 from bench.kube.ours import Pod
 from bench.kube.sample import pod
-from grove.kube import config
-from grove.kube.cache import Cache
-from grove.kube.client import Client
+from grove.kube.auth import config
+from grove.kube.cache.cache import Cache
+from grove.kube.cache.reflector import Reflector
+from grove.kube.client.client import Client
+from grove.kube.client.resource import NAMESPACES, PODS, SERVICE_ACCOUNTS
 from grove.kube.errors import AlreadyExists
-from grove.kube.reflector import Reflector
-from grove.kube.resource import NAMESPACES, PODS, SERVICE_ACCOUNTS
-from grove.local import binaries, cluster
-from grove.local.progress import Reporter
-from grove.local.state import Settings, StateDir
+from grove.local.build import binaries
+from grove.local.cluster import lifecycle
+from grove.local.progress import ProgressReporter
+from grove.local.state_dir import ClusterSettings, StateDir
 
 OTHERS = ("official", "official_asyncio")
 NAMES = {
@@ -59,14 +60,14 @@ def run(name: str, task: str, *arguments: object) -> dict[str, float]:
 @contextmanager
 def control_plane(console: Console) -> Iterator[Path]:
     """A cluster for this run only."""
-    reporter = Reporter(console)
+    reporter = ProgressReporter(console)
     with tempfile.TemporaryDirectory(prefix="grove-bench-") as folder:
         state = StateDir(Path(folder) / "cluster")
         try:
-            wanted = Settings(nodes=4, gpus=8, shape="1x1x1x4")
-            yield cluster.up(state, wanted, lambda: binaries.find(reporter), reporter).kubeconfig
+            wanted = ClusterSettings(nodes=4, gpus=8, shape="1x1x1x4")
+            yield lifecycle.up(state, wanted, lambda: binaries.find(reporter), reporter).kubeconfig
         finally:
-            cluster.down(state, delete=True)
+            lifecycle.down(state, delete=True)
 
 
 async def make_namespace(kubeconfig: Path, name: str) -> None:

@@ -27,9 +27,9 @@ def create(kubeconfig: str, namespace: str, count: int, in_flight: int) -> None:
                 api.create_namespaced_pod(namespace, pod(todo.get_nowait(), namespace, NOBODY))
 
     _in_threads(worker, [f"warm-{number}" for number in range(in_flight)], in_flight)
-    for turn, _ in enumerate(sys.stdin):
+    for waiter, _ in enumerate(sys.stdin):
         meter = Meter()
-        _in_threads(worker, [f"pod-{turn}-{number}" for number in range(count)], in_flight)
+        _in_threads(worker, [f"pod-{waiter}-{number}" for number in range(count)], in_flight)
         print(json.dumps(meter.read()), flush=True)
 
 

@@ -11,13 +11,14 @@ from msgspec import Struct
 
 from bench.kube.sample import NOBODY, Meter, metered, pod, read_list, resident_bytes
 from grove.api.meta import ObjectMeta
-from grove.kube import config, wire
-from grove.kube.cache import Cache
-from grove.kube.client import Client
-from grove.kube.config import Config
-from grove.kube.credentials import Presented
-from grove.kube.reflector import Reflector
-from grove.kube.resource import PODS
+from grove.kube.auth import config
+from grove.kube.auth.config import Config
+from grove.kube.auth.credentials import StaticCredentials
+from grove.kube.cache.cache import Cache
+from grove.kube.cache.reflector import Reflector
+from grove.kube.client import decoding
+from grove.kube.client.client import Client
+from grove.kube.client.resource import PODS
 
 
 class _Terminated(Struct, frozen=True, gc=False, rename="camel"):
@@ -87,14 +88,14 @@ async def create(kubeconfig: str, namespace: str, count: int, in_flight: int) ->
 def decode(path: str) -> dict[str, float]:
     """A list decoded; then the same in a cache with an index, for its memory."""
     body = read_list(path)
-    wire.decode_list(body, Pod, PODS)
+    decoding.decode_list(body, Pod, PODS)
     meter = Meter()
-    page = wire.decode_list(body, Pod, PODS)
+    page = decoding.decode_list(body, Pod, PODS)
     cost = meter.read()
     del page, body
     before = resident_bytes()
     cache = _cache()
-    page = wire.decode_list(read_list(path), Pod, PODS)
+    page = decoding.decode_list(read_list(path), Pod, PODS)
     cache.replace(page.items, page.resource_version)
     del page
     return cost | {"bytes": resident_bytes() - before, "pods": len(cache)}
@@ -113,7 +114,7 @@ async def stream(server: str, count: int) -> dict[str, float]:
             done.set()
 
     cache.subscribe(count_event)
-    async with Client(Config(server=server, credentials=Presented())) as client:
+    async with Client(Config(server=server, credentials=StaticCredentials())) as client:
         meter = Meter()
         reflecting = asyncio.create_task(Reflector(client, cache).run())
         await done.wait()

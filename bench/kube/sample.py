@@ -72,8 +72,8 @@ async def metered(worker: Callable[[Iterator[str]], Awaitable[None]], count: int
     machine falls on all of them alike.
     """
     await asyncio.gather(*(worker(iter([f"warm-{number}"])) for number in range(in_flight)))
-    for turn, _ in enumerate(sys.stdin):
-        names = iter([f"pod-{turn}-{number}" for number in range(count)])
+    for waiter, _ in enumerate(sys.stdin):
+        names = iter([f"pod-{waiter}-{number}" for number in range(count)])
         meter = Meter()
         await asyncio.gather(*(worker(names) for _ in range(in_flight)))
         print(json.dumps(meter.read()), flush=True)

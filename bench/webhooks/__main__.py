@@ -69,11 +69,11 @@ def measure(servers: dict[str, Server], path: str, body: bytes) -> dict[str, flo
     """Reviews a second of CPU in the best of several slices, in which the servers take turns: whatever else
     runs on the machine makes a second of CPU worth less, never more."""
     rates: dict[str, list[float]] = {name: [] for name in servers}
-    for turn in range(SLICES + 1):
+    for waiter in range(SLICES + 1):
         for name, server in servers.items():
             before = server.cpu()
             asyncio.run(ask(server, path, body, REVIEWS_A_SLICE))
-            if turn:  # the first one warms up
+            if waiter:  # the first one warms up
                 rates[name].append(REVIEWS_A_SLICE / (server.cpu() - before))
     return {name: max(found) for name, found in rates.items()}
 

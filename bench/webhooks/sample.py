@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from bench.kube.sample import pod
-from grove.rules.defaults import default_set
+from grove.rules.podcliqueset.defaults import default_set
 
 
 def workload(name: str = "llama") -> dict[str, Any]:

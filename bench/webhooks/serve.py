@@ -9,24 +9,24 @@ from datetime import UTC, datetime
 
 from aiohttp import web
 
-from grove.kube.certificates import issue_authority, issue_serving
-from grove.kube.client import Client
-from grove.kube.config import Config
-from grove.kube.credentials import Presented
-from grove.kube.serving import ServingContext
-from grove.operator import garbage
-from grove.operator.caches import Caches
+from grove.kube.auth.config import Config
+from grove.kube.auth.credentials import StaticCredentials
+from grove.kube.certs.certificates import issue_authority, issue_serving
+from grove.kube.certs.serving_context import ServingContext
+from grove.kube.client.client import Client
+from grove.operator import python_gc
+from grove.operator.caches.registry import Caches
 from grove.rules.model import Facts
 from grove.webhooks import server
+from grove.webhooks.cluster_facts import ClusterFacts
 from grove.webhooks.registrations import Path
 from grove.webhooks.reviewer import Reviewer
-from grove.webhooks.sight import Sight
 
 
 def ours() -> web.AppRunner:
     """The product's, with nothing in its caches and nobody to ask."""
-    client = Client(Config("https://127.0.0.1:1", Presented()))
-    return server.runner(server.application(Reviewer(Sight(Caches(), client, Facts()))))
+    client = Client(Config("https://127.0.0.1:1", StaticCredentials()))
+    return server.runner(server.application(Reviewer(ClusterFacts(Caches(), client, Facts()))))
 
 
 def bare() -> web.AppRunner:
@@ -45,10 +45,10 @@ def bare() -> web.AppRunner:
 
 
 async def main(name: str) -> None:
-    garbage.look_seldom()  # as the operator does
+    python_gc.raise_thresholds()  # as the operator does
     now = datetime.now(UTC)
     authority, serving = issue_authority(now), ServingContext()
-    serving.show(issue_serving(authority, ("127.0.0.1",), now))
+    serving.use(issue_serving(authority, ("127.0.0.1",), now))
     runner = {"grove": ours, "bare": bare}[name]()
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=serving.context).start()

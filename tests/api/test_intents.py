@@ -5,10 +5,10 @@ import pytest
 
 from grove.api.intents import (
     Create,
+    DeferredValue,
     Delete,
     DeleteCollection,
     Intent,
-    Late,
     Patch,
     Status,
     Target,
@@ -46,16 +46,16 @@ def test_an_intent_is_called_by_what_it_does(intent: Intent, expected: str) -> N
 
 def test_a_late_text_becomes_known_with_the_uid() -> None:
     uid, name = uid_of(OWNER), derived(pod_name, uid_of(OWNER), 1)
-    assert isinstance(uid, Late)
-    assert isinstance(name, Late)
-    assert (uid.intent, uid.bind("abcdef")) == (OWNER.id, "abcdef")
-    assert (name.intent, name.bind("abcdef")) == (OWNER.id, "web-abc1")
+    assert isinstance(uid, DeferredValue)
+    assert isinstance(name, DeferredValue)
+    assert (uid.intent, uid.resolve("abcdef")) == (OWNER.id, "abcdef")
+    assert (name.intent, name.resolve("abcdef")) == (OWNER.id, "web-abc1")
 
 
 def test_with_a_known_uid_a_derived_text_is_known_at_once() -> None:
     name = derived(pod_name, "abcdef", 2)
     assert name == "web-abc2"
-    assert not isinstance(name, Late)
+    assert not isinstance(name, DeferredValue)
 
 
 def test_plans_with_late_texts_compare_by_value() -> None:

@@ -10,16 +10,16 @@ from typing import Any
 import pytest_asyncio
 import yaml
 
-from grove.api import crd
-from grove.kube import config
-from grove.kube.cache import Cache
-from grove.kube.client import APPLY, Client
+from grove.api.crds import crd
+from grove.kube.auth import config
+from grove.kube.cache.cache import Cache
+from grove.kube.client.client import APPLY, Client
+from grove.kube.client.decoding import Object
+from grove.kube.client.resource import CUSTOM_RESOURCE_DEFINITIONS as CRDS
 from grove.kube.errors import NotFound
-from grove.kube.resource import CUSTOM_RESOURCE_DEFINITIONS as CRDS
-from grove.kube.wire import Object
-from grove.local.cluster import Cluster
-from tests.chart import AWARE, Account, operators_account
-from tests.cluster.operator.processes import seen
+from grove.local.cluster.lifecycle import LocalCluster
+from tests.chart import AWARE, Account, operator_account_of
+from tests.cluster.operator.support.processes import seen
 from tests.shared import shared_data
 
 PATIENCE = 120.0
@@ -43,15 +43,15 @@ async def crds(cluster) -> dict[str, dict[str, Any]]:
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def operator_account(cluster: Cluster, crds: object) -> Account:
+async def operator_account(cluster: LocalCluster, crds: object) -> Account:
     """Whom the operator is to the shared cluster: a right that the chart forgets is one it does not have."""
-    return await operators_account(cluster)
+    return await operator_account_of(cluster)
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def aware_account(cluster: Cluster, crds: object) -> Account:
+async def aware_account(cluster: LocalCluster, crds: object) -> Account:
     """The same where topologies and all schedulers are switched on."""
-    return await operators_account(cluster, AWARE, "aware")
+    return await operator_account_of(cluster, AWARE, "aware")
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

@@ -7,24 +7,24 @@ from typing import Any
 
 import yaml
 
-from grove.dynamo import sets
+from grove.dynamo.context import GraphContext
+from grove.dynamo.decode.decoder import read
+from grove.dynamo.decode.normalize import graph as normalised
 from grove.dynamo.graph import Graph
-from grove.dynamo.normalise import graph as normalised
-from grove.dynamo.reading import read
-from grove.dynamo.surroundings import Surroundings
+from grove.dynamo.render import podcliqueset
 from grove.rules.model import Facts
 from tests.rules.builders import in_use
 
 Body = dict[str, Any]
 
-KNOWN = Surroundings(
+KNOWN = GraphContext(
     topology_aware=True,
     topologies={"dc": ("zone", "block", "rack", "host")},
     scheduler="kai-scheduler",
 )
 FACTS = Facts(backends=in_use("kai-scheduler"), topology_aware=True, topologies=KNOWN.topologies)
 """The same, as Grove's rules are told; with a scheduler that keeps constraints."""
-ON_KAI = sets.Setting(topology="dc", scheduler="kai-scheduler")
+ON_KAI = podcliqueset.RenderSettings(topology="dc", scheduler="kai-scheduler")
 VLLM = ["python3", "-m", "dynamo.vllm"]
 
 
@@ -81,9 +81,9 @@ def graph(body: Body) -> Graph:
     return normalised(read(body))
 
 
-def rendered(body: Body, setting: sets.Setting | None = None) -> Body:
+def rendered(body: Body, setting: podcliqueset.RenderSettings | None = None) -> Body:
     """The PodCliqueSet."""
-    return sets.workload(graph(body), setting or sets.Setting(topology="dc"))
+    return podcliqueset.workload(graph(body), setting or podcliqueset.RenderSettings(topology="dc"))
 
 
 def cliques(body: Body) -> dict[str, Body]:

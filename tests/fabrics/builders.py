@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from grove.api.sets import PodCliqueSet
+from grove.api.types.podcliqueset import PodCliqueSet
 from grove.fabrics.registry import Providers, providers
-from tests.fabrics.dummy import Example
+from tests.fabrics.example_vendor import Example
 
 GPU = "nvidia.com/gpu"
 BOTH: Providers = providers(("nvidia", "example"), {"example": Example})

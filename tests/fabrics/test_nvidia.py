@@ -9,8 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from grove.api.meta import ObjectMeta
-from grove.fabrics.claims import CLAIMS
 from grove.fabrics.nvidia import CHANNEL_CLASS, COMPUTE_DOMAIN, Nvidia
+from grove.fabrics.pod_claims import CLAIMS
 from grove.fabrics.provider import (
     Discovery,
     Domain,
@@ -21,7 +21,7 @@ from grove.fabrics.provider import (
     Scope,
     Severity,
 )
-from grove.local.drastandin.words import resource_slice
+from grove.local.standins.dra.objects import resource_slice
 
 NVIDIA = Nvidia()
 ONLY, OR_ALL = Policy.ACCELERATED_ONLY, Policy.ACCELERATED_OR_ALL

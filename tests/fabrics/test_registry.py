@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from grove.api.configfile import ConfigurationError
+from grove.api.configuration.loading import ConfigurationError
 from grove.fabrics.registry import providers
-from tests.fabrics.dummy import Example
+from tests.fabrics.example_vendor import Example
 
 
 def problems(*listed, **options):

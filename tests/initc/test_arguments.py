@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from grove.cli import initc
-from grove.initc.arguments import Misled, Order, Place, locate, parse
+from grove.cli.commands import initc
+from grove.initc.arguments import PodContext, UsageError, WaitArguments, locate, parse
 
 
 @pytest.mark.parametrize(
@@ -26,8 +26,8 @@ def test_cliques_and_counts(arguments, expected):
 
 
 def test_folders_can_be_chosen():
-    order = parse(["-p", "a:1", "--service-account=/x", "--pod-info", "/y"])
-    assert order == Order({"a": 1}, Path("/x"), Path("/y"))
+    arguments_ = parse(["-p", "a:1", "--service-account=/x", "--pod-info", "/y"])
+    assert arguments_ == WaitArguments({"a": 1}, Path("/x"), Path("/y"))
 
 
 @pytest.mark.parametrize(
@@ -61,29 +61,29 @@ SERVER = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "644
 
 
 @pytest.fixture
-def order(tmp_path) -> Order:
+def arguments_(tmp_path) -> WaitArguments:
     (tmp_path / "namespace").write_text("ns\n")
     (tmp_path / "podgangname").write_text("wl-0")
-    return Order({"a": 1}, tmp_path, tmp_path)
+    return WaitArguments({"a": 1}, tmp_path, tmp_path)
 
 
-def test_where_the_pod_is(order):
-    assert locate(order, SERVER) == Place("10.0.0.1", 6443, "ns", "wl-0")
-    assert locate(order, {"KUBERNETES_SERVICE_HOST": "::1"}).port == 443
+def test_where_the_pod_is(arguments_):
+    assert locate(arguments_, SERVER) == PodContext("10.0.0.1", 6443, "ns", "wl-0")
+    assert locate(arguments_, {"KUBERNETES_SERVICE_HOST": "::1"}).port == 443
 
 
 @pytest.mark.parametrize("environ", [{}, {**SERVER, "KUBERNETES_SERVICE_PORT": "tcp://10.0.0.1:1"}])
-def test_outside_of_a_pod(order, environ):
-    with pytest.raises(Misled, match="run it in a pod"):
-        locate(order, environ)
+def test_outside_of_a_pod(arguments_, environ):
+    with pytest.raises(UsageError, match="run it in a pod"):
+        locate(arguments_, environ)
 
 
 @pytest.mark.parametrize("name", ["namespace", "podgangname"])
-def test_a_pod_that_does_not_know_who_it_is(order, name):
-    file = order.pod_info / name
+def test_a_pod_that_does_not_know_who_it_is(arguments_, name):
+    file = arguments_.pod_info / name
     file.write_text("\n")
-    with pytest.raises(Misled, match=rf"{name} holds '', which is no name: check the labels"):
-        locate(order, SERVER)
+    with pytest.raises(UsageError, match=rf"{name} holds '', which is no name: check the labels"):
+        locate(arguments_, SERVER)
     file.unlink()
-    with pytest.raises(Misled, match=rf"{name} cannot be read \(No such file or directory\): mount"):
-        locate(order, SERVER)
+    with pytest.raises(UsageError, match=rf"{name} cannot be read \(No such file or directory\): mount"):
+        locate(arguments_, SERVER)

@@ -11,30 +11,30 @@ import pytest
 from prometheus_client import REGISTRY
 from structlog.testing import capture_logs
 
-from grove.api.intents import Create, ObjectRef, Occurrence, Target, uid_of
-from grove.kube.client import Client
+from grove.api.intents import Create, EventRecord, ObjectRef, Target, uid_of
+from grove.kube.client.client import Client
+from grove.kube.client.retry import NO_RETRY
+from grove.kube.client.transport import Request, Response
 from grove.kube.errors import ConnectError
-from grove.kube.events import Recorder
-from grove.kube.retry import NEVER
-from grove.kube.testing import virtual_time
-from grove.kube.transport import Request, Response
-from tests.kube.replies import Answer, Replies, made, refused
+from grove.kube.events import EventRecorder
+from grove.kube.testing.virtual_time import virtual_time
+from tests.kube.executor.stub_transport import Answer, StubTransport, made, refused
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def created(name: str, note: str = "", **more: Any) -> Occurrence:
+def created(name: str, note: str = "", **more: Any) -> EventRecord:
     regarding = ObjectRef("grove.io/v1alpha1", "PodCliqueSet", "web", "prod", "u1")
-    return Occurrence(regarding, "PodCliqueCreateSuccessful", note or f"{name} created", "Create", **more)
+    return EventRecord(regarding, "PodCliqueCreateSuccessful", note or f"{name} created", "Create", **more)
 
 
-def recorder(replies: Replies, **settings: Any) -> Recorder:
+def recorder(replies: StubTransport, **settings: Any) -> EventRecorder:
     loop = asyncio.get_running_loop()
-    made = Recorder(
-        Client(replies, retry=NEVER),
+    made = EventRecorder(
+        Client(replies, retry=NO_RETRY),
         "podcliqueset-controller",
         "operator-1",
-        wall=lambda: START + timedelta(seconds=loop.time()),
+        wall_clock=lambda: START + timedelta(seconds=loop.time()),
         **settings,
     )
     made.start()
@@ -47,7 +47,7 @@ def dropped() -> float:
 
 @virtual_time
 async def test_things_that_differ_only_in_their_note_are_two_events() -> None:
-    events = recorder(replies := Replies(made))
+    events = recorder(replies := StubTransport(made))
     events.record(created("web-0"))
     events.record(created("web-1"))
     await asyncio.sleep(1)
@@ -59,7 +59,7 @@ async def test_things_that_differ_only_in_their_note_are_two_events() -> None:
 
 @virtual_time
 async def test_an_event_carries_what_the_api_and_people_want_to_know() -> None:
-    events = recorder(replies := Replies(made))
+    events = recorder(replies := StubTransport(made))
     pod = ObjectRef("v1", "Pod", "web-0-x", "prod", "u2")
     events.record(created("web-0", warning=True, related=pod, reporter="podclique-controller"))
     events.record(created("web-1"))
@@ -91,7 +91,7 @@ async def test_an_event_carries_what_the_api_and_people_want_to_know() -> None:
 
 @virtual_time
 async def test_a_repeated_event_becomes_a_series_that_is_told_now_and_then() -> None:
-    events = recorder(replies := Replies(made), interval=30.0)
+    events = recorder(replies := StubTransport(made), interval=30.0)
     for _ in range(100):
         events.record(created("web-0"))
         await asyncio.sleep(1)
@@ -105,7 +105,7 @@ async def test_a_repeated_event_becomes_a_series_that_is_told_now_and_then() -> 
 
 @virtual_time
 async def test_after_a_quiet_time_the_same_occurrence_is_a_new_event() -> None:
-    events = recorder(replies := Replies(made), quiet=60.0)
+    events = recorder(replies := StubTransport(made), series_timeout=60.0)
     events.record(created("web-0"))
     await asyncio.sleep(61)
     events.record(created("web-0"))
@@ -119,7 +119,7 @@ async def test_a_series_whose_event_the_server_forgot_begins_anew() -> None:
     def answer(request: Request) -> Answer:
         return refused(404, "NotFound") if request.verb == "patch" else made(request)
 
-    events = recorder(replies := Replies(answer), interval=30.0)
+    events = recorder(replies := StubTransport(answer), interval=30.0)
     events.record(created("web-0"))
     await asyncio.sleep(1)
     events.record(created("web-0"))
@@ -133,7 +133,8 @@ async def test_while_the_server_is_away_memory_is_bounded_and_drops_are_counted(
     away = True
     before = dropped()
     events = recorder(
-        replies := Replies(lambda request: ConnectError("down") if away else made(request)), remembered=10
+        replies := StubTransport(lambda request: ConnectError("down") if away else made(request)),
+        max_series=10,
     )
     for number in range(100):
         events.record(created(f"web-{number}"))
@@ -141,13 +142,13 @@ async def test_while_the_server_is_away_memory_is_bounded_and_drops_are_counted(
     assert dropped() - before == 90
     away = False
     await asyncio.sleep(120)
-    told = {sent.body["note"] for sent in replies.sent if sent.ended > 60}
-    assert told == {f"web-{number} created" for number in range(90, 100)}
+    published = {sent.body["note"] for sent in replies.sent if sent.ended > 60}
+    assert published == {f"web-{number} created" for number in range(90, 100)}
 
 
 @virtual_time
 async def test_what_is_forgotten_takes_no_place_in_the_queue_either() -> None:
-    events = recorder(Replies(made, latency=lambda _: 1000.0), remembered=10)
+    events = recorder(StubTransport(made, latency=lambda _: 1000.0), max_series=10)
     for number in range(100):
         events.record(created(f"web-{number}"))
         await asyncio.sleep(0)  # the first ones are being told, and the telling does not end
@@ -156,19 +157,19 @@ async def test_what_is_forgotten_takes_no_place_in_the_queue_either() -> None:
 
 @virtual_time
 async def test_what_happens_often_is_remembered_longest() -> None:
-    events = recorder(replies := Replies(made), remembered=2)
+    events = recorder(replies := StubTransport(made), max_series=2)
     for name in ("often", "once", "often", "late", "often"):
         events.record(created(name))
         await asyncio.sleep(1)
     await asyncio.sleep(60)
-    told = [sent.body["note"] for sent in replies.sent if sent.request.verb == "create"]
-    assert told == ["often created", "once created", "late created"]
+    published = [sent.body["note"] for sent in replies.sent if sent.request.verb == "create"]
+    assert published == ["often created", "once created", "late created"]
 
 
 @virtual_time
 async def test_what_the_server_refuses_is_dropped_and_counted_once() -> None:
     before = dropped()
-    events = recorder(replies := Replies(lambda _: refused(403, "Forbidden")))
+    events = recorder(replies := StubTransport(lambda _: refused(403, "Forbidden")))
     events.record(created("web-0"))
     await asyncio.sleep(600)
     assert len(replies.sent) == 1
@@ -178,9 +179,9 @@ async def test_what_the_server_refuses_is_dropped_and_counted_once() -> None:
 @virtual_time
 async def test_what_cannot_be_put_into_words_is_dropped_and_counted_once() -> None:
     before = dropped()
-    events = recorder(replies := Replies(made))
+    events = recorder(replies := StubTransport(made))
     owner = Create(Target("v1", "Pod", "p", "prod"), {})
-    events.record(Occurrence(ObjectRef("v1", "Pod", "p", "prod", uid_of(owner)), "Made", "made", "Make"))
+    events.record(EventRecord(ObjectRef("v1", "Pod", "p", "prod", uid_of(owner)), "Made", "made", "Make"))
     await asyncio.sleep(600)
     assert replies.sent == []
     assert dropped() - before == 1
@@ -188,7 +189,7 @@ async def test_what_cannot_be_put_into_words_is_dropped_and_counted_once() -> No
 
 @virtual_time
 async def test_closing_tells_what_is_untold_but_does_not_wait_for_ever() -> None:
-    events = recorder(replies := Replies(made), interval=30.0)
+    events = recorder(replies := StubTransport(made), interval=30.0)
     events.record(created("web-0"))
     await asyncio.sleep(1)
     events.record(created("web-0"))
@@ -196,7 +197,7 @@ async def test_closing_tells_what_is_untold_but_does_not_wait_for_ever() -> None
     await events.close(grace=2.0)
     assert sorted(sent.request.verb for sent in replies.sent) == ["create", "create", "patch"]
 
-    stuck = recorder(Replies(made, latency=lambda _: 1000.0))
+    stuck = recorder(StubTransport(made, latency=lambda _: 1000.0))
     stuck.record(created("web-0"))
     began = asyncio.get_running_loop().time()
     await stuck.close(grace=2.0)
@@ -207,20 +208,20 @@ async def test_closing_tells_what_is_untold_but_does_not_wait_for_ever() -> None
 def test_a_note_that_is_too_long_is_cut_between_characters(note: str) -> None:
     @virtual_time
     async def run() -> None:
-        events = recorder(replies := Replies(made))
+        events = recorder(replies := StubTransport(made))
         events.record(created("", note=note))
         await asyncio.sleep(1)
-        told = replies.sent[0].body["note"]
-        assert len(told.encode()) <= 1024
-        assert note.startswith(told.removesuffix("…"))
+        published = replies.sent[0].body["note"]
+        assert len(published.encode()) <= 1024
+        assert note.startswith(published.removesuffix("…"))
 
     run()
 
 
 @virtual_time
 async def test_events_of_cluster_wide_objects_live_in_the_default_namespace() -> None:
-    events = recorder(replies := Replies(made))
-    events.record(Occurrence(ObjectRef("v1", "Node", "n" * 253, uid="u"), "Seen", "seen", "See"))
+    events = recorder(replies := StubTransport(made))
+    events.record(EventRecord(ObjectRef("v1", "Node", "n" * 253, uid="u"), "Seen", "seen", "See"))
     await asyncio.sleep(1)
     assert replies.sent[0].body["metadata"]["namespace"] == "default"
     assert len(replies.sent[0].body["metadata"]["name"]) == 253
@@ -230,7 +231,7 @@ async def test_events_of_cluster_wide_objects_live_in_the_default_namespace() ->
 async def test_in_a_namespace_that_ends_an_event_is_let_go_without_a_word() -> None:
     cause = {"reason": "NamespaceTerminating", "message": "it ends", "field": "metadata.namespace"}
     body = {"kind": "Status", "code": 403, "reason": "Forbidden", "details": {"causes": [cause]}}
-    events = recorder(Replies(lambda _: Response(403, {}, msgspec.json.encode(body))))
+    events = recorder(StubTransport(lambda _: Response(403, {}, msgspec.json.encode(body))))
     before = dropped()
     with capture_logs() as said:
         events.record(created("web-0"))

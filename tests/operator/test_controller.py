@@ -10,17 +10,17 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
-from grove.api import labels
-from grove.api.cluster import ResourceClaimTemplateObject
-from grove.api.intents import Occurrence
-from grove.kube.executor import Executor
-from grove.kube.store import CacheStore
-from grove.kube.testing import run_in_virtual_time
-from grove.kube.transport import Request, Response
-from grove.operator.caches import Caches
+from grove.api.intents import EventRecord
+from grove.api.naming import labels
+from grove.api.types.kubernetes_objects import ResourceClaimTemplateObject
+from grove.kube.client.transport import Request, Response
+from grove.kube.executor.cache_store import CacheStore
+from grove.kube.executor.executor import Executor
+from grove.kube.testing.virtual_time import run_in_virtual_time
+from grove.operator.caches.registry import Caches
 from grove.operator.controller import Controller
-from tests.plan.api_server import ApiServer, Conflict, NotFound
 from tests.plan.builders import a_clique, a_set, read_set
+from tests.plan.simulator.api_server import ApiServer, Conflict, NotFound
 
 KINDS = {
     "podcliquesets": "PodCliqueSet",
@@ -44,12 +44,12 @@ def no_quota() -> Response:
     return refusal(403, "Forbidden")
 
 
-def ending() -> Response:
+def namespace_terminating() -> Response:
     cause = {"reason": "NamespaceTerminating", "message": "no", "field": "metadata.namespace"}
     return refusal(403, "Forbidden", causes=[cause])
 
 
-class Wire:
+class RefusingTransport:
     """Does what it is asked to, but for what it refuses."""
 
     def __init__(self, refuse: Refusal) -> None:
@@ -63,12 +63,12 @@ class Wire:
             return refused
         kind = KINDS[request.resource.partition(".")[0]]
         try:
-            told = self._do(request, kind, body)
+            stored = self._do(request, kind, body)
         except Conflict:
             return refusal(409, "Conflict")
         except NotFound:
             return refusal(404, "NotFound", name=request.name)
-        return Response(200, {}, msgspec.json.encode(told))
+        return Response(200, {}, msgspec.json.encode(stored))
 
     def _do(self, request: Request, kind: str, body: Body) -> Body:
         if request.verb == "create":
@@ -90,16 +90,16 @@ class Wire:
     async def close(self) -> None: ...
 
 
-class Stage:
+class ControllerRun:
     """A controller that works on one set, of `a:2` if nothing else is said, for as long as a test lets it."""
 
     def __init__(self, refuse: Refusal, replicas: int = 1, cliques: str = "a:2", **template: Any) -> None:
-        self.wire, self.caches = Wire(refuse), Caches()
-        self.told: list[Occurrence] = []
-        executor = Executor(self.wire, self.caches.resources, store=CacheStore(self.caches.all))
-        self.controller = Controller(self.caches, executor, self.told.append)
+        self.transport, self.caches = RefusingTransport(refuse), Caches()
+        self.emitted: list[EventRecord] = []
+        executor = Executor(self.transport, self.caches.resources, store=CacheStore(self.caches.all))
+        self.controller = Controller(self.caches, executor, self.emitted.append)
         body = a_set(cliques, replicas=replicas, **template)
-        self.caches.sets.apply_event("ADDED", read_set(self.wire.api.create(body)))
+        self.caches.sets.apply_event("ADDED", read_set(self.transport.api.create(body)))
 
     async def work(self, seconds: float) -> None:
         self.controller.queue.start()
@@ -119,9 +119,9 @@ def test_what_failed_is_told_although_the_plan_was_outdated_as_well():
                 return no_quota() if body["metadata"]["name"] == min(pods) else refusal(409, "Conflict")
             return refusal(404, "NotFound") if request.verb == "get" else None
 
-        stage = Stage(refuse)
-        await stage.work(5)
-        return stage.wire.sent("patch", "podcliques.grove.io")
+        run = ControllerRun(refuse)
+        await run.work(5)
+        return run.transport.sent("patch", "podcliques.grove.io")
 
     said = [body["status"].get("lastErrors") for body in run_in_virtual_time(play()) if "status" in body]
     assert [error["code"] for errors in said[:1] for error in errors] == ["ERR_CREATE_POD"]
@@ -129,18 +129,18 @@ def test_what_failed_is_told_although_the_plan_was_outdated_as_well():
 
 def test_in_a_namespace_that_ends_nothing_is_tried_twice_and_no_tales_are_told():
     def refuse(request: Request, body: Body) -> Response | None:
-        return ending() if (request.verb, request.resource) == ("create", "pods") else None
+        return namespace_terminating() if (request.verb, request.resource) == ("create", "pods") else None
 
-    async def play() -> Stage:
-        stage = Stage(refuse, replicas=2)
-        await stage.work(600)
-        return stage
+    async def play() -> ControllerRun:
+        run = ControllerRun(refuse, replicas=2)
+        await run.work(600)
+        return run
 
-    stage = run_in_virtual_time(play())
-    names = [body["metadata"]["name"] for body in stage.wire.sent("create", "pods")]
+    run = run_in_virtual_time(play())
+    names = [body["metadata"]["name"] for body in run.transport.sent("create", "pods")]
     assert len(names) == len(set(names)) == 4
-    assert stage.told == []
-    statuses = [body["status"] for body in stage.wire.sent("patch", "podcliques.grove.io")]
+    assert run.emitted == []
+    statuses = [body["status"] for body in run.transport.sent("patch", "podcliques.grove.io")]
     errors = [status["lastErrors"] for status in statuses if "lastErrors" in status]
     told = [[error["code"] for error in said] for said in errors]
     assert told == [["ERR_CREATE_POD"]] * 2, "told once of each clique, and never taken back"
@@ -152,14 +152,14 @@ def test_a_refusal_is_logged_once_however_often_it_is_tried_again():
     def refuse(request: Request, body: Body) -> Response | None:
         return no_quota() if (request.verb, request.resource) == ("create", "pods") else None
 
-    async def play() -> Stage:
-        stage = Stage(refuse)
-        await stage.work(1800)
-        return stage
+    async def play() -> ControllerRun:
+        run = ControllerRun(refuse)
+        await run.work(1800)
+        return run
 
     with capture_logs() as said:
-        stage = run_in_virtual_time(play())
-    assert len(stage.wire.sent("create", "pods")) > 2
+        run = run_in_virtual_time(play())
+    assert len(run.transport.sent("create", "pods")) > 2
     (line,) = (line for line in said if line["event"] == "refused")
     assert (line["log_level"], line["key"], line["action"]) == ("warning", "ns/wl/0", "retry")
     assert "could not create pods of wl-0-a" in line["reason"]
@@ -170,12 +170,12 @@ def test_a_namespace_that_ends_and_a_server_that_is_not_well_are_no_refusals():
 
     def refuse(request: Request, body: Body) -> Response | None:
         if (request.verb, request.resource) == ("create", "pods"):
-            return ending()
+            return namespace_terminating()
         asked.append(request.resource)
         return refusal(503, "ServiceUnavailable") if asked.count(request.resource) == 1 else None
 
     async def play() -> None:
-        await Stage(refuse).work(600)
+        await ControllerRun(refuse).work(600)
 
     with capture_logs() as said:
         run_in_virtual_time(play())
@@ -187,34 +187,34 @@ def test_what_was_refused_elsewhere_is_tried_again():
     def refuse(request: Request, body: Body) -> Response | None:
         return no_quota() if (request.verb, request.resource) == ("create", "pods") else None
 
-    async def play() -> Stage:
-        stage = Stage(refuse)
-        await stage.work(600)
-        return stage
+    async def play() -> ControllerRun:
+        run = ControllerRun(refuse)
+        await run.work(600)
+        return run
 
-    stage = run_in_virtual_time(play())
-    assert 6 <= len(stage.wire.sent("create", "pods")) < 100, "ever more seldom"
-    assert stage.told
+    run = run_in_virtual_time(play())
+    assert 6 <= len(run.transport.sent("create", "pods")) < 100, "ever more seldom"
+    assert run.emitted
 
 
-def waiting(replicas: int) -> Stage:
+def waiting(replicas: int) -> ControllerRun:
     """A set that shares what nobody has made a template for."""
     shared = [{"name": "t", "scope": "AllReplicas"}]
-    stage = Stage(lambda request, body: None, replicas, resourceSharing=shared)
-    for cache in (stage.caches.claims, stage.caches.claim_templates):
+    run = ControllerRun(lambda request, body: None, replicas, resourceSharing=shared)
+    for cache in (run.caches.claims, run.caches.claim_templates):
         cache.replace((), "1")
-    return stage
+    return run
 
 
-def bring_template(stage: Stage) -> None:
+def add_claim_template(run: ControllerRun) -> None:
     body = {"metadata": {"namespace": "ns", "name": "t", "uid": "u"}, "spec": {"spec": {}}}
     found = msgspec.json.decode(msgspec.json.encode(body), type=ResourceClaimTemplateObject)
-    stage.caches.claim_templates.apply_event("ADDED", found)
+    run.caches.claim_templates.apply_event("ADDED", found)
 
 
-def set_errors(stage: Stage) -> list[list[str]]:
+def set_errors(run: ControllerRun) -> list[list[str]]:
     """What the set said of errors, whenever that changed."""
-    sent = stage.wire.sent("patch", "podcliquesets.grove.io")
+    sent = run.transport.sent("patch", "podcliquesets.grove.io")
     said = [body["status"]["lastErrors"] for body in sent if "lastErrors" in body.get("status", {})]
     return [[error["code"] for error in errors or ()] for errors in said]
 
@@ -222,36 +222,36 @@ def set_errors(stage: Stage) -> list[list[str]]:
 def test_a_trouble_of_the_set_itself_is_told_once_and_taken_back_when_it_is_over():
     """A template that is missing: nothing fails, nothing is tried, and the set says what it waits for."""
 
-    async def play() -> Stage:
-        stage = waiting(replicas=1)
-        await stage.work(60)
-        assert stage.wire.sent("create", "pods") == []
-        bring_template(stage)
-        await stage.work(60)
-        return stage
+    async def play() -> ControllerRun:
+        run = waiting(replicas=1)
+        await run.work(60)
+        assert run.transport.sent("create", "pods") == []
+        add_claim_template(run)
+        await run.work(60)
+        return run
 
-    stage = run_in_virtual_time(play())
-    assert len(stage.wire.sent("create", "resourceclaims.resource.k8s.io")) == 1
-    assert len(stage.wire.sent("create", "pods")) == 2
-    assert set_errors(stage) == [["ERR_SYNC_PCS_RESOURCE_CLAIM"], []]
+    run = run_in_virtual_time(play())
+    assert len(run.transport.sent("create", "resourceclaims.resource.k8s.io")) == 1
+    assert len(run.transport.sent("create", "pods")) == 2
+    assert set_errors(run) == [["ERR_SYNC_PCS_RESOURCE_CLAIM"], []]
 
 
 def test_a_trouble_is_told_even_if_nothing_else_is_news():
-    async def play() -> Stage:
-        stage = waiting(replicas=0)
-        bring_template(stage)
-        await stage.work(5)
-        assert set_errors(stage) == []
-        stage.caches.claim_templates.clear()
-        await stage.work(5)
-        return stage
+    async def play() -> ControllerRun:
+        run = waiting(replicas=0)
+        add_claim_template(run)
+        await run.work(5)
+        assert set_errors(run) == []
+        run.caches.claim_templates.clear()
+        await run.work(5)
+        return run
 
     assert set_errors(run_in_virtual_time(play())) == [["ERR_SYNC_PCS_RESOURCE_CLAIM"]]
 
 
-def observed(stage: Stage, kind: str) -> set[str]:
+def observed(run: ControllerRun, kind: str) -> set[str]:
     """Who says that what was asked of it has been done."""
-    found = stage.wire.api.objects(kind)
+    found = run.transport.api.objects(kind)
     return {body["metadata"]["name"] for body in found if body.get("status", {}).get("observedGeneration")}
 
 
@@ -260,10 +260,10 @@ def test_who_has_all_that_it_needs_says_so_whatever_its_neighbour_lacks():
         creates_pod = (request.verb, request.resource) == ("create", "pods")
         return no_quota() if creates_pod and body["metadata"]["name"].startswith("wl-0-b-") else None
 
-    async def play() -> Stage:
-        stage = Stage(refuse, cliques="a:2 b:2")
-        await stage.work(60)
-        return stage
+    async def play() -> ControllerRun:
+        run = ControllerRun(refuse, cliques="a:2 b:2")
+        await run.work(60)
+        return run
 
     assert observed(run_in_virtual_time(play()), "PodClique") == {"wl-0-a"}
 
@@ -283,15 +283,15 @@ def test_a_set_that_waits_for_the_end_of_its_predecessor_has_not_done_what_it_wa
             return Response(200, {}, msgspec.json.encode(old))
         return refusal(409, "AlreadyExists", name="wl-0-a")
 
-    async def play() -> Stage:
-        stage = Stage(refuse)
-        await stage.work(60)
-        return stage
+    async def play() -> ControllerRun:
+        run = ControllerRun(refuse)
+        await run.work(60)
+        return run
 
-    stage = run_in_virtual_time(play())
-    assert not stage.wire.sent("create", "pods")
-    assert observed(stage, "PodCliqueSet") == set()
-    assert set_errors(stage) == []
+    run = run_in_virtual_time(play())
+    assert not run.transport.sent("create", "pods")
+    assert observed(run, "PodCliqueSet") == set()
+    assert set_errors(run) == []
 
 
 @pytest.mark.parametrize(
@@ -307,23 +307,23 @@ def test_a_set_that_waits_for_the_end_of_its_predecessor_has_not_done_what_it_wa
 def test_what_no_plan_can_be_made_of_is_told_and_stops_nobody_else(wrong, words):
     """The webhooks refuse such sets; they may have been away, or not have known the rule."""
 
-    async def play() -> Stage:
-        stage = Stage(lambda request, body: None, **wrong)
-        other = stage.wire.api.create(a_set("a:2", name="other"))
-        stage.caches.sets.apply_event("ADDED", read_set(other))
-        await stage.work(300)
-        body = stage.wire.api.get("PodCliqueSet", "wl")
+    async def play() -> ControllerRun:
+        run = ControllerRun(lambda request, body: None, **wrong)
+        other = run.transport.api.create(a_set("a:2", name="other"))
+        run.caches.sets.apply_event("ADDED", read_set(other))
+        await run.work(300)
+        body = run.transport.api.get("PodCliqueSet", "wl")
         (error,) = body["status"]["lastErrors"]
         assert error["description"].endswith(f"operator's log, cause: {words}")
         mended = {"spec": {"template": dict.fromkeys(wrong)}}
-        stage.caches.sets.apply_event(
-            "MODIFIED", read_set(stage.wire.api.patch("PodCliqueSet", "wl", mended))
+        run.caches.sets.apply_event(
+            "MODIFIED", read_set(run.transport.api.patch("PodCliqueSet", "wl", mended))
         )
-        await stage.work(60)
-        return stage
+        await run.work(60)
+        return run
 
-    stage = run_in_virtual_time(play())
-    made = [body["metadata"]["name"] for body in stage.wire.sent("create", "pods")]
+    run = run_in_virtual_time(play())
+    made = [body["metadata"]["name"] for body in run.transport.sent("create", "pods")]
     assert sum(name.startswith("other-0-a-") for name in made) == 2
     assert sum(name.startswith("wl-0-a-") for name in made) == 2
-    assert set_errors(stage) == [["ERR_PLAN_PODCLIQUESET_REPLICA"], []], "told once, and taken back"
+    assert set_errors(run) == [["ERR_PLAN_PODCLIQUESET_REPLICA"], []], "told once, and taken back"

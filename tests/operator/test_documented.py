@@ -6,7 +6,7 @@ import re
 
 from prometheus_client import REGISTRY
 
-from grove.cli.operator import Exit
+from grove.cli.commands.operator import Exit
 from tests.shared import ROOT
 
 PAGE = (ROOT / "docs/operator.md").read_text()

@@ -10,7 +10,7 @@ import pytest
 
 SPEAK = """
 import logging, warnings, structlog
-from grove.api.config import LogFormat, LogLevel
+from grove.api.configuration.types import LogFormat, LogLevel
 from grove.operator import logs
 from grove.operator.keys import ReplicaKey
 
@@ -28,7 +28,7 @@ warnings.warn("deprecated")
 """
 
 
-def spoken(level: str = "info", format_: str = "json") -> list[str]:
+def log_line(level: str = "info", format_: str = "json") -> list[str]:
     code = SPEAK.format(level=level, format=format_)
     return subprocess.run(
         [sys.executable, "-c", code], capture_output=True, check=True, text=True
@@ -36,7 +36,7 @@ def spoken(level: str = "info", format_: str = "json") -> list[str]:
 
 
 def test_every_line_is_json_and_says_key_action_and_reason():
-    working, unpublished, failed, slow, warned = map(json.loads, spoken())
+    working, unpublished, failed, slow, warned = map(json.loads, log_line())
     assert list(working) == ["time", "level", "message", "key", "action", "reason"]
     assert working["time"].endswith("Z")
     assert (working["message"], working["key"]) == ("working", "ns/set/1")
@@ -48,11 +48,11 @@ def test_every_line_is_json_and_says_key_action_and_reason():
 
 @pytest.mark.parametrize(("level", "first"), [("debug", "noticed"), ("info", "working"), ("error", "failed")])
 def test_the_level_decides_what_is_told(level, first):
-    assert json.loads(spoken(level)[0])["message"] == first
+    assert json.loads(log_line(level)[0])["message"] == first
 
 
 def test_people_read_text():
-    line = spoken(format_="text")[0]
+    line = log_line(format_="text")[0]
     assert "working" in line
     assert "key=ns/set/1" in line
     assert "\x1b" not in line  # colours are for terminals

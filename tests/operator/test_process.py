@@ -6,13 +6,13 @@ import asyncio
 
 import pytest
 
-from grove.api.config import LeaderElection, OperatorConfiguration
-from grove.kube.config import Config
-from grove.kube.credentials import Presented
-from grove.kube.lease import Timing
-from grove.kube.testing import virtual_time
+from grove.api.configuration.types import LeaderElection, OperatorConfiguration
+from grove.kube.auth.config import Config
+from grove.kube.auth.credentials import StaticCredentials
+from grove.kube.leader.lease import LeaseTiming
+from grove.kube.testing.virtual_time import virtual_time
 from grove.operator import process
-from grove.operator.process import Settings, first, timing_of
+from grove.operator.process import OperatorSettings, run_until_first_ends, timing_of
 
 
 @pytest.mark.parametrize(
@@ -27,8 +27,8 @@ from grove.operator.process import Settings, first, timing_of
 def test_where_the_lease_is(monkeypatch, command_line, configured, pod, expected):
     monkeypatch.setattr(process, "_pods_namespace", lambda: pod)
     config = OperatorConfiguration(leader_election=LeaderElection(resource_namespace=configured))
-    connection = Config("https://127.0.0.1", Presented(), namespace="from-context")
-    assert Settings(config, connection, command_line).lease_namespace == expected
+    connection = Config("https://127.0.0.1", StaticCredentials(), namespace="from-context")
+    assert OperatorSettings(config, connection, command_line).lease_namespace == expected
 
 
 def test_the_pods_namespace_is_in_a_file(tmp_path):
@@ -38,8 +38,8 @@ def test_the_pods_namespace_is_in_a_file(tmp_path):
 
 
 def test_the_election_is_timed_as_configured():
-    assert timing_of(LeaderElection()) == Timing(15, 10, 2)
-    assert timing_of(LeaderElection(lease_duration="1m", renew_deadline="2500ms")) == Timing(60, 2.5, 2)
+    assert timing_of(LeaderElection()) == LeaseTiming(15, 10, 2)
+    assert timing_of(LeaderElection(lease_duration="1m", renew_deadline="2500ms")) == LeaseTiming(60, 2.5, 2)
 
 
 async def clean_up(done: list[str]) -> None:
@@ -53,7 +53,7 @@ async def clean_up(done: list[str]) -> None:
 @virtual_time
 async def test_when_one_work_ends_the_others_may_clean_up():
     done: list[str] = []
-    await first(asyncio.sleep(1), clean_up(done))
+    await run_until_first_ends(asyncio.sleep(1), clean_up(done))
     assert done == ["cleaned up"]
 
 
@@ -65,13 +65,13 @@ async def test_what_one_work_raises_is_raised():
         raise KeyError("x")
 
     with pytest.raises(KeyError):
-        await first(clean_up(done), fail())
+        await run_until_first_ends(clean_up(done), fail())
 
 
 @virtual_time
 async def test_cancelled_from_outside_all_works_clean_up():
     done: list[str] = []
-    task = asyncio.create_task(first(clean_up(done), clean_up(done)))
+    task = asyncio.create_task(run_until_first_ends(clean_up(done), clean_up(done)))
     await asyncio.sleep(1)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

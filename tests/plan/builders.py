@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from grove.api import labels
-from grove.api.pods import Pod
-from grove.api.sets import PodCliqueSet
+from grove.api.naming import labels
+from grove.api.types.pod import Pod
+from grove.api.types.podcliqueset import PodCliqueSet
 
 Body = dict[str, Any]
 
@@ -69,16 +69,16 @@ def a_pod(
     node: str = "",
     ready: bool = False,
     hash_: str = "new",
-    born: str = "2026-01-01T00:00:00Z",
+    created: str = "2026-01-01T00:00:00Z",
     terminating: bool = False,
 ) -> Pod:
     """A pod of some clique, as the operator reads it."""
     carried = {labels.TEMPLATE_HASH: hash_}
     if index is not None:
         carried[labels.POD_INDEX] = str(index)
-    metadata: Body = {"name": name, "uid": f"uid-{name}", "creationTimestamp": born, "labels": carried}
+    metadata: Body = {"name": name, "uid": f"uid-{name}", "creationTimestamp": created, "labels": carried}
     if terminating:
-        metadata["deletionTimestamp"] = born
+        metadata["deletionTimestamp"] = created
     conditions = [{"type": "Ready", "status": "True"}] if ready else []
     status = {"phase": phase, "conditions": conditions}
     body = {"metadata": metadata, "spec": {"nodeName": node} if node else {}, "status": status}

@@ -6,129 +6,129 @@ import pytest
 
 from grove.api.intents import Delete
 from grove.plan.model import Plan
-from grove.plan.retire import PATIENCE, retire
-from tests.plan import hands
+from grove.plan.scale_in import POD_TERMINATION_WAIT, plan_scale_in
 from tests.plan.builders import a_set
-from tests.plan.invariants import check_history, check_settled
-from tests.plan.world import World
+from tests.plan.simulator import actors
+from tests.plan.simulator.invariants import check_history, check_settled
+from tests.plan.simulator.simulator import Simulator
 
 
-def running(cliques: str, groups: str = "", **kwargs) -> World:
+def running(cliques: str, groups: str = "", **kwargs) -> Simulator:
     """A set whose pods all run."""
-    world = World(a_set(cliques, groups, **kwargs))
+    sim = Simulator(a_set(cliques, groups, **kwargs))
     for _ in range(2):
-        world.settle()
-        hands.run_all(world)
-    world.settle()
-    return world
+        sim.settle()
+        actors.run_all(sim)
+    sim.settle()
+    return sim
 
 
-def sent(world: World, index: int = 0) -> list[str]:
+def sent(sim: Simulator, index: int = 0) -> list[str]:
     """The next plan in short, once it has been carried out."""
-    plan = world.plan(index)
-    assert world.carry_out(plan)
+    plan = sim.plan(index)
+    assert sim.execute(plan)
     return [" ".join(intent.id.split()[:2]) for intent in plan.intents]
 
 
-def cliques(world: World) -> list[str]:
-    return sorted(world.api.all("PodClique"))
+def cliques(sim: Simulator) -> list[str]:
+    return sorted(sim.api.all("PodClique"))
 
 
 def test_a_clique_scaled_out_names_the_new_pods_then_makes_them():
-    world = running("a:2/1")
-    before = set(world.pods())
-    world.scale("PodClique", "wl-0-a", 4)
-    assert sent(world) == ["patch PodGang", "create Pod", "create Pod"]
-    assert before < set(world.pods())
-    assert sorted(pod.spec.hostname for pod in world.pods().values()) == [f"wl-0-a-{n}" for n in range(4)]
+    sim = running("a:2/1")
+    before = set(sim.pods())
+    sim.scale("PodClique", "wl-0-a", 4)
+    assert sent(sim) == ["patch PodGang", "create Pod", "create Pod"]
+    assert before < set(sim.pods())
+    assert sorted(pod.spec.hostname for pod in sim.pods().values()) == [f"wl-0-a-{n}" for n in range(4)]
 
 
 def test_a_clique_scaled_in_is_asked_whether_it_is_so_before_a_pod_goes():
-    world = running("a:3/1")
-    world.scale("PodClique", "wl-0-a", 1)
-    assert sent(world) == ["patch PodClique", "patch PodGang", "delete Pod", "delete Pod"]
-    hands.finish_terminating(world)
-    check_settled(world)
-    check_history(world)
+    sim = running("a:3/1")
+    sim.scale("PodClique", "wl-0-a", 1)
+    assert sent(sim) == ["patch PodClique", "patch PodGang", "delete Pod", "delete Pod"]
+    actors.finish_terminating(sim)
+    check_settled(sim)
+    check_history(sim)
 
 
 def test_a_clique_scaled_to_0_leaves_its_gang_and_comes_back():
-    world = running("a:1 b:2/1")
-    world.scale("PodClique", "wl-0-b", 0)
-    world.settle()
-    assert list(world.references("wl-0")) == ["wl-0-a"]
-    assert world.plan().standing.available
-    world.scale("PodClique", "wl-0-b", 1)
-    world.settle()
-    assert list(world.references("wl-0")) == ["wl-0-a", "wl-0-b"]
-    check_settled(world)
-    check_history(world)
+    sim = running("a:1 b:2/1")
+    sim.scale("PodClique", "wl-0-b", 0)
+    sim.settle()
+    assert list(sim.references("wl-0")) == ["wl-0-a"]
+    assert sim.plan().summary.available
+    sim.scale("PodClique", "wl-0-b", 1)
+    sim.settle()
+    assert list(sim.references("wl-0")) == ["wl-0-a", "wl-0-b"]
+    check_settled(sim)
+    check_history(sim)
 
 
 def test_a_count_that_somebody_set_is_never_set_back():
-    world = running("a:1", "x:2/1=a")
-    world.scale("PodClique", "wl-0-x-0-a", 3)
-    world.scale("PodCliqueScalingGroup", "wl-0-x", 4)
-    world.api.patch("PodClique", "wl-0-x-0-a", {"spec": {"roleName": "spoilt"}})
-    world.settle()
-    assert world.api.get("PodClique", "wl-0-x-0-a")["spec"]["replicas"] == 3
-    assert world.api.get("PodCliqueScalingGroup", "wl-0-x")["spec"]["replicas"] == 4
+    sim = running("a:1", "x:2/1=a")
+    sim.scale("PodClique", "wl-0-x-0-a", 3)
+    sim.scale("PodCliqueScalingGroup", "wl-0-x", 4)
+    sim.api.patch("PodClique", "wl-0-x-0-a", {"spec": {"roleName": "spoilt"}})
+    sim.settle()
+    assert sim.api.get("PodClique", "wl-0-x-0-a")["spec"]["replicas"] == 3
+    assert sim.api.get("PodCliqueScalingGroup", "wl-0-x")["spec"]["replicas"] == 4
 
 
 def test_a_template_that_changes_its_counts_changes_no_replica_that_is_there():
-    world = running("a:1")
+    sim = running("a:1")
     template = a_set("a:3/1")["spec"]["template"]
-    world.api.patch("PodCliqueSet", "wl", {"spec": {"template": template}})
-    world.settle()
-    assert len(world.pods()) == 1
+    sim.api.patch("PodCliqueSet", "wl", {"spec": {"template": template}})
+    sim.settle()
+    assert len(sim.pods()) == 1
 
 
 def test_a_group_scaled_out_gets_gangs_of_their_own_whose_numbers_start_at_0():
-    world = running("a:1 b:1", "x:2/2=b")
-    world.scale("PodCliqueScalingGroup", "wl-0-x", 4)
-    world.settle()
-    assert sorted(world.api.all("PodGang")) == ["wl-0", "wl-0-x-0", "wl-0-x-1"]
-    assert list(world.references("wl-0-x-1")) == ["wl-0-x-3-b"]
+    sim = running("a:1 b:1", "x:2/2=b")
+    sim.scale("PodCliqueScalingGroup", "wl-0-x", 4)
+    sim.settle()
+    assert sorted(sim.api.all("PodGang")) == ["wl-0", "wl-0-x-0", "wl-0-x-1"]
+    assert list(sim.references("wl-0-x-1")) == ["wl-0-x-3-b"]
 
 
 def test_a_group_scaled_in_loses_its_highest_replicas():
-    world = running("a:1 b:1", "x:4/1=b")
-    world.scale("PodCliqueScalingGroup", "wl-0-x", 2)
-    assert sorted(sent(world)) == sorted(
+    sim = running("a:1 b:1", "x:4/1=b")
+    sim.scale("PodCliqueScalingGroup", "wl-0-x", 2)
+    assert sorted(sent(sim)) == sorted(
         ["patch PodCliqueScalingGroup", "patch PodCliqueSet"]
         + ["delete PodGang", "delete Pod", "delete PodClique"] * 2
     )
-    assert cliques(world) == ["wl-0-a", "wl-0-x-0-b", "wl-0-x-1-b"]
-    assert sorted(world.api.all("PodGang")) == ["wl-0", "wl-0-x-0"]
-    check_history(world)
+    assert cliques(sim) == ["wl-0-a", "wl-0-x-0-b", "wl-0-x-1-b"]
+    assert sorted(sim.api.all("PodGang")) == ["wl-0", "wl-0-x-0"]
+    check_history(sim)
 
 
 def test_a_group_scaled_to_0_leaves_the_base_gang_and_comes_back():
-    world = running("a:1 b:1", "x:3/2=b")
-    world.scale("PodCliqueScalingGroup", "wl-0-x", 0)
-    world.settle()
-    assert list(world.references("wl-0")) == ["wl-0-a"]
-    assert cliques(world) == ["wl-0-a"]
-    assert world.plan().standing.available
-    hands.finish_terminating(world)
-    world.scale("PodCliqueScalingGroup", "wl-0-x", 2)
-    world.settle()
-    assert list(world.references("wl-0")) == ["wl-0-a", "wl-0-x-0-b", "wl-0-x-1-b"]
-    check_settled(world)
-    check_history(world)
+    sim = running("a:1 b:1", "x:3/2=b")
+    sim.scale("PodCliqueScalingGroup", "wl-0-x", 0)
+    sim.settle()
+    assert list(sim.references("wl-0")) == ["wl-0-a"]
+    assert cliques(sim) == ["wl-0-a"]
+    assert sim.plan().summary.available
+    actors.finish_terminating(sim)
+    sim.scale("PodCliqueScalingGroup", "wl-0-x", 2)
+    sim.settle()
+    assert list(sim.references("wl-0")) == ["wl-0-a", "wl-0-x-0-b", "wl-0-x-1-b"]
+    check_settled(sim)
+    check_history(sim)
 
 
 def test_a_replica_that_the_set_no_longer_has_goes_with_all_it_had():
-    world = running("a:1 b:2/1", "x:2/1=b", replicas=2)
-    world.settle(1)
-    first = set(world.pods("wl-0-a"))
-    world.scale("PodCliqueSet", "wl", 1)
-    hands.see_off(world, 1)
-    assert world.snapshot(1).cliques == world.snapshot(1).groups == world.snapshot(1).gangs == {}
-    assert world.snapshot(1).pods == ()
-    assert sorted(world.api.all("Service")) == ["wl-0"]
-    assert first <= set(world.pods())
-    check_history(world)
+    sim = running("a:1 b:2/1", "x:2/1=b", replicas=2)
+    sim.settle(1)
+    first = set(sim.pods("wl-0-a"))
+    sim.scale("PodCliqueSet", "wl", 1)
+    actors.finish_scale_in(sim, 1)
+    assert sim.snapshot(1).cliques == sim.snapshot(1).groups == sim.snapshot(1).gangs == {}
+    assert sim.snapshot(1).pods == ()
+    assert sorted(sim.api.all("Service")) == ["wl-0"]
+    assert first <= set(sim.pods())
+    check_history(sim)
 
 
 def kinds(plan: Plan) -> set[str]:
@@ -137,68 +137,70 @@ def kinds(plan: Plan) -> set[str]:
 
 
 def test_what_holds_no_gpus_goes_when_the_pods_of_all_that_go_are_gone():
-    world = running("a:1", replicas=3)
+    sim = running("a:1", replicas=3)
     for index in (1, 2):
-        world.settle(index)
-    hands.run_all(world)
-    world.scale("PodCliqueSet", "wl", 1)
+        sim.settle(index)
+    actors.run_all(sim)
+    sim.scale("PodCliqueSet", "wl", 1)
 
     def together() -> Plan:
-        return retire([world.snapshot(1), world.snapshot(2)], world.now)
+        return plan_scale_in([sim.snapshot(1), sim.snapshot(2)], sim.now)
 
     assert kinds(together()) == {"PodGang", "Pod", "PodClique"}
-    world.carry_out(together())
-    assert [name for name in world.api.all("PodClique") if name != "wl-0-a"] == []
-    assert (together().intents, together().wake_at) == ((), world.now + PATIENCE)
-    hands.finish_terminating(world, world.pods("wl-1-a"))
+    sim.execute(together())
+    assert [name for name in sim.api.all("PodClique") if name != "wl-0-a"] == []
+    assert (together().intents, together().requeue_at) == ((), sim.now + POD_TERMINATION_WAIT)
+    actors.finish_terminating(sim, sim.pods("wl-1-a"))
     assert together().intents == (), "the pods of the other replica are still there"
-    hands.finish_terminating(world)
+    actors.finish_terminating(sim)
     assert kinds(together()) == {"Service"}
-    world.carry_out(together())
+    sim.execute(together())
     assert together() == Plan()
 
 
 def test_cliques_go_after_their_pods_were_told_to_and_before_they_are_gone():
     """Upstream's tests count cliques at the moment when the last pod is gone."""
-    world = running("a:2 b:1", "x:1/1=b")
-    world.scale("PodCliqueSet", "wl", 0)
-    plan = retire([world.snapshot()], world.now)
+    sim = running("a:2 b:1", "x:1/1=b")
+    sim.scale("PodCliqueSet", "wl", 0)
+    plan = plan_scale_in([sim.snapshot()], sim.now)
     after = {intent.id: intent.after for intent in plan.intents}
-    pods = {f"delete Pod ns/{name}" for name in world.pods("wl-0-a")}
+    pods = {f"delete Pod ns/{name}" for name in sim.pods("wl-0-a")}
     assert pods <= set(after["delete PodClique ns/wl-0-a"])
     assert "delete PodClique ns/wl-0-x-0-b" in after["delete PodCliqueScalingGroup ns/wl-0-x"]
-    world.settle()
-    assert cliques(world) == []
-    assert world.pods(), "they are still on their way out"
-    assert retire([world.snapshot()], world.now).wake_at == world.now + PATIENCE, "and waited for"
+    sim.settle()
+    assert cliques(sim) == []
+    assert sim.pods(), "they are still on their way out"
+    assert plan_scale_in([sim.snapshot()], sim.now).requeue_at == sim.now + POD_TERMINATION_WAIT, (
+        "and waited for"
+    )
 
 
 def test_pods_that_do_not_go_do_not_hold_up_the_rest_for_ever():
-    world = running("a:1", replicas=1)
-    world.scale("PodCliqueSet", "wl", 0)
-    world.settle()
-    assert world.api.all("Service")
-    world.now += PATIENCE
-    world.settle()
-    assert not world.api.all("Service")
-    assert world.pods()
+    sim = running("a:1", replicas=1)
+    sim.scale("PodCliqueSet", "wl", 0)
+    sim.settle()
+    assert sim.api.all("Service")
+    sim.now += POD_TERMINATION_WAIT
+    sim.settle()
+    assert not sim.api.all("Service")
+    assert sim.pods()
 
 
 @pytest.mark.parametrize("gone", [False, True])
 def test_a_replica_that_is_wanted_again_while_it_goes_is_made_whole(gone):
-    world = running("a:2", replicas=1)
-    before = set(world.pods())
-    world.scale("PodCliqueSet", "wl", 0)
-    world.settle()
+    sim = running("a:2", replicas=1)
+    before = set(sim.pods())
+    sim.scale("PodCliqueSet", "wl", 0)
+    sim.settle()
     if gone:
-        hands.finish_terminating(world)
-    world.scale("PodCliqueSet", "wl", 1)
-    world.settle()
-    hands.finish_terminating(world)
-    check_settled(world)
-    check_history(world)
-    assert len(world.pods()) == 2
-    assert before.isdisjoint(world.pods()), "no name comes twice"
+        actors.finish_terminating(sim)
+    sim.scale("PodCliqueSet", "wl", 1)
+    sim.settle()
+    actors.finish_terminating(sim)
+    check_settled(sim)
+    check_history(sim)
+    assert len(sim.pods()) == 2
+    assert before.isdisjoint(sim.pods()), "no name comes twice"
 
 
 @pytest.mark.parametrize(
@@ -212,10 +214,10 @@ def test_a_replica_that_is_wanted_again_while_it_goes_is_made_whole(gone):
     ],
 )
 def test_a_count_is_confirmed_then_the_gang_forgets_then_the_pod_goes(kind, name, count, forgets):
-    world = running("a:2/1 b:1", "x:2/1=b")
-    world.scale(kind, name, count)
-    intents = {intent.id: intent for intent in world.plan().intents}
-    gangs = {gang: world.references(gang) for gang in world.api.all("PodGang")}
+    sim = running("a:2/1 b:1", "x:2/1=b")
+    sim.scale(kind, name, count)
+    intents = {intent.id: intent for intent in sim.plan().intents}
+    gangs = {gang: sim.references(gang) for gang in sim.api.all("PodGang")}
     assert f"patch {kind} ns/{name}" in intents[forgets].after
     for id_, intent in intents.items():
         if id_.startswith("delete Pod "):
@@ -224,37 +226,37 @@ def test_a_count_is_confirmed_then_the_gang_forgets_then_the_pod_goes(kind, name
 
 
 def test_a_set_at_0_has_nothing_to_do():
-    world = World(a_set("a:1", replicas=0))
-    assert world.plan().intents == ()
+    sim = Simulator(a_set("a:1", replicas=0))
+    assert sim.plan().intents == ()
 
 
 def test_a_set_that_goes_is_left_to_its_own_plan():
     body = a_set("a:1")
     body["metadata"]["finalizers"] = ["grove.io/podcliqueset.grove.io"]
-    world = World(body)
-    world.settle()
-    world.api.delete("PodCliqueSet", "wl")
-    assert world.plan() == type(world.plan())()
+    sim = Simulator(body)
+    sim.settle()
+    sim.api.delete("PodCliqueSet", "wl")
+    assert sim.plan() == type(sim.plan())()
 
 
 @pytest.mark.parametrize("kind", ["PodClique", "PodCliqueScalingGroup", "PodCliqueSet"])
 def test_whoever_has_an_old_count_is_stopped_before_it_costs_a_pod(kind):
     """The count was 1, is 3 and all 3 run; a leader of old still believes in 1."""
-    world = World(a_set("a:1 b:1", "x:1/1=b"))
-    world.settle()
+    sim = Simulator(a_set("a:1 b:1", "x:1/1=b"))
+    sim.settle()
     name = {"PodClique": "wl-0-a", "PodCliqueScalingGroup": "wl-0-x", "PodCliqueSet": "wl"}[kind]
-    world.scale(kind, name, 0 if kind == "PodCliqueSet" else 1)
-    old = len(world.api.past[kind])
-    world.scale(kind, name, 1 if kind == "PodCliqueSet" else 3)
+    sim.scale(kind, name, 0 if kind == "PodCliqueSet" else 1)
+    old = len(sim.api.past[kind])
+    sim.scale(kind, name, 1 if kind == "PodCliqueSet" else 3)
     for _ in range(2):
-        world.settle()
-        hands.run_all(world)
-    before = world.pods(), everyone(world)
-    stale = world.plan(lag={kind: len(world.api.past[kind]) - old})
+        sim.settle()
+        actors.run_all(sim)
+    before = sim.pods(), everyone(sim)
+    stale = sim.plan(lag={kind: len(sim.api.past[kind]) - old})
     assert any(intent.id.startswith("delete Pod ") for intent in stale.intents)
-    assert not world.carry_out(stale)
-    assert (world.pods(), everyone(world)) == before
+    assert not sim.execute(stale)
+    assert (sim.pods(), everyone(sim)) == before
 
 
-def everyone(world: World) -> dict[str, dict[str, list[str]]]:
-    return {gang: world.references(gang) for gang in world.api.all("PodGang")}
+def everyone(sim: Simulator) -> dict[str, dict[str, list[str]]]:
+    return {gang: sim.references(gang) for gang in sim.api.all("PodGang")}

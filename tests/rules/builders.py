@@ -6,17 +6,17 @@ import copy
 import re
 from typing import Any
 
-from grove.api.config import Scheduler, SchedulerProfile
+from grove.api.configuration.types import Scheduler, SchedulerProfile
 from grove.fabrics.registry import providers
-from grove.rules.defaults import default_set
 from grove.rules.model import Facts
-from grove.schedulers.registry import Backends, backends
+from grove.rules.podcliqueset.defaults import default_set
+from grove.schedulers.registry import SchedulerBackends, backends
 
 GONE = object()
 """As a value: take the field away."""
 
 
-def in_use(*names: str, **profile: Any) -> Backends:
+def in_use(*names: str, **profile: Any) -> SchedulerBackends:
     """The backends of these profiles, and the default scheduler's."""
     return backends(Scheduler(tuple(SchedulerProfile(name, **profile) for name in names)))
 

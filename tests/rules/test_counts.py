@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from grove.api import counts
-from grove.rules import validate
-from grove.rules.defaults import default_set
+from grove.api.types import pod_counts
+from grove.rules.podcliqueset import validation
+from grove.rules.podcliqueset.defaults import default_set
 from tests.rules.builders import FACTS, bare, clique, group
 
 HUGE = 2**31 - 1
@@ -46,7 +46,7 @@ PARTS = (clique("a", 5), clique("b", 2), clique("c", 3))
     ],
 )
 def test_a_new_set_is_refused_above_the_limit_with_its_number(body, pods, said):
-    verdict = validate.on_create(body, FACTS)
+    verdict = validation.on_create(body, FACTS)
     assert verdict.allowed is (said is None), verdict.message
     assert said is None or said in verdict.message
     assert said is None or f" {pods} pods" in verdict.message
@@ -56,7 +56,7 @@ def test_a_replica_and_a_clique_without_pods_count_as_one():
     template = sized(1, ONE)["spec"]["template"]
     template["cliques"][0]["spec"]["replicas"] = 0
     template["podCliqueScalingGroups"] = [group("g", "a", replicas=0)]
-    verdict = validate.on_create({**sized(1, ONE), "spec": {"replicas": HUGE, "template": template}}, FACTS)
+    verdict = validation.on_create({**sized(1, ONE), "spec": {"replicas": HUGE, "template": template}}, FACTS)
     assert f"asks for {HUGE} pods" in verdict.message
 
 
@@ -74,21 +74,21 @@ def test_a_replica_and_a_clique_without_pods_count_as_one():
 )
 def test_a_stored_set_above_the_limit_changes_and_shrinks_and_does_not_grow(before, after, allowed):
     after["metadata"]["annotations"] = {"changed": "yes"}
-    verdict = validate.on_update(before, after, FACTS)
+    verdict = validation.on_update(before, after, FACTS)
     assert verdict.allowed is allowed, verdict.message
 
 
 def test_the_limit_is_that_of_the_configuration():
     facts = replace(FACTS, pods_per_set=10)
-    assert validate.on_create(sized(10, ONE), facts).allowed
-    message = validate.on_create(sized(11, ONE), facts).message
+    assert validation.on_create(sized(10, ONE), facts).allowed
+    message = validation.on_create(sized(11, ONE), facts).message
     assert message.startswith("spec.replicas: Invalid value: 11: the set asks for 11 pods")
     assert "at most 10 are allowed" in message
 
 
 def test_parts_that_exist_count_as_they_are():
-    template = validate.shape.workload(sized(1, *PARTS, **GROUPED)).template
-    live = {"a": counts.Live(2, 100), "b": counts.Live(150, 150)}
-    groups = {"g": counts.Live(2, 3)}
+    template = validation.decode.workload(sized(1, *PARTS, **GROUPED)).template
+    live = {"a": pod_counts.Live(2, 100), "b": pod_counts.Live(150, 150)}
+    groups = {"g": pod_counts.Live(2, 3)}
     # a: two of three exist; the group: two of three exist, 3 + 100 replicas; b: 150 are more than those.
-    assert counts.of_set(3, template, live, groups) == (100 + 5) + 150 + 103 * 3
+    assert pod_counts.of_set(3, template, live, groups) == (100 + 5) + 150 + 103 * 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from grove.api.config import (
+from grove.api.configuration.types import (
     Authorizer,
     Network,
     OperatorConfiguration,
@@ -13,7 +13,16 @@ from grove.api.config import (
     SchedulerProfile,
     TopologyAwareScheduling,
 )
-from grove.rules.model import Facts, Verdict, duplicate, forbidden, invalid, not_found, required, unsupported
+from grove.rules.model import (
+    AdmissionResult,
+    Facts,
+    duplicate,
+    forbidden,
+    invalid,
+    not_found,
+    required,
+    unsupported,
+)
 from grove.schedulers.registry import backends
 
 BACKENDS = backends(Scheduler())
@@ -66,7 +75,7 @@ def test_an_error_reads_as_kubernetes_writes_it(error, text):
 
 def test_a_verdict_joins_its_errors_and_says_each_once():
     one, other = required("a"), required("b")
-    assert Verdict().message == ""
-    assert Verdict((one,)).message == "a: Required value"
-    assert Verdict((one, one)).message == "a: Required value"
-    assert Verdict((one, other, one)).message == "[a: Required value, b: Required value]"
+    assert AdmissionResult().message == ""
+    assert AdmissionResult((one,)).message == "a: Required value"
+    assert AdmissionResult((one, one)).message == "a: Required value"
+    assert AdmissionResult((one, other, one)).message == "[a: Required value, b: Required value]"

@@ -9,12 +9,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from grove.rules import topologies, validate
-from grove.rules.defaults import default_set
-from grove.rules.model import Verdict
-from grove.rules.order import circles
+from grove.rules import cluster_topology
+from grove.rules.model import AdmissionResult
+from grove.rules.podcliqueset import validation
+from grove.rules.podcliqueset.defaults import default_set
+from grove.rules.podcliqueset.startup_order import cycles
 from tests.rules.builders import FACTS, bare, changed, clique, group, workload
-from tests.rules.words import CLAIMS, CONSTRAINED, ON_KAI, sharing
+from tests.rules.messages import CLAIMS, CONSTRAINED, ON_KAI, sharing
 
 quick = settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 
@@ -96,25 +97,25 @@ PLACES = everywhere(RICH)
 SPOILT = st.builds(lambda way, value: placed(RICH, way, value), st.sampled_from(PLACES), ANYTHING)
 
 
-def judge(body: Any) -> list[Verdict]:
+def judge(body: Any) -> list[AdmissionResult]:
     return [
-        validate.on_create(body, FACTS),
-        validate.on_update(RICH, body, FACTS),
-        validate.on_update(body, RICH, FACTS),
-        topologies.on_create(body, FACTS),
-        topologies.on_update(body, body, FACTS),
+        validation.on_create(body, FACTS),
+        validation.on_update(RICH, body, FACTS),
+        validation.on_update(body, RICH, FACTS),
+        cluster_topology.on_create(body, FACTS),
+        cluster_topology.on_update(body, body, FACTS),
     ]
 
 
 def test_the_object_that_is_spoilt_below_is_right():
-    assert validate.on_create(RICH, FACTS).message == ""
-    assert validate.on_update(RICH, RICH, FACTS).message == ""
+    assert validation.on_create(RICH, FACTS).message == ""
+    assert validation.on_update(RICH, RICH, FACTS).message == ""
 
 
 @quick
 @given(body=ANYTHING | SPOILT)
 def test_nothing_raises_and_every_error_names_a_path(body):
-    validate.topologies_named(body)
+    validation.topologies_named(body)
     for verdict in judge(body):
         assert all(error.path and str(error).startswith(error.path) for error in verdict.errors)
         assert verdict.allowed == (verdict.message == "")
@@ -131,9 +132,9 @@ def test_filling_in_twice_is_filling_in_once(body, old):
 @quick
 @given(body=SPOILT)
 def test_what_is_accepted_may_stay_as_it_is(body):
-    if validate.on_create(default_set(body), FACTS).allowed:
+    if validation.on_create(default_set(body), FACTS).allowed:
         done = default_set(body)
-        assert validate.on_update(done, done, FACTS).message == ""
+        assert validation.on_update(done, done, FACTS).message == ""
 
 
 def work(body: Any) -> int:
@@ -147,8 +148,8 @@ def work(body: Any) -> int:
     sys.setprofile(count)
     try:
         done = default_set(body)
-        validate.on_create(done, FACTS)
-        validate.on_update(done, done, FACTS)
+        validation.on_create(done, FACTS)
+        validation.on_update(done, done, FACTS)
     finally:
         sys.setprofile(None)
     return calls
@@ -163,7 +164,7 @@ SHAPES = {
     "all of one name": lambda n: bare(*(clique("a") for _ in range(n))),
     "a chain": lambda n: explicit(*(clique(f"c{i}", startsAfter=[f"c{i + 1}"]) for i in range(n))),
     "a circle": lambda n: explicit(*(clique(f"c{i}", startsAfter=[f"c{(i + 1) % n}"]) for i in range(n))),
-    "many circles": lambda n: explicit(*(clique(f"c{i}", startsAfter=[f"c{i ^ 1}"]) for i in range(n))),
+    "many cycles": lambda n: explicit(*(clique(f"c{i}", startsAfter=[f"c{i ^ 1}"]) for i in range(n))),
     "many groups": lambda n: bare(
         *(clique(f"c{i}") for i in range(n)),
         podCliqueScalingGroups=[group(f"g{i}", f"c{i}") for i in range(n)],
@@ -190,9 +191,9 @@ def test_work_grows_with_the_object_and_no_faster(shape):
 
 def test_ten_thousand_cliques_are_judged():
     body = default_set(SHAPES["many groups"](10_000))
-    verdict = validate.on_create(body, FACTS)
+    verdict = validation.on_create(body, FACTS)
     assert [error.path for error in verdict.errors] == ["spec.template.cliques"], "a PodGang cannot name them"
-    error, *_ = validate.on_create(default_set(SHAPES["a circle"](10_000)), FACTS).errors
+    error, *_ = validation.on_create(default_set(SHAPES["a circle"](10_000)), FACTS).errors
     assert error.detail == "circular dependencies: c0 -> c1 -> c2 -> c3 -> c4 -> c5 -> c6 -> c7 -> ... -> c0"
 
 
@@ -203,7 +204,7 @@ def test_a_circle_is_found_exactly_where_nobody_can_start(after):
     waiting = {name: {p for p in parents if p in after and p != name} for name, parents in after.items()}
     while ready := [name for name, parents in waiting.items() if not parents]:
         waiting = {name: parents - set(ready) for name, parents in waiting.items() if name not in ready}
-    found = circles(after)
+    found = cycles(after)
     assert bool(found) == bool(waiting)
     for circle in found:
         assert len(circle) > 1

@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 
 from grove.api.meta import ObjectMeta
-from grove.api.topology import ClusterTopology, ClusterTopologySpec, TopologyLevel
-from grove.schedulers.backend import Foreign, Request, Wish
-from grove.topology.constraints import Topology
+from grove.api.types.clustertopology import ClusterTopology, ClusterTopologySpec, TopologyLevel
+from grove.schedulers.backend import GangRequest, SchedulerObject, SchedulingSpec
+from grove.topology.constraints import ResolvedTopology
 from tests.plan.builders import a_set, read_set
-from tests.plan.world import World
+from tests.plan.simulator.simulator import Simulator
 from tests.topology.builders import KEYS, a_topology, packed
 
 Body = dict[str, Any]
@@ -27,30 +27,35 @@ def a_body(cliques: str, groups: str = "", wishes: str = "", queue: str = "team-
     return body
 
 
-def wish(body: Body) -> Wish:
+def scheduling_spec(body: Body) -> SchedulingSpec:
     workload = read_set(body)
-    return Wish(workload.metadata, workload.spec.template)
+    return SchedulingSpec(workload.metadata, workload.spec.template)
 
 
-def requests(body: Body, topology: Topology | None = None) -> dict[str, Request]:
+def requests(body: Body, topology: ResolvedTopology | None = None) -> dict[str, GangRequest]:
     """What schedulers are asked about each gang of the set's first replica, by the gang's name."""
     known = topology or a_topology()
-    world = World(body)
-    world.topology = known
-    world.settle()
+    sim = Simulator(body)
+    sim.topology = known
+    sim.settle()
     return {
-        name: Request(gang=world.api.get("PodGang", name), uid=f"uid-{name}", wish=wish(body), topology="kt")
-        for name in world.api.all("PodGang")
+        name: GangRequest(
+            gang=sim.api.get("PodGang", name),
+            uid=f"uid-{name}",
+            scheduling_spec=scheduling_spec(body),
+            topology="kt",
+        )
+        for name in sim.api.all("PodGang")
     }
 
 
-def a_request(body: Body) -> Request:
+def a_request(body: Body) -> GangRequest:
     """The same for a set of a single gang."""
     (only,) = requests(body).values()
     return only
 
 
-def as_found(body: Body, **spec: Any) -> Foreign:
+def as_found(body: Body, **spec: Any) -> SchedulerObject:
     """An object that a backend asked for, as the cluster has it; further fields are what others wrote."""
     metadata = body["metadata"]
     meta = ObjectMeta(
@@ -58,12 +63,12 @@ def as_found(body: Body, **spec: Any) -> Foreign:
         labels=dict(metadata.get("labels") or {}),
         annotations=dict(metadata.get("annotations") or {}),
     )
-    return Foreign(meta, {**body["spec"], **spec})
+    return SchedulerObject(meta, {**body["spec"], **spec})
 
 
-def as_told(body: Body, status: Body) -> Foreign:
+def as_told(body: Body, status: Body) -> SchedulerObject:
     """The same with what its scheduler says to it, as it is read."""
-    return msgspec.json.decode(msgspec.json.encode({**body, "status": status}), type=Foreign)
+    return msgspec.json.decode(msgspec.json.encode({**body, "status": status}), type=SchedulerObject)
 
 
 def cluster_topology(*keys: str, name: str = "racks", uid: str = "u-1") -> ClusterTopology:

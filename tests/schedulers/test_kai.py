@@ -7,9 +7,19 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from grove.schedulers.backend import Marks, Unmappable, marked
+from grove.schedulers.backend import PodAdditions, UnsupportedGang, with_pod_additions
 from grove.schedulers.kai import Kai
-from tests.schedulers.builders import HOST, RACK, ZONE, a_body, a_request, as_found, as_told, requests, wish
+from tests.schedulers.builders import (
+    HOST,
+    RACK,
+    ZONE,
+    a_body,
+    a_request,
+    as_found,
+    as_told,
+    requests,
+    scheduling_spec,
+)
 
 KAI = Kai()
 
@@ -21,7 +31,7 @@ def required(key: str) -> dict[str, str]:
 def test_the_pod_group_of_a_base_gang_field_by_field():
     body = a_body("a:2 b:3/2 c", "x:2/2=b,c", "zone/rack x:rack b:/host", priorityClassName="high")
     request = requests(body)["wl-0"]
-    told = KAI.told(request)
+    told = KAI.gang_object(request)
     assert told is not None
     carried = request.gang["metadata"]["labels"]
     assert carried["kai.scheduler/queue"] == "team-a"
@@ -74,7 +84,7 @@ def _leaf(name: str, minimum: int, parent: str, preferred: str = "") -> dict[str
 
 
 def test_a_scaled_gang_is_flat_and_has_its_groups_constraint():
-    told = KAI.told(requests(a_body("a b", "x:2/1=b", "zone x:rack b:host"))["wl-0-x-0"])
+    told = KAI.gang_object(requests(a_body("a b", "x:2/1=b", "zone x:rack b:host"))["wl-0-x-0"])
     assert told["spec"] == {
         "minMember": 1,
         "queue": "team-a",
@@ -85,7 +95,7 @@ def test_a_scaled_gang_is_flat_and_has_its_groups_constraint():
 
 def test_without_constraints_the_zero_value_says_so_and_no_topology_is_needed():
     request = replace(a_request(a_body("a:2 b")), topology="")
-    assert KAI.told(request)["spec"] == {
+    assert KAI.gang_object(request)["spec"] == {
         "minMember": 3,
         "queue": "team-a",
         "topologyConstraint": {},
@@ -95,16 +105,16 @@ def test_without_constraints_the_zero_value_says_so_and_no_topology_is_needed():
 
 def test_constraints_without_a_topology_cannot_be_told_unless_the_gang_names_kais_own():
     request = replace(a_request(a_body("a", "", "rack")), topology="")
-    with pytest.raises(Unmappable, match="names no topology"):
-        KAI.told(request)
+    with pytest.raises(UnsupportedGang, match="names no topology"):
+        KAI.gang_object(request)
     request.gang["metadata"]["annotations"]["kai.scheduler/topology"] = "theirs"
-    assert KAI.told(request)["spec"]["topologyConstraint"]["topology"] == "theirs"
+    assert KAI.gang_object(request)["spec"]["topologyConstraint"]["topology"] == "theirs"
 
 
 def test_what_kai_and_others_wrote_stays_and_the_rest_is_ours():
     request = a_request(a_body("a:2"))
     live = as_found(
-        KAI.told(request),
+        KAI.gang_object(request),
         queue="moved-to",
         markUnschedulable=True,
         schedulingBackoff=3,
@@ -113,7 +123,7 @@ def test_what_kai_and_others_wrote_stays_and_the_rest_is_ours():
     )
     theirs = {"kai.scheduler/node-pool": "pool", "kai.scheduler/queue": "moved-to", "foreign": "kept"}
     meta = replace(live.metadata, labels={**live.metadata.labels, **theirs}, annotations={"also": "kept"})
-    told = KAI.told(replace(request, found=replace(live, metadata=meta)))
+    told = KAI.gang_object(replace(request, found=replace(live, metadata=meta)))
     assert told["metadata"]["labels"] == {**request.gang["metadata"]["labels"], **theirs}
     assert told["metadata"]["annotations"] == {"also": "kept", **request.gang["metadata"]["annotations"]}
     assert told["spec"] == {
@@ -153,21 +163,21 @@ QUEUES = [
 @pytest.mark.parametrize("annotated", [False, True])
 def test_the_queue_is_what_set_and_cliques_agree_on(own, cliques, queue, wrong, annotated):
     body = a_queue_body(own, *cliques, annotated=annotated)
-    said = list(KAI.cannot(wish(body)))
+    said = list(KAI.unschedulable_reasons(scheduling_spec(body)))
     if wrong:
         assert len(said) == 1
         assert wrong in said[0]
-        with pytest.raises(Unmappable, match="queue"):
-            KAI.told(a_request(body))
+        with pytest.raises(UnsupportedGang, match="queue"):
+            KAI.gang_object(a_request(body))
     else:
         assert said == []
-        assert KAI.told(a_request(body))["spec"]["queue"] == queue
+        assert KAI.gang_object(a_request(body))["spec"]["queue"] == queue
 
 
 def test_a_pod_carries_its_group_and_subgroup():
-    marks = KAI.marks(a_request(a_body("a")).gang, "wl-0-a")
+    marks = KAI.pod_additions(a_request(a_body("a")).gang, "wl-0-a")
     pod = {"metadata": {"name": "p", "labels": {"mine": "1"}}, "spec": {"containers": []}}
-    assert marked(pod, marks) == {
+    assert with_pod_additions(pod, marks) == {
         "metadata": {
             "name": "p",
             "labels": {"mine": "1", "kai.scheduler/subgroup-name": "wl-0-a"},
@@ -175,7 +185,7 @@ def test_a_pod_carries_its_group_and_subgroup():
         },
         "spec": {"containers": []},
     }
-    assert marked(pod, Marks()) == pod
+    assert with_pod_additions(pod, PodAdditions()) == pod
 
 
 def unplaced(*reasons: str, **fields: Any) -> dict[str, Any]:
@@ -210,14 +220,14 @@ def unplaced(*reasons: str, **fields: Any) -> dict[str, Any]:
     ],
 )
 def test_why_a_gang_waits(said, words):
-    told = KAI.told(a_request(a_body("a:2")))
+    told = KAI.gang_object(a_request(a_body("a:2")))
     assert told is not None
-    assert KAI.why(as_told(told, {"schedulingConditions": said, "resourcesStatus": {}})) == words
+    assert KAI.waiting_reason(as_told(told, {"schedulingConditions": said, "resourcesStatus": {}})) == words
 
 
 def test_a_group_that_kai_has_not_looked_at_says_nothing():
-    told = KAI.told(a_request(a_body("a:2")))
+    told = KAI.gang_object(a_request(a_body("a:2")))
     assert told is not None
     for status in ({}, {"schedulingConditions": None}):
-        assert KAI.why(as_told(told, status)) == ""
-    assert KAI.why(as_found(told)) == ""
+        assert KAI.waiting_reason(as_told(told, status)) == ""
+    assert KAI.waiting_reason(as_found(told)) == ""

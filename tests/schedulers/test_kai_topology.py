@@ -6,7 +6,7 @@ import pytest
 
 from grove.api.intents import Create, Delete
 from grove.api.meta import ObjectMeta, OwnerReference
-from grove.schedulers.backend import Foreign, TopologyAware
+from grove.schedulers.backend import SchedulerObject, TopologyAware
 from grove.schedulers.kai import Kai
 from grove.schedulers.kai_topology import refused
 from grove.schedulers.volcano import Volcano
@@ -16,12 +16,12 @@ KAI = Kai()
 OURS = cluster_topology("zone", "rack")
 
 
-def found(*labels: str, owner: str = "u-1", controller: bool = True, generation: int = 4) -> Foreign:
+def found(*labels: str, owner: str = "u-1", controller: bool = True, generation: int = 4) -> SchedulerObject:
     owners = ()
     if owner:
         owners = (OwnerReference("grove.io/v1alpha1", "ClusterTopology", "racks", owner, controller),)
     meta = ObjectMeta(name="racks", uid="k-1", generation=generation, owner_references=owners)
-    return Foreign(meta, {"levels": [{"nodeLabel": label} for label in labels]})
+    return SchedulerObject(meta, {"levels": [{"nodeLabel": label} for label in labels]})
 
 
 BODY = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from grove.schedulers.backend import marked
+from grove.schedulers.backend import with_pod_additions
 from grove.schedulers.kube import Kube, group_name
-from tests.schedulers.builders import HOST, RACK, ZONE, a_body, a_request, requests, wish
+from tests.schedulers.builders import HOST, RACK, ZONE, a_body, a_request, requests, scheduling_spec
 from tests.topology.builders import a_topology
 
 GANGS = Kube(gang_scheduling=True)
@@ -23,7 +23,7 @@ def test_the_pod_group_of_a_gang_field_by_field():
     request = a_request(a_body("a:2 b:3/1", "", "zone"))
     name = group_name(request.gang)
     assert name.startswith("wl-0-")
-    assert GANGS.told(request) == {
+    assert GANGS.gang_object(request) == {
         "apiVersion": "scheduling.k8s.io/v1alpha2",
         "kind": "PodGroup",
         "metadata": {
@@ -61,7 +61,7 @@ KEYS = [
 def test_the_one_key_is_one_that_holds_for_all_pods(cliques, groups, wishes, key):
     request = requests(a_body(cliques, groups, wishes))["wl-0"]
     minimum = len(cliques.split())
-    assert GANGS.told(request)["spec"] == terms(minimum, key)
+    assert GANGS.gang_object(request)["spec"] == terms(minimum, key)
 
 
 def test_what_a_group_can_never_change_is_in_its_name():
@@ -75,14 +75,14 @@ def test_what_a_group_can_never_change_is_in_its_name():
 
 def test_a_gang_that_needs_nobody_and_a_profile_without_gangs_have_none():
     request = a_request(a_body("a"))
-    assert (PLAIN.keeps, PLAIN.told(request)) == (None, None)
-    assert marked({"metadata": {}, "spec": {}}, PLAIN.marks(request.gang, "wl-0-a")) == {
+    assert (PLAIN.gang_object_kind, PLAIN.gang_object(request)) == (None, None)
+    assert with_pod_additions({"metadata": {}, "spec": {}}, PLAIN.pod_additions(request.gang, "wl-0-a")) == {
         "metadata": {},
         "spec": {},
     }
     empty = {**request.gang, "spec": {"podgroups": []}}
-    assert GANGS.told(replace(request, gang=empty)) is None
-    assert GANGS.marks(empty, "wl-0-a").spec == {}
+    assert GANGS.gang_object(replace(request, gang=empty)) is None
+    assert GANGS.pod_additions(empty, "wl-0-a").spec == {}
 
 
 def near(key: str, **selector):
@@ -96,7 +96,9 @@ def test_what_should_sit_closer_together_becomes_soft_affinity_beside_the_users_
     field = "preferredDuringSchedulingIgnoredDuringExecution"
     affinity = {"nodeAffinity": {"of": "user"}, "podAffinity": {field: [own]}}
     members = ["wl-0-x-0-b", "wl-0-x-0-c"]
-    pod = marked({"metadata": {}, "spec": {"affinity": affinity}}, backend.marks(request.gang, "wl-0-x-0-b"))
+    pod = with_pod_additions(
+        {"metadata": {}, "spec": {"affinity": affinity}}, backend.pod_additions(request.gang, "wl-0-x-0-b")
+    )
     assert pod["spec"]["affinity"] == {
         "nodeAffinity": {"of": "user"},
         "podAffinity": {
@@ -112,13 +114,13 @@ def test_what_should_sit_closer_together_becomes_soft_affinity_beside_the_users_
         },
     }
     assert affinity["podAffinity"] == {field: [own]}, "what is shared is not changed"
-    alone = backend.marks(request.gang, "wl-0-a")
-    assert alone.near == (near(ZONE, matchLabels={"grove.io/podgang": "wl-0"}),)
+    alone = backend.pod_additions(request.gang, "wl-0-a")
+    assert alone.preferred_affinity == (near(ZONE, matchLabels={"grove.io/podgang": "wl-0"}),)
 
 
 def test_a_pod_names_its_group():
     gang = a_request(a_body("a")).gang
-    assert GANGS.marks(gang, "wl-0-a").spec == {"schedulingGroup": {"podGroupName": group_name(gang)}}
+    assert GANGS.pod_additions(gang, "wl-0-a").spec == {"schedulingGroup": {"podGroupName": group_name(gang)}}
 
 
 REFUSED = [
@@ -133,9 +135,9 @@ REFUSED = [
 
 @pytest.mark.parametrize(("wishes", "plain", "with_gangs"), REFUSED)
 def test_required_constraints_that_it_cannot_keep_are_refused_never_ignored(wishes, plain, with_gangs):
-    asked = wish(a_body("a b", "x:1=b", wishes))
+    asked = scheduling_spec(a_body("a b", "x:1=b", wishes))
     for backend, whose in ((PLAIN, plain), (GANGS, with_gangs)):
-        said = list(backend.cannot_keep(asked))
+        said = list(backend.unsupported_constraints(asked))
         assert bool(said) == bool(whose)
         assert all(whose in wrong and "use pack.preferred" in wrong for wrong in said)
 
@@ -156,11 +158,11 @@ ALL_OF_A_GANG = [
 @pytest.mark.parametrize(("cliques", "groups", "wishes", "kept"), ALL_OF_A_GANG)
 def test_a_constraint_on_what_is_all_of_a_gang_is_the_groups_own(cliques, groups, wishes, kept):
     body = a_body(cliques, groups, wishes)
-    assert (list(GANGS.cannot_keep(wish(body))) == []) is kept
+    assert (list(GANGS.unsupported_constraints(scheduling_spec(body))) == []) is kept
     keys = [bool(_told_key(request)) for request in requests(body).values()]
     assert all(keys) or not kept
 
 
 def _told_key(request) -> str:
-    spec = GANGS.told(request)["spec"]
+    spec = GANGS.gang_object(request)["spec"]
     return spec.get("schedulingConstraints", {}).get("topology", [{}])[0].get("key", "")

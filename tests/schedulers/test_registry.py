@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from grove.api.config import Scheduler, SchedulerProfile
-from grove.api.configfile import ConfigurationError
-from grove.schedulers.backend import Unmappable
+from grove.api.configuration.loading import ConfigurationError
+from grove.api.configuration.types import Scheduler, SchedulerProfile
+from grove.schedulers.backend import UnsupportedGang
 from grove.schedulers.kube import POD_GROUP
 from grove.schedulers.lpx import Lpx
 from grove.schedulers.registry import backends
@@ -31,8 +31,8 @@ def test_the_default_scheduler_is_always_there_and_those_that_are_listed():
 
 
 def test_a_profile_says_whether_the_default_scheduler_knows_gangs():
-    assert backends(profiles("default-scheduler")).of("").keeps is None
-    assert backends(profiles("default-scheduler", gangScheduling=True)).of("").keeps == POD_GROUP
+    assert backends(profiles("default-scheduler")).of("").gang_object_kind is None
+    assert backends(profiles("default-scheduler", gangScheduling=True)).of("").gang_object_kind == POD_GROUP
 
 
 def test_all_mistakes_are_told_at_once():
@@ -56,12 +56,12 @@ def test_others_bring_their_own_and_a_broken_one_costs_only_its_users():
     assert sorted(found.by_name) == ["default-scheduler", "theirs", "worse"]
     request = a_request(a_body("a"))
     why = "scheduler backend worse cannot be used: RuntimeError: no licence"
-    with pytest.raises(Unmappable, match=why):
-        found.of("worse").told(request)
-    assert list(found.of("worse").cannot(request.wish)) == [why]
+    with pytest.raises(UnsupportedGang, match=why):
+        found.of("worse").gang_object(request)
+    assert list(found.of("worse").unschedulable_reasons(request.scheduling_spec)) == [why]
 
 
 def test_the_kinds_to_watch_are_those_of_the_backends_in_use():
-    assert backends(profiles()).kept == ()
+    assert backends(profiles()).gang_object_kinds == ()
     both = backends(profiles("kai-scheduler", "volcano"))
-    assert [kind.group for kind in both.kept] == ["scheduling.run.ai", "scheduling.volcano.sh"]
+    assert [kind.group for kind in both.gang_object_kinds] == ["scheduling.run.ai", "scheduling.volcano.sh"]

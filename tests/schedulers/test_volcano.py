@@ -6,10 +6,10 @@ import pytest
 import yaml
 from msgspec.structs import replace
 
-from grove.schedulers.backend import marked
+from grove.schedulers.backend import with_pod_additions
 from grove.schedulers.lpx import Lpx
-from grove.schedulers.volcano import Volcano, incapable
-from tests.schedulers.builders import a_body, a_request, as_found, as_told, requests, wish
+from grove.schedulers.volcano import Volcano, podgroup_crd_problem
+from tests.schedulers.builders import a_body, a_request, as_found, as_told, requests, scheduling_spec
 from tests.shared import shared_data
 
 VOLCANO = Volcano()
@@ -27,7 +27,7 @@ def policy(name: str, size: int):
 
 def test_the_pod_group_of_a_gang_field_by_field():
     request = a_request(a_body("a:2 b:3/1", priorityClassName="high"))
-    assert VOLCANO.told(request) == {
+    assert VOLCANO.gang_object(request) == {
         "apiVersion": "scheduling.volcano.sh/v1beta1",
         "kind": "PodGroup",
         "metadata": {
@@ -56,26 +56,28 @@ def test_the_pod_group_of_a_gang_field_by_field():
 
 def test_each_gang_has_its_own_and_a_set_that_names_no_queue_is_in_the_default_one():
     for request in requests(a_body("a b", "x:2/1=b", queue="")).values():
-        assert VOLCANO.told(request)["spec"]["queue"] == "default"
+        assert VOLCANO.gang_object(request)["spec"]["queue"] == "default"
     body = a_body("a b", queue="")
     body["spec"]["template"]["cliques"][0]["annotations"] = {
         "scheduling.grove.io/volcano-queue": " of-clique "
     }
-    assert VOLCANO.told(a_request(body))["spec"]["queue"] == "of-clique"
+    assert VOLCANO.gang_object(a_request(body))["spec"]["queue"] == "of-clique"
 
 
 def test_a_gang_that_needs_nobody_for_a_moment_keeps_what_held_before():
     request = a_request(a_body("a:2"))
-    live = as_found(VOLCANO.told(request))
+    live = as_found(VOLCANO.gang_object(request))
     for group in request.gang["spec"]["podgroups"]:
         group["minReplicas"] = 0
-    assert VOLCANO.told(replace(request, found=live))["spec"] == live.spec
-    fresh = VOLCANO.told(request)["spec"]
+    assert VOLCANO.gang_object(replace(request, found=live))["spec"] == live.spec
+    fresh = VOLCANO.gang_object(request)["spec"]
     assert (fresh["minMember"], fresh["subGroupPolicy"]) == (1, [policy("wl-0-a", 1)])
 
 
 def test_a_pod_carries_its_group_in_both_spellings():
-    pod = marked({"metadata": {}, "spec": {}}, VOLCANO.marks(a_request(a_body("a")).gang, "wl-0-a"))
+    pod = with_pod_additions(
+        {"metadata": {}, "spec": {}}, VOLCANO.pod_additions(a_request(a_body("a")).gang, "wl-0-a")
+    )
     assert pod["metadata"]["annotations"] == {
         "scheduling.volcano.sh/group-name": "wl-0",
         "scheduling.k8s.io/group-name": "wl-0",
@@ -88,29 +90,29 @@ def test_a_pod_carries_its_group_in_both_spellings():
     [("rack", "the PodCliqueSet"), ("x:rack", "scaling group x"), ("a:/rack", "clique a")],
 )
 def test_constraints_are_refused_wherever_they_are(backend, wishes, whose):
-    said = list(backend.cannot_keep(wish(a_body("a b", "x:1=b", wishes))))
+    said = list(backend.unsupported_constraints(scheduling_spec(a_body("a b", "x:1=b", wishes))))
     assert any(whose in wrong for wrong in said), said
-    assert list(backend.cannot_keep(wish(a_body("a b", "x:1=b")))) == []
+    assert list(backend.unsupported_constraints(scheduling_spec(a_body("a b", "x:1=b")))) == []
 
 
 def test_queues_that_are_not_agreed_on_are_refused():
     body = a_body("a b")
     body["spec"]["template"]["cliques"][1]["annotations"] = {"scheduling.grove.io/volcano-queue": "other"}
-    (wrong,) = VOLCANO.cannot(wish(body))
+    (wrong,) = VOLCANO.unschedulable_reasons(scheduling_spec(body))
     assert "team-a on the PodCliqueSet but other" in wrong
 
 
 def test_a_volcano_that_knows_no_subgroups_will_not_do():
     text = shared_data("crds/volcano/scheduling.volcano.sh_podgroups.yaml").read_text()
     definition = yaml.load(text, Loader=yaml.CSafeLoader)
-    assert incapable(definition) == ""
-    assert "install Volcano 1.14" in incapable(None)
+    assert podgroup_crd_problem(definition) == ""
+    assert "install Volcano 1.14" in podgroup_crd_problem(None)
     (version,) = definition["spec"]["versions"]
     schema = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
     del schema["subGroupPolicy"]
-    assert incapable(definition).startswith("it lacks")
+    assert podgroup_crd_problem(definition).startswith("it lacks")
     version["served"] = False
-    assert incapable(definition).startswith("it does not serve")
+    assert podgroup_crd_problem(definition).startswith("it does not serve")
 
 
 UNPLACED = {"type": "Unschedulable", "status": "True", "reason": "NotEnoughResources", "message": "3/3 tasks"}
@@ -132,16 +134,16 @@ PLACED = {"type": "Scheduled", "status": "True", "reason": "tasks in gang are re
     ],
 )
 def test_why_a_gang_waits(status, words):
-    told = VOLCANO.told(a_request(a_body("a:3")))
-    assert VOLCANO.why(as_told(told, status)) == words
+    told = VOLCANO.gang_object(a_request(a_body("a:3")))
+    assert VOLCANO.waiting_reason(as_told(told, status)) == words
 
 
 def test_lpx_wants_nothing_but_its_name():
     request = a_request(a_body("a"))
     lpx = Lpx()
-    assert lpx.keeps is None
-    assert lpx.told(request) is None
-    assert marked({"metadata": {}, "spec": {}}, lpx.marks(request.gang, "wl-0-a")) == {
+    assert lpx.gang_object_kind is None
+    assert lpx.gang_object(request) is None
+    assert with_pod_additions({"metadata": {}, "spec": {}}, lpx.pod_additions(request.gang, "wl-0-a")) == {
         "metadata": {},
         "spec": {},
     }

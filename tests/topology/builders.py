@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from grove.topology.constraints import Topology
+from grove.topology.constraints import ResolvedTopology
 
 Body = dict[str, Any]
 
@@ -16,15 +16,17 @@ NAME = "racks"
 KEYS = {"zone": "topology.kubernetes.io/zone", "rack": "example.com/rack", "host": "kubernetes.io/hostname"}
 
 
-def a_topology(levels: str = "zone rack host", name: str = NAME, **fields: Any) -> Topology:
+def a_topology(levels: str = "zone rack host", name: str = NAME, **fields: Any) -> ResolvedTopology:
     """A topology that exists, with the keys above unless a level says another."""
     pairs = [level.partition("=")[::2] for level in levels.split()]
-    return Topology(name, {domain: key or KEYS[domain] for domain, key in pairs}, found=True, **fields)
+    return ResolvedTopology(
+        name, {domain: key or KEYS[domain] for domain, key in pairs}, found=True, **fields
+    )
 
 
-def missing(name: str = NAME) -> Topology:
+def missing(name: str = NAME) -> ResolvedTopology:
     """A topology that nobody made."""
-    return Topology(name)
+    return ResolvedTopology(name)
 
 
 def packed(workload: Body, wishes: str, name: str = NAME, *, old_spelling: bool = False) -> Body:

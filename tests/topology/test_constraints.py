@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from grove.api.topology import (
+from grove.api.types.clustertopology import (
     ClusterTopologySpec,
     SchedulerReference,
     SchedulerTopologyBinding,
     TopologyLevel,
 )
-from grove.topology.constraints import Topology, domains, name_of, read, translated
+from grove.topology.constraints import ResolvedTopology, domains, read, to_label_keys, topology_name_of
 from tests.plan.builders import a_set, read_set
 from tests.topology.builders import KEYS, a_topology, missing, packed
 
@@ -31,13 +31,13 @@ def test_the_domains_of_a_set_are_those_of_all_its_parts_must_and_should_alike(o
 
 def test_the_first_name_counts_the_sets_own_before_its_groups_before_its_cliques():
     body = packed(a_set("a b", "x:1=b"), "a:host x:rack", name="")
-    assert name_of(template_of(body)) == ""
+    assert topology_name_of(template_of(body)) == ""
     body["spec"]["template"]["cliques"][0]["topologyConstraint"]["topologyName"] = "of-clique"
-    assert name_of(template_of(body)) == "of-clique"
+    assert topology_name_of(template_of(body)) == "of-clique"
     body["spec"]["template"]["podCliqueScalingGroups"][0]["topologyConstraint"]["topologyName"] = "of-group"
-    assert name_of(template_of(body)) == "of-group"
+    assert topology_name_of(template_of(body)) == "of-group"
     body["spec"]["template"]["topologyConstraint"] = {"topologyName": "of-set"}
-    assert name_of(template_of(body)) == "of-set"
+    assert topology_name_of(template_of(body)) == "of-set"
 
 
 WISHES = [
@@ -57,15 +57,15 @@ WISHES = [
 @pytest.mark.parametrize("old_spelling", [False, True])
 def test_domains_become_label_keys_and_those_that_are_lost_are_left_out(wish, levels, expected, old_spelling):
     constraint = template_of(packed(a_set("a"), wish, old_spelling=old_spelling)).topology_constraint
-    assert translated(constraint, a_topology(levels)) == (expected and {"packConstraint": expected})
+    assert to_label_keys(constraint, a_topology(levels)) == (expected and {"packConstraint": expected})
 
 
 def test_nothing_is_translated_where_nothing_is_asked_or_nothing_is_known():
     named_only = template_of(packed(a_set("a b"), "a:rack")).topology_constraint
     assert named_only.topology_name == "racks"
-    assert translated(named_only, a_topology()) is None
-    assert translated(None, a_topology()) is None
-    assert translated(template_of(packed(a_set("a"), "rack")).topology_constraint, missing()) is None
+    assert to_label_keys(named_only, a_topology()) is None
+    assert to_label_keys(None, a_topology()) is None
+    assert to_label_keys(template_of(packed(a_set("a"), "rack")).topology_constraint, missing()) is None
 
 
 def test_a_topology_is_read_with_references_in_either_spelling():
@@ -75,7 +75,7 @@ def test_a_topology_is_read_with_references_in_either_spelling():
         scheduler_topology_bindings=(SchedulerTopologyBinding("other", "elsewhere"),),
     )
     found = read("racks", spec)
-    assert found == Topology(
+    assert found == ResolvedTopology(
         "racks", {"zone": "z", "rack": "r"}, {"kai-scheduler": "theirs", "other": "elsewhere"}, found=True
     )
     assert list(found.keys) == ["zone", "rack"]

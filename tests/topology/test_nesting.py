@@ -5,10 +5,11 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grove.rules import constraints, shape
-from grove.rules.defaults import default_set
+from grove.rules import decode
 from grove.rules.model import Facts
-from grove.topology.nesting import nestings, upside_down
+from grove.rules.podcliqueset import topology_constraints
+from grove.rules.podcliqueset.defaults import default_set
+from grove.topology.nesting import inverted, nestings
 from tests.plan.builders import a_set, read_set
 from tests.topology.builders import NAME, packed
 
@@ -33,8 +34,8 @@ def test_a_set_and_all_its_parts_a_group_and_its_cliques():
 
 def test_a_domain_that_there_is_no_more_is_neither_way_up():
     template = read_set(packed(a_set("a"), "zone a:rack")).spec.template
-    assert upside_down(nestings(template), ("rack",)) == []
-    assert len(upside_down(nestings(template), ("rack", "zone"))) == 1
+    assert inverted(nestings(template), ("rack",)) == []
+    assert len(inverted(nestings(template), ("rack", "zone"))) == 1
 
 
 wishes = st.builds(
@@ -51,7 +52,7 @@ wishes = st.builds(
 @given(wishes, st.permutations(LEVELS))
 def test_it_is_told_of_running_sets_exactly_where_a_new_one_would_be_refused(wishes, levels):
     body = packed(a_set("a b", "x:1=b"), wishes)
-    told = upside_down(nestings(read_set(body).spec.template), levels)
+    told = inverted(nestings(read_set(body).spec.template), levels)
     facts = Facts(topology_aware=True, topologies={NAME: tuple(levels)})
-    refused = constraints.on_create(shape.workload(default_set(body)), facts)
+    refused = topology_constraints.on_create(decode.workload(default_set(body)), facts)
     assert len(told) == len(refused)

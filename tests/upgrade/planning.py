@@ -7,24 +7,24 @@ from typing import Any
 
 import msgspec
 
-from grove.api.config import Dynamo, OperatorConfiguration
+from grove.api.configuration.types import Dynamo, OperatorConfiguration
 from grove.api.intents import Intent
-from grove.dynamo.plan import plan_graph
+from grove.dynamo.reconcile.planner import plan_graph
 from grove.fabrics.registry import Providers, providers
-from grove.kube import selector
-from grove.kube.executor import Executor
-from grove.kube.limiter import Limiter
-from grove.kube.outcome import Outcome
-from grove.kube.transport import Request
-from grove.operator.blame import blame
-from grove.operator.caches import Caches
+from grove.kube.client import label_selector
+from grove.kube.client.transport import Request
+from grove.kube.executor.executor import Executor
+from grove.kube.executor.outcome import Outcome
+from grove.kube.executor.write_limiter import WriteLimiter
+from grove.operator.caches.dynamo import GraphCaches, GraphKey
+from grove.operator.caches.nodes import Nodes
+from grove.operator.caches.registry import Caches
 from grove.operator.controller import Controller
-from grove.operator.graph_caches import GraphCaches, GraphKey
-from grove.operator.graph_layer import Layer
-from grove.operator.graphs import Graphs
+from grove.operator.dynamo_settings import DynamoSettings
+from grove.operator.engine.errors import collect_errors
 from grove.operator.keys import DomainKey, ReplicaKey, SetKey
-from grove.operator.nodes import Nodes
-from grove.plan.domains import plan_domain
+from grove.operator.reconcilers.dynamo import GraphReconciler
+from grove.plan.fabric.planner import plan_domain
 from grove.plan.model import Plan
 from tests.upgrade.recordings import Body, Recording
 
@@ -53,7 +53,7 @@ class Upgraded:
         self.graphs = GraphCaches() if recording.options.get("dynamo") else None
         for cache in (*self.caches.all, *(self.graphs.all if self.graphs else ())):
             bodies = [body for body in recording.objects if _is_kind(body, cache.resource)]
-            chosen = selector.parse(cache.labels)
+            chosen = label_selector.parse(cache.labels)
             found = [msgspec.json.decode(msgspec.json.encode(body), type=cache.as_type) for body in bodies]
             cache.replace([each for each in found if chosen(each.metadata.labels)], "1")
         self.controller = Controller(
@@ -79,21 +79,28 @@ class Upgraded:
         for vendor, cache in self.caches.domains.items():
             for domain in cache:
                 key = DomainKey(vendor, domain.metadata.namespace, domain.metadata.name)
-                snapshot = self.controller._domains.neighbourhood.snapshot(key)
+                snapshot = self.controller._fabric_reconciler.fabric_lookup.snapshot(key)
                 assert snapshot is not None
                 found += plan_domain(snapshot, self._recording.at).intents
         return [*found, *[intent async for intent in self._graph_intents()]]
 
     async def _graph_intents(self) -> AsyncIterator[Intent]:
-        layer = Layer.of(OperatorConfiguration(dynamo=Dynamo(enabled=True)))
+        layer = DynamoSettings.of(OperatorConfiguration(dynamo=Dynamo(enabled=True)))
         if self.graphs is None or layer is None:
             return
-        graphs = Graphs(
-            self.caches, self.graphs, NoServer(), Limiter(), lambda _: None, layer, Nodes(), clock=self.clock
+        graphs = GraphReconciler(
+            self.caches,
+            self.graphs,
+            NoServer(),
+            WriteLimiter(),
+            lambda _: None,
+            layer,
+            Nodes(),
+            clock=self.clock,
         )
         for stored in self.graphs.graphs:
             key = GraphKey(stored.metadata.namespace, stored.metadata.name)
-            seen = await graphs._sight.of(key, stored)
+            seen = await graphs._observer.of(key, stored)
             for intent in plan_graph(seen, graphs._backends, self.clock()).intents:
                 yield intent
 
@@ -104,8 +111,8 @@ class Upgraded:
         now = self._recording.at
         plan = await self.controller._plan(key, now)
         assert plan is not None
-        errors = blame(Outcome(()), now, plan.complaints)
-        self.controller._report(key, plan, errors, frozenset())
+        errors = collect_errors(Outcome(()), now, plan.errors)
+        self.controller._record_result(key, plan, errors, frozenset())
         return plan
 
 

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from grove.api.intents import Patch, Status
-from grove.plan.moments import moment
+from grove.plan.timestamps import timestamp
 from tests.shared import shared_data
 from tests.upgrade import recordings
 from tests.upgrade.planning import Upgraded
@@ -33,7 +33,7 @@ async def test_changed_template_is_planned_for() -> None:
 async def test_take_over_from_upstream_restarts_no_pod() -> None:
     """What upstream's operator made is labelled as ours and loses the finalizers that only upstream uses."""
     objects = json.loads(shared_data("takeover/go-grove.json").read_text())["items"]
-    last = max(moment(body["metadata"]["creationTimestamp"]) for body in objects)
+    last = max(timestamp(body["metadata"]["creationTimestamp"]) for body in objects)
     planned = await Upgraded(Recording("upstream", last + 60, {}, objects)).intents()
     patches = [intent for intent in planned if isinstance(intent, Patch)]
     assert [intent.id for intent in planned if not isinstance(intent, Patch | Status)] == []

@@ -13,7 +13,7 @@ import yaml
 
 from grove.webhooks.registrations import Path
 from tests.shared import ROOT, SHARED
-from tests.webhooks.asking import Body, review
+from tests.webhooks.reviews import Body, review
 from tests.webhooks.test_depth import ALPHA, BETA, RICH
 
 FOLDERS = (

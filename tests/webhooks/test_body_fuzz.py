@@ -18,8 +18,8 @@ from grove.rules.model import Facts
 from grove.webhooks import server
 from tests.fuzzing import seeds
 from tests.rules.builders import in_use
-from tests.webhooks.asking import review, reviewer
 from tests.webhooks.mutations import PATHS, Mutator, manifests
+from tests.webhooks.reviews import review, reviewer
 from tests.webhooks.test_fuzz import places, replaced
 
 JSON = {"Content-Type": "application/json"}

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from grove.api.json_depth import MAX_DEPTH, too_deep
-from grove.plan import hashes
-from grove.rules.defaults import default_set
+from grove.plan.desired import template_hash
+from grove.rules.podcliqueset.defaults import default_set
 from grove.webhooks.registrations import Path
-from tests.webhooks.asking import GRAPH, SET, TOPOLOGY, Body, answered, review, reviewer, workload
+from tests.webhooks.reviews import GRAPH, SET, TOPOLOGY, Body, respond, review, reviewer, workload
 
 FRAMES = 500
 """Of the 1000 that an interpreter allows by default; a test has up to 100 below it, the operator fewer."""
@@ -114,7 +114,7 @@ def test_the_deepest_that_is_accepted_needs_half_of_the_stack(form: str) -> None
         for path, body in cases(form, MAX_DEPTH):
             assert not too_deep(body)
             with few_frames():
-                response = loop.run_until_complete(answered(REVIEWER, path, body))
+                response = loop.run_until_complete(respond(REVIEWER, path, body))
             said = response["status"].get("message", "")
             assert "nest" not in said, body[:300]
             assert "a fault" not in said, body[:300]
@@ -126,9 +126,9 @@ def test_the_deepest_that_is_accepted_needs_half_of_the_stack(form: str) -> None
 def test_hashes_of_the_deepest_need_half_of_the_stack(form: str) -> None:
     spec = {"containers": [], "affinity": nested(MAX_DEPTH - 9, form)}
     text = json.dumps(spec).encode()
-    hashes.spec_digest.cache_clear()
+    template_hash.spec_digest.cache_clear()
     with few_frames():
-        assert hashes.spec_digest(text)
+        assert template_hash.spec_digest(text)
 
 
 @pytest.mark.parametrize("depth", [MAX_DEPTH + 1, 1_500, 100_000])
@@ -140,7 +140,7 @@ async def test_too_deep_is_denied_in_one_line(depth: int, opening: str) -> None:
             texts = {"deep": {**body, "x": "DEEP"}, "plain": body, None: None}
             sent = json.dumps(go_review("UPDATE", texts[new], texts[old], resource), separators=(",", ":"))
             for path in paths:
-                response = await answered(REVIEWER, path, sent.replace('"DEEP"', deep).encode())
+                response = await respond(REVIEWER, path, sent.replace('"DEEP"', deep).encode())
                 assert not response["allowed"]
                 assert response["status"]["code"] == 400
                 message = response["status"]["message"]

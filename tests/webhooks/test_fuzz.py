@@ -13,15 +13,15 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from grove.api.kinds import KINDS
-from grove.api.sets import PodCliqueSet
-from grove.rules.defaults import default_set
+from grove.api.types.podcliqueset import PodCliqueSet
+from grove.api.types.registry import KINDS
 from grove.rules.model import Facts
+from grove.rules.podcliqueset.defaults import default_set
+from grove.webhooks.admission_review import InvalidReview
 from grove.webhooks.registrations import Path
-from grove.webhooks.reviews import NotAReview
 from tests.fuzzing import budget, seeds
 from tests.rules.builders import in_use
-from tests.webhooks.asking import GRAPH, SET, TOPOLOGY, Body, answered, patched, review, reviewer, workload
+from tests.webhooks.reviews import GRAPH, SET, TOPOLOGY, Body, patched, respond, review, reviewer, workload
 
 quick = budget(80)
 FACTS = Facts(
@@ -87,7 +87,7 @@ REVIEWER = reviewer(FACTS)
 
 
 def ask(path: str, body: Any) -> Body:
-    return asyncio.run(answered(REVIEWER, path, body))
+    return asyncio.run(respond(REVIEWER, path, body))
 
 
 def check(path: str, response: Body) -> None:
@@ -122,7 +122,7 @@ def test_defaults_fit_the_object_that_was_sent(new):
 @quick
 @given(body=st.binary(max_size=200) | json_values.map(lambda value: json.dumps(value).encode()))
 def test_every_body_gets_an_answer(path, body):
-    with suppress(NotAReview):
+    with suppress(InvalidReview):
         check(path, ask(path, body))
 
 
@@ -133,7 +133,7 @@ def test_bytes_that_were_changed_on_the_way_get_an_answer(path):
         body = bytearray(whole)
         for _ in range(chance.randint(1, 4)):
             body[chance.randrange(len(body))] = chance.randrange(256)
-        with suppress(NotAReview):
+        with suppress(InvalidReview):
             check(path, ask(path, bytes(body)))
 
 
@@ -142,18 +142,18 @@ def many_cliques(count: int) -> Body:
     return default_set(workload(cliqueStartupType="CliqueStartupTypeExplicit", cliques=cliques))
 
 
-def a_circle(count: int) -> Body:
+def cyclic_start_order(count: int) -> Body:
     body = many_cliques(count)
     body["spec"]["template"]["cliques"][0]["spec"]["startsAfter"] = [f"c{count - 1}"]
     return body
 
 
-def all_the_same(count: int) -> Body:
+def identical_cliques(count: int) -> Body:
     clique = default_set(workload())["spec"]["template"]["cliques"][0]
     return workload(cliques=[clique] * count)
 
 
-def everybody_after_everybody(count: int) -> Body:
+def all_start_after_all(count: int) -> Body:
     body = many_cliques(count)
     for clique in body["spec"]["template"]["cliques"]:
         clique["spec"]["startsAfter"] = [f"c{n}" for n in range(count)]
@@ -181,9 +181,9 @@ def long_words(count: int) -> Body:
 
 HUGE = {
     many_cliques: 1_000,
-    a_circle: 1_000,
-    all_the_same: 1_000,
-    everybody_after_everybody: 200,
+    cyclic_start_order: 1_000,
+    identical_cliques: 1_000,
+    all_start_after_all: 200,
     many_variables: 20_000,
     many_groups: 2_000,
     long_words: 1_000_000,
@@ -196,7 +196,7 @@ HUGE = {
 def test_work_grows_no_faster_than_the_object(make, path, operation):
     """Steps are counted, not seconds: four times the object may take eight times the steps, not sixteen."""
     steps = [work(path, operation, make(count)) for count in (HUGE[make] // 4, HUGE[make])]
-    squared = make is everybody_after_everybody  # its size is the square of its count
+    squared = make is all_start_after_all  # its size is the square of its count
     assert steps[1] < steps[0] * (40 if squared else 8) + 10_000
 
 
@@ -219,7 +219,7 @@ def work(path: str, operation: str, body: Body) -> int:
 
 
 def test_memory_is_bounded_by_what_was_sent():
-    sent = json.dumps(review("CREATE", all_the_same(1_000))).encode()
+    sent = json.dumps(review("CREATE", identical_cliques(1_000))).encode()
     tracemalloc.start()
     try:
         ask(Path.VALIDATE_SET, sent)

@@ -10,8 +10,8 @@ from grove.webhooks.registrations import (
     AUTHORIZE,
     VALIDATE_TOPOLOGY,
     Path,
-    Service,
-    Url,
+    ServiceAddress,
+    UrlAddress,
     account,
     configurations,
 )
@@ -20,7 +20,7 @@ OPERATOR = account("grove-system")
 
 
 def webhooks(**options):
-    made = configurations(Service("grove-system"), **options)
+    made = configurations(ServiceAddress("grove-system"), **options)
     return {body["metadata"]["name"]: body["webhooks"][0] for body in made}
 
 
@@ -90,7 +90,7 @@ def test_exempt_users_are_kept_away_from_the_authorizer_alone():
 
 
 def test_where_we_are_called():
-    (defaulting, *_) = configurations(Url("https://127.0.0.1:9443"), trust=b"PEM")
+    (defaulting, *_) = configurations(UrlAddress("https://127.0.0.1:9443"), ca_bundle=b"PEM")
     assert defaulting["webhooks"][0]["clientConfig"] == {
         "url": f"https://127.0.0.1:9443{Path.DEFAULT_SET}",
         "caBundle": base64.b64encode(b"PEM").decode(),
@@ -102,7 +102,7 @@ def test_where_we_are_called():
 
 
 def test_the_end_of_a_topology_is_commented_on_and_never_held_up():
-    made = configurations(Service("grove-system"), operator=OPERATOR, trust=b"PEM")
+    made = configurations(ServiceAddress("grove-system"), operator=OPERATOR, ca_bundle=b"PEM")
     (validating,) = (body for body in made if body["metadata"]["name"] == VALIDATE_TOPOLOGY.name)
     judging, commenting = validating["webhooks"]
     assert {op for rule in judging["rules"] for op in rule["operations"]} == {"CREATE", "UPDATE"}

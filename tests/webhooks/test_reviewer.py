@@ -8,28 +8,28 @@ import json
 import msgspec
 import pytest
 
-from grove.api import labels
-from grove.api.sets import PodCliqueSet
-from grove.kube.client import Client
+from grove.api.naming import labels
+from grove.api.types.podcliqueset import PodCliqueSet
+from grove.kube.client.client import Client
+from grove.kube.client.transport import Response
 from grove.kube.errors import LostReply
-from grove.kube.transport import Response
-from grove.operator.caches import Caches
-from grove.rules.defaults import default_set
+from grove.operator.caches.registry import Caches
 from grove.rules.model import Facts
+from grove.rules.podcliqueset.defaults import default_set
+from grove.webhooks.admission_review import InvalidReview
+from grove.webhooks.cluster_facts import ClusterFacts
 from grove.webhooks.registrations import Path
 from grove.webhooks.reviewer import Reviewer
-from grove.webhooks.reviews import NotAReview
-from grove.webhooks.sight import Sight
-from tests.kube.replies import Replies, refused
+from tests.kube.executor.stub_transport import StubTransport, refused
 from tests.rules.builders import in_use
-from tests.webhooks.asking import OPERATOR, TOPOLOGY, UID, answered, patched, review, reviewer, workload
+from tests.webhooks.reviews import OPERATOR, TOPOLOGY, UID, patched, respond, review, reviewer, workload
 
 AWARE = Facts(topology_aware=True)
 
 
 async def test_defaults_come_as_a_patch():
     body = workload()
-    response = await answered(reviewer(), Path.DEFAULT_SET, review("CREATE", body))
+    response = await respond(reviewer(), Path.DEFAULT_SET, review("CREATE", body))
     assert (response["uid"], response["allowed"], response["patchType"]) == (UID, True, "JSONPatch")
     assert patched(body, response) == default_set(body)
     operations = json.loads(base64.b64decode(response["patch"]))
@@ -39,14 +39,14 @@ async def test_defaults_come_as_a_patch():
 
 async def test_what_is_complete_needs_no_patch():
     whole = default_set(workload())
-    response = await answered(reviewer(), Path.DEFAULT_SET, review("UPDATE", whole, whole))
+    response = await respond(reviewer(), Path.DEFAULT_SET, review("UPDATE", whole, whole))
     assert response == {"uid": UID, "allowed": True, "status": {"code": 200}}
 
 
 async def test_a_refusal_tells_everything_at_once():
     wrong = default_set(workload(terminationDelay="0s"))
     wrong["spec"]["replicas"] = -1
-    response = await answered(reviewer(), Path.VALIDATE_SET, review("CREATE", wrong))
+    response = await respond(reviewer(), Path.VALIDATE_SET, review("CREATE", wrong))
     assert response["allowed"] is False
     assert (response["status"]["code"], response["status"]["reason"]) == (403, "Forbidden")
     assert response["status"]["message"] == (
@@ -58,7 +58,7 @@ async def test_a_refusal_tells_everything_at_once():
 async def test_warnings_come_along():
     body = default_set(workload())
     body["spec"]["template"]["cliques"][0]["spec"]["podSpec"]["restartPolicy"] = "Never"
-    response = await answered(reviewer(), Path.VALIDATE_SET, review("CREATE", body))
+    response = await respond(reviewer(), Path.VALIDATE_SET, review("CREATE", body))
     assert response["allowed"]
     assert "restartPolicy" in response["warnings"][0]
 
@@ -67,14 +67,14 @@ async def test_an_update_is_judged_with_what_is_stored():
     old, new = (
         default_set(workload(cliqueStartupType=f"CliqueStartupType{x}")) for x in ("AnyOrder", "InOrder")
     )
-    response = await answered(reviewer(), Path.VALIDATE_SET, review("UPDATE", new, old))
+    response = await respond(reviewer(), Path.VALIDATE_SET, review("UPDATE", new, old))
     assert "field is immutable" in response["status"]["message"]
 
 
 async def test_a_topology_is_judged():
     levels = [{"domain": "rack", "key": "a"}, {"domain": "rack", "key": "b"}]
     body = {"metadata": {"name": "t"}, "spec": {"levels": levels}}
-    response = await answered(reviewer(), Path.VALIDATE_TOPOLOGY, review("CREATE", body, resource=TOPOLOGY))
+    response = await respond(reviewer(), Path.VALIDATE_TOPOLOGY, review("CREATE", body, resource=TOPOLOGY))
     assert response["status"]["message"] == 'spec.levels[1].domain: Duplicate value: "rack"'
 
 
@@ -87,9 +87,9 @@ async def test_who_loses_by_the_end_of_a_topology_is_told():
     old = {"metadata": {"name": "h100"}, "kind": "ClusterTopology", "spec": {"levels": levels}}
     asked = review("DELETE", None, old, TOPOLOGY, name="h100")
     for facts, warned in ((AWARE, True), (Facts(), False)):
-        nobody = Client(Replies(lambda _: refused(404, "NotFound"), lambda _: 0.0))
-        by = Reviewer(Sight(caches, nobody, facts))
-        response = await answered(by, Path.VALIDATE_TOPOLOGY, asked)
+        nobody = Client(StubTransport(lambda _: refused(404, "NotFound"), lambda _: 0.0))
+        by = Reviewer(ClusterFacts(caches, nobody, facts))
+        response = await respond(by, Path.VALIDATE_TOPOLOGY, asked)
         assert response["allowed"]
         assert ("PodCliqueSet ns/app loses rack" in str(response.get("warnings"))) is warned
 
@@ -97,14 +97,14 @@ async def test_who_loses_by_the_end_of_a_topology_is_told():
 @pytest.mark.parametrize("path", [Path.DEFAULT_SET, Path.VALIDATE_SET, Path.VALIDATE_TOPOLOGY])
 async def test_a_rule_for_something_else_is_refused_in_words(path):
     pods = {"group": "", "version": "v1", "resource": "pods"}
-    response = await answered(reviewer(), path, review("CREATE", {}, resource=pods))
+    response = await respond(reviewer(), path, review("CREATE", {}, resource=pods))
     assert response["status"]["code"] == 400
     assert response["status"]["message"].startswith("asked about pods.: correct the rules")
 
 
 @pytest.mark.parametrize("old", [None, [], 1, "x"])
 async def test_without_the_objects_nothing_can_be_said(old):
-    response = await answered(reviewer(), Path.VALIDATE_SET, review("UPDATE", default_set(workload()), old))
+    response = await respond(reviewer(), Path.VALIDATE_SET, review("UPDATE", default_set(workload()), old))
     assert response["status"]["code"] == 400
     assert response["status"]["message"].startswith("request.oldObject: ")
 
@@ -125,7 +125,7 @@ async def test_without_the_objects_nothing_can_be_said(old):
     ],
 )
 async def test_what_is_no_review_is_told_so(body, words):
-    with pytest.raises(NotAReview, match=words) as told:
+    with pytest.raises(InvalidReview, match=words) as told:
         await reviewer().answer(Path.VALIDATE_SET, body)
     assert len(str(told.value).splitlines()) == 1
 
@@ -134,8 +134,8 @@ async def test_what_is_no_review_is_told_so(body, words):
     ("field", "value"), [("apiVersion", "admission.k8s.io/v1beta1"), ("kind", "Pod"), ("kind", "x" * 10**6)]
 )
 async def test_another_version_or_kind_is_told_so(field, value):
-    with pytest.raises(NotAReview, match=r"not an AdmissionReview of .* but") as told:
-        await answered(reviewer(), Path.VALIDATE_SET, {**review("CREATE", workload()), field: value})
+    with pytest.raises(InvalidReview, match=r"not an AdmissionReview of .* but") as told:
+        await respond(reviewer(), Path.VALIDATE_SET, {**review("CREATE", workload()), field: value})
     assert len(str(told.value)) < 400
 
 
@@ -146,8 +146,8 @@ async def test_deep_objects_are_refused_not_stumbled_over(path):
         nested = b'{"spec":' * depth + b"1" + b"}" * depth
         sent = json.dumps(deep).encode().replace(b'"DEEP"', nested)
         try:
-            response = await answered(reviewer(), path, sent)
-        except NotAReview:
+            response = await respond(reviewer(), path, sent)
+        except InvalidReview:
             continue
         assert response["allowed"] or response["status"]["code"] in (400, 403)
 
@@ -162,9 +162,9 @@ def managed(operation: str, user: str = "jane", carried: dict[str, str] = SERVED
     return review(operation, *sides[operation], services, userInfo={"username": user})
 
 
-def the_set(**annotations: str) -> Replies:
+def the_set(**annotations: str) -> StubTransport:
     body = {"metadata": {"name": "app", "namespace": "ns", "uid": "1", "annotations": annotations}}
-    return Replies(lambda _: replied(body), lambda _: 0.0)
+    return StubTransport(lambda _: replied(body), lambda _: 0.0)
 
 
 def replied(body: object) -> Response:
@@ -174,19 +174,19 @@ def replied(body: object) -> Response:
 @pytest.mark.parametrize("operation", ["CREATE", "UPDATE", "DELETE"])
 async def test_a_set_that_the_cache_does_not_know_yet_protects_its_objects(operation):
     asked = the_set()
-    response = await answered(reviewer(replies=asked), Path.AUTHORIZE, managed(operation))
+    response = await respond(reviewer(replies=asked), Path.AUTHORIZE, managed(operation))
     assert response["status"]["code"] == 403
     assert "belongs to PodCliqueSet app" in response["status"]["message"]
     assert [sent.request.name for sent in asked.sent] == ["app"]
-    ours = await answered(reviewer(replies=asked), Path.AUTHORIZE, managed(operation, OPERATOR))
+    ours = await respond(reviewer(replies=asked), Path.AUTHORIZE, managed(operation, OPERATOR))
     assert ours["allowed"]
 
 
 async def test_what_has_no_set_passes_with_a_warning():
-    response = await answered(reviewer(), Path.AUTHORIZE, managed("UPDATE"))
+    response = await respond(reviewer(), Path.AUTHORIZE, managed("UPDATE"))
     assert response["allowed"]
     assert "does not exist" in response["warnings"][0]
-    stray = await answered(reviewer(), Path.AUTHORIZE, managed("DELETE", carried={}))
+    stray = await respond(reviewer(), Path.AUTHORIZE, managed("DELETE", carried={}))
     assert "has no label" in stray["warnings"][0]
 
 
@@ -199,25 +199,25 @@ CONSTRAINED = {"topologyConstraint": {"topologyName": "h100", "pack": {"preferre
 
 async def test_a_topology_that_the_cache_does_not_know_is_asked_for():
     body = {"metadata": {"name": "h100"}, "spec": {"levels": [{"domain": "rack", "key": "r"}]}}
-    asked = Replies(lambda _: replied(body), lambda _: 0.0)
+    asked = StubTransport(lambda _: replied(body), lambda _: 0.0)
     new = review("CREATE", default_set(workload(**CONSTRAINED)))
-    assert (await answered(reviewer(AWARE, asked), Path.VALIDATE_SET, new))["allowed"]
+    assert (await respond(reviewer(AWARE, asked), Path.VALIDATE_SET, new))["allowed"]
     assert len(asked.sent) == 1
 
 
 async def test_a_topology_that_does_not_exist_is_refused_by_name():
-    asked = Replies(lambda _: refused(404, "NotFound"), lambda _: 0.0)
+    asked = StubTransport(lambda _: refused(404, "NotFound"), lambda _: 0.0)
     new = review("CREATE", default_set(workload(**CONSTRAINED)))
-    response = await answered(reviewer(AWARE, asked), Path.VALIDATE_SET, new)
+    response = await respond(reviewer(AWARE, asked), Path.VALIDATE_SET, new)
     assert '"h100" not found' in response["status"]["message"]
     assert len(asked.sent) == 2  # under both names of the kind
 
 
 async def test_a_server_that_cannot_be_asked_is_no_reason_to_refuse_for_good():
-    asked = Replies(lambda _: LostReply("gone"), lambda _: 0.0)
+    asked = StubTransport(lambda _: LostReply("gone"), lambda _: 0.0)
     client = Client(asked)
-    by = Reviewer(Sight(Caches(), client, AWARE))
-    response = await answered(by, Path.VALIDATE_SET, review("CREATE", default_set(workload(**CONSTRAINED))))
+    by = Reviewer(ClusterFacts(Caches(), client, AWARE))
+    response = await respond(by, Path.VALIDATE_SET, review("CREATE", default_set(workload(**CONSTRAINED))))
     assert response["status"]["code"] == 503
     assert response["status"]["message"].endswith("try again")
 
@@ -234,22 +234,22 @@ QUEUED = {"metadata": {"name": "default"}, "status": {"state": "Open"}}
     ],
 )
 async def test_what_a_scheduler_wants_to_know_is_looked_up(reply, said):
-    asked = Replies(lambda _: reply(), lambda _: 0.0)
+    asked = StubTransport(lambda _: reply(), lambda _: 0.0)
     body = default_set(workload())
     body["spec"]["template"]["cliques"][0]["spec"]["podSpec"]["schedulerName"] = "volcano"
     by = reviewer(Facts(backends=in_use("volcano")), asked)
-    response = await answered(by, Path.VALIDATE_SET, review("CREATE", body))
+    response = await respond(by, Path.VALIDATE_SET, review("CREATE", body))
     assert response["allowed"] == (not said)
     assert said in response["status"].get("message", "")
     assert [sent.request.name for sent in asked.sent] == ["default"]
 
 
 async def test_names_that_cannot_exist_are_not_asked_for():
-    asked = Replies(lambda _: refused(404, "NotFound"), lambda _: 0.0)
-    sight = Sight(Caches(), Client(asked), AWARE)
+    asked = StubTransport(lambda _: refused(404, "NotFound"), lambda _: 0.0)
+    cluster_facts = ClusterFacts(Caches(), Client(asked), AWARE)
     odd = ["", "..", "a/b", "a?b", "A", "x" * 300, "é", "a\n"]
-    await sight.facts_on(odd + [f"t{number}" for number in range(1000)])
-    assert await sight.parent("ns", "../x") is None
+    await cluster_facts.facts_with_topologies(odd + [f"t{number}" for number in range(1000)])
+    assert await cluster_facts.parent("ns", "../x") is None
     assert {sent.request.name for sent in asked.sent} == {"t0", "t1", "t10", "t100"}
 
 
@@ -257,8 +257,8 @@ async def test_a_fault_of_ours_is_an_answer_too(monkeypatch, capsys):
     def broken(*_: object) -> None:
         raise KeyError("x")
 
-    monkeypatch.setattr("grove.rules.validate.on_create", broken)
-    response = await answered(reviewer(), Path.VALIDATE_SET, review("CREATE", default_set(workload())))
+    monkeypatch.setattr("grove.rules.podcliqueset.validation.on_create", broken)
+    response = await respond(reviewer(), Path.VALIDATE_SET, review("CREATE", default_set(workload())))
     assert response["status"]["code"] == 500
     assert "a fault of the Grove operator" in response["status"]["message"]
     assert "review failed" in capsys.readouterr().out

@@ -13,10 +13,10 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from grove.rules.defaults import default_set
+from grove.rules.podcliqueset.defaults import default_set
 from grove.webhooks import server
 from grove.webhooks.registrations import Path
-from tests.webhooks.asking import UID, review, reviewer, workload
+from tests.webhooks.reviews import UID, review, reviewer, workload
 
 JSON = {"Content-Type": "application/json"}
 GOOD = json.dumps(review("CREATE", default_set(workload()))).encode()
@@ -31,7 +31,7 @@ async def url() -> AsyncIterator[str]:
     await runner.cleanup()
 
 
-async def said(
+async def response_to(
     url: str, path: str, body: Any = GOOD, method: str = "POST", **headers: str
 ) -> tuple[int, str]:
     named = {key.replace("_", "-"): value for key, value in headers.items()}
@@ -48,18 +48,20 @@ def _payload(body: Any) -> Any:
 
 @pytest.mark.parametrize("path", [Path.DEFAULT_SET, Path.VALIDATE_SET])
 async def test_a_review_is_answered(url, path):
-    status, text = await said(url, path)
+    status, text = await response_to(url, path)
     assert status == 200
     assert json.loads(text)["response"] == {"uid": UID, "allowed": True, "status": {"code": 200}}
 
 
 async def test_a_charset_changes_nothing(url):
-    assert (await said(url, Path.VALIDATE_SET, Content_Type="application/json; charset=utf-8"))[0] == 200
+    assert (await response_to(url, Path.VALIDATE_SET, Content_Type="application/json; charset=utf-8"))[
+        0
+    ] == 200
 
 
 async def test_a_refused_object_is_an_answer_and_not_an_error(url):
     body = json.dumps(review("CREATE", workload(terminationDelay="0s"))).encode()
-    status, text = await said(url, Path.VALIDATE_SET, body)
+    status, text = await response_to(url, Path.VALIDATE_SET, body)
     assert (status, json.loads(text)["response"]["allowed"]) == (200, False)
 
 
@@ -76,20 +78,20 @@ async def test_a_refused_object_is_an_answer_and_not_an_error(url):
         (b"{", "POST", {}, 400, "not an AdmissionReview"),
         (b"\xff\xfe\x00", "POST", {}, 400, "not an AdmissionReview"),
         (b'{"a":' * 50_000, "POST", {}, 400, "nested more than 200 levels"),
-        (b" " * (server.MOST_BYTES + 1), "POST", {}, 413, "more than"),
+        (b" " * (server.MAX_BYTES + 1), "POST", {}, 413, "more than"),
     ],
     ids=lambda value: repr(value)[:20],
 )
 async def test_what_cannot_be_answered_is_told_why(url, body, method, headers, status, words):
-    got, text = await said(url, Path.VALIDATE_SET, body, method, **headers)
+    got, text = await response_to(url, Path.VALIDATE_SET, body, method, **headers)
     assert got == status
     assert words in text
     assert len(text.splitlines()) == 1
 
 
 async def test_elsewhere_there_is_nothing(url):
-    assert (await said(url, "/webhooks/nothing"))[0] == 404
-    assert await said(url, server.HEALTH, None, "GET") == (200, "ok\n")
+    assert (await response_to(url, "/webhooks/nothing"))[0] == 404
+    assert await response_to(url, server.HEALTH, None, "GET") == (200, "ok\n")
 
 
 async def test_a_body_without_end_is_cut_off(url):
@@ -100,34 +102,34 @@ async def test_a_body_without_end_is_cut_off(url):
             yield b" " * 2**20
 
     try:
-        status, _ = await said(url, Path.VALIDATE_SET, endless())
+        status, _ = await response_to(url, Path.VALIDATE_SET, endless())
         assert status == 413
     except aiohttp.ClientError:
         pass  # it hung up on us, in the middle of our sentence
 
 
 async def test_a_body_that_never_arrives_is_given_up(url, monkeypatch):
-    monkeypatch.setattr(server, "_PATIENCE", 0.1)
+    monkeypatch.setattr(server, "_BODY_TIMEOUT", 0.1)
     never = asyncio.Event()
 
     async def dripping() -> AsyncIterator[bytes]:
         yield b"{"
         await never.wait()
 
-    status, text = await said(url, Path.VALIDATE_SET, dripping())
+    status, text = await response_to(url, Path.VALIDATE_SET, dripping())
     assert (status, "did not arrive" in text) == (408, True)
 
 
 async def test_a_body_that_trickles_in_is_given_up(url, monkeypatch):
     """The limit is for the whole body, not for the silence between two bytes."""
-    monkeypatch.setattr(server, "_PATIENCE", 0.2)
+    monkeypatch.setattr(server, "_BODY_TIMEOUT", 0.2)
 
     async def trickling() -> AsyncIterator[bytes]:
         while True:
             yield b" "
             await asyncio.sleep(0.01)
 
-    status, text = await said(url, Path.VALIDATE_SET, trickling())
+    status, text = await response_to(url, Path.VALIDATE_SET, trickling())
     assert (status, "did not arrive" in text) == (408, True)
 
 
@@ -138,18 +140,18 @@ async def test_large_bodies_that_never_end_hold_up_nobody(url):
         yield b" " * 2**20
         await never.wait()
 
-    slow = [asyncio.create_task(said(url, Path.VALIDATE_SET, dripping())) for _ in range(20)]
-    answers = await asyncio.gather(*(said(url, Path.VALIDATE_SET) for _ in range(20)))
+    slow = [asyncio.create_task(response_to(url, Path.VALIDATE_SET, dripping())) for _ in range(20)]
+    answers = await asyncio.gather(*(response_to(url, Path.VALIDATE_SET) for _ in range(20)))
     assert {status for status, _ in answers} == {200}
     assert {status for status, _ in await asyncio.gather(*slow)} == {408}
 
 
 async def test_a_bomb_is_not_inflated(url):
     bomb = gzip.compress(b" " * 2**26)
-    status, _ = await said(url, Path.VALIDATE_SET, bomb, Content_Encoding="gzip")
+    status, _ = await response_to(url, Path.VALIDATE_SET, bomb, Content_Encoding="gzip")
     assert status == 415
 
 
 async def test_many_at_once_are_all_answered(url):
-    answers = await asyncio.gather(*(said(url, Path.VALIDATE_SET) for _ in range(100)))
+    answers = await asyncio.gather(*(response_to(url, Path.VALIDATE_SET) for _ in range(100)))
     assert {status for status, _ in answers} == {200}

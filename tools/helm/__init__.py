@@ -10,11 +10,11 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from grove.local import gobuild
-from grove.local.binaries import exclusively
-from grove.local.parts import KUBERNETES, same_minor
+from grove.local.build import go_build
+from grove.local.build.binaries import locked
+from grove.local.build.versions import KUBERNETES, same_minor
 from grove.local.paths import cache_dir, target
-from grove.local.progress import Reporter
+from grove.local.progress import ProgressReporter
 
 SOURCES = Path(__file__).parent
 COMMAND = "helm.sh/helm/v3/cmd/helm"
@@ -27,23 +27,23 @@ def version() -> str:
     return found[1]
 
 
-def find(reporter: Reporter, environ: Mapping[str, str] = os.environ) -> Path:
+def find(reporter: ProgressReporter, environ: Mapping[str, str] = os.environ) -> Path:
     """The program."""
     on_path = shutil.which("helm", path=environ.get("PATH"))
     if on_path and same_minor(version_of(Path(on_path)), version()):
         return Path(on_path)
     folder = _folder(environ)
     if not os.access(folder / "helm", os.X_OK):
-        with exclusively(folder):
+        with locked(folder):
             if not os.access(folder / "helm", os.X_OK):  # another run may have built it meanwhile
                 _build(folder, reporter, environ)
     return folder / "helm"
 
 
-def _build(folder: Path, reporter: Reporter, environ: Mapping[str, str]) -> None:
+def _build(folder: Path, reporter: ProgressReporter, environ: Mapping[str, str]) -> None:
     reporter.say("building helm from source, once; this takes two minutes")
-    module = gobuild.Module(SOURCES, COMMAND, _stamps())
-    gobuild.compile_program("Helm", module, folder / "helm", cache_dir(environ), reporter)
+    module = go_build.Module(SOURCES, COMMAND, _stamps())
+    go_build.compile_program("Helm", module, folder / "helm", cache_dir(environ), reporter)
 
 
 def _stamps() -> dict[str, str]:

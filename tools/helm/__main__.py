@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from grove.local.progress import Reporter
+from grove.local.progress import ProgressReporter
 from tools import helm
 
 if __name__ == "__main__":
-    helm.find(Reporter(Console(stderr=True)))
+    helm.find(ProgressReporter(Console(stderr=True)))

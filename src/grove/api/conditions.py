@@ -79,7 +79,7 @@ class GangReason(StrEnum):
     PODS_CREATED = "PodGangPodsCreated"
     SCHEDULED = "AllPodGroupsScheduled"
     NOT_SCHEDULED = "PodGroupsNotScheduled"
-    ONE_ENROLLED_POD_PER_NODE = "OneEnrolledPodPerNode"
+    ONE_MEMBER_POD_PER_NODE = "OneMemberPodPerNode"
     READY = "AllPodGroupsReady"
     NOT_READY = "PodGroupsNotReady"
     BUDGET_SPENT = "TerminationBudgetSpent"

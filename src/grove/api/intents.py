@@ -26,7 +26,7 @@ class Target(Struct, frozen=True, gc=False):
     namespace: str = ""
 
     def __str__(self) -> str:
-        name = repr(self.name) if isinstance(self.name, Late) else self.name
+        name = repr(self.name) if isinstance(self.name, DeferredValue) else self.name
         return f"{self.kind} {self.namespace}/{name}" if self.namespace else f"{self.kind} {name}"
 
 
@@ -49,7 +49,7 @@ class Propagation(StrEnum):
 class Create(Struct, frozen=True, gc=False):
     """Make an object. A taken name is a question that the executor answers by reading it.
 
-    With `may_exist`, an object of that name is as good as ours and is not read. `unseen` is for kinds that
+    With `may_exist`, an object of that name is as good as ours and is not read. `write_only` is for kinds that
     our role lets us create but not look at: an object that is in the way is waited for, never read. With
     `dry_run` nothing is made: the server only says whether it would be.
     """
@@ -58,7 +58,7 @@ class Create(Struct, frozen=True, gc=False):
     body: Any
     after: tuple[str, ...] = ()
     may_exist: bool = False
-    unseen: bool = False
+    write_only: bool = False
     dry_run: bool = False
 
     @property
@@ -131,7 +131,7 @@ class DeleteCollection(Struct, frozen=True, gc=False):
 Intent: TypeAlias = Create | Patch | Status | Delete | DeleteCollection
 
 
-class Late(str):
+class DeferredValue(str):
     """A text that depends on a UID which the server has not given yet.
 
     It is a `str`, so that it fits wherever the text will go; what it shows until then is no valid name and no
@@ -142,7 +142,9 @@ class Late(str):
     function: Callable[..., str] | None
     arguments: tuple[object, ...]
 
-    def __new__(cls, intent: str, function: Callable[..., str] | None, arguments: tuple[object, ...]) -> Late:
+    def __new__(
+        cls, intent: str, function: Callable[..., str] | None, arguments: tuple[object, ...]
+    ) -> DeferredValue:
         shown = f"uid of {intent}"
         if function is not None:
             shown = f"{function.__name__}({', '.join((shown, *map(repr, arguments)))})"
@@ -150,7 +152,7 @@ class Late(str):
         text.intent, text.function, text.arguments = intent, function, arguments
         return text
 
-    def bind(self, uid: str) -> str:
+    def resolve(self, uid: str) -> str:
         """The text, once the UID is known."""
         return uid if self.function is None else self.function(uid, *self.arguments)
 
@@ -167,16 +169,16 @@ class Late(str):
 
 def uid_of(intent: Intent) -> str:
     """The UID of the object that the intent makes; name the intent in `after` too."""
-    return Late(intent.id, None, ())
+    return DeferredValue(intent.id, None, ())
 
 
 def derived(function: Callable[..., str], uid: str, *arguments: object) -> str:
     """`function(uid, *arguments)`, now if the UID is known, otherwise as soon as it is."""
-    if not isinstance(uid, Late):
+    if not isinstance(uid, DeferredValue):
         return function(uid, *arguments)
     if uid.function is not None:
         raise TypeError(f"{uid!r} is derived already: derive from uid_of(...)")
-    return Late(uid.intent, function, arguments)
+    return DeferredValue(uid.intent, function, arguments)
 
 
 class ObjectRef(Struct, frozen=True, gc=False, omit_defaults=True, rename="camel"):
@@ -189,7 +191,7 @@ class ObjectRef(Struct, frozen=True, gc=False, omit_defaults=True, rename="camel
     uid: str = ""
 
 
-class Occurrence(Struct, frozen=True, gc=False):
+class EventRecord(Struct, frozen=True, gc=False):
     """One thing that happened, to be told as a Kubernetes event."""
 
     regarding: ObjectRef

@@ -16,11 +16,11 @@ CONDITION_TYPE = rf"^({_DNS_SUBDOMAIN}/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-
 CONDITION_REASON = r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"
 
 
-class Repeated(Wire, frozen=True):
+class Interned(Wire, frozen=True):
     """Base of what many objects say in the same words: whoever keeps thousands of them keeps each once."""
 
 
-class OwnerReference(Repeated, frozen=True):
+class OwnerReference(Interned, frozen=True):
     """Who an object belongs to; the garbage collector deletes it with its owner."""
 
     api_version: str
@@ -49,7 +49,7 @@ class ObjectMeta(Wire, frozen=True):
     owner_references: tuple[OwnerReference, ...] = ()
 
 
-class Condition(Repeated, frozen=True):
+class Condition(Interned, frozen=True):
     """One fact about an object, with the moment it last changed."""
 
     type: Annotated[str, text(CONDITION_TYPE, longest=316)]

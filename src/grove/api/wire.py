@@ -2,7 +2,7 @@
 
 The structs are the single definition of the API. What the CRD needs to know and a Python type cannot
 say rides along in `Annotated`: msgspec ignores it, so reading objects stays cheap and lenient (the API
-server has already judged them), and `grove.api.schema` reads it when it generates CRDs and reference.
+server has already judged them), and `grove.api.crds.structural_schema` reads it when it generates CRDs and reference.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Wire(Struct, frozen=True, gc=False, omit_defaults=True, rename="camel"):
     """Base of all wire types. `frozen=True` is repeated on each subclass, else mypy lets it be changed."""
 
 
-class Written:
+class EncodedDefault:
     """A default that is written out: what a Go field without `omitempty` does."""
 
     def __init__(self, value: object, by_server: bool) -> None:
@@ -36,7 +36,7 @@ def always(value: T) -> T:
 
     A merge patch that omits a count of 0 would leave the old count standing, hence not `= 0`.
     """
-    return cast(T, msgspec.field(default_factory=Written(value, by_server=False)))
+    return cast(T, msgspec.field(default_factory=EncodedDefault(value, by_server=False)))
 
 
 def defaulted(value: T, name: str | None = None) -> T:
@@ -44,7 +44,7 @@ def defaulted(value: T, name: str | None = None) -> T:
 
     `name` is for words that camel case gets wrong, such as `autoMNNVLEnabled`.
     """
-    return cast(T, msgspec.field(default_factory=Written(value, by_server=True), name=name))
+    return cast(T, msgspec.field(default_factory=EncodedDefault(value, by_server=True), name=name))
 
 
 @dataclass(frozen=True)
@@ -72,11 +72,11 @@ class Facet:
 
     keywords: dict[str, Any] = field(default_factory=dict)
     rules: tuple[Rule, ...] = ()
-    called: str = ""
+    display_name: str = ""
 
 
 @dataclass(frozen=True)
-class Foreign:
+class KubernetesSchema:
     """Marks raw JSON whose schema is a definition of the API server's own OpenAPI document."""
 
     definition: str
@@ -87,9 +87,9 @@ def _camel(word: str) -> str:
     return head + "".join(part.capitalize() for part in tail)
 
 
-def facet(called: str = "", **keywords: Any) -> Facet:
+def facet(display_name: str = "", **keywords: Any) -> Facet:
     """Schema keywords in Python spelling: `facet(min_length=1)` is `minLength: 1`."""
-    return Facet({_camel(word): value for word, value in keywords.items()}, called=called)
+    return Facet({_camel(word): value for word, value in keywords.items()}, display_name=display_name)
 
 
 def text(pattern: str = "", shortest: int = 0, longest: int = 0) -> Facet:
@@ -117,6 +117,6 @@ MOST = 100_000
 can be so large that counting up to it takes the operator away from others. A workload has fewer pods than
 this; the configurable limit on the pods of a set (`limits.podsPerSet`) is lower."""
 Count = Annotated[int, facet(format="int32", maximum=MOST)]
-Time = Annotated[str, facet(format="date-time", called="time")]
-Duration = Annotated[str, Facet(called="duration")]
-"""A Go duration such as `4h0m0s`; `grove.api.durations` reads it."""
+Time = Annotated[str, facet(format="date-time", display_name="time")]
+Duration = Annotated[str, Facet(display_name="duration")]
+"""A Go duration such as `4h0m0s`; `grove.api.formats.durations` reads it."""

@@ -8,7 +8,7 @@ import sys
 def main() -> None:
     """Run the command that was asked for."""
     if sys.argv[1:2] == ["initc"]:
-        from grove.cli import initc
+        from grove.cli.commands import initc
 
         sys.exit(initc.main(sys.argv[2:]))
     try:  # to load all of it takes long enough for a change of mind

@@ -16,13 +16,13 @@ from cyclopts import App, CycloptsError, Parameter
 from rich.console import Console
 from rich.text import Text
 
-from grove.cli import cluster, crds, demo, detach, get, initc, operator, tree
+from grove.cli.commands import cluster, crds, demo, detach, get, initc, operator, tree
 from grove.kube.errors import KubeError
 from grove.local.errors import LocalError
 
 EXIT_FAILED = 1
 EXIT_INTERRUPTED = 130
-_UNWRITTEN = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
+_WRITE_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 
 app = App(
     name="grove",
@@ -50,7 +50,7 @@ def _initc(*arguments: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run one command. What a user can mend is one line and an exit code, never a traceback."""
-    _speak_up_only_when_it_matters()
+    _configure_logging()
     ready_output()
     try:
         code = _run(arguments)
@@ -58,23 +58,23 @@ def main(arguments: list[str] | None = None) -> None:
     except CycloptsError:  # which has been told already
         code = EXIT_FAILED
     except (LocalError, KubeError) as error:
-        _say(str(error))
+        _print_error(str(error))
         code = EXIT_FAILED
     except KeyboardInterrupt:
         # What was cut off in the middle of being made complains when it is collected; the user knows why.
         warnings.simplefilter("ignore")
         sys.unraisablehook = lambda _: None
-        _say("interrupted")
+        _print_error("interrupted")
         code = EXIT_INTERRUPTED
     except BrokenPipeError:
-        _give_up_output()
+        _discard_output()
         sys.stderr.close()  # whoever read our output has gone, and so has the reason to say more
         code = EXIT_FAILED
     except OSError as error:
-        if error.errno not in _UNWRITTEN:
+        if error.errno not in _WRITE_ERRORS:
             raise
-        _give_up_output()
-        _say(f"cannot write ({error.strerror}): make room, or write elsewhere")
+        _discard_output()
+        _print_error(f"cannot write ({error.strerror}): make room, or write elsewhere")
         code = EXIT_FAILED
     sys.exit(code)
 
@@ -97,14 +97,14 @@ def ready_output() -> None:
         sys.stdout.reconfigure(errors="replace")
 
 
-def _give_up_output() -> None:
+def _discard_output() -> None:
     """What is still in the buffer cannot be written either, and must not be tried again at the end."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
 
 
-def _speak_up_only_when_it_matters() -> None:
+def _configure_logging() -> None:
     """Logs are for the operator, which sets them up itself; at a terminal one sees what went wrong."""
     structlog.configure(
         wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
@@ -112,6 +112,6 @@ def _speak_up_only_when_it_matters() -> None:
     )
 
 
-def _say(line: str) -> None:
+def _print_error(line: str) -> None:
     said = Text.assemble(("grove:", "bold red"), " ", line)  # a line with brackets in it is no markup
     Console(stderr=True).print(said, highlight=False, soft_wrap=True)

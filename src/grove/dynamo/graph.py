@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from grove.dynamo import keys
-from grove.dynamo.types import Restart
+from grove.dynamo.api.graph_deployment import Restart
 
 Body = dict[str, Any]
 
@@ -18,14 +18,14 @@ PLANNER = "planner"
 MAIN = "main"
 
 
-class Cache(Struct, frozen=True):
+class CompilationCacheMount(Struct, frozen=True):
     """A claim that keeps what compilers made."""
 
     claim: str
     path: str = ""
 
 
-class Claim(Struct, frozen=True):
+class VolumeClaim(Struct, frozen=True):
     """A PersistentVolumeClaim that the deployment needs."""
 
     name: str
@@ -33,7 +33,7 @@ class Claim(Struct, frozen=True):
     body: Body
 
 
-class Component(Struct, frozen=True):
+class GraphComponent(Struct, frozen=True):
     """A part of the graph."""
 
     path: str
@@ -54,11 +54,11 @@ class Component(Struct, frozen=True):
     labels: Mapping[str, str] = {}
     """Of what is made for it, pods included; weaker than those of its pods."""
     annotations: Mapping[str, str] = {}
-    claimed: int = 0
+    claimed_gpus: int = 0
     """GPUs by claims, as far as they are known."""
-    pulls: tuple[str, ...] = ()
+    pull_secrets: tuple[str, ...] = ()
     """Secrets that were found for pulling its images, beside those that the user names."""
-    adapted: bool = False
+    has_scaling_adapter: bool = False
     """Whether autoscalers scale it, through an adapter."""
     frontend: str | None = None
     """Which of the sidecars is a frontend."""
@@ -66,7 +66,7 @@ class Component(Struct, frozen=True):
     """Of Dynamo in the image, where its tag does not tell."""
     shared_memory: str = ""
     """Empty: as much as is usual."""
-    cache: Cache | None = None
+    cache: CompilationCacheMount | None = None
     model: str = ""
     everywhere: bool = False
     """Found in the namespace of all deployments."""
@@ -84,12 +84,12 @@ class Component(Struct, frozen=True):
         return self.nodes > 1
 
     @property
-    def works(self) -> bool:
+    def runs_engine(self) -> bool:
         """Whether it runs an engine."""
         return self.type in WORKERS
 
 
-class Topology(Struct, frozen=True):
+class GraphTopology(Struct, frozen=True):
     """What is said on the deployment as a whole."""
 
     name: str = ""
@@ -103,7 +103,7 @@ class Graph(Struct, frozen=True):
     namespace: str
     uid: str = ""
     generation: int = 0
-    components: tuple[Component, ...] = ()
+    components: tuple[GraphComponent, ...] = ()
     own_labels: Mapping[str, str] = {}
     """Of its metadata."""
     own_annotations: Mapping[str, str] = {}
@@ -113,10 +113,10 @@ class Graph(Struct, frozen=True):
     env: tuple[Body, ...] = ()
     framework: str = ""
     priority_class: str = ""
-    topology: Topology = Topology()
-    claims: tuple[Claim, ...] = ()
+    topology: GraphTopology = GraphTopology()
+    claims: tuple[VolumeClaim, ...] = ()
     restart: Restart | None = None
-    untold: bool = False
+    ignores_generations: bool = False
     """Whether generations of its workers are not told from each other."""
 
     @property
@@ -129,7 +129,7 @@ class Graph(Struct, frozen=True):
         """Whether components find each other through the API server; else through etcd."""
         return self.own_annotations.get(keys.DISCOVERY_BACKEND, keys.KUBERNETES) != keys.ETCD
 
-    def dynamo_namespace(self, component: Component) -> str:
+    def dynamo_namespace(self, component: GraphComponent) -> str:
         """The namespace in which Dynamo finds a component."""
         own = f"{self.namespace}-{self.name.replace('.', '-')}"
         return "dynamo" if component.everywhere else own

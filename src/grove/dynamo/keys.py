@@ -22,7 +22,7 @@ APPLIED = "nvidia.com/last-applied-hash"
 """On what is made from a deployment: a digest of it as it was made."""
 WORKER_HASH = "nvidia.com/dynamo-worker-hash"
 
-HANDED_DOWN = (ENABLE_METRICS, DISCOVERY_BACKEND, DISCOVERY_MODE, ORIGIN_VERSION, VLLM_EXECUTOR)
+INHERITED = (ENABLE_METRICS, DISCOVERY_BACKEND, DISCOVERY_MODE, ORIGIN_VERSION, VLLM_EXECUTOR)
 """Annotations of a deployment that all of its pods carry."""
 
 SELECTOR = "nvidia.com/selector"

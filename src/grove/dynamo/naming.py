@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import hashlib
 
-from grove.dynamo.graph import Component, Graph
+from grove.dynamo.graph import Graph, GraphComponent
 
-LONGEST = 45
+MAX_NAME = 45
 """What Grove leaves for the name of a set and of its parts, of the 63 characters of a host name."""
-_SHORTEST = 8
-_TAIL = 5  # a hyphen and four hex digits
+_MIN_NAME = 8
+_HASH_LENGTH = 5  # a hyphen and four hex digits
 LEADER, WORKER = "ldr", "wkr"
 
 
-def clique(component: Component, role: str = "") -> str:
+def clique(component: GraphComponent, role: str = "") -> str:
     """The clique of a component, or of one role of it."""
     return f"{component.lower}-{role}" if role else component.lower
 
 
-def room(component: Component) -> int:
+def added_length(component: GraphComponent) -> int:
     """How many characters a component's parts add to the set's name."""
     longest = len(clique(component, LEADER)) if component.multinode else 0
     return len(component.lower) + longest
@@ -26,30 +26,30 @@ def room(component: Component) -> int:
 
 def workload(graph: Graph) -> str:
     """The PodCliqueSet: the deployment's own name, cut if it leaves too little for its parts."""
-    budget = max(_SHORTEST, LONGEST - max(map(room, graph.components), default=0))
+    budget = max(_MIN_NAME, MAX_NAME - max(map(added_length, graph.components), default=0))
     if len(graph.name) <= budget:
         return graph.name
-    return f"{graph.name[: budget - _TAIL]}-{_fnv1a(graph.name) & 0xFFFF:04x}"
+    return f"{graph.name[: budget - _HASH_LENGTH]}-{_fnv1a(graph.name) & 0xFFFF:04x}"
 
 
-def part(graph: Graph, component: Component) -> str:
+def component_object(graph: Graph, component: GraphComponent) -> str:
     """The PodClique or PodCliqueScalingGroup of a component."""
     return f"{workload(graph)}-0-{component.lower}"
 
 
-def child(graph: Graph, component: Component) -> str:
+def child_object(graph: Graph, component: GraphComponent) -> str:
     """What is made for a component beside its pods, and the value by which its pods are selected."""
     return f"{graph.name}-{component.lower}"
 
 
-def leader_worker_set(graph: Graph, component: Component) -> str:
+def leader_worker_set(graph: Graph, component: GraphComponent) -> str:
     """Its LeaderWorkerSet, where Grove does not run it."""
-    return f"{child(graph, component)}-0"
+    return f"{child_object(graph, component)}-0"
 
 
-def service(graph: Graph, component: Component) -> str:
+def service(graph: Graph, component: GraphComponent) -> str:
     """Its Service."""
-    return child(graph, component).replace(".", "-")
+    return child_object(graph, component).replace(".", "-")
 
 
 def account(graph: Graph) -> str:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from grove.api import foreign, marks
-from grove.api.kind import ForeignKind
 from grove.api.meta import ObjectMeta
-from grove.fabrics import claims
+from grove.api.naming import external_keys, well_known
+from grove.api.types.kind import ForeignKind
+from grove.fabrics import pod_claims
 from grove.fabrics.provider import (
     Body,
     Discovery,
@@ -34,11 +34,11 @@ class Nvidia:
     """The provider."""
 
     vendor = VENDOR
-    annotation_key = foreign.NVIDIA_COMPUTE_DOMAIN
-    scope_key = foreign.NVIDIA_COMPUTE_DOMAIN_SCOPE
-    options: Mapping[str, tuple[str, ...]] = {foreign.NVIDIA_ALLOCATION_MODE: ("Single", "All")}
+    annotation_key = external_keys.NVIDIA_COMPUTE_DOMAIN
+    scope_key = external_keys.NVIDIA_COMPUTE_DOMAIN_SCOPE
+    options: Mapping[str, tuple[str, ...]] = {external_keys.NVIDIA_ALLOCATION_MODE: ("Single", "All")}
     supports_auto = True
-    claim_name = marks.MNNVL_CLAIM
+    claim_name = well_known.MNNVL_CLAIM
     api = COMPUTE_DOMAIN
     advice = "install the NVIDIA DRA driver"
     driver = "compute-domain.nvidia.com"
@@ -54,24 +54,24 @@ class Nvidia:
                     f"({self.api.crd_name}) is missing: {self.advice}, or disable automatic MNNVL",
                 )
             ]
-        if not discovery.serves(claims.CLAIMS):
-            words = f"{claims.CLAIMS.api_version} is not served: pods lose claims; Kubernetes 1.34 has it"
+        if not discovery.serves(pod_claims.CLAIMS):
+            words = f"{pod_claims.CLAIMS.api_version} is not served: pods lose claims; Kubernetes 1.34 has it"
             return [Finding(Severity.WARNING, words)]
         return [Finding(Severity.WARNING, words) for words in _lacking(self.driver, discovery)]
 
     def uses_accelerator(self, container: Mapping[str, Any]) -> bool:
         """Whole GPUs only: slices and shared ones have no NVLink of their own."""
-        return claims.asks_for(container, foreign.NVIDIA_GPU)
+        return pod_claims.asks_for(container, external_keys.NVIDIA_GPU)
 
     def amount(self, quantities: Mapping[str, Any]) -> int:
-        return claims.amount(quantities, foreign.NVIDIA_GPU)
+        return pod_claims.amount(quantities, external_keys.NVIDIA_GPU)
 
     def channels(self, devices: Sequence[Mapping[str, Any]]) -> int:
         """One for each node: it is exclusive, whichever domain it is used for."""
         return sum(_is_channel(device) for device in devices)
 
     def validate(self, value: str, scope: Scope) -> list[str]:
-        return claims.misspelt(value, scope)
+        return pod_claims.name_errors(value, scope)
 
     def build_domain(self, request: DomainRequest) -> Body:
         """Elastic (`numNodes: 0`): its daemons do not wait for each other. Older CRDs want that written."""
@@ -83,7 +83,7 @@ class Nvidia:
             "ownerReferences": list(request.owners),
         }
         channel: Body = {"resourceClaimTemplate": {"name": request.name}}
-        if mode := request.options.get(foreign.NVIDIA_ALLOCATION_MODE):
+        if mode := request.options.get(external_keys.NVIDIA_ALLOCATION_MODE):
             channel["allocationMode"] = mode
         return {
             "apiVersion": self.api.api_version,
@@ -100,14 +100,14 @@ class Nvidia:
     def owns_template(self, domain: Domain, template: ObjectMeta) -> bool:
         """By the driver's label; others that play its part name the domain as the owner."""
         uid = domain.metadata.uid
-        labelled = template.labels.get(foreign.NVIDIA_DRIVER_COMPUTE_DOMAIN) == uid
+        labelled = template.labels.get(external_keys.NVIDIA_DRIVER_COMPUTE_DOMAIN) == uid
         return labelled or any(owner.uid == uid for owner in template.owner_references)
 
     def inject(
         self, pod_spec: Body, template_name: str, policy: Policy, by_claim: Collection[str] = ()
     ) -> Body:
-        accelerated = claims.either(self.uses_accelerator, by_claim)
-        return claims.joined(pod_spec, self.claim_name, template_name, accelerated, policy)
+        accelerated = pod_claims.accelerated_or_claimed(self.uses_accelerator, by_claim)
+        return pod_claims.with_claim(pod_spec, self.claim_name, template_name, accelerated, policy)
 
     def observe(self, domain: Domain) -> DomainView:
         """By its nodes: an elastic domain without any calls itself ready at once."""
@@ -118,7 +118,9 @@ class Nvidia:
         return DomainView(ready, len(nodes), tuple(sorted(partitions)), named)
 
     def node_holder(self, node: Mapping[str, Any]) -> str | None:
-        found = ((node.get("metadata") or {}).get("labels") or {}).get(foreign.NVIDIA_DRIVER_COMPUTE_DOMAIN)
+        found = ((node.get("metadata") or {}).get("labels") or {}).get(
+            external_keys.NVIDIA_DRIVER_COMPUTE_DOMAIN
+        )
         return str(found) if found else None
 
 

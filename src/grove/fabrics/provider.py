@@ -12,8 +12,8 @@ from typing import Any, Protocol, runtime_checkable
 
 from msgspec import Struct
 
-from grove.api.kind import ForeignKind
 from grove.api.meta import ObjectMeta
+from grove.api.types.kind import ForeignKind
 
 Body = dict[str, Any]
 ApiRef = ForeignKind

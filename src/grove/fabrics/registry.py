@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
-from grove.api.configfile import ConfigurationError
+from grove.api.configuration.loading import ConfigurationError
 from grove.fabrics import nvidia
 from grove.fabrics.provider import FabricDomainProvider
 

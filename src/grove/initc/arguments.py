@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from grove.api import marks
+from grove.api.naming import well_known
 
 USAGE = f"""\
 usage: grove initc --podcliques=NAME:COUNT [--podcliques=NAME:COUNT ...]
@@ -17,8 +17,8 @@ Waits until each of these PodCliques has COUNT ready pods, all at the same time,
 It looks at the pods of its own gang, with the service account that is mounted into the pod.
 
   -p, --podcliques NAME:COUNT   whom to wait for; may be given several times
-  --service-account DIR         where token and ca.crt are ({marks.TOKEN_MOUNT})
-  --pod-info DIR                where namespace and podgangname are ({marks.POD_INFO_MOUNT})
+  --service-account DIR         where token and ca.crt are ({well_known.TOKEN_MOUNT})
+  --pod-info DIR                where namespace and podgangname are ({well_known.POD_INFO_MOUNT})
 """
 
 _OPTIONS = {
@@ -30,20 +30,20 @@ _OPTIONS = {
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?").fullmatch
 
 
-class Misled(Exception):
+class UsageError(Exception):
     """It was told something that it cannot work with; the message names it and the remedy."""
 
 
-class Order(NamedTuple):
+class WaitArguments(NamedTuple):
     """Whom to wait for, and where the pod's own files are."""
 
     cliques: Mapping[str, int]
     """How many ready pods each PodClique must have."""
-    service_account: Path = Path(marks.TOKEN_MOUNT)
-    pod_info: Path = Path(marks.POD_INFO_MOUNT)
+    service_account: Path = Path(well_known.TOKEN_MOUNT)
+    pod_info: Path = Path(well_known.POD_INFO_MOUNT)
 
 
-class Place(NamedTuple):
+class PodContext(NamedTuple):
     """Where the pod is."""
 
     host: str
@@ -52,7 +52,7 @@ class Place(NamedTuple):
     gang: str
 
 
-def parse(arguments: Sequence[str]) -> Order:
+def parse(arguments: Sequence[str]) -> WaitArguments:
     """The order in a command line."""
     cliques: dict[str, int] = {}
     folders: dict[str, Path] = {}
@@ -64,8 +64,8 @@ def parse(arguments: Sequence[str]) -> Order:
             name, count = _clique(item)
             cliques[name] = max(count, cliques.get(name, 0))
     if not cliques:
-        raise Misled("nobody to wait for: give --podcliques=NAME:COUNT")
-    return Order(cliques, **folders)
+        raise UsageError("nobody to wait for: give --podcliques=NAME:COUNT")
+    return WaitArguments(cliques, **folders)
 
 
 def _pairs(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -73,10 +73,10 @@ def _pairs(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
     while rest:
         option, equals, value = rest.pop(0).partition("=")
         if option not in _OPTIONS:
-            raise Misled(f"{option}: no such option; give --podcliques=NAME:COUNT")
+            raise UsageError(f"{option}: no such option; give --podcliques=NAME:COUNT")
         if not equals:
             if not rest:
-                raise Misled(f"{option}: a value is missing")
+                raise UsageError(f"{option}: a value is missing")
             value = rest.pop(0)
         yield _OPTIONS[option], value
 
@@ -84,31 +84,33 @@ def _pairs(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
 def _clique(text: str) -> tuple[str, int]:
     name, _, count = text.strip().rpartition(":")
     if not _NAME(name):
-        raise Misled(f"--podcliques={text}: write NAME:COUNT with the name of a PodClique")
+        raise UsageError(f"--podcliques={text}: write NAME:COUNT with the name of a PodClique")
     if not (count.isascii() and count.isdecimal() and int(count) > 0):
-        raise Misled(f"--podcliques={text}: the count must be a whole number above 0, not {count!r}")
+        raise UsageError(f"--podcliques={text}: the count must be a whole number above 0, not {count!r}")
     return name, int(count)
 
 
-def locate(order: Order, environ: Mapping[str, str] = os.environ) -> Place:
+def locate(arguments_: WaitArguments, environ: Mapping[str, str] = os.environ) -> PodContext:
     """Where the pod is, from what every pod finds in its environment and its volumes."""
     host, port = environ.get("KUBERNETES_SERVICE_HOST", ""), environ.get("KUBERNETES_SERVICE_PORT", "443")
     if not host or not port.isdecimal():
-        raise Misled("KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be set: run it in a pod")
-    return Place(
+        raise UsageError("KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be set: run it in a pod")
+    return PodContext(
         host,
         int(port),
-        _told(order.pod_info / marks.POD_INFO_NAMESPACE),
-        _told(order.pod_info / marks.POD_INFO_GANG),
+        _pod_info(arguments_.pod_info / well_known.POD_INFO_NAMESPACE),
+        _pod_info(arguments_.pod_info / well_known.POD_INFO_GANG),
     )
 
 
-def _told(file: Path) -> str:
+def _pod_info(file: Path) -> str:
     try:
         text = file.read_text().strip()
     except (OSError, UnicodeDecodeError) as problem:
         why = getattr(problem, "strerror", None) or "not text"
-        raise Misled(f"{file} cannot be read ({why}): mount the volume {marks.POD_INFO_VOLUME}") from None
+        raise UsageError(
+            f"{file} cannot be read ({why}): mount the volume {well_known.POD_INFO_VOLUME}"
+        ) from None
     if not _NAME(text):
-        raise Misled(f"{file} holds {text!r}, which is no name: check the labels of the pod")
+        raise UsageError(f"{file} holds {text!r}, which is no name: check the labels of the pod")
     return text

@@ -32,7 +32,7 @@ class StatusDetails(Struct, frozen=True, gc=False, rename="camel"):
     causes: tuple[StatusCause, ...] = ()
 
 
-class Status(Struct, frozen=True, gc=False):
+class ApiStatus(Struct, frozen=True, gc=False):
     """metav1.Status: the server's own account of a failure (or of a finished delete)."""
 
     status: str = ""
@@ -85,7 +85,7 @@ class ApiError(KubeError):
 
     remedy = ""
 
-    def __init__(self, action: str, status: Status, retry_after: float | None = None) -> None:
+    def __init__(self, action: str, status: ApiStatus, retry_after: float | None = None) -> None:
         self.action = action
         self.status = status
         self.retry_after = retry_after
@@ -204,19 +204,19 @@ _BY_REASON: dict[str, type[ApiError]] = {
 
 _LONGEST_PAUSE = 3600  # seconds; more that a server asks for is taken for so much
 
-_status_decoder = msgspec.json.Decoder(Status)
+_status_decoder = msgspec.json.Decoder(ApiStatus)
 
 
-def read_status(body: bytes, code: int) -> Status:
+def read_status(body: bytes, code: int) -> ApiStatus:
     """The Status in a reply, or one made up from the code when a proxy answered in its own words."""
     try:
-        status = Status() if too_deep(body) else _status_decoder.decode(body)
+        status = ApiStatus() if too_deep(body) else _status_decoder.decode(body)
     except (msgspec.MsgspecError, ValueError):
-        status = Status(message=body[:200].decode("utf-8", "replace"))
+        status = ApiStatus(message=body[:200].decode("utf-8", "replace"))
     return status if status.code else msgspec.structs.replace(status, code=code)
 
 
-def api_error(action: str, status: Status, retry_after: float | None = None) -> ApiError:
+def api_error(action: str, status: ApiStatus, retry_after: float | None = None) -> ApiError:
     """The typed error for a Status; the reason decides before the code does."""
     fallback = ServerError if status.code >= 500 else ApiError
     kind = _BY_REASON.get(status.reason) or _BY_CODE.get(status.code, fallback)
@@ -225,7 +225,7 @@ def api_error(action: str, status: Status, retry_after: float | None = None) -> 
     return kind(action, status, retry_after)
 
 
-def namespace_is_ending(error: BaseException | None) -> bool:
+def is_namespace_terminating(error: BaseException | None) -> bool:
     """Whether the namespace takes nothing new any more, or is gone. That is never undone."""
     if not isinstance(error, Forbidden | NotFound) or error.status.details is None:
         return False

@@ -16,34 +16,34 @@ from typing import Any
 
 import structlog
 
-from grove.api.intents import Occurrence
+from grove.api.intents import EventRecord
 from grove.kube import metrics
-from grove.kube.client import Client, Object
-from grove.kube.errors import ConnectError, KubeError, NotFound, TooManyRequests, namespace_is_ending
-from grove.kube.queue import Queue
-from grove.kube.resource import EVENTS
+from grove.kube.client.client import Client, Object
+from grove.kube.client.resource import EVENTS
+from grove.kube.errors import ConnectError, KubeError, NotFound, TooManyRequests, is_namespace_terminating
+from grove.kube.workqueue.queue import WorkQueue
 
 log = structlog.get_logger("grove.kube.events")
 
-_NOTE = 1024  # bytes of the longest note that the API takes
-_NAME = 253
+_MAX_NOTE_BYTES = 1024  # bytes of the longest note that the API takes
+_MAX_NAME_LENGTH = 253
 
 
 class _Series:
     """One occurrence and its repetitions."""
 
-    __slots__ = ("count", "first", "last", "last_seen", "name", "told")
+    __slots__ = ("count", "first", "last", "last_seen", "name", "published")
 
     def __init__(self, regarding: str, first: datetime) -> None:
         suffix = f".{uuid.uuid4().hex[:16]}"
-        self.name = regarding[: _NAME - len(suffix)] + suffix
+        self.name = regarding[: _MAX_NAME_LENGTH - len(suffix)] + suffix
         self.first = self.last = first
         self.last_seen = 0.0
         self.count = 0
-        self.told = 0
+        self.published = 0
 
 
-class Recorder:
+class EventRecorder:
     """Takes occurrences at any time and tells them in the background, from `start` to `close`."""
 
     def __init__(
@@ -52,21 +52,23 @@ class Recorder:
         reporter: str,
         instance: str,
         *,
-        remembered: int = 4096,
-        quiet: float = 360.0,
+        max_series: int = 4096,
+        series_timeout: float = 360.0,
         interval: float = 30.0,
-        wall: Callable[[], datetime] = lambda: datetime.now(UTC),
+        wall_clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._client = client
         self._reporter = reporter
         self._instance = instance
-        self._remembered = remembered
-        self._quiet = quiet  # after so many seconds without it, the same occurrence is a new one
+        self._max_series = max_series
+        self._series_timeout = (
+            series_timeout  # after so many seconds without it, the same occurrence is a new one
+        )
         self._interval = interval  # between two tellings of the same series
-        self._wall = wall
+        self._wall_clock = wall_clock
         self._loop = asyncio.get_running_loop()
-        self._series: OrderedDict[Occurrence, _Series] = OrderedDict()
-        self._queue: Queue[Occurrence] = Queue("events", self._tell, workers=2)
+        self._series: OrderedDict[EventRecord, _Series] = OrderedDict()
+        self._queue: WorkQueue[EventRecord] = WorkQueue("events", self._publish, workers=2)
 
     def start(self) -> None:
         """Begin to tell."""
@@ -75,54 +77,56 @@ class Recorder:
     async def close(self, grace: float = 2.0) -> None:
         """Tell what is still untold, for `grace` seconds at most."""
         await self._queue.stop(grace)
-        untold = [occurrence for occurrence, series in self._series.items() if series.told < series.count]
+        unpublished = [
+            event_record for event_record, series in self._series.items() if series.published < series.count
+        ]
         try:
             async with asyncio.timeout(grace):
-                for occurrence in untold:
-                    await self._tell(occurrence)
+                for event_record in unpublished:
+                    await self._publish(event_record)
         except (TimeoutError, KubeError) as problem:
-            log.warning("events left untold", action="close", reason=str(problem) or "no time left")
+            log.warning("events left unpublished", action="close", reason=str(problem) or "no time left")
 
-    def record(self, occurrence: Occurrence) -> None:
+    def record(self, event_record: EventRecord) -> None:
         """Note that it happened. Returns at once."""
         now = self._loop.time()
-        series = self._series.get(occurrence)
-        if series is None or now - series.last_seen > self._quiet:
-            series = self._begin(occurrence)
+        series = self._series.get(event_record)
+        if series is None or now - series.last_seen > self._series_timeout:
+            series = self._begin_series(event_record)
         series.count += 1
-        series.last, series.last_seen = self._wall(), now
-        self._series.move_to_end(occurrence)
-        self._queue.wake(occurrence, now if series.count == 1 else now + self._interval)
+        series.last, series.last_seen = self._wall_clock(), now
+        self._series.move_to_end(event_record)
+        self._queue.enqueue(event_record, now if series.count == 1 else now + self._interval)
 
-    def _begin(self, occurrence: Occurrence) -> _Series:
-        self._series.pop(occurrence, None)
-        if len(self._series) >= self._remembered:
+    def _begin_series(self, event_record: EventRecord) -> _Series:
+        self._series.pop(event_record, None)
+        if len(self._series) >= self._max_series:
             oldest, forgotten = self._series.popitem(last=False)
             self._queue.forget(oldest)
-            if forgotten.told < forgotten.count:
+            if forgotten.published < forgotten.count:
                 metrics.events_dropped_total.inc()
-        series = self._series[occurrence] = _Series(occurrence.regarding.name, self._wall())
+        series = self._series[event_record] = _Series(event_record.regarding.name, self._wall_clock())
         return series
 
-    async def _tell(self, occurrence: Occurrence) -> None:
-        series = self._series.get(occurrence)
-        if series is None or series.told >= series.count:
+    async def _publish(self, event_record: EventRecord) -> None:
+        series = self._series.get(event_record)
+        if series is None or series.published >= series.count:
             return
         count = series.count
         try:
-            await self._send(occurrence, series)
+            await self._send(event_record, series)
         except (ConnectError, TooManyRequests):
             raise  # certainly not told: the queue comes back to it
         except Exception as problem:  # refused, or not to be put into words: neither gets better by waiting
             metrics.events_dropped_total.inc()
             # Where a namespace ends, so do the stories about it: nobody is left to read them.
-            say = log.debug if namespace_is_ending(problem) else log.warning
-            say("event dropped", key=occurrence.regarding.name, action="tell", reason=str(problem))
-        series.told = count
+            log_at = log.debug if is_namespace_terminating(problem) else log.warning
+            log_at("event dropped", key=event_record.regarding.name, action="tell", reason=str(problem))
+        series.published = count
 
-    async def _send(self, occurrence: Occurrence, series: _Series) -> None:
-        namespace = occurrence.regarding.namespace or "default"
-        if series.told:
+    async def _send(self, event_record: EventRecord, series: _Series) -> None:
+        namespace = event_record.regarding.namespace or "default"
+        if series.published:
             repeated = {"series": {"count": series.count, "lastObservedTime": _micro_time(series.last)}}
             try:
                 await self._client.patch(EVENTS, series.name, repeated, as_type=Object, namespace=namespace)
@@ -130,25 +134,25 @@ class Recorder:
                 pass
             else:
                 return
-        body = self._event(occurrence, series, namespace)
+        body = self._event(event_record, series, namespace)
         await self._client.create(EVENTS, body, as_type=Object, namespace=namespace)
 
-    def _event(self, occurrence: Occurrence, series: _Series, namespace: str) -> dict[str, Any]:
+    def _event(self, event_record: EventRecord, series: _Series, namespace: str) -> dict[str, Any]:
         event = {
             "apiVersion": EVENTS.api_version,
             "kind": EVENTS.kind,
             "metadata": {"name": series.name, "namespace": namespace},
             "eventTime": _micro_time(series.first),
-            "type": "Warning" if occurrence.warning else "Normal",
-            "reason": occurrence.reason,
-            "action": occurrence.action,
-            "note": _shortened(occurrence.note),
-            "regarding": occurrence.regarding,
-            "reportingController": occurrence.reporter or self._reporter,
+            "type": "Warning" if event_record.warning else "Normal",
+            "reason": event_record.reason,
+            "action": event_record.action,
+            "note": _truncated(event_record.note),
+            "regarding": event_record.regarding,
+            "reportingController": event_record.reporter or self._reporter,
             "reportingInstance": self._instance[:128],
         }
-        if occurrence.related is not None:
-            event["related"] = occurrence.related
+        if event_record.related is not None:
+            event["related"] = event_record.related
         if series.count > 1:
             event["series"] = {"count": series.count, "lastObservedTime": _micro_time(series.last)}
         return event
@@ -159,7 +163,11 @@ def _micro_time(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def _shortened(note: str) -> str:
+def _truncated(note: str) -> str:
     """At most as many bytes as the API takes, cut between characters."""
     encoded = note.encode()
-    return note if len(encoded) <= _NOTE else encoded[: _NOTE - 3].decode(errors="ignore") + "…"
+    return (
+        note
+        if len(encoded) <= _MAX_NOTE_BYTES
+        else encoded[: _MAX_NOTE_BYTES - 3].decode(errors="ignore") + "…"
+    )

@@ -27,7 +27,7 @@ class Task(Protocol):
         """Say what is being done now, and how far it is."""
 
 
-class Reporter:
+class ProgressReporter:
     """Speaks to one console; quiet ones say nothing but errors."""
 
     def __init__(self, console: Console, *, quiet: bool = False) -> None:
@@ -70,7 +70,7 @@ class _LiveTask:
 
 
 class _PlainTask:
-    def __init__(self, reporter: Reporter, title: str) -> None:
+    def __init__(self, reporter: ProgressReporter, title: str) -> None:
         self._reporter, self._title = reporter, title
         self._began = time.monotonic()
         self._spoke = -_PLAIN_EVERY

@@ -8,21 +8,33 @@ from collections.abc import Callable, Sequence
 
 import structlog
 
-from grove.api.intents import Occurrence
-from grove.api.parts import LastError
-from grove.api.sets import PodCliqueSet
-from grove.kube.executor import Executor
-from grove.kube.keyed import KeyedExecutor
-from grove.kube.outcome import Outcome
-from grove.kube.queue import Queue
-from grove.kube.retry import Backoff
-from grove.operator.blame import Blame, Part, completed, undone, unfinished
-from grove.operator.caches import Caches
-from grove.operator.counterparts import Counterparts
-from grove.operator.domains import Domains
-from grove.operator.endings import Endings
-from grove.operator.environs import Environs
-from grove.operator.grievances import Grievances
+from grove.api.intents import EventRecord
+from grove.api.types.common import LastError
+from grove.api.types.podcliqueset import PodCliqueSet
+from grove.kube.client.retry import Backoff
+from grove.kube.executor.executor import Executor
+from grove.kube.executor.keyed_executor import KeyedExecutor
+from grove.kube.executor.outcome import Outcome
+from grove.kube.workqueue.queue import WorkQueue
+from grove.operator.caches.nodes import Nodes
+from grove.operator.caches.registry import Caches
+from grove.operator.engine.api_error_log import ApiErrorLog
+from grove.operator.engine.errors import ChildRef, PassErrors, complete_status, undone, unfinished
+from grove.operator.engine.events import (
+    DeletedPods,
+    deleted_pods,
+    events_of_outcome,
+    events_of_plan,
+    lost_scheduling_events,
+)
+from grove.operator.engine.no_effect import NoEffectDetector
+from grove.operator.engine.placement import PlacementState
+from grove.operator.engine.replica_reports import ReplicaReports
+from grove.operator.engine.scheduler_error_events import SchedulerErrorEvents
+from grove.operator.engine.slow_writes import SlowWrites
+from grove.operator.engine.status_publisher import StatusPublisher, status_writes
+from grove.operator.engine.terminating_namespaces import TerminatingNamespaces
+from grove.operator.engine.undecodable import UndecodableObjects
 from grove.operator.keys import (
     DomainKey,
     Key,
@@ -34,32 +46,26 @@ from grove.operator.keys import (
     parent_of,
     tenant_of,
 )
-from grove.operator.nodes import Nodes
-from grove.operator.observe import Observer
-from grove.operator.offload import Busy
-from grove.operator.placement import Placement
-from grove.operator.planning import Parts, Planner
-from grove.operator.publish import Publisher, intents
-from grove.operator.quotas import QuotaWakes
-from grove.operator.refusals import Refusals
-from grove.operator.repeats import Repeats
-from grove.operator.reports import Reports
-from grove.operator.retirements import Retirements
-from grove.operator.schedulers import Schedulers
-from grove.operator.slow_writes import SlowWrites
-from grove.operator.strays import find_lost, put_back
-from grove.operator.tell import Homes, homes, losses, occurrences, stories
-from grove.operator.topologies import Topologies
-from grove.operator.undecodable import UndecodableObjects
-from grove.operator.wakes import leisure, wire
-from grove.plan.model import Draft, Plan
-from grove.plan.placement import Assigner, Unassigned
-from grove.schedulers.registry import Backends
+from grove.operator.observers.schedulers import SchedulerLookup
+from grove.operator.observers.topology import TopologyLookup
+from grove.operator.observers.topology_usage import TopologyUsageObserver
+from grove.operator.observers.workload import Observer
+from grove.operator.reconcilers.fabric import FabricReconciler
+from grove.operator.reconcilers.plan_thread import Busy
+from grove.operator.reconcilers.relabel import find_lost, relabel_existing
+from grove.operator.reconcilers.scale_in import ScaleInTracker
+from grove.operator.reconcilers.topology import TopologyReconciler
+from grove.operator.reconcilers.workload_planner import Parts, Planner
+from grove.operator.watches.quotas import QuotaWakes
+from grove.operator.watches.workloads import busy_delay, register_handlers
+from grove.plan.model import Plan, StatusUpdate
+from grove.plan.placement import Assigner, NoAssigner
+from grove.schedulers.registry import SchedulerBackends
 
 log = structlog.get_logger("grove.operator")
 
-_NOTHING = Outcome(())
-_GATHERING = 0.2
+_NO_WRITES = Outcome(())
+_AGGREGATION_DELAY = 0.2
 _MOST_STATUSES = 1000  # of one pass: a replica may have thousands of cliques
 _GATHERING_EACH = 0.00002  # seconds for each replica of the set
 
@@ -71,40 +77,48 @@ class Controller:
         self,
         caches: Caches,
         executor: Executor,
-        tell: Callable[[Occurrence], None],
+        emit: Callable[[EventRecord], None],
         *,
         assigner: Assigner | None = None,
         topology_aware: bool = False,
-        backends: Backends | None = None,
+        backends: SchedulerBackends | None = None,
         workers: int = 64,
         backoff: Backoff | None = None,
         init_image: str = "",
         nodes: Nodes | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._caches, self._executor, self._tell, self._clock = caches, executor, tell, clock
-        self._placement = Placement(assigner or Unassigned())
-        self._topologies = Topologies(caches, enabled=topology_aware)
-        schedulers = Schedulers(caches, backends)
-        self._publisher: Publisher[Key] = Publisher()
+        self._caches, self._executor, self._emit, self._clock = caches, executor, emit, clock
+        self._placement = PlacementState(assigner or NoAssigner())
+        self._topologies = TopologyLookup(caches, enabled=topology_aware)
+        schedulers = SchedulerLookup(caches, backends)
+        self._publisher: StatusPublisher[Key] = StatusPublisher()
         self._slow = SlowWrites(clock, self._gather)
         self._writes: KeyedExecutor[Key] = KeyedExecutor(
             executor, lambda: self.queue, self._slow.note, self._publisher.defer
         )
-        self._domains = Domains(caches, self._writes, tell, clock)
+        self._fabric_reconciler = FabricReconciler(caches, self._writes, emit, clock)
         self._observer = Observer(
-            caches, self._placement, init_image, self._topologies, schedulers, self._domains.neighbourhood
+            caches,
+            self._placement,
+            init_image,
+            self._topologies,
+            schedulers,
+            self._fabric_reconciler.fabric_lookup,
         )
-        executor.limiter.on_room = self._use_room
-        self._reports = Reports()
-        self._retirements = Retirements(self._observer)
-        self._repeats, self._refusals = Repeats(), Refusals()
-        self._endings, self._grievances = Endings(caches.sets), Grievances(caches)
-        self.queue: Queue[Key] = Queue(
+        executor.limiter.on_free_slots = self._requeue_waiting
+        self._reports = ReplicaReports()
+        self._scale_in = ScaleInTracker(self._observer)
+        self._no_effect, self._api_errors = NoEffectDetector(), ApiErrorLog()
+        self._terminating, self._scheduler_errors = (
+            TerminatingNamespaces(caches.sets),
+            SchedulerErrorEvents(caches),
+        )
+        self.queue: WorkQueue[Key] = WorkQueue(
             "workloads",
-            self._work,
+            self._reconcile,
             workers=workers,
-            place=self._reports.place,
+            lane_of=self._reports.place,
             tenant=tenant_of,
             backoff=backoff,
         )
@@ -112,100 +126,109 @@ class Controller:
             caches=caches,
             observer=self._observer,
             reports=self._reports,
-            endings=self._endings,
-            retirements=self._retirements,
+            endings=self._terminating,
+            retirements=self._scale_in,
             topologies=self._topologies,
-            domains=self._domains,
+            domains=self._fabric_reconciler,
             errors=self._errors_of,
         )
         self._planner = Planner(parts, self._gather)
-        self._counterparts = None
+        self._topology_reconciler = None
         if topology_aware:
-            environs = Environs(caches, nodes or Nodes(), self.queue.wake)
-            self._counterparts = Counterparts(caches, self._writes, backends, tell, environs)
-        wire(caches, self.queue.wake, topologies=topology_aware, leisure=lambda: leisure(self.queue.backlog))
-        self._domains.wire(self.queue.wake)
+            usage = TopologyUsageObserver(caches, nodes or Nodes(), self.queue.enqueue)
+            self._topology_reconciler = TopologyReconciler(caches, self._writes, backends, emit, usage)
+        register_handlers(
+            caches,
+            self.queue.enqueue,
+            topologies=topology_aware,
+            busy_delay=lambda: busy_delay(self.queue.backlog),
+        )
+        self._fabric_reconciler.register_handlers(self.queue.enqueue)
         self._undecodable = UndecodableObjects(
             reported_on_themselves=(caches.sets, caches.topologies, caches.topology_bindings),
-            reported_on_sets=(*caches.parts, *caches.grants, caches.claims),
-            emit=tell,
-            wake=self.queue.wake,
+            reported_on_sets=(*caches.replica_objects, *caches.rbac_objects, caches.claims),
+            emit=emit,
+            enqueue=self.queue.enqueue,
             clock=clock,
         )
-        QuotaWakes(caches.quotas, self._refusals, self.queue)
+        QuotaWakes(caches.quotas, self._api_errors, self.queue)
 
-    async def _work(self, key: Key) -> None:
+    async def _reconcile(self, key: Key) -> None:
         """One pass over one key."""
         if not await self._writes.verify(key):
             return
         if isinstance(key, PlacementKey):
-            self._place()
+            self._assign_placements()
         elif isinstance(key, TopologyKey | DomainKey):
-            await self._bring_in_step(key)
+            await self._reconcile_topology_or_domain(key)
         else:
-            await self._bring_in_order(key)
+            await self._reconcile_workload(key)
         self._writes.end_pass(key)
 
-    async def _bring_in_order(self, key: WorkloadKey) -> None:
+    async def _reconcile_workload(self, key: WorkloadKey) -> None:
         now = self._clock()
         if isinstance(key, ReplicaKey) and not await find_lost(key, self._observer, self._writes):
-            self.queue.wake(key, None, failed=True)
+            self.queue.enqueue(key, None, failed=True)
             return
         try:
             plan = await self._plan(key, now)
         except Busy as busy:
-            self.queue.wake(key, busy.at)
+            self.queue.enqueue(key, busy.at)
             return
         if plan is None:
             self._forget(key)
             return
-        known = homes(self._caches, plan.intents)
+        known = deleted_pods(self._caches, plan.intents)
         if plan.intents:
             self._planner.told(key)
-        outcome = await self._writes.execute(key, plan.intents) if plan.intents else _NOTHING
-        if strays := put_back(outcome):
-            await self._writes.execute(key, strays)
-        errors = self._endings.errors(key, outcome, plan.complaints, now)
-        if plan.unplaced and isinstance(key, ReplicaKey) and self._placement.ask(key, plan.unplaced):
-            self.queue.wake(PlacementKey())
-        self._refusals.note(key, _NOTHING if self._endings.in_vain(key) else outcome)
-        left = unfinished(outcome) | ({None} if plan.partial else frozenset())
+        outcome = await self._writes.execute(key, plan.intents) if plan.intents else _NO_WRITES
+        if relabelled := relabel_existing(outcome):
+            await self._writes.execute(key, relabelled)
+        errors = self._terminating.errors(key, outcome, plan.errors, now)
+        if (
+            plan.awaiting_placement
+            and isinstance(key, ReplicaKey)
+            and self._placement.request(key, plan.awaiting_placement)
+        ):
+            self.queue.enqueue(PlacementKey())
+        self._api_errors.record(key, _NO_WRITES if self._terminating.includes(key) else outcome)
+        remaining = unfinished(outcome) | ({None} if plan.partial else frozenset())
         goes_on = self._planner.note_failures(key, plan, undone(outcome))
-        self._report(key, plan, errors, left)
-        self._tell_news(key, plan, outcome, known)
-        stuck = self._repeats.again(key, plan.intents if outcome.done else ())
+        self._record_result(key, plan, errors, remaining)
+        self._emit_events(key, plan, outcome, known)
+        stuck = self._no_effect.repeated(key, plan.intents if outcome.done else ())
         retry = outcome.failed or outcome.outdated or stuck
-        wake_at = None if plan.wake_at is None else self._loop_time() + plan.wake_at - now
+        requeue_at = None if plan.requeue_at is None else self._loop_time() + plan.requeue_at - now
         if plan.intents and (outcome.done or outcome.outdated) and not outcome.failed:
             # What was written is in the cache: the status of what is true now comes with the next pass.
-            soon = self._loop_time() + leisure(self.queue.backlog)
-            self.queue.wake(key, wake_at if retry else soon, failed=retry)
+            soon = self._loop_time() + busy_delay(self.queue.backlog)
+            self.queue.enqueue(key, requeue_at if retry else soon, failed=retry)
             return
-        left |= {None} if self._endings.in_vain(key) else frozenset()
-        told, later = await self._publish(key, plan.drafts, errors, left)
+        remaining |= {None} if self._terminating.includes(key) else frozenset()
+        published, later = await self._publish(key, plan.status_updates, errors, remaining)
         if later is None:
             self._planner.told(key)
         rest = self._loop_time() if goes_on else None
-        moments = [moment for moment in (wake_at, later, rest) if moment is not None]
-        self.queue.wake(key, min(moments, default=None), failed=retry or not told)
+        moments = [moment for moment in (requeue_at, later, rest) if moment is not None]
+        self.queue.enqueue(key, min(moments, default=None), failed=retry or not published)
 
-    async def _bring_in_step(self, key: TopologyKey | DomainKey) -> None:
+    async def _reconcile_topology_or_domain(self, key: TopologyKey | DomainKey) -> None:
         if isinstance(key, DomainKey):
-            well, due = await self._domains.bring_in_order(key)
+            succeeded, due = await self._fabric_reconciler.reconcile(key)
             moment = None if due is None else self._loop_time() + due - self._clock()
         else:
-            assert self._counterparts is not None
-            well, again = await self._counterparts.bring_in_order(key, self._clock())
+            assert self._topology_reconciler is not None
+            succeeded, again = await self._topology_reconciler.reconcile(key, self._clock())
             moment = self._loop_time() if again else None
-        self.queue.wake(key, moment if well else None, failed=not well)
+        self.queue.enqueue(key, moment if succeeded else None, failed=not succeeded)
 
-    def _use_room(self, room: int) -> None:
-        for key in self._publisher.call(room):
-            self.queue.wake(key)
+    def _requeue_waiting(self, room: int) -> None:
+        for key in self._publisher.release(room):
+            self.queue.enqueue(key)
 
-    def _place(self) -> None:
-        for replica in self._placement.decide():
-            self.queue.wake(replica)
+    def _assign_placements(self) -> None:
+        for replica in self._placement.assign():
+            self.queue.enqueue(replica)
 
     def _workload(self, key: WorkloadKey) -> PodCliqueSet | None:
         parent = parent_of(key)
@@ -216,65 +239,77 @@ class Controller:
             return await self._planner.plan(key, now)
         except Busy:
             raise
-        except Exception as mistake:  # of this workload alone, whose user is told; the queue logs it
-            if isinstance(key, ReplicaKey) and self._reports.admit(key, mistake, now):
-                self.queue.wake(parent_of(key))
+        except Exception as error:  # of this workload alone, whose user is told; the queue logs it
+            if isinstance(key, ReplicaKey) and self._reports.record_plan_failure(key, error, now):
+                self.queue.enqueue(parent_of(key))
             raise
 
     def _gather(self, key: SetKey) -> None:
         """What several replicas of a set report within a moment is added up once. The larger a set is, the
         longer that takes, and the longer is the moment."""
-        pause = _GATHERING + _GATHERING_EACH * len(self._reports.of(key))
-        self.queue.wake(key, self._loop_time() + pause)
+        pause = _AGGREGATION_DELAY + _GATHERING_EACH * len(self._reports.of(key))
+        self.queue.enqueue(key, self._loop_time() + pause)
 
     def _errors_of(self, key: SetKey) -> tuple[LastError, ...]:
         """What the status of a set reports besides the errors of its replicas."""
         return (*self._reports.of_set(key), *self._slow.errors(key), *self._undecodable.errors(key))
 
-    def _report(self, key: WorkloadKey, plan: Plan, errors: Blame, left: frozenset[Part | None]) -> None:
+    def _record_result(
+        self, key: WorkloadKey, plan: Plan, errors: PassErrors, remaining: frozenset[ChildRef | None]
+    ) -> None:
         """Tell the set how a replica stands, or what is wrong with itself, if that is news."""
         if isinstance(key, ReplicaKey):
-            news = self._reports.note(key, self._workload(key), plan, errors, left)
+            changed = self._reports.record(key, self._workload(key), plan, errors, remaining)
         else:
-            news = self._reports.note_set(key, errors)
-        if news:
+            changed = self._reports.note_set(key, errors)
+        if changed:
             self._gather(parent_of(key))
 
     async def _publish(
-        self, key: WorkloadKey, drafts: Sequence[Draft], errors: Blame, left: frozenset[Part | None]
+        self,
+        key: WorkloadKey,
+        status_updates: Sequence[StatusUpdate],
+        errors: PassErrors,
+        remaining: frozenset[ChildRef | None],
     ) -> tuple[bool, float | None]:
         """Publish what is due. Returns whether that went well, and when more will be due."""
-        told = tuple(completed(draft, errors, left) for draft in drafts)
-        busy = not self._executor.limiter.room
-        due, later = self._publisher.consider(key, told, self._loop_time(), busy=busy)
+        updates = tuple(complete_status(status_update, errors, remaining) for status_update in status_updates)
+        busy = not self._executor.limiter.free_slots
+        due, later = self._publisher.due_updates(key, updates, self._loop_time(), busy=busy)
         if not due:
             return True, later
         due, rest = due[:_MOST_STATUSES], due[_MOST_STATUSES:]
-        outcome = await self._writes.execute(key, intents(due))
+        outcome = await self._writes.execute(key, status_writes(due))
         for error in outcome.errors:
             log.warning("status not published", key=str(key), action="retry", reason=str(error))
-        if not self._endings.in_vain(key):
-            for lost in losses(self._caches, due, outcome):
-                self._tell(lost)
+        if not self._terminating.includes(key):
+            for lost in lost_scheduling_events(self._caches, due, outcome):
+                self._emit(lost)
         return not (outcome.failed or outcome.outdated), self._loop_time() if rest else None
 
-    def _tell_news(self, key: WorkloadKey, plan: Plan, outcome: Outcome, known: Homes) -> None:
-        for news in self._grievances.news(key, key.namespace, plan.complaints):
-            self._tell(news)
+    def _emit_events(self, key: WorkloadKey, plan: Plan, outcome: Outcome, known: DeletedPods) -> None:
+        for event in self._scheduler_errors.new_events(key, key.namespace, plan.errors):
+            self._emit(event)
         workload = self._workload(key) if outcome.results else None
-        if workload is not None and not self._endings.in_vain(key):
-            happened = occurrences(self._caches, workload, outcome, known)
-            for news in (*happened, *stories(workload, plan, outcome)):
-                self._tell(news)
+        if workload is not None and not self._terminating.includes(key):
+            happened = events_of_outcome(self._caches, workload, outcome, known)
+            for event in (*happened, *events_of_plan(workload, plan, outcome)):
+                self._emit(event)
 
     def _forget(self, key: WorkloadKey) -> None:
-        of_workloads = (self._repeats, self._refusals, self._grievances, self._endings, self._planner)
+        of_workloads = (
+            self._no_effect,
+            self._api_errors,
+            self._scheduler_errors,
+            self._terminating,
+            self._planner,
+        )
         for memory in (self.queue, self._writes, self._publisher, *of_workloads):
             memory.forget(key)
         if isinstance(key, ReplicaKey):
             self._placement.forget(key)
         else:
-            for remembered in (self._reports, self._slow, self._retirements):
+            for remembered in (self._reports, self._slow, self._scale_in):
                 remembered.forget(key)
 
     @staticmethod

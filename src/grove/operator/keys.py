@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from grove.api import labels
 from grove.api.meta import ObjectMeta
+from grove.api.naming import labels
 
 
 class SetKey(NamedTuple):

@@ -14,7 +14,7 @@ import msgspec
 import structlog
 from structlog.typing import EventDict, Processor
 
-from grove.api.config import LogFormat, LogLevel
+from grove.api.configuration.types import LogFormat, LogLevel
 
 _LEVELS = {LogLevel.DEBUG: logging.DEBUG, LogLevel.INFO: logging.INFO, LogLevel.ERROR: logging.ERROR}
 
@@ -38,7 +38,9 @@ def configure(level: LogLevel, format_: LogFormat) -> None:
         cache_logger_on_first_use=True,
     )
     logging.captureWarnings(True)
-    logging.basicConfig(handlers=[_Libraries()], level=max(_LEVELS[level], logging.WARNING), force=True)
+    logging.basicConfig(
+        handlers=[_LibraryLogHandler()], level=max(_LEVELS[level], logging.WARNING), force=True
+    )
 
 
 def _json() -> list[Processor]:
@@ -65,7 +67,7 @@ def _key_as_text(_logger: object, _method: str, event: EventDict) -> EventDict:
     return event
 
 
-class _Libraries(logging.Handler):
+class _LibraryLogHandler(logging.Handler):
     """Hands on what asyncio, aiohttp and Python's warnings say."""
 
     def emit(self, record: logging.LogRecord) -> None:

@@ -8,33 +8,33 @@ from contextlib import suppress
 
 import structlog
 
-from grove.api import labels
-from grove.api.config import PODS_PER_SET, TopologyMode
-from grove.dynamo.surroundings import Surroundings
+from grove.api.configuration.types import PODS_PER_SET, TopologyMode
+from grove.api.naming import labels
+from grove.dynamo.context import GraphContext
 from grove.fabrics.registry import Providers
-from grove.kube.arrivals import Arrivals
-from grove.kube.client import Client
-from grove.kube.events import Recorder
-from grove.kube.executor import Executor
-from grove.kube.reflector import Reflector
-from grove.kube.retry import Backoff
-from grove.kube.store import CacheStore
-from grove.kube.transport import Transport
-from grove.operator import garbage
-from grove.operator.caches import Caches
+from grove.kube.cache.crd_watch import CrdWatch
+from grove.kube.cache.reflector import Reflector
+from grove.kube.client.client import Client
+from grove.kube.client.retry import Backoff
+from grove.kube.client.transport import Transport
+from grove.kube.events import EventRecorder
+from grove.kube.executor.cache_store import CacheStore
+from grove.kube.executor.executor import Executor
+from grove.operator import python_gc
+from grove.operator.caches.dynamo import GraphCaches
+from grove.operator.caches.nodes import Nodes
+from grove.operator.caches.registry import Caches
 from grove.operator.controller import Controller
-from grove.operator.graph_caches import GraphCaches
-from grove.operator.graph_layer import Layer
-from grove.operator.graphs import Graphs, serve
-from grove.operator.nodes import Nodes
-from grove.operator.telemetry import Census
+from grove.operator.dynamo_settings import DynamoSettings
+from grove.operator.metrics.workloads import LeaderMetrics
+from grove.operator.reconcilers.dynamo import GraphReconciler, serve
 from grove.plan.placement import Assigner
-from grove.schedulers.registry import Backends
+from grove.schedulers.registry import SchedulerBackends
 
 log = structlog.get_logger("grove.operator")
 
-_MOMENT = 5.0
-_LAST_WORDS = 0.5  # seconds for events that are yet to be told when we stop
+_OPTIONAL_SYNC_TIMEOUT = 5.0
+_EVENT_FLUSH_TIMEOUT = 0.5  # seconds for events that are yet to be told when we stop
 
 
 class Manager:
@@ -50,8 +50,8 @@ class Manager:
         assigner: Assigner | None = None,
         init_image: str = "",
         topology_aware: bool = False,
-        backends: Backends | None = None,
-        dynamo: Layer | None = None,
+        backends: SchedulerBackends | None = None,
+        dynamo: DynamoSettings | None = None,
         fabrics: Providers | None = None,
         auto_fabric: bool = False,
         pods_per_set: int = PODS_PER_SET,
@@ -65,16 +65,16 @@ class Manager:
         self._grace = grace
         aware = backends.topology_aware if backends and topology_aware else ()
         self.caches = Caches(
-            backends.kept if backends else (),
+            backends.gang_object_kinds if backends else (),
             tuple(backend.topology_kind for backend in aware),
-            backends.inspected if backends else (),
+            backends.versioned_kinds if backends else (),
             fabrics,
             auto_fabric=auto_fabric,
             pods_per_set=pods_per_set,
         )
         self._nodes = Nodes()
         self._dynamo = dynamo
-        self.graphs = _graph_caches(dynamo.surroundings) if dynamo is not None else None
+        self.graphs = _graph_caches(dynamo.context) if dynamo is not None else None
         self.synced = asyncio.Event()
 
     async def run(self, writes: Transport | None = None) -> None:
@@ -86,28 +86,30 @@ class Manager:
     async def watch(self) -> None:
         """Keep the caches in step with the cluster, until cancelled."""
         client = Client(self._transport)
-        arrivals = Arrivals()
+        crd_watch = CrdWatch()
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(arrivals.run(client))
+            tasks.create_task(crd_watch.run(client))
             graphs = self.graphs.watched if self.graphs else ()
-            for cache in (*self.caches.all, *self.caches.definitions.values(), *graphs):
-                unusual = cache in self.caches.domains.values()  # in most clusters there is no driver
-                tasks.create_task(Reflector(client, cache, arrivals=arrivals, optional=unusual).run())
+            for cache in (*self.caches.all, *self.caches.inspected_crds.values(), *graphs):
+                may_be_missing = cache in self.caches.domains.values()  # in most clusters there is no driver
+                tasks.create_task(
+                    Reflector(client, cache, crd_watch=crd_watch, optional=may_be_missing).run()
+                )
             tasks.create_task(self._nodes.run(client))
-            tasks.create_task(self.caches.channels.run(client, arrivals))
-            tasks.create_task(self._tell_what_is_missing())
+            tasks.create_task(self.caches.fabric_nodes.run(client, crd_watch))
+            tasks.create_task(self._log_missing_crds())
             for cache in self.caches.needed:
                 await cache.synced.wait()
-            await self._look_for_the_rest()
+            await self._wait_for_optional_caches()
             log.info("synced", key="operator", action="watch", reason="everything that exists is known")
             self.synced.set()
 
     async def lead(self, writes: Transport) -> None:
         """Act, as soon as everything that exists is known, until cancelled."""
         await self.synced.wait()
-        garbage.leave_alone_what_is_there()
+        python_gc.freeze_cached_objects()
         executor = Executor(writes, self.caches.resources, store=CacheStore(self.caches.all))
-        recorder = Recorder(Client(writes), labels.OPERATOR, socket.gethostname())
+        recorder = EventRecorder(Client(writes), labels.OPERATOR, socket.gethostname())
         controller = Controller(
             self.caches,
             executor,
@@ -120,7 +122,7 @@ class Manager:
             backends=self._backends,
             nodes=self._nodes,
         )
-        with Census(self.caches):
+        with LeaderMetrics(self.caches):
             recorder.start()
             controller.queue.start()
             log.info("working", key="operator", action="lead", reason="it is our turn")
@@ -128,37 +130,39 @@ class Manager:
                 await self._serve_graphs(writes, executor, recorder)
             finally:
                 await controller.queue.stop(self._grace)
-                await recorder.close(_LAST_WORDS)
+                await recorder.close(_EVENT_FLUSH_TIMEOUT)
 
-    async def _serve_graphs(self, writes: Transport, executor: Executor, recorder: Recorder) -> None:
+    async def _serve_graphs(self, writes: Transport, executor: Executor, recorder: EventRecorder) -> None:
         """DynamoGraphDeployments, if they are ours to serve. Until cancelled."""
-        known, layer = self.graphs, self._dynamo
-        if known is None or layer is None:
+        known, settings = self.graphs, self._dynamo
+        if known is None or settings is None:
             await asyncio.Event().wait()
             return
 
-        def graphs() -> Graphs:
-            return Graphs(self.caches, known, writes, executor.limiter, recorder.record, layer, self._nodes)
+        def graphs() -> GraphReconciler:
+            return GraphReconciler(
+                self.caches, known, writes, executor.limiter, recorder.record, settings, self._nodes
+            )
 
         await serve(graphs, Client(self._transport), known, self._grace)
 
-    async def _look_for_the_rest(self) -> None:
+    async def _wait_for_optional_caches(self) -> None:
         """Give shared claims, fabric domains and what schedulers were told a moment to be seen. Longer waits
         only who uses them."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(_MOMENT):
-                for cache in (*self.caches.optional, *self.caches.definitions.values()):
-                    await cache.settled.wait()
+            async with asyncio.timeout(_OPTIONAL_SYNC_TIMEOUT):
+                for cache in (*self.caches.optional, *self.caches.inspected_crds.values()):
+                    await cache.synced_or_absent.wait()
 
-    async def _tell_what_is_missing(self) -> None:
+    async def _log_missing_crds(self) -> None:
         """Without our CRDs there is nothing to do but wait for them: say so once, and what would help."""
         for cache in self.caches.needed:
-            await cache.settled.wait()
+            await cache.synced_or_absent.wait()
         if missing := self.caches.unsynced:
             reason = f"{', '.join(missing)} not served: grove crds | kubectl apply --server-side -f -"
             log.warning("CRDs are missing", key="operator", action="wait", reason=reason)
 
 
-def _graph_caches(known: Surroundings) -> GraphCaches:
+def _graph_caches(known: GraphContext) -> GraphCaches:
     kueue = known.without_grove and known.topology.mode is TopologyMode.KUEUE
     return GraphCaches(without_grove=known.without_grove, pull_secrets=known.pull_secrets, kueue=kueue)

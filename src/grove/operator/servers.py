@@ -20,15 +20,15 @@ from aiohttp.typedefs import Handler
 from msgspec import Struct
 from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, generate_latest
 
-from grove.api.config import OperatorConfiguration
+from grove.api.configuration.types import OperatorConfiguration
 
 log = structlog.get_logger("grove.operator")
 
-Answer = Callable[[], web.Response]
-Troubles = Callable[[], Awaitable[list[str]]]
+RespondFunction = Callable[[], web.Response]
+NotReadyReasons = Callable[[], Awaitable[list[str]]]
 
 
-class CannotListen(Exception):
+class ListenError(Exception):
     """An address or a port cannot be had; the message names the key to change."""
 
 
@@ -44,13 +44,13 @@ class Endpoint(Struct, frozen=True):
     """Told where it listens, once it does."""
 
 
-def endpoints(config: OperatorConfiguration, troubles: Troubles) -> Iterator[Endpoint]:
-    """What the configuration asks for, on plain HTTP. `troubles` says what keeps us from being ready."""
+def endpoints(config: OperatorConfiguration, not_ready_reasons: NotReadyReasons) -> Iterator[Endpoint]:
+    """What the configuration asks for, on plain HTTP. `not_ready_reasons` says what keeps us from being ready."""
     health, metrics, debugging = config.server.health_probes, config.server.metrics, config.debugging
-    probes = {"/healthz": _handler(_alive), "/readyz": _readiness(troubles)}
+    probes = {"/healthz": _handler(_alive), "/readyz": _readiness(not_ready_reasons)}
     yield Endpoint("server.healthProbes.port", health.bind_address, health.port, _runner(probes))
-    counted = _runner({"/metrics": _handler(_metrics)})
-    yield Endpoint("server.metrics.port", metrics.bind_address, metrics.port, counted)
+    metrics_runner = _runner({"/metrics": _handler(_metrics)})
+    yield Endpoint("server.metrics.port", metrics.bind_address, metrics.port, metrics_runner)
     if debugging is not None and debugging.enable_profiling:
         host, port = debugging.pprof_bind_host, debugging.pprof_bind_port
         yield Endpoint("debugging.pprofBindPort", host, port, _runner({"/debug/tasks": _handler(_tasks)}))
@@ -92,18 +92,18 @@ def _paths(application: web.Application) -> list[str]:
     return [resource.canonical for resource in application.router.resources()]
 
 
-def _readiness(troubles: Troubles) -> Handler:
+def _readiness(not_ready_reasons: NotReadyReasons) -> Handler:
     async def handle(_request: web.Request) -> web.StreamResponse:
-        if waiting := await troubles():
+        if waiting := await not_ready_reasons():
             return web.Response(status=503, text=f"waiting for {', '.join(waiting)}\n")
         return _alive()
 
     return handle
 
 
-def _handler(answer: Answer) -> Handler:
+def _handler(respond: RespondFunction) -> Handler:
     async def handle(_request: web.Request) -> web.StreamResponse:
-        return answer()
+        return respond()
 
     return handle
 
@@ -118,7 +118,7 @@ def _listen(endpoint: Endpoint) -> socket.socket:
         # Names that cannot be resolved have numbers of their own, below 0, and words that fit.
         number = problem.errno or 0
         why = os.strerror(number) if number > 0 else problem.strerror
-        raise CannotListen(f"{endpoint.key}: cannot listen on {where} ({why}): {remedy}") from None
+        raise ListenError(f"{endpoint.key}: cannot listen on {where} ({why}): {remedy}") from None
 
 
 def _bind(host: str, port: int) -> socket.socket:
@@ -142,8 +142,8 @@ def _metrics() -> web.Response:
 
 def _tasks() -> web.Response:
     """Where each task stands."""
-    told = io.StringIO()
+    output = io.StringIO()
     for task in sorted(asyncio.all_tasks(), key=asyncio.Task.get_name):
-        told.write(f"{task.get_name()}\n")
-        task.print_stack(file=told)
-    return web.Response(text=told.getvalue())
+        output.write(f"{task.get_name()}\n")
+        task.print_stack(file=output)
+    return web.Response(text=output.getvalue())

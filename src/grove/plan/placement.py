@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 
 from msgspec import Struct
 
-from grove.api.sets import PodCliqueSet
+from grove.api.types.podcliqueset import PodCliqueSet
 
 
 class GangName(NamedTuple):
@@ -24,14 +24,14 @@ class Assignment(Struct, frozen=True):
 
     selectors: Mapping[str, Mapping[str, str]]
 
-    def of(self, clique: str) -> Mapping[str, str]:
+    def node_selector(self, clique: str) -> Mapping[str, str]:
         return self.selectors.get(clique, {})
 
 
 class Assigner(Protocol):
     """Decides on places."""
 
-    def places(self, workload: PodCliqueSet) -> bool:
+    def applies_to(self, workload: PodCliqueSet) -> bool:
         """Whether the gangs of a set wait for a place; pods of those that do not are scheduled at once."""
         ...
 
@@ -40,10 +40,10 @@ class Assigner(Protocol):
         ...
 
 
-class Unassigned:
+class NoAssigner:
     """The assigner of clusters where the scheduler alone decides: no gang waits, none is given a place."""
 
-    def places(self, workload: PodCliqueSet) -> bool:  # noqa: ARG002 - whatever it is
+    def applies_to(self, workload: PodCliqueSet) -> bool:  # noqa: ARG002 - whatever it is
         return False
 
     def assign(self, gang: GangName, given: Mapping[GangName, Assignment]) -> Assignment | None:  # noqa: ARG002

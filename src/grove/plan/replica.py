@@ -11,119 +11,131 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from grove.api.cliques import PodClique
 from grove.api.intents import uid_of
-from grove.plan import limits, report
-from grove.plan.autoscalers import plan_autoscalers
-from grove.plan.claims import Claims
-from grove.plan.enrolment import Enrolled, Enrolment
-from grove.plan.expand import Clique, Shape, expand
-from grove.plan.fabric import Fabric
-from grove.plan.gangs import GangWork
-from grove.plan.ghosts import forgotten
-from grove.plan.hashes import generation_hash
-from grove.plan.heal import Healing
-from grove.plan.mend import Mender
-from grove.plan.model import Plan, Standing
-from grove.plan.ours import Households, keep_ours
-from grove.plan.renew import Renewal
-from grove.plan.retire import retire, retire_surplus
+from grove.api.types.podclique import PodClique
+from grove.plan.autoscaling import plan_autoscalers
+from grove.plan.desired import limits
+from grove.plan.desired.expand import Clique, ReplicaLayout, expand
+from grove.plan.desired.template_hash import generation_hash
+from grove.plan.fabric.replica_domains import ReplicaDomains
+from grove.plan.gang.planner import GangPlanner
+from grove.plan.gang.startup_dependencies import StartupDependencies
+from grove.plan.members.clique_state import CliqueState, MembershipPlanner
+from grove.plan.members.force_delete import force_deletes
+from grove.plan.model import Plan, ReplicaSummary
+from grove.plan.ownership.ownership import PodsByClique, keep_owned
+from grove.plan.ownership.repair import ObjectRepair
+from grove.plan.ownership.upstream_adoption import remove_legacy_finalizers
+from grove.plan.resource_claims import ClaimPlanner
+from grove.plan.rollout.planner import RolloutPlanner
+from grove.plan.scale_in import delete_surplus, plan_scale_in
 from grove.plan.snapshot import Snapshot
-from grove.plan.takeover import unburdened
-from grove.plan.waits import Waits
-from grove.plan.writes import Writes
+from grove.plan.status.summary import replica_summary, status_updates
+from grove.plan.termination.policy import TerminationPlanner
+from grove.plan.writes.collector import WriteCollector
 
 
 def plan_replica(snapshot: Snapshot, now: float) -> Plan:
     """What to do about one replica."""
-    writes = Writes(unburdened(snapshot))
-    workload, households = snapshot.workload, Households(snapshot.pods)
+    writes = WriteCollector(remove_legacy_finalizers(snapshot))
+    workload, pods_by_clique = snapshot.workload, PodsByClique(snapshot.pods)
     if workload.metadata.deletion_timestamp is not None:
         return Plan(writes.intents())  # the set sees to it that all goes
     if snapshot.index >= workload.spec.replicas:
-        return retire((snapshot,), now)
-    return _plan_present(keep_ours(snapshot), households, writes, now)
+        return plan_scale_in((snapshot,), now)
+    return _plan_existing(keep_owned(snapshot), pods_by_clique, writes, now)
 
 
-def plan_in_vain(snapshot: Snapshot, now: float) -> Plan:
+def plan_terminating_namespace(snapshot: Snapshot, now: float) -> Plan:
     """What to do about a replica where nothing can be made any more, since its namespace is on its way out:
     let go of what would hold that up, and tell how it fares."""
     plan = plan_replica(snapshot, now)
-    return replace(plan, intents=tuple(unburdened(snapshot)), wake_at=None)
+    return replace(plan, intents=tuple(remove_legacy_finalizers(snapshot)), requeue_at=None)
 
 
-def _plan_present(snapshot: Snapshot, households: Households, writes: Writes, now: float) -> Plan:
+def _plan_existing(
+    snapshot: Snapshot, pods_by_clique: PodsByClique, writes: WriteCollector, now: float
+) -> Plan:
     """A replica that the set has."""
-    fabric = Fabric(snapshot)
+    domains = ReplicaDomains(snapshot)
     held = limits.present(snapshot) if snapshot.held else None
     if held is not None and not held.cliques:
-        nothing = Standing(generation_hash=generation_hash(snapshot.workload), rolled=True)
-        return Plan(standing=nothing, complaints=limits.complaints(snapshot), partial=True)
-    shape = _shape(snapshot, fabric, held)
-    mender = Mender(snapshot, shape, households, writes)
-    mender.parents()
-    enrolment = Enrolment(snapshot, households, now)
+        nothing = ReplicaSummary(generation_hash=generation_hash(snapshot.workload), update_complete=True)
+        return Plan(summary=nothing, errors=limits.errors(snapshot), partial=True)
+    layout = _layout(snapshot, domains, held)
+    repair = ObjectRepair(snapshot, layout, pods_by_clique, writes)
+    repair.plan_parents()
+    planner = MembershipPlanner(snapshot, pods_by_clique, now)
 
-    def enrol(clique: Clique, outgoing: frozenset[str] = frozenset()) -> Enrolled:
-        return enrolment.enrol(clique, _uid(snapshot, mender, clique.name), outgoing)
+    def decide_members(clique: Clique, replaced: frozenset[str] = frozenset()) -> CliqueState:
+        return planner.decide_members(clique, _uid(snapshot, repair, clique.name), replaced)
 
-    renewal, healing = Renewal(snapshot, writes, enrol), Healing(snapshot, shape, writes, enrol, now)
-    enrolled = {clique.name: enrol(clique) for clique in shape.cliques}
-    cliques = healing.plan(renewal.plan(shape, enrolled, now), renewal)
-    waits, claims = Waits(snapshot, shape), Claims(snapshot, mender, writes)
-    claims.plan(shape, cliques)
-    gang_work = GangWork(snapshot, cliques, mender, waits, claims, writes, healing.notes, fabric)
-    for gang in shape.gangs:
-        gang_work.plan(gang)
-    retire_surplus(snapshot, shape, households, writes)
-    claims.retire(shape, cliques)
-    plan_autoscalers(snapshot, shape, mender, writes)
-    everybody = [pod for clique in cliques.values() for pod in clique.pods]
-    ghosts, look_again = forgotten(snapshot.workload, everybody, now)
-    writes.add_all(ghosts)
+    rollout, termination = (
+        RolloutPlanner(snapshot, writes, decide_members),
+        TerminationPlanner(snapshot, layout, writes, decide_members, now),
+    )
+    clique_states = {clique.name: decide_members(clique) for clique in layout.cliques}
+    cliques = termination.plan(rollout.plan(layout, clique_states, now), rollout)
+    dependencies, claims = StartupDependencies(snapshot, layout), ClaimPlanner(snapshot, repair, writes)
+    claims.plan(layout, cliques)
+    gang_planner = GangPlanner(
+        snapshot, cliques, repair, dependencies, claims, writes, termination.annotations, domains
+    )
+    for gang in layout.gangs:
+        gang_planner.plan(gang)
+    delete_surplus(snapshot, layout, pods_by_clique, writes)
+    claims.delete_surplus(layout, cliques)
+    plan_autoscalers(snapshot, layout, repair, writes)
+    all_pods = [pod for clique in cliques.values() for pod in clique.pods]
+    deletes, force_delete_at = force_deletes(snapshot.workload, all_pods, now)
+    writes.add_all(deletes)
     # Whom an update or a termination replaces is still there: it is told of when that is done.
-    views = {name: clique.view for name, clique in enrolled.items()}
-    members = {gang.name: [clique.name for clique in gang.cliques] for gang in shape.gangs}
-    had_nodes = any(map(healing.had_nodes, cliques.values()))
-    standing = report.standing(shape, views, renewal, had_nodes, gang_work.teller.unlisted)
+    views = {name: clique.view for name, clique in clique_states.items()}
+    members = {gang.name: [clique.name for clique in gang.cliques] for gang in layout.gangs}
+    was_scheduled = any(map(termination.was_scheduled, cliques.values()))
+    summary = replica_summary(
+        layout, views, rollout, was_scheduled, gang_planner.scheduler_objects.unconfigured_scheduler
+    )
     if held is not None and not limits.is_complete(snapshot, held):
-        standing = replace(standing, available=False, updated=False)
+        summary = replace(summary, available=False, updated=False)
     return Plan(
         writes.intents() if held is None else limits.without_additions(writes.intents()),
-        report.drafts(snapshot, shape, views, renewal, healing, gang_work.teller.words, now),
-        _earliest(renewal.wake_at, healing.wake_at, look_again, _wake_at(cliques)),
-        standing,
-        tuple(gang_work.unplaced),
-        (
-            *waits.complaints(shape.cliques),
-            *claims.complaints,
-            *gang_work.teller.complaints(members),
-            *fabric.complaints(shape.cliques),
-            *(limits.complaints(snapshot) if held is not None else ()),
+        status_updates(
+            snapshot, layout, views, rollout, termination, gang_planner.scheduler_objects.pending_reasons, now
         ),
-        tuple(healing.news),
+        _earliest(rollout.requeue_at, termination.requeue_at, force_delete_at, _requeue_at(cliques)),
+        summary,
+        tuple(gang_planner.awaiting_placement),
+        (
+            *dependencies.errors(layout.cliques),
+            *claims.errors,
+            *gang_planner.scheduler_objects.errors(members),
+            *domains.errors(layout.cliques),
+            *(limits.errors(snapshot) if held is not None else ()),
+        ),
+        tuple(termination.events),
         partial=held is not None,
     )
 
 
-def _shape(snapshot: Snapshot, fabric: Fabric, held: limits.Present | None) -> Shape:
+def _layout(snapshot: Snapshot, domains: ReplicaDomains, held: limits.Present | None) -> ReplicaLayout:
     groups = {name: group.spec.replicas for name, group in snapshot.groups.items()}
     cliques = {name: clique.spec.replicas for name, clique in snapshot.cliques.items()}
-    return expand(snapshot.workload, snapshot.index, groups, cliques, fabric.seats, held)
+    return expand(snapshot.workload, snapshot.index, groups, cliques, domains.fabric_domains, held)
 
 
-def _uid(snapshot: Snapshot, mender: Mender, clique: str) -> str:
+def _uid(snapshot: Snapshot, repair: ObjectRepair, clique: str) -> str:
     if (found := snapshot.cliques.get(clique)) is not None:
         return found.metadata.uid
-    made = mender.made(PodClique.KIND, clique)
+    made = repair.created(PodClique.KIND, clique)
     assert made is not None
     return uid_of(made)
 
 
-def _wake_at(cliques: dict[str, Enrolled]) -> float | None:
-    moments = [clique.membership.wake_at for clique in cliques.values()]
-    return min((moment for moment in moments if moment is not None), default=None)
+def _requeue_at(cliques: dict[str, CliqueState]) -> float | None:
+    times = [clique.membership.requeue_at for clique in cliques.values()]
+    return min((time for time in times if time is not None), default=None)
 
 
-def _earliest(*moments: float | None) -> float | None:
-    return min((moment for moment in moments if moment is not None), default=None)
+def _earliest(*times: float | None) -> float | None:
+    return min((time for time in times if time is not None), default=None)

@@ -6,19 +6,19 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from grove.api.cliques import PodClique
-from grove.api.cluster import Bare, HorizontalPodAutoscaler, Service
-from grove.api.gangs import PodGang
-from grove.api.groups import PodCliqueScalingGroup
-from grove.api.pods import Pod
-from grove.api.sets import PodCliqueSet
+from grove.api.types.kubernetes_objects import HorizontalPodAutoscaler, PartialObjectMetadata, Service
+from grove.api.types.pod import Pod
+from grove.api.types.podclique import PodClique
+from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
+from grove.api.types.podcliqueset import PodCliqueSet
+from grove.api.types.podgang import PodGang
 from grove.fabrics.provider import Domain
 from grove.fabrics.registry import Providers
-from grove.plan.domain_states import State
+from grove.plan.desired.shared_claims import ClaimObjects
+from grove.plan.fabric.state import DomainState
 from grove.plan.placement import Assignment
-from grove.plan.sharing import Shared
-from grove.schedulers.backend import Backend, Foreign
-from grove.topology.constraints import Topology
+from grove.schedulers.backend import SchedulerBackend, SchedulerObject
+from grove.topology.constraints import ResolvedTopology
 
 
 class Snapshot(Struct, frozen=True):
@@ -35,32 +35,32 @@ class Snapshot(Struct, frozen=True):
     gangs: Mapping[str, PodGang] = {}
     autoscalers: Mapping[str, HorizontalPodAutoscaler] = {}
     pods: tuple[Pod, ...] = ()
-    departed: frozenset[str] = frozenset()
+    deleted_pods: frozenset[str] = frozenset()
     """Names of pods that were seen to go. A name that is referenced, has no pod and is not here is a pod
     that has not been made yet, or not been seen yet."""
     placements: Mapping[str, Assignment] | None = None
     """The places that gangs were given. A gang without one waits; None: nobody waits for places."""
-    binding: Bare | None = None
+    binding: PartialObjectMetadata | None = None
     """The RoleBinding of the set's init containers."""
     init_image: str = ""
     """The image of the init container; empty if the operator was told none."""
-    topology: Topology | None = None
+    topology: ResolvedTopology | None = None
     """The topology that the set means; None if constraints are switched off."""
-    scheduler: Backend | None = None
+    scheduler: SchedulerBackend | None = None
     """The backend of the scheduler that the pods ask for; None: it is told nothing."""
-    told: Mapping[str, Foreign] | None = {}
+    scheduler_objects: Mapping[str, SchedulerObject] | None = {}
     """What the scheduler was told about the replica's gangs; None if that cannot be seen."""
     fabrics: Providers = Providers()
     """The vendors whose domains cliques may be in."""
     domains: Mapping[str, Mapping[str, Domain] | None] = {}
     """By vendor, the domains that the replica asks for, by name; None if they cannot be seen."""
-    templates: Mapping[tuple[str, str], State] = {}
+    templates: Mapping[tuple[str, str], DomainState] = {}
     """Those of them, by vendor and name, whose ResourceClaimTemplate is not theirs, and what follows."""
     channels: Mapping[str, int] = {}
     """By vendor, how many pods of the whole cluster can be in domains at once, where that is known."""
-    shared: Shared = Shared()
+    shared: ClaimObjects = ClaimObjects()
     """What is there of the claims that the replica's pods refer to."""
     held: bool = False
     """Whether the replica stays as it is, because its set asks for too much (see `limits`)."""
-    lacking: str = ""
+    crd_problem: str = ""
     """Why what is installed of the scheduler will not do."""

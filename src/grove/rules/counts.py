@@ -1,6 +1,6 @@
 """How large a set may be: the pods of all its replicas together, and the pods of one gang.
 
-Both are found by arithmetic (`grove.api.counts`). A stored set that is larger than today's limit may be
+Both are found by arithmetic (`grove.api.types.pod_counts`). A stored set that is larger than today's limit may be
 changed and made smaller, not larger.
 """
 
@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from grove.api import counts
+from grove.api.types import pod_counts
+from grove.rules.decode import Workload
 from grove.rules.model import Facts, FieldError, invalid
-from grove.rules.shape import Workload
 
 
 def on_create(workload: Workload, facts: Facts) -> Iterator[FieldError]:
@@ -30,12 +30,14 @@ def on_update(stored: Workload, workload: Workload, facts: Facts) -> Iterator[Fi
 
 
 def _pods(workload: Workload) -> int:
-    return counts.of_set(workload.spec.replicas, workload.template)
+    return pod_counts.of_set(workload.spec.replicas, workload.template)
 
 
-def _gang(workload: Workload) -> counts.GangSize:
+def _gang(workload: Workload) -> pod_counts.GangSize:
     metadata = workload.metadata
-    return counts.largest_gang(metadata.namespace, metadata.called, workload.spec.replicas, workload.template)
+    return pod_counts.largest_gang(
+        metadata.namespace, metadata.effective_name, workload.spec.replicas, workload.template
+    )
 
 
 def _too_many(workload: Workload, asked: int, facts: Facts) -> FieldError:
@@ -47,10 +49,10 @@ def _too_many(workload: Workload, asked: int, facts: Facts) -> FieldError:
     return invalid("spec.replicas", workload.spec.replicas, why)
 
 
-def _too_large(gang: counts.GangSize) -> FieldError:
+def _too_large(gang: pod_counts.GangSize) -> FieldError:
     why = (
         f"one PodGang would name {gang.pods} pods in about {gang.size} bytes, and the API server stores at "
-        f"most {counts.LARGEST_GANG}: lower replicas of cliques, or minAvailable of groups, and raise "
+        f"most {pod_counts.LARGEST_GANG}: lower replicas of cliques, or minAvailable of groups, and raise "
         "spec.replicas"
     )
     return invalid("spec.template.cliques", gang.pods, why)

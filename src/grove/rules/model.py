@@ -9,21 +9,21 @@ from typing import Any
 import msgspec
 from msgspec import Struct, field
 
-from grove.api.config import PODS_PER_SET, Network, OperatorConfiguration, Scheduler
+from grove.api.configuration.types import PODS_PER_SET, Network, OperatorConfiguration, Scheduler
+from grove.fabrics.channel_coverage import ChannelCoverage
 from grove.fabrics.registry import Providers
-from grove.fabrics.resolve import Demand
-from grove.fabrics.survey import Survey
-from grove.schedulers.backend import Enquiry
-from grove.schedulers.registry import Backends, backends
+from grove.fabrics.requirements import DomainRequirement
+from grove.schedulers.backend import ClusterLookup
+from grove.schedulers.registry import SchedulerBackends, backends
 from grove.topology.nesting import Nesting
 
-_MOST_TOLD = 100
+_MAX_ERRORS = 100
 """An answer stays readable, and small, whatever was sent."""
-_LONGEST_VALUE = 200
-_LONGEST_DETAIL = 1000
+_MAX_VALUE = 200
+_MAX_DETAIL = 1000
 
 
-class Problem(StrEnum):
+class ErrorType(StrEnum):
     """What is wrong with a field, in the words of Kubernetes."""
 
     INVALID = "Invalid value"
@@ -35,55 +35,55 @@ class Problem(StrEnum):
     TOO_LONG = "Too long"
 
 
-_WITHOUT_VALUE = frozenset({Problem.REQUIRED, Problem.FORBIDDEN, Problem.TOO_LONG})
+_WITHOUT_VALUE = frozenset({ErrorType.REQUIRED, ErrorType.FORBIDDEN, ErrorType.TOO_LONG})
 
 
 class FieldError(Struct, frozen=True):
     """One thing that is wrong, and where; `str` renders it as `path: Invalid value: v: detail`."""
 
     path: str
-    problem: Problem
+    problem: ErrorType
     value: Any = None
     detail: str = ""
 
     def __str__(self) -> str:
         shown = [] if self.problem in _WITHOUT_VALUE else [_shown(self.value)]
-        detail = [_clipped(self.detail, _LONGEST_DETAIL)] if self.detail else []
-        return ": ".join([_clipped(self.path, _LONGEST_VALUE), self.problem.value, *shown, *detail])
+        detail = [_clipped(self.detail, _MAX_DETAIL)] if self.detail else []
+        return ": ".join([_clipped(self.path, _MAX_VALUE), self.problem.value, *shown, *detail])
 
 
 def invalid(path: str, value: Any, detail: str) -> FieldError:
     """A value that cannot be used."""
-    return FieldError(path, Problem.INVALID, value, detail)
+    return FieldError(path, ErrorType.INVALID, value, detail)
 
 
 def required(path: str, detail: str = "") -> FieldError:
     """A value that is missing."""
-    return FieldError(path, Problem.REQUIRED, detail=detail)
+    return FieldError(path, ErrorType.REQUIRED, detail=detail)
 
 
 def duplicate(path: str, value: Any) -> FieldError:
     """A value that may be there only once."""
-    return FieldError(path, Problem.DUPLICATE, value)
+    return FieldError(path, ErrorType.DUPLICATE, value)
 
 
 def forbidden(path: str, detail: str) -> FieldError:
     """Something that may not be there, or not be done."""
-    return FieldError(path, Problem.FORBIDDEN, detail=detail)
+    return FieldError(path, ErrorType.FORBIDDEN, detail=detail)
 
 
 def not_found(path: str, value: Any, detail: str = "") -> FieldError:
     """A name that nobody bears."""
-    return FieldError(path, Problem.NOT_FOUND, value, detail)
+    return FieldError(path, ErrorType.NOT_FOUND, value, detail)
 
 
 def unsupported(path: str, value: Any, supported: tuple[str, ...]) -> FieldError:
     """A value outside of a list."""
     listed = ", ".join(f'"{each}"' for each in supported)
-    return FieldError(path, Problem.UNSUPPORTED, value, f"supported values: {listed}")
+    return FieldError(path, ErrorType.UNSUPPORTED, value, f"supported values: {listed}")
 
 
-class Verdict(Struct, frozen=True):
+class AdmissionResult(Struct, frozen=True):
     """Whether an object may be stored: everything that is wrong with it, and what its author should know."""
 
     errors: tuple[FieldError, ...] = ()
@@ -97,13 +97,13 @@ class Verdict(Struct, frozen=True):
     @property
     def message(self) -> str:
         """The errors as Kubernetes joins them: one as it is, several as `[a, b]`."""
-        told = list(dict.fromkeys(map(str, self.errors[:_MOST_TOLD])))
-        if (more := len(self.errors) - _MOST_TOLD) > 0:
+        told = list(dict.fromkeys(map(str, self.errors[:_MAX_ERRORS])))
+        if (more := len(self.errors) - _MAX_ERRORS) > 0:
             told.append(f"and {more} more")
         return told[0] if len(told) == 1 else f"[{', '.join(told)}]" if told else ""
 
 
-class User(Struct, frozen=True):
+class TopologyUser(Struct, frozen=True):
     """A set that means a topology."""
 
     name: str
@@ -117,18 +117,18 @@ class User(Struct, frozen=True):
 class Facts(Struct, frozen=True):
     """What the rules need to know of the world. `Facts.of` takes it from the operator's configuration."""
 
-    backends: Backends = field(default_factory=lambda: backends(Scheduler()))
+    backends: SchedulerBackends = field(default_factory=lambda: backends(Scheduler()))
     """Scheduler backends that are enabled."""
     topology_aware: bool = False
     """Whether workloads may carry topology constraints."""
     topologies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Of each topology that is known, by name, the domains from broad to narrow. Of two kinds with one name,
     the ClusterTopology's."""
-    users: tuple[User, ...] = ()
+    users: tuple[TopologyUser, ...] = ()
     """The sets that mean the topology that is asked about."""
-    rival: tuple[str, ...] | None = None
+    other_kind_domains: tuple[str, ...] | None = None
     """The domains of the topology of the other kind that has the same name; None if there is none."""
-    found: Mapping[Enquiry, dict[str, Any] | None] = field(default_factory=dict)
+    found: Mapping[ClusterLookup, dict[str, Any] | None] = field(default_factory=dict)
     """What backends enquired about, as far as somebody has looked; None: it is not there."""
     network: Network = Network()
     """Multi-node NVLink."""
@@ -136,9 +136,9 @@ class Facts(Struct, frozen=True):
     """Vendors whose domains cliques may be in."""
     unserved: frozenset[str] = frozenset()
     """Vendors whose kind the API server does not serve."""
-    sharers: tuple[tuple[str, Demand], ...] = ()
+    domain_sharers: tuple[tuple[str, DomainRequirement], ...] = ()
     """Which sets of the namespace, by name, ask for which domains that others may share."""
-    surveys: Mapping[str, Survey] = field(default_factory=dict)
+    channel_coverage: Mapping[str, ChannelCoverage] = field(default_factory=dict)
     """By vendor, what the nodes have for its domains, where that is known."""
     pods_per_set: int = PODS_PER_SET
     """The most pods that a set may ask for."""
@@ -158,7 +158,7 @@ class Facts(Struct, frozen=True):
         config: OperatorConfiguration,
         topologies: Mapping[str, tuple[str, ...]] | None = None,
         operator_user: str = "",
-        in_use: Backends | None = None,
+        in_use: SchedulerBackends | None = None,
         fabrics: Providers | None = None,
     ) -> Facts:
         """The facts that follow from the configuration, and those that do not."""
@@ -174,7 +174,7 @@ class Facts(Struct, frozen=True):
         )
 
 
-class Request(Struct, frozen=True):
+class ManagedObjectRequest(Struct, frozen=True):
     """Somebody wants to change an object that the operator manages."""
 
     operation: str
@@ -191,7 +191,7 @@ class Request(Struct, frozen=True):
     """What it is to carry; empty on DELETE."""
 
 
-class Parent(Struct, frozen=True):
+class ParentSet(Struct, frozen=True):
     """The set that a managed object belongs to."""
 
     name: str
@@ -211,7 +211,7 @@ def _shown(value: Any) -> str:
         text = msgspec.json.encode(value).decode()
     except (TypeError, ValueError, RecursionError):
         return f"({type(value).__name__})"
-    return _clipped(text, _LONGEST_VALUE)
+    return _clipped(text, _MAX_VALUE)
 
 
 def _clipped(text: str, longest: int) -> str:

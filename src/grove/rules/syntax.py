@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from grove.rules.model import FieldError, Problem, invalid
+from grove.rules.model import ErrorType, FieldError, invalid
 
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
@@ -16,9 +16,9 @@ _IS_SUBDOMAIN = re.compile(_SUBDOMAIN).fullmatch
 _IS_WORD = re.compile(_WORD).fullmatch
 _IS_VARIABLE = re.compile(r"[ -<>-~]+").fullmatch
 
-LONGEST_LABEL = 63
-_LONGEST_SUBDOMAIN = 253
-_MOST_ANNOTATED = 256 * 1024
+MAX_LABEL = 63
+_MAX_SUBDOMAIN = 253
+_MAX_ANNOTATIONS = 256 * 1024
 
 _LABEL_FORM = (
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start "
@@ -40,21 +40,21 @@ _VARIABLE_FORM = "a variable's name must consist of printable ASCII characters o
 
 def label(value: str) -> Iterator[str]:
     """A DNS label: one part of a host name."""
-    if len(value) > LONGEST_LABEL:
-        yield f"must be no more than {LONGEST_LABEL} characters"
+    if len(value) > MAX_LABEL:
+        yield f"must be no more than {MAX_LABEL} characters"
     if not _IS_LABEL(value):
         yield _LABEL_FORM
 
 
 def subdomain(value: str) -> Iterator[str]:
     """A DNS subdomain: what most objects may be called."""
-    if len(value) > _LONGEST_SUBDOMAIN:
-        yield f"must be no more than {_LONGEST_SUBDOMAIN} characters"
+    if len(value) > _MAX_SUBDOMAIN:
+        yield f"must be no more than {_MAX_SUBDOMAIN} characters"
     if not _IS_SUBDOMAIN(value):
         yield _SUBDOMAIN_FORM
 
 
-def part_of_host(value: str) -> Iterator[str]:
+def host_name_part(value: str) -> Iterator[str]:
     """What ends up in the names of Services and in the host names of pods, where no dot may be."""
     yield from subdomain(value)
     if "." in value:
@@ -73,8 +73,8 @@ def label_errors(path: str, carried: Mapping[str, str]) -> Iterator[FieldError]:
         yield from (invalid(path, key, wrong) for wrong in _of_key(key))
         if not value:
             continue
-        if len(value) > LONGEST_LABEL:
-            yield invalid(path, value, f"must be no more than {LONGEST_LABEL} characters")
+        if len(value) > MAX_LABEL:
+            yield invalid(path, value, f"must be no more than {MAX_LABEL} characters")
         elif not _IS_WORD(value):
             yield invalid(path, value, f"a valid label {_WORD_FORM}")
 
@@ -85,13 +85,13 @@ def annotation_errors(path: str, carried: Mapping[str, str]) -> Iterator[FieldEr
     for key, value in carried.items():
         size += len(key.encode()) + len(value.encode())
         yield from (invalid(path, key, wrong) for wrong in _of_key(key.lower()))
-    if size > _MOST_ANNOTATED:
-        yield FieldError(path, Problem.TOO_LONG, detail=f"may not be more than {_MOST_ANNOTATED} bytes")
+    if size > _MAX_ANNOTATIONS:
+        yield FieldError(path, ErrorType.TOO_LONG, detail=f"may not be more than {_MAX_ANNOTATIONS} bytes")
 
 
 def _of_key(key: str) -> tuple[str, ...]:
-    if len(key) > _LONGEST_SUBDOMAIN + 1 + LONGEST_LABEL:
-        return (f"must be no more than {_LONGEST_SUBDOMAIN + 1 + LONGEST_LABEL} characters",)
+    if len(key) > _MAX_SUBDOMAIN + 1 + MAX_LABEL:
+        return (f"must be no more than {_MAX_SUBDOMAIN + 1 + MAX_LABEL} characters",)
     return _qualified(key)
 
 
@@ -104,8 +104,8 @@ def _qualified(key: str) -> tuple[str, ...]:
         wrong += [f"prefix part {each}" for each in subdomain(prefix)] if prefix else [_NO_PREFIX]
     if not name:
         wrong.append("name part must be non-empty")
-    elif len(name) > LONGEST_LABEL:
-        wrong.append(f"name part must be no more than {LONGEST_LABEL} characters")
+    elif len(name) > MAX_LABEL:
+        wrong.append(f"name part must be no more than {MAX_LABEL} characters")
     elif not _IS_WORD(name):
         wrong.append(f"name part {_WORD_FORM}")
     return tuple(wrong)

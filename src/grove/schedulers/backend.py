@@ -11,33 +11,33 @@ from typing import Any, Protocol, runtime_checkable
 
 from msgspec import Struct, field
 
-from grove.api.events import EventReason
+from grove.api.event_reasons import EventReason
 from grove.api.intents import Intent
-from grove.api.kind import ForeignKind as ForeignKind
 from grove.api.meta import ObjectMeta
-from grove.api.pods import Pod
-from grove.api.sets import PodCliqueSetTemplate
-from grove.api.topology import ClusterTopology, ClusterTopologyBinding
+from grove.api.types.clustertopology import ClusterTopology, ClusterTopologyBinding
+from grove.api.types.kind import ForeignKind as ForeignKind
+from grove.api.types.pod import Pod
+from grove.api.types.podcliqueset import PodCliqueSetTemplate
 
 Body = dict[str, Any]
 
 
-class Unmappable(ValueError):
+class UnsupportedGang(ValueError):
     """A gang cannot be told to the scheduler; the message says why, and what would help. `event` is what that
     is called in an event on the gang."""
 
-    def __init__(self, why: str, event: EventReason = EventReason.SCHEDULER_NOT_TOLD) -> None:
+    def __init__(self, why: str, event: EventReason = EventReason.SCHEDULER_SYNC_FAILED) -> None:
         super().__init__(why)
         self.event = event
 
 
-class Explanation(Struct, frozen=True, gc=False):
+class ConditionReason(Struct, frozen=True, gc=False):
     """One of several reasons for an opinion."""
 
     message: str = ""
 
 
-class Opinion(Struct, frozen=True):
+class ObjectCondition(Struct, frozen=True):
     """A condition of somebody else's object, as far as anybody here reads it."""
 
     type: str = ""
@@ -45,75 +45,77 @@ class Opinion(Struct, frozen=True):
     message: str = ""
     node_pool: str = field(default="", name="nodePool")
     """KAI's: of which part of the cluster it is said."""
-    reasons: tuple[Explanation, ...] | None = None
+    reasons: tuple[ConditionReason, ...] | None = None
     """KAI's."""
 
 
-class Opinions(Struct, frozen=True):
+class ObjectStatus(Struct, frozen=True):
     """The status of somebody else's object: of most, nothing."""
 
-    conditions: tuple[Opinion, ...] | None = None
-    scheduling_conditions: tuple[Opinion, ...] | None = field(default=None, name="schedulingConditions")
+    conditions: tuple[ObjectCondition, ...] | None = None
+    scheduling_conditions: tuple[ObjectCondition, ...] | None = field(
+        default=None, name="schedulingConditions"
+    )
     """KAI's, the latest last."""
     phase: str | None = None
     """Volcano's."""
 
 
-_SILENCE = Opinions()
+_NO_STATUS = ObjectStatus()
 
 
-class Foreign(Struct, frozen=True):
+class SchedulerObject(Struct, frozen=True):
     """An object of such a kind, as the cluster has it."""
 
     metadata: ObjectMeta
     spec: dict[str, Any] = {}
-    status: Opinions | None = None
+    status: ObjectStatus | None = None
 
     @property
-    def said(self) -> Opinions:
+    def reported_status(self) -> ObjectStatus:
         """What its scheduler says of it."""
-        return self.status or _SILENCE
+        return self.status or _NO_STATUS
 
 
-class Wish(Struct, frozen=True):
+class SchedulingSpec(Struct, frozen=True):
     """What is asked of a scheduler by a set: the metadata that may name a queue, and the template."""
 
     metadata: ObjectMeta
     template: PodCliqueSetTemplate
 
 
-class Request(Struct, frozen=True):
+class GangRequest(Struct, frozen=True):
     """A gang that a scheduler is to be told of."""
 
     gang: Body
     """The PodGang as it should be."""
     uid: str
     """Its UID, which may be known only on the way."""
-    wish: Wish
+    scheduling_spec: SchedulingSpec
     topology: str = ""
     """What the scheduler calls the topology that the gang's constraints mean."""
-    found: Foreign | None = None
+    found: SchedulerObject | None = None
     """What the scheduler was told before."""
-    lacking: str = ""
-    """Why the installed kind of that object will not do (see `Particular`)."""
+    crd_problem: str = ""
+    """Why the installed kind of that object will not do (see `VersionedBackend`)."""
 
 
-class Marks(Struct, frozen=True):
+class PodAdditions(Struct, frozen=True):
     """What pods carry for their scheduler."""
 
     labels: Mapping[str, str] = {}
     annotations: Mapping[str, str] = {}
     spec: Mapping[str, Any] = {}
-    near: tuple[Body, ...] = ()
+    preferred_affinity: tuple[Body, ...] = ()
     """Weighted terms of pod affinity, on top of the user's own."""
-    beside: tuple[Body, ...] = ()
+    required_affinity: tuple[Body, ...] = ()
     """Required terms of pod affinity, on top of the user's own."""
 
 
-_UNMARKED = Marks()
+_NO_ADDITIONS = PodAdditions()
 
 
-class Backend(Protocol):
+class SchedulerBackend(Protocol):
     """A scheduler."""
 
     @property
@@ -122,7 +124,7 @@ class Backend(Protocol):
         ...
 
     @property
-    def keeps(self) -> ForeignKind | None:
+    def gang_object_kind(self) -> ForeignKind | None:
         """The kind of the object that it wants for each gang; None: it wants none."""
         ...
 
@@ -132,71 +134,71 @@ class Backend(Protocol):
         minimum are held back until the minimum is placed."""
         ...
 
-    def told_name(self, gang: Body) -> str:
+    def gang_object_name(self, gang: Body) -> str:
         """What that object is called."""
         ...
 
-    def told(self, request: Request) -> Body | None:
+    def gang_object(self, request: GangRequest) -> Body | None:
         """That object as it should be; None: as it is. Raises Unmappable."""
         ...
 
-    def marks(self, gang: Body, clique: str) -> Marks:
+    def pod_additions(self, gang: Body, clique: str) -> PodAdditions:
         """What the pods of a clique carry for it."""
         ...
 
-    def cannot(self, wish: Wish) -> Iterator[str]:
+    def unschedulable_reasons(self, scheduling_spec: SchedulingSpec) -> Iterator[str]:
         """Why a set could never be scheduled by it, and what would help."""
         ...
 
-    def cannot_keep(self, wish: Wish) -> Iterator[str]:
+    def unsupported_constraints(self, scheduling_spec: SchedulingSpec) -> Iterator[str]:
         """Which topology constraints of a set it cannot keep, and what would help."""
         ...
 
 
 @runtime_checkable
-class Particular(Protocol):
+class VersionedBackend(Protocol):
     """A scheduler of which not every version will do: the definition of the kind that it keeps tells."""
 
-    def lacks(self, definition: Body | None) -> str:
+    def crd_problem(self, definition: Body | None) -> str:
         """Why the installed CRD, if any, will not do; empty if it will."""
         ...
 
 
 @runtime_checkable
-class Outspoken(Protocol):
+class WaitingReasonBackend(Protocol):
     """A scheduler that says on its own objects why a gang waits."""
 
-    def why(self, found: Foreign) -> str:
+    def waiting_reason(self, found: SchedulerObject) -> str:
         """Why the gang has no nodes yet, in the scheduler's own words; empty if it does not say. The core
         says whose words they are, makes one line of them, and does not repeat each change of them."""
         ...
 
 
 @runtime_checkable
-class Grouping(Protocol):
+class PodGroupBackend(Protocol):
     """A scheduler that places pods in groups, on terms that a group can never change."""
 
-    def joins(self, gang: Body, members: Iterable[Pod | None]) -> bool:
+    def can_join_group(self, gang: Body, members: Iterable[Pod | None]) -> bool:
         """Whether the members of a gang that are yet to be made (None) can be placed in its group. Where the
         others have their nodes on other terms, they would wait in it for ever."""
         ...
 
-    def lone_marks(self, gang: Body, clique: str) -> Marks:
+    def ungrouped_pod_additions(self, gang: Body, clique: str) -> PodAdditions:
         """What they carry instead, to be placed by themselves beside the others."""
         ...
 
 
 @runtime_checkable
-class Noting(Protocol):
+class AnnotatedGangBackend(Protocol):
     """A scheduler that looks for annotations on the gangs themselves."""
 
     @property
-    def gang_notes(self) -> Mapping[str, str]:
+    def gang_annotations(self) -> Mapping[str, str]:
         """Those annotations."""
         ...
 
 
-class Enquiry(Struct, frozen=True):
+class ClusterLookup(Struct, frozen=True):
     """An object that must be looked at before a set is accepted."""
 
     kind: ForeignKind
@@ -206,14 +208,14 @@ class Enquiry(Struct, frozen=True):
 
 
 @runtime_checkable
-class Enquiring(Protocol):
+class LookupBackend(Protocol):
     """A scheduler whose sets name objects that must be there already."""
 
-    def enquires(self, wish: Wish) -> Iterator[Enquiry]:
+    def lookups(self, scheduling_spec: SchedulingSpec) -> Iterator[ClusterLookup]:
         """Those objects."""
         ...
 
-    def unfit(self, enquiry: Enquiry, found: Body | None) -> str:
+    def lookup_problem(self, lookup: ClusterLookup, found: Body | None) -> str:
         """Why what was found, if anything, will not do; empty if it will."""
         ...
 
@@ -221,7 +223,7 @@ class Enquiring(Protocol):
 AnyTopology = ClusterTopology | ClusterTopologyBinding
 
 
-class Sync(Struct, frozen=True):
+class TopologySync(Struct, frozen=True):
     """How a scheduler's topology object stands to ours, and what brings it in step."""
 
     in_sync: bool
@@ -249,35 +251,40 @@ class TopologyAware(Protocol):
         """What the object that we manage is called."""
         ...
 
-    def sync_topology(self, topology: AnyTopology, found: Foreign | None) -> Sync:
+    def sync_topology(self, topology: AnyTopology, found: SchedulerObject | None) -> TopologySync:
         """Bring the object that we manage in step."""
         ...
 
-    def on_topology_delete(self, name: str, found: Foreign) -> tuple[Intent, ...]:
+    def on_topology_delete(self, name: str, found: SchedulerObject) -> tuple[Intent, ...]:
         """An object that we managed for a topology that is gone."""
         ...
 
-    def check_topology_drift(self, topology: AnyTopology, reference: str, found: Foreign | None) -> Sync:
+    def check_topology_drift(
+        self, topology: AnyTopology, reference: str, found: SchedulerObject | None
+    ) -> TopologySync:
         """Compare an object that somebody else manages; it is never written."""
         ...
 
 
-def marked(pod: Body, marks: Marks) -> Body:
+def with_pod_additions(pod: Body, additions: PodAdditions) -> Body:
     """A pod with what it carries for its scheduler."""
-    if marks == _UNMARKED:
+    if additions == _NO_ADDITIONS:
         return pod
-    metadata, spec = dict(pod["metadata"]), {**pod["spec"], **marks.spec}
-    for part, values in (("labels", marks.labels), ("annotations", marks.annotations)):
+    metadata, spec = dict(pod["metadata"]), {**pod["spec"], **additions.spec}
+    for part, values in (("labels", additions.labels), ("annotations", additions.annotations)):
         if values:
             metadata[part] = {**(metadata.get(part) or {}), **values}
-    if marks.near or marks.beside:
-        spec["affinity"] = _nearer(spec.get("affinity") or {}, marks)
+    if additions.preferred_affinity or additions.required_affinity:
+        spec["affinity"] = _with_affinity(spec.get("affinity") or {}, additions)
     return {**pod, "metadata": metadata, "spec": spec}
 
 
-def _nearer(affinity: Body, marks: Marks) -> Body:
+def _with_affinity(affinity: Body, additions: PodAdditions) -> Body:
     near = dict(affinity.get("podAffinity") or {})
-    for how, terms in (("preferred", marks.near), ("required", marks.beside)):
+    for how, terms in (
+        ("preferred", additions.preferred_affinity),
+        ("required", additions.required_affinity),
+    ):
         if terms:
             rule = f"{how}DuringSchedulingIgnoredDuringExecution"
             near[rule] = [*(near.get(rule) or []), *terms]

@@ -11,61 +11,63 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from grove.api import foreign
-from grove.api.events import EventReason
+from grove.api.event_reasons import EventReason
 from grove.api.intents import Intent
-from grove.schedulers import gangs, kai_topology
+from grove.api.naming import external_keys
+from grove.schedulers import kai_topology, podgang
 from grove.schedulers.backend import (
     AnyTopology,
     Body,
-    Foreign,
     ForeignKind,
-    Marks,
-    Opinion,
-    Request,
-    Sync,
-    Unmappable,
-    Wish,
+    GangRequest,
+    ObjectCondition,
+    PodAdditions,
+    SchedulerObject,
+    SchedulingSpec,
+    TopologySync,
+    UnsupportedGang,
 )
 from grove.schedulers.queues import label_or_annotation, queue
 
 NAME = "kai-scheduler"
 POD_GROUP = ForeignKind("scheduling.run.ai", "v2alpha2", "podgroups", "PodGroup")
 _TOPOLOGY = "kai.scheduler/topology"
-_ITS_SPEC = ("queue", "markUnschedulable", "schedulingBackoff")
+_KAI_OWNED_FIELDS = ("queue", "markUnschedulable", "schedulingBackoff")
 """What KAI, or whoever moves a gang to another queue, writes into the spec while it runs."""
-_ITS_LABELS = ("kai.scheduler/node-pool", foreign.KAI_QUEUE)
-_UNPLACED = "UnschedulableOnNodePool"
+_KAI_OWNED_LABELS = ("kai.scheduler/node-pool", external_keys.KAI_QUEUE)
+_UNSCHEDULABLE_CONDITION = "UnschedulableOnNodePool"
 _DEFAULT_POOL = "default"
-_NOTHING_SAID = Opinion()
+_NO_CONDITION = ObjectCondition()
 
 
 class Kai:
     """The backend; its profile needs no configuration."""
 
     name = NAME
-    keeps: ForeignKind | None = POD_GROUP
+    gang_object_kind: ForeignKind | None = POD_GROUP
     minimum_first = False
     topology_kind = kai_topology.TOPOLOGY
-    gang_notes: Mapping[str, str] = MappingProxyType({foreign.KAI_SKIP_PODGROUPER: "true"})
+    gang_annotations: Mapping[str, str] = MappingProxyType({external_keys.KAI_SKIP_PODGROUPER: "true"})
 
-    def told_name(self, gang: Body) -> str:
+    def gang_object_name(self, gang: Body) -> str:
         return str(gang["metadata"]["name"])
 
-    def told(self, request: Request) -> Body | None:
+    def gang_object(self, request: GangRequest) -> Body | None:
         """The PodGroup of a gang."""
         gang, found = request.gang, request.found
         metadata: Body = {
             "name": gang["metadata"]["name"],
             "namespace": gang["metadata"]["namespace"],
-            "labels": _over(found.metadata.labels if found else {}, gang["metadata"].get("labels")),
-            "ownerReferences": gangs.owned_by(gang, request.uid),
+            "labels": _merged(found.metadata.labels if found else {}, gang["metadata"].get("labels")),
+            "ownerReferences": podgang.owner_references(gang, request.uid),
         }
-        notes = _over(found.metadata.annotations if found else {}, gang["metadata"].get("annotations"))
+        notes = _merged(found.metadata.annotations if found else {}, gang["metadata"].get("annotations"))
         if notes:
             metadata["annotations"] = notes
         if found:
-            kept = {key: found.metadata.labels[key] for key in _ITS_LABELS if key in found.metadata.labels}
+            kept = {
+                key: found.metadata.labels[key] for key in _KAI_OWNED_LABELS if key in found.metadata.labels
+            }
             metadata["labels"] |= kept
         return {
             "apiVersion": POD_GROUP.api_version,
@@ -74,76 +76,78 @@ class Kai:
             "spec": _spec(request, _topology(request)),
         }
 
-    def marks(self, gang: Body, clique: str) -> Marks:
+    def pod_additions(self, gang: Body, clique: str) -> PodAdditions:
         """Which PodGroup and subgroup a pod is in, so that KAI does not make one by itself."""
-        return Marks(
-            labels={foreign.KAI_SUBGROUP: clique},
+        return PodAdditions(
+            labels={external_keys.KAI_SUBGROUP: clique},
             annotations={
-                foreign.KAI_SKIP_PODGROUPER: "true",
-                foreign.KAI_POD_GROUP: gang["metadata"]["name"],
+                external_keys.KAI_SKIP_PODGROUPER: "true",
+                external_keys.KAI_POD_GROUP: gang["metadata"]["name"],
             },
         )
 
-    def why(self, found: Foreign) -> str:
+    def waiting_reason(self, found: SchedulerObject) -> str:
         """Its latest words on a group that it could not place, and on which nodes, if it has several pools.
         The reasons are for people; the message is how KAI prints them for its log."""
-        said = (found.said.scheduling_conditions or (_NOTHING_SAID,))[-1]
-        if (said.type, said.status) != (_UNPLACED, "True"):
+        said = (found.reported_status.scheduling_conditions or (_NO_CONDITION,))[-1]
+        if (said.type, said.status) != (_UNSCHEDULABLE_CONDITION, "True"):
             return ""
         reasons = dict.fromkeys(each.message for each in said.reasons or () if each.message)
         words = "; ".join(reasons) or said.message
         pooled = words and said.node_pool not in ("", _DEFAULT_POOL)
         return f"node pool {said.node_pool}: {words}" if pooled else words
 
-    def cannot(self, wish: Wish) -> Iterator[str]:
+    def unschedulable_reasons(self, scheduling_spec: SchedulingSpec) -> Iterator[str]:
         """KAI schedules nothing without a queue."""
-        if wrong := _queue(wish)[1]:
+        if wrong := _queue(scheduling_spec)[1]:
             yield wrong
 
-    def cannot_keep(self, wish: Wish) -> Iterator[str]:  # noqa: ARG002 - whatever it is
+    def unsupported_constraints(self, scheduling_spec: SchedulingSpec) -> Iterator[str]:  # noqa: ARG002 - whatever it is
         """It keeps them all."""
         yield from ()
 
     def topology_name(self, topology: AnyTopology) -> str:
         return topology.metadata.name
 
-    def sync_topology(self, topology: AnyTopology, found: Foreign | None) -> Sync:
+    def sync_topology(self, topology: AnyTopology, found: SchedulerObject | None) -> TopologySync:
         return kai_topology.sync(topology, found)
 
-    def on_topology_delete(self, name: str, found: Foreign) -> tuple[Intent, ...]:
+    def on_topology_delete(self, name: str, found: SchedulerObject) -> tuple[Intent, ...]:
         return kai_topology.deleted(name, found)
 
-    def check_topology_drift(self, topology: AnyTopology, reference: str, found: Foreign | None) -> Sync:
+    def check_topology_drift(
+        self, topology: AnyTopology, reference: str, found: SchedulerObject | None
+    ) -> TopologySync:
         return kai_topology.drift(topology, reference, found)
 
 
-def _over(found: dict[str, str], wanted: dict[str, str] | None) -> dict[str, str]:
+def _merged(found: dict[str, str], wanted: dict[str, str] | None) -> dict[str, str]:
     """What others put there stays."""
     return {**found, **(wanted or {})}
 
 
-def _queue(wish: Wish) -> tuple[str, str]:
-    asked, wrong = queue(wish, foreign.KAI_QUEUE, label_or_annotation)
+def _queue(scheduling_spec: SchedulingSpec) -> tuple[str, str]:
+    asked, wrong = queue(scheduling_spec, external_keys.KAI_QUEUE, label_or_annotation)
     if not asked and not wrong:
-        key = foreign.KAI_QUEUE
+        key = external_keys.KAI_QUEUE
         wrong = f"the KAI scheduler needs a queue: label the PodCliqueSet, or its cliques, with {key}"
     return asked, wrong
 
 
-def _topology(request: Request) -> str:
+def _topology(request: GangRequest) -> str:
     notes: dict[str, str] = request.gang["metadata"].get("annotations") or {}
     return request.topology or notes.get(_TOPOLOGY, "")
 
 
-def _spec(request: Request, topology: str) -> Body:
+def _spec(request: GangRequest, topology: str) -> Body:
     gang = request.gang["spec"]
     live = request.found.spec if request.found else {}
-    spec: Body = {field: live[field] for field in _ITS_SPEC if field in live}
-    spec["minMember"] = gangs.minimum(request.gang)
+    spec: Body = {field: live[field] for field in _KAI_OWNED_FIELDS if field in live}
+    spec["minMember"] = podgang.minimum(request.gang)
     if not spec.get("queue"):
-        spec["queue"], wrong = _queue(request.wish)
+        spec["queue"], wrong = _queue(request.scheduling_spec)
         if wrong:
-            raise Unmappable(wrong, EventReason.KAI_MAPPING_FAILED)
+            raise UnsupportedGang(wrong, EventReason.KAI_MAPPING_FAILED)
     if priority := gang.get("priorityClassName"):
         spec["priorityClassName"] = priority
     spec["topologyConstraint"] = _constraint(gang, topology) or {}
@@ -178,11 +182,13 @@ def _constrained(subgroup: Body, part: Body, topology: str) -> Body:
 
 def _constraint(part: Body, topology: str) -> dict[str, Any] | None:
     levels = {
-        f"{how}TopologyLevel": key for how in ("required", "preferred") if (key := gangs.pack(part, how))
+        f"{how}TopologyLevel": key
+        for how in ("required", "preferred")
+        if (key := podgang.pack_key(part, how))
     }
     if not levels:
         return None
     if not topology:
         why = "the gang has a topology constraint but names no topology: set topologyName"
-        raise Unmappable(why, EventReason.KAI_MAPPING_FAILED)
+        raise UnsupportedGang(why, EventReason.KAI_MAPPING_FAILED)
     return {"topology": topology, **levels}

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from grove.api import labels
 from grove.api.intents import Create, Delete, Intent, Target
 from grove.api.meta import ObjectMeta
-from grove.api.topology import MAX_LEVELS
-from grove.schedulers.backend import AnyTopology, Body, Foreign, ForeignKind, Sync
+from grove.api.naming import labels
+from grove.api.types.clustertopology import MAX_LEVELS
+from grove.schedulers.backend import AnyTopology, Body, ForeignKind, SchedulerObject, TopologySync
 
 TOPOLOGY = ForeignKind("kai.scheduler", "v1alpha1", "topologies", "Topology", namespaced=False)
 _HOST = "kubernetes.io/hostname"
-_TRIAL = "-trial"
-_LONGEST_NAME = 253
+_DRY_RUN_SUFFIX = "-trial"
+_MAX_NAME = 253
 
 
 def desired(topology: AnyTopology) -> Body:
@@ -36,33 +36,37 @@ def desired(topology: AnyTopology) -> Body:
     }
 
 
-def sync(topology: AnyTopology, found: Foreign | None) -> Sync:
+def sync(topology: AnyTopology, found: SchedulerObject | None) -> TopologySync:
     """Make it, make it anew, or leave it as it is."""
     wanted = desired(topology)
     if found is None:
-        return Sync(in_sync=False, message="not there yet", intents=(Create(_target(topology), wanted),))
+        return TopologySync(
+            in_sync=False, message="not there yet", intents=(Create(_target(topology), wanted),)
+        )
     name, observed = found.metadata.name, found.metadata.generation
     if not _controlled(found.metadata, topology):
         kind = type(topology).KIND.name
         why = f'KAI Topology "{name}" is not owned by this {kind}: delete it, or refer to it in the spec'
-        return Sync(in_sync=False, message=why, observed=observed, failed=True)
+        return TopologySync(in_sync=False, message=why, observed=observed, failed=True)
     if _levels(found) == _keys(topology):
-        return Sync(in_sync=True, observed=observed)
+        return TopologySync(in_sync=True, observed=observed)
     why = f'KAI Topology "{name}" has other levels and is made anew'
-    return Sync(in_sync=False, message=why, observed=observed, intents=_anew(topology, wanted, found))
+    return TopologySync(
+        in_sync=False, message=why, observed=observed, intents=_recreate(topology, wanted, found)
+    )
 
 
-def drift(topology: AnyTopology, reference: str, found: Foreign | None) -> Sync:
+def drift(topology: AnyTopology, reference: str, found: SchedulerObject | None) -> TopologySync:
     """Whether somebody else's Topology says the same: the same labels in the same order."""
     if found is None:
-        return Sync(in_sync=False, message=f'KAI Topology "{reference}" not found')
+        return TopologySync(in_sync=False, message=f'KAI Topology "{reference}" not found')
     if _levels(found) == _keys(topology):
-        return Sync(in_sync=True, observed=found.metadata.generation)
+        return TopologySync(in_sync=True, observed=found.metadata.generation)
     why = f"KAI Topology levels differ from {type(topology).KIND.name} levels"
-    return Sync(in_sync=False, message=why, observed=found.metadata.generation)
+    return TopologySync(in_sync=False, message=why, observed=found.metadata.generation)
 
 
-def deleted(name: str, found: Foreign) -> tuple[Intent, ...]:
+def deleted(name: str, found: SchedulerObject) -> tuple[Intent, ...]:
     """The garbage collector would do it too, if it were told of the owner's end by somebody."""
     return (Delete(Target(TOPOLOGY.api_version, TOPOLOGY.name, name), uid=found.metadata.uid),)
 
@@ -80,8 +84,8 @@ def refused(keys: tuple[str, ...]) -> Iterator[str]:
     )
 
 
-def _anew(topology: AnyTopology, wanted: Body, found: Foreign) -> tuple[Intent, ...]:
-    trial_name = topology.metadata.name[: _LONGEST_NAME - len(_TRIAL)] + _TRIAL
+def _recreate(topology: AnyTopology, wanted: Body, found: SchedulerObject) -> tuple[Intent, ...]:
+    trial_name = topology.metadata.name[: _MAX_NAME - len(_DRY_RUN_SUFFIX)] + _DRY_RUN_SUFFIX
     trial = Create(
         Target(TOPOLOGY.api_version, TOPOLOGY.name, trial_name),
         {**wanted, "metadata": {**wanted["metadata"], "name": trial_name}},
@@ -104,5 +108,5 @@ def _keys(topology: AnyTopology) -> list[str]:
     return [level.key for level in topology.spec.levels]
 
 
-def _levels(found: Foreign) -> list[str]:
+def _levels(found: SchedulerObject) -> list[str]:
     return [level.get("nodeLabel", "") for level in found.spec.get("levels") or ()]

@@ -14,16 +14,23 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from grove.api import labels
-from grove.api.config import DEFAULT_SCHEDULER
-from grove.api.pods import Pod
-from grove.api.sets import PodCliqueSetTemplate
-from grove.schedulers import gangs
-from grove.schedulers.backend import Body, Foreign, ForeignKind, Marks, Request, Wish
+from grove.api.configuration.types import DEFAULT_SCHEDULER
+from grove.api.naming import labels
+from grove.api.types.pod import Pod
+from grove.api.types.podcliqueset import PodCliqueSetTemplate
+from grove.schedulers import podgang
+from grove.schedulers.backend import (
+    Body,
+    ForeignKind,
+    GangRequest,
+    PodAdditions,
+    SchedulerObject,
+    SchedulingSpec,
+)
 
 NAME = DEFAULT_SCHEDULER
 POD_GROUP = ForeignKind("scheduling.k8s.io", "v1alpha2", "podgroups", "PodGroup")
-_PLACED = "PodGroupScheduled"
+_SCHEDULED_CONDITION = "PodGroupScheduled"
 _WEIGHT = 100
 _SUFFIX = 8
 
@@ -35,15 +42,15 @@ class Kube:
 
     def __init__(self, *, gang_scheduling: bool = False) -> None:
         self._gangs = self.minimum_first = gang_scheduling
-        self.keeps: ForeignKind | None = POD_GROUP if gang_scheduling else None
+        self.gang_object_kind: ForeignKind | None = POD_GROUP if gang_scheduling else None
 
-    def told_name(self, gang: Body) -> str:
+    def gang_object_name(self, gang: Body) -> str:
         return group_name(gang)
 
-    def told(self, request: Request) -> Body | None:
+    def gang_object(self, request: GangRequest) -> Body | None:
         """The PodGroup of a gang; none for a gang that needs nobody, and never a change of one."""
         gang = request.gang
-        if not self._gangs or not gangs.minimum(gang) or request.found is not None:
+        if not self._gangs or not podgang.minimum(gang) or request.found is not None:
             return None
         carried = dict(gang["metadata"].get("labels") or {}) | {labels.GANG: gang["metadata"]["name"]}
         return {
@@ -53,19 +60,21 @@ class Kube:
                 "name": group_name(gang),
                 "namespace": gang["metadata"]["namespace"],
                 "labels": carried,
-                "ownerReferences": gangs.owned_by(gang, request.uid),
+                "ownerReferences": podgang.owner_references(gang, request.uid),
             },
-            "spec": _terms(gang),
+            "spec": _group_spec(gang),
         }
 
-    def marks(self, gang: Body, clique: str) -> Marks:
+    def pod_additions(self, gang: Body, clique: str) -> PodAdditions:
         """Which group a pod is in, and whom it should rather be near to."""
-        near = tuple(_near(gang, clique))
-        if not self._gangs or not gangs.minimum(gang):
-            return Marks(near=near)
-        return Marks(spec={"schedulingGroup": {"podGroupName": group_name(gang)}}, near=near)
+        near = tuple(_preferred_terms(gang, clique))
+        if not self._gangs or not podgang.minimum(gang):
+            return PodAdditions(preferred_affinity=near)
+        return PodAdditions(
+            spec={"schedulingGroup": {"podGroupName": group_name(gang)}}, preferred_affinity=near
+        )
 
-    def joins(self, gang: Body, members: Iterable[Pod | None]) -> bool:
+    def can_join_group(self, gang: Body, members: Iterable[Pod | None]) -> bool:
         """If enough of its pods are in the group, or are going to be. As long as others wait in an older one,
         nobody goes alone: the gang would be placed in part."""
         if not self._gangs:
@@ -76,31 +85,37 @@ class Kube:
             if pod is not None and not pod.spec.node_name and group not in ("", name):
                 return True
             inside += group == name
-        return inside >= gangs.minimum(gang)
+        return inside >= podgang.minimum(gang)
 
-    def lone_marks(self, gang: Body, clique: str) -> Marks:
+    def ungrouped_pod_additions(self, gang: Body, clique: str) -> PodAdditions:
         """No group; what the group would have been kept to, the pods keep to by themselves."""
-        key = _key(gang["spec"])
-        beside = (_beside(key, _same_gang(gang)),) if key else ()
-        return Marks(near=tuple(_near(gang, clique)), beside=beside)
+        key = _topology_key(gang["spec"])
+        beside = (_required_term(key, _same_gang(gang)),) if key else ()
+        return PodAdditions(
+            preferred_affinity=tuple(_preferred_terms(gang, clique)), required_affinity=beside
+        )
 
-    def why(self, found: Foreign) -> str:
+    def waiting_reason(self, found: SchedulerObject) -> str:
         """The scheduler's last words on a group that it could not place."""
-        said = found.said.conditions or ()
-        return next((each.message for each in said if (each.type, each.status) == (_PLACED, "False")), "")
+        said = found.reported_status.conditions or ()
+        return next(
+            (each.message for each in said if (each.type, each.status) == (_SCHEDULED_CONDITION, "False")), ""
+        )
 
-    def cannot(self, wish: Wish) -> Iterator[str]:  # noqa: ARG002 - it takes any set
+    def unschedulable_reasons(self, scheduling_spec: SchedulingSpec) -> Iterator[str]:  # noqa: ARG002 - it takes any set
         yield from ()
 
-    def cannot_keep(self, wish: Wish) -> Iterator[str]:
+    def unsupported_constraints(self, scheduling_spec: SchedulingSpec) -> Iterator[str]:
         """Required constraints, but for a single one that holds for all pods of a gang."""
-        required = [whose for whose, each in gangs.constraints(wish.template) if each.required]
+        required = [whose for whose, each in podgang.constraints(scheduling_spec.template) if each.required]
         if required and not self._gangs:
             yield (
                 f"{NAME} cannot keep required topology constraints ({', '.join(required)}): set "
                 "gangScheduling in its profile, use pack.preferred, or another scheduler"
             )
-        elif len(required) > 1 or any(whose not in _for_all(wish.template) for whose in required):
+        elif len(required) > 1 or any(
+            whose not in _gang_wide_constraints(scheduling_spec.template) for whose in required
+        ):
             yield (
                 f"{NAME} can keep one required topology constraint, for all pods of a gang, not those on "
                 f"{', '.join(required)}: leave it on the PodCliqueSet, use pack.preferred elsewhere, or "
@@ -108,21 +123,21 @@ class Kube:
             )
 
 
-def _for_all(template: PodCliqueSetTemplate) -> Iterator[str]:
+def _gang_wide_constraints(template: PodCliqueSetTemplate) -> Iterator[str]:
     """Whose constraints hold for all pods of each gang."""
-    yield gangs.THE_SET
+    yield podgang.THE_SET
     cliques, groups = template.cliques, template.pod_clique_scaling_groups
     grouped = {name for group in groups for name in group.clique_names}
     alone = len(groups) == 1 and groups[0].min_available == 1 and grouped == {each.name for each in cliques}
     if alone:
-        yield gangs.of_group(groups[0].name)
+        yield podgang.group_label(groups[0].name)
     if len(cliques) == 1 and (alone or not grouped):
-        yield gangs.of_clique(cliques[0].name)
+        yield podgang.clique_label(cliques[0].name)
 
 
 def group_name(gang: Body) -> str:
     """The gang's name and what its group can never change."""
-    terms = msgspec.json.encode(_terms(gang), order="deterministic")
+    terms = msgspec.json.encode(_group_spec(gang), order="deterministic")
     digest = hashlib.sha256(terms).hexdigest()[:_SUFFIX]
     return f"{gang['metadata']['name']}-{digest}"
 
@@ -131,36 +146,36 @@ def _group_of(pod: Pod) -> str:
     return pod.spec.scheduling_group.pod_group_name if pod.spec.scheduling_group is not None else ""
 
 
-def _terms(gang: Body) -> Body:
-    spec: Body = {"schedulingPolicy": {"gang": {"minCount": gangs.minimum(gang)}}}
-    if key := _key(gang["spec"]):
+def _group_spec(gang: Body) -> Body:
+    spec: Body = {"schedulingPolicy": {"gang": {"minCount": podgang.minimum(gang)}}}
+    if key := _topology_key(gang["spec"]):
         spec["schedulingConstraints"] = {"topology": [{"key": key}]}
     return spec
 
 
-def _key(gang: Body) -> str:
+def _topology_key(gang: Body) -> str:
     """The one key that holds for all pods: the gang's own, or that of a part that is all there is."""
-    if key := gangs.pack(gang, "required"):
+    if key := podgang.pack_key(gang, "required"):
         return key
     everyone = {group["name"] for group in gang["podgroups"]}
     for config in gang.get("topologyConstraintGroupConfigs", ()):
-        if everyone <= set(config["podGroupNames"]) and (key := gangs.pack(config, "required")):
+        if everyone <= set(config["podGroupNames"]) and (key := podgang.pack_key(config, "required")):
             return key
-    return gangs.pack(gang["podgroups"][0], "required") if len(everyone) == 1 else ""
+    return podgang.pack_key(gang["podgroups"][0], "required") if len(everyone) == 1 else ""
 
 
-def _near(gang: Body, clique: str) -> Iterator[Body]:
+def _preferred_terms(gang: Body, clique: str) -> Iterator[Body]:
     """One soft term for each unit that a pod is in and that should sit closer together."""
     spec = gang["spec"]
-    if key := gangs.pack(spec, "preferred"):
+    if key := podgang.pack_key(spec, "preferred"):
         yield _term(key, _same_gang(gang))
     for config in spec.get("topologyConstraintGroupConfigs", ()):
         members = list(config["podGroupNames"])
-        if clique in members and (key := gangs.pack(config, "preferred")):
+        if clique in members and (key := podgang.pack_key(config, "preferred")):
             among = {"key": labels.CLIQUE, "operator": "In", "values": members}
             yield _term(key, {"matchExpressions": [among]})
     for group in spec["podgroups"]:
-        if group["name"] == clique and (key := gangs.pack(group, "preferred")):
+        if group["name"] == clique and (key := podgang.pack_key(group, "preferred")):
             yield _term(key, {"matchLabels": {labels.CLIQUE: clique}})
 
 
@@ -169,8 +184,8 @@ def _same_gang(gang: Body) -> Body:
 
 
 def _term(key: str, selector: Body) -> Body:
-    return {"weight": _WEIGHT, "podAffinityTerm": _beside(key, selector)}
+    return {"weight": _WEIGHT, "podAffinityTerm": _required_term(key, selector)}
 
 
-def _beside(key: str, selector: Body) -> Body:
+def _required_term(key: str, selector: Body) -> Body:
     return {"topologyKey": key, "labelSelector": selector}

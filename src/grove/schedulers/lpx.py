@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from grove.schedulers import gangs
-from grove.schedulers.backend import Body, ForeignKind, Marks, Request, Wish
+from grove.schedulers import podgang
+from grove.schedulers.backend import Body, ForeignKind, GangRequest, PodAdditions, SchedulingSpec
 
 NAME = "lpx-scheduler"
 
@@ -14,24 +14,24 @@ class Lpx:
     """The backend; its profile needs no configuration."""
 
     name = NAME
-    keeps: ForeignKind | None = None
+    gang_object_kind: ForeignKind | None = None
     minimum_first = False
 
-    def told_name(self, gang: Body) -> str:
+    def gang_object_name(self, gang: Body) -> str:
         return str(gang["metadata"]["name"])
 
-    def told(self, request: Request) -> Body | None:  # noqa: ARG002 - it is told nothing
+    def gang_object(self, request: GangRequest) -> Body | None:  # noqa: ARG002 - it is told nothing
         return None
 
-    def marks(self, gang: Body, clique: str) -> Marks:  # noqa: ARG002 - the scheduler's name is enough
-        return Marks()
+    def pod_additions(self, gang: Body, clique: str) -> PodAdditions:  # noqa: ARG002 - the scheduler's name is enough
+        return PodAdditions()
 
-    def cannot(self, wish: Wish) -> Iterator[str]:  # noqa: ARG002 - whatever it is
+    def unschedulable_reasons(self, scheduling_spec: SchedulingSpec) -> Iterator[str]:  # noqa: ARG002 - whatever it is
         yield from ()
 
-    def cannot_keep(self, wish: Wish) -> Iterator[str]:
+    def unsupported_constraints(self, scheduling_spec: SchedulingSpec) -> Iterator[str]:
         """Any constraint of ours."""
-        for whose, _ in gangs.constraints(wish.template):
+        for whose, _ in podgang.constraints(scheduling_spec.template):
             yield (
                 f"topologyConstraint on {whose} is not supported: placement must be expressed through the "
                 "LPX workload contract"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from grove.schedulers.backend import Wish
+from grove.schedulers.backend import SchedulingSpec
 
 Read = Callable[[Mapping[str, str], Mapping[str, str], str], str]
 
@@ -17,12 +17,12 @@ def annotation(_: Mapping[str, str], annotations: Mapping[str, str], key: str) -
     return annotations.get(key, "").strip()
 
 
-def queue(wish: Wish, key: str, read: Read) -> tuple[str, str]:
+def queue(scheduling_spec: SchedulingSpec, key: str, read: Read) -> tuple[str, str]:
     """The queue, or why there is none to be agreed on; both empty if nobody names one."""
-    own = read(wish.metadata.labels, wish.metadata.annotations, key)
+    own = read(scheduling_spec.metadata.labels, scheduling_spec.metadata.annotations, key)
     asked = {
         named: None
-        for clique in wish.template.cliques
+        for clique in scheduling_spec.template.cliques
         if (named := read(clique.labels, clique.annotations, key))
     }
     if own and (others := [named for named in asked if named != own]):

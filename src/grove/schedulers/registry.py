@@ -10,40 +10,42 @@ from typing import Any
 
 from msgspec import Struct
 
-from grove.api.config import OnUnsupported, Scheduler
-from grove.api.configfile import ConfigurationError
+from grove.api.configuration.loading import ConfigurationError
+from grove.api.configuration.types import OnUnsupported, Scheduler
 from grove.schedulers import kai, kube, lpx, volcano
-from grove.schedulers.backend import Backend, ForeignKind, Particular, TopologyAware
-from grove.schedulers.broken import Broken
+from grove.schedulers.backend import ForeignKind, SchedulerBackend, TopologyAware, VersionedBackend
+from grove.schedulers.unavailable import UnavailableBackend
 
 ENTRY_POINTS = "grove.schedulers"
-Factory = Callable[[Mapping[str, Any]], Backend]
+Factory = Callable[[Mapping[str, Any]], SchedulerBackend]
 """Makes a backend from the `config` of its profile; raises ValueError about what is wrong in there."""
 
 
-class Backends(Struct, frozen=True):
+class SchedulerBackends(Struct, frozen=True):
     """The backends in use, by name."""
 
-    by_name: Mapping[str, Backend]
+    by_name: Mapping[str, SchedulerBackend]
     default_name: str
     lenient: frozenset[str] = frozenset()
     """Those whose users are only warned of constraints that are not kept."""
 
-    def of(self, scheduler: str) -> Backend | None:
+    def of(self, scheduler: str) -> SchedulerBackend | None:
         """The backend of pods that ask for a scheduler; those that name none get the default one."""
         return self.by_name.get(scheduler or self.default_name)
 
     @property
-    def kept(self) -> tuple[ForeignKind, ...]:
+    def gang_object_kinds(self) -> tuple[ForeignKind, ...]:
         """The kinds of what they are told about gangs."""
-        kinds = (backend.keeps for backend in self.by_name.values())
+        kinds = (backend.gang_object_kind for backend in self.by_name.values())
         return tuple(dict.fromkeys(kind for kind in kinds if kind is not None))
 
     @property
-    def inspected(self) -> tuple[ForeignKind, ...]:
+    def versioned_kinds(self) -> tuple[ForeignKind, ...]:
         """The kinds whose definitions must be looked at, as not every version will do."""
-        particular = (backend for backend in self.by_name.values() if isinstance(backend, Particular))
-        return tuple(dict.fromkeys(kind for backend in particular if (kind := backend.keeps) is not None))
+        particular = (backend for backend in self.by_name.values() if isinstance(backend, VersionedBackend))
+        return tuple(
+            dict.fromkeys(kind for backend in particular if (kind := backend.gang_object_kind) is not None)
+        )
 
     @property
     def topology_aware(self) -> tuple[TopologyAware, ...]:
@@ -52,12 +54,12 @@ class Backends(Struct, frozen=True):
         return tuple(backend for backend in aware if isinstance(backend, TopologyAware))
 
 
-def backends(scheduler: Scheduler, others: Mapping[str, Factory] | None = None) -> Backends:
+def backends(scheduler: Scheduler, others: Mapping[str, Factory] | None = None) -> SchedulerBackends:
     """The backends that a configuration lists. Raises ConfigurationError, about all that is wrong at once."""
     factories = {**(others or {}), **_OURS}
-    made: dict[str, Backend] = {}
+    made: dict[str, SchedulerBackend] = {}
     problems: list[str] = []
-    for index, profile in enumerate(scheduler.in_use):
+    for index, profile in enumerate(scheduler.enabled_profiles):
         place, factory = f"scheduler.profiles[{index}]", factories.get(profile.name)
         if factory is None:
             problems.append(f"{place}.name: no scheduler backend {profile.name}: {', '.join(factories)}")
@@ -68,14 +70,16 @@ def backends(scheduler: Scheduler, others: Mapping[str, Factory] | None = None) 
             if profile.name in _OURS:
                 problems.append(f"{place}.config: {error}")
             else:
-                made[profile.name] = Broken(profile.name, f"{type(error).__name__}: {error}")
+                made[profile.name] = UnavailableBackend(profile.name, f"{type(error).__name__}: {error}")
     if problems:
         raise ConfigurationError(tuple(problems))
-    lenient = {each.name for each in scheduler.in_use if each.unsupported_constraints is OnUnsupported.WARN}
-    return Backends(made, scheduler.default_profile_name, frozenset(lenient))
+    lenient = {
+        each.name for each in scheduler.enabled_profiles if each.unsupported_constraints is OnUnsupported.WARN
+    }
+    return SchedulerBackends(made, scheduler.default_profile_name, frozenset(lenient))
 
 
-def _kube(config: Mapping[str, Any]) -> Backend:
+def _kube(config: Mapping[str, Any]) -> SchedulerBackend:
     chosen = config.get("gangScheduling", False)
     if not isinstance(chosen, bool):
         raise ValueError(f"gangScheduling must be true or false, not {chosen!r}")  # noqa: TRY004 - of a file

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from grove.api import foreign, labels
-from grove.api.events import EventReason
-from grove.schedulers import gangs
+from grove.api.event_reasons import EventReason
+from grove.api.naming import external_keys, labels
+from grove.schedulers import podgang
 from grove.schedulers.backend import (
     Body,
-    Enquiry,
-    Foreign,
+    ClusterLookup,
     ForeignKind,
-    Marks,
-    Request,
-    Unmappable,
-    Wish,
+    GangRequest,
+    PodAdditions,
+    SchedulerObject,
+    SchedulingSpec,
+    UnsupportedGang,
 )
 from grove.schedulers.queues import annotation, queue
 
@@ -24,11 +24,11 @@ NAME = "volcano"
 POD_GROUP = ForeignKind("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup")
 QUEUE = ForeignKind("scheduling.volcano.sh", "v1beta1", "queues", "Queue", namespaced=False)
 DEFAULT_QUEUE = "default"
-_OPEN = "Open"
-_UNPLACED = "Unschedulable"
-_NOT_ADMITTED = "Pending"
+_OPEN_STATE = "Open"
+_UNSCHEDULABLE_CONDITION = "Unschedulable"
+_PENDING_PHASE = "Pending"
 """The phase of a group that its queue has no room for yet; then it is `Inqueue`."""
-_ITS_SPEC = ("minResources", "minTaskMember")
+_VOLCANO_OWNED_FIELDS = ("minResources", "minTaskMember")
 """What Volcano's own controllers write into the spec."""
 
 
@@ -36,16 +36,16 @@ class Volcano:
     """The backend; its profile needs no configuration."""
 
     name = NAME
-    keeps: ForeignKind | None = POD_GROUP
+    gang_object_kind: ForeignKind | None = POD_GROUP
     minimum_first = False
 
-    def told_name(self, gang: Body) -> str:
+    def gang_object_name(self, gang: Body) -> str:
         return str(gang["metadata"]["name"])
 
-    def told(self, request: Request) -> Body | None:
+    def gang_object(self, request: GangRequest) -> Body | None:
         """The PodGroup of a gang."""
-        if request.lacking:
-            raise Unmappable(request.lacking, EventReason.VOLCANO_UNAVAILABLE)
+        if request.crd_problem:
+            raise UnsupportedGang(request.crd_problem, EventReason.VOLCANO_UNAVAILABLE)
         gang = request.gang
         metadata = gang["metadata"]
         return {
@@ -55,64 +55,72 @@ class Volcano:
                 "name": metadata["name"],
                 "namespace": metadata["namespace"],
                 "labels": dict(metadata.get("labels") or {}),
-                "ownerReferences": gangs.owned_by(gang, request.uid),
+                "ownerReferences": podgang.owner_references(gang, request.uid),
             },
             "spec": _spec(request),
         }
 
-    def marks(self, gang: Body, clique: str) -> Marks:  # noqa: ARG002 - subgroups are found by label
+    def pod_additions(self, gang: Body, clique: str) -> PodAdditions:  # noqa: ARG002 - subgroups are found by label
         """Which PodGroup a pod is in, for Volcano of today and of yesterday."""
         name = gang["metadata"]["name"]
-        keys = (foreign.VOLCANO_POD_GROUP, foreign.VOLCANO_POD_GROUP_LEGACY)
-        return Marks(annotations=dict.fromkeys(keys, name))
+        keys = (external_keys.VOLCANO_POD_GROUP, external_keys.VOLCANO_POD_GROUP_LEGACY)
+        return PodAdditions(annotations=dict.fromkeys(keys, name))
 
-    def why(self, found: Foreign) -> str:
+    def waiting_reason(self, found: SchedulerObject) -> str:
         """Its latest words on a group that it could not place, or has not let into its queue."""
-        said = found.said
-        refused = (each for each in said.conditions or () if (each.type, each.status) == (_UNPLACED, "True"))
+        said = found.reported_status
+        refused = (
+            each
+            for each in said.conditions or ()
+            if (each.type, each.status) == (_UNSCHEDULABLE_CONDITION, "True")
+        )
         words = next((each.message for each in refused), "")
-        if said.phase != _NOT_ADMITTED:
+        if said.phase != _PENDING_PHASE:
             return words
         outside = f"not admitted to queue {found.spec.get('queue') or DEFAULT_QUEUE} yet"
         return f"{outside}: {words}" if words else outside
 
-    def lacks(self, definition: Body | None) -> str:
-        return incapable(definition)
+    def crd_problem(self, definition: Body | None) -> str:
+        return podgroup_crd_problem(definition)
 
-    def cannot(self, wish: Wish) -> Iterator[str]:
+    def unschedulable_reasons(self, scheduling_spec: SchedulingSpec) -> Iterator[str]:
         """Queues that are not agreed on."""
-        if wrong := queue(wish, foreign.VOLCANO_QUEUE, annotation)[1]:
+        if wrong := queue(scheduling_spec, external_keys.VOLCANO_QUEUE, annotation)[1]:
             yield wrong
 
-    def cannot_keep(self, wish: Wish) -> Iterator[str]:
+    def unsupported_constraints(self, scheduling_spec: SchedulingSpec) -> Iterator[str]:
         """Any constraint."""
-        for whose, _ in gangs.constraints(wish.template):
+        for whose, _ in podgang.constraints(scheduling_spec.template):
             yield f"volcano scheduler backend does not support topologyConstraint on {whose}: remove it"
 
-    def enquires(self, wish: Wish) -> Iterator[Enquiry]:
+    def lookups(self, scheduling_spec: SchedulingSpec) -> Iterator[ClusterLookup]:
         """The queue."""
-        asked, wrong = queue(wish, foreign.VOLCANO_QUEUE, annotation)
+        asked, wrong = queue(scheduling_spec, external_keys.VOLCANO_QUEUE, annotation)
         if not wrong:
-            yield Enquiry(QUEUE, asked or DEFAULT_QUEUE, f"annotation {foreign.VOLCANO_QUEUE}")
+            yield ClusterLookup(QUEUE, asked or DEFAULT_QUEUE, f"annotation {external_keys.VOLCANO_QUEUE}")
 
-    def unfit(self, enquiry: Enquiry, found: Body | None) -> str:
+    def lookup_problem(self, lookup: ClusterLookup, found: Body | None) -> str:
         """A queue must be there and open."""
         if found is None:
-            return f'Volcano queue "{enquiry.name}" not found'
+            return f'Volcano queue "{lookup.name}" not found'
         state = (found.get("status") or {}).get("state") or "not open yet"
-        return "" if state == _OPEN else f'Volcano queue "{enquiry.name}" is {state}: it must be {_OPEN}'
+        return (
+            ""
+            if state == _OPEN_STATE
+            else f'Volcano queue "{lookup.name}" is {state}: it must be {_OPEN_STATE}'
+        )
 
 
-def _spec(request: Request) -> Body:
+def _spec(request: GangRequest) -> Body:
     gang, found = request.gang, request.found
     spec: Body = {
-        "minMember": gangs.minimum(gang) or 1,
-        "queue": queue(request.wish, foreign.VOLCANO_QUEUE, annotation)[0] or DEFAULT_QUEUE,
+        "minMember": podgang.minimum(gang) or 1,
+        "queue": queue(request.scheduling_spec, external_keys.VOLCANO_QUEUE, annotation)[0] or DEFAULT_QUEUE,
         "subGroupPolicy": [_policy(group) for group in gang["spec"]["podgroups"]],
     }
     if found is not None:
-        spec |= {field: found.spec[field] for field in _ITS_SPEC if field in found.spec}
-    if found is not None and not gangs.minimum(gang):
+        spec |= {field: found.spec[field] for field in _VOLCANO_OWNED_FIELDS if field in found.spec}
+    if found is not None and not podgang.minimum(gang):
         # A gang that needs nobody for a moment: what held for it before holds on.
         kept = ("minMember", "subGroupPolicy")
         spec |= {field: found.spec[field] for field in kept if field in found.spec}
@@ -131,7 +139,7 @@ def _policy(group: Body) -> Body:
     }
 
 
-def incapable(definition: dict[str, Any] | None) -> str:
+def podgroup_crd_problem(definition: dict[str, Any] | None) -> str:
     """Why the installed CRD of PodGroups will not do; empty if it will."""
     wanted = f"{POD_GROUP.plural}.{POD_GROUP.group} {POD_GROUP.version} with spec.subGroupPolicy"
     advice = "install Volcano 1.14 or later"

@@ -8,12 +8,12 @@ from __future__ import annotations
 from grove.api.conditions import ConditionType
 from grove.api.conditions import TopologyLevelsReason as Reason
 from grove.api.meta import Condition
-from grove.api.sets import PodCliqueSet, PodCliqueSetTemplate
-from grove.topology.constraints import Topology, domains
-from grove.topology.nesting import nestings, upside_down
+from grove.api.types.podcliqueset import PodCliqueSet, PodCliqueSetTemplate
+from grove.topology.constraints import ResolvedTopology, domains
+from grove.topology.nesting import inverted, nestings
 
 
-def levels_unavailable(workload: PodCliqueSet, topology: Topology | None) -> Condition | None:
+def levels_unavailable(workload: PodCliqueSet, topology: ResolvedTopology | None) -> Condition | None:
     """The condition, yet without a date; None if there is nothing to say. No topology: constraints are
     switched off."""
     template = workload.spec.template
@@ -31,7 +31,7 @@ def levels_unavailable(workload: PodCliqueSet, topology: Topology | None) -> Con
 
 
 def _judged(
-    template: PodCliqueSetTemplate, wanted: frozenset[str], topology: Topology | None
+    template: PodCliqueSetTemplate, wanted: frozenset[str], topology: ResolvedTopology | None
 ) -> tuple[str, Reason, str]:
     if not wanted:
         return "False", Reason.ALL_AVAILABLE, "No topology constraints defined"
@@ -47,7 +47,7 @@ def _judged(
     if missing := sorted(wanted - topology.keys.keys()):
         message = f"Unavailable topology domains: [{', '.join(missing)}]"
         return "True", Reason.LEVELS_UNAVAILABLE, message
-    if wrong := upside_down(nestings(template), tuple(topology.keys)):
+    if wrong := inverted(nestings(template), tuple(topology.keys)):
         # No level is lost, and constraints are handed on as ever: it is told, not made a problem of.
         message = "All topology levels are available, but in another order than the set was made for: "
         return "False", Reason.INVERTED, message + "; ".join(map(str, wrong))

@@ -12,13 +12,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from grove.api.sets import PodCliqueSetTemplate
-from grove.api.topology import ClusterTopologySpec, TopologyConstraint
+from grove.api.types.clustertopology import ClusterTopologySpec, TopologyConstraint
+from grove.api.types.podcliqueset import PodCliqueSetTemplate
 
 Body = dict[str, Any]
 
 
-class Topology(Struct, frozen=True):
+class ResolvedTopology(Struct, frozen=True):
     """The topology that a set means, as far as it is known."""
 
     name: str
@@ -31,15 +31,15 @@ class Topology(Struct, frozen=True):
     """Whether there is a topology of this name."""
 
 
-def read(name: str, spec: ClusterTopologySpec | None) -> Topology:
+def read(name: str, spec: ClusterTopologySpec | None) -> ResolvedTopology:
     """A topology, or what is known of one that is not there."""
     if spec is None:
-        return Topology(name)
+        return ResolvedTopology(name)
     keys = {level.domain: level.key for level in spec.levels}
-    return Topology(name, keys, dict(spec.references), found=True)
+    return ResolvedTopology(name, keys, dict(spec.references), found=True)
 
 
-def asked(template: PodCliqueSetTemplate) -> Iterator[TopologyConstraint]:
+def all_constraints(template: PodCliqueSetTemplate) -> Iterator[TopologyConstraint]:
     """All constraints of a set: its own, those of its groups, those of its cliques."""
     found = [template.topology_constraint]
     found += [group.topology_constraint for group in template.pod_clique_scaling_groups]
@@ -47,17 +47,17 @@ def asked(template: PodCliqueSetTemplate) -> Iterator[TopologyConstraint]:
     return (constraint for constraint in found if constraint is not None)
 
 
-def name_of(template: PodCliqueSetTemplate) -> str:
+def topology_name_of(template: PodCliqueSetTemplate) -> str:
     """The topology that a set means: the first that is named, as all must be the same."""
-    return next((each.topology_name for each in asked(template) if each.topology_name), "")
+    return next((each.topology_name for each in all_constraints(template) if each.topology_name), "")
 
 
 def domains(template: PodCliqueSetTemplate) -> frozenset[str]:
     """The domains that a set names, must and should alike."""
-    return frozenset(d for each in asked(template) for d in (each.required, each.preferred) if d)
+    return frozenset(d for each in all_constraints(template) for d in (each.required, each.preferred) if d)
 
 
-def translated(constraint: TopologyConstraint | None, topology: Topology) -> Body | None:
+def to_label_keys(constraint: TopologyConstraint | None, topology: ResolvedTopology) -> Body | None:
     """A constraint in node label keys; None if nothing is left of it."""
     if constraint is None:
         return None

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from grove.api.sets import PodCliqueSetTemplate
-from grove.api.topology import TopologyConstraint
+from grove.api.types.clustertopology import TopologyConstraint
+from grove.api.types.podcliqueset import PodCliqueSetTemplate
 
 _Part = tuple[str, TopologyConstraint]
 
@@ -43,7 +43,7 @@ def nestings(template: PodCliqueSetTemplate) -> Iterator[Nesting]:
             yield from _pairs(around[clique.name], part)
 
 
-def upside_down(found: Iterable[Nesting], levels: Sequence[str]) -> list[Nesting]:
+def inverted(found: Iterable[Nesting], levels: Sequence[str]) -> list[Nesting]:
     """Those whose outer domain is the narrower one, in levels that go from broad to narrow."""
     ranks = {domain: rank for rank, domain in enumerate(levels)}
     return [

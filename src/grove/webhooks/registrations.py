@@ -15,16 +15,16 @@ from typing import Any
 
 from msgspec import Struct
 
-from grove.api import labels
-from grove.api.cliques import PodClique
-from grove.api.gangs import PodGang
-from grove.api.groups import PodCliqueScalingGroup
-from grove.api.kind import Kind
-from grove.api.sets import PodCliqueSet
-from grove.api.topology import ClusterTopology, ClusterTopologyBinding
-from grove.dynamo.common import ALPHA, BETA
-from grove.dynamo.types import DynamoGraphDeployment
-from grove.kube.resource import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, Resource
+from grove.api.naming import labels
+from grove.api.types.clustertopology import ClusterTopology, ClusterTopologyBinding
+from grove.api.types.kind import Kind
+from grove.api.types.podclique import PodClique
+from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
+from grove.api.types.podcliqueset import PodCliqueSet
+from grove.api.types.podgang import PodGang
+from grove.dynamo.api.common import ALPHA, BETA
+from grove.dynamo.api.graph_deployment import DynamoGraphDeployment
+from grove.kube.client.resource import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, Resource
 
 Body = dict[str, Any]
 
@@ -87,7 +87,7 @@ VALIDATE_GRAPH = Registration(
 )
 
 
-class Service(Struct, frozen=True):
+class ServiceAddress(Struct, frozen=True):
     """Where the operator answers inside a cluster."""
 
     namespace: str
@@ -100,7 +100,7 @@ class Service(Struct, frozen=True):
         return {"service": where}
 
 
-class Url(Struct, frozen=True):
+class UrlAddress(Struct, frozen=True):
     """Where it answers on the machine of the API server, `https://127.0.0.1:9443` for example."""
 
     base: str
@@ -123,30 +123,34 @@ def served(*, authorizer: bool, dynamo: bool = False) -> tuple[Registration, ...
 
 
 def configurations(
-    address: Service | Url,
+    address: ServiceAddress | UrlAddress,
     *,
     operator: str = "",
     authorizer: bool = False,
     dynamo: bool = False,
     exempt: Iterable[str] = (),
-    trust: bytes = b"",
+    ca_bundle: bytes = b"",
 ) -> list[Body]:
     """The configuration objects. `operator` and `exempt` are users whose requests need no answer of ours;
-    without `trust`, the caBundle is left to whoever injects it."""
+    without `ca_bundle`, the caBundle is left to whoever injects it."""
     return [
-        _configuration(each, address, operator, tuple(exempt), trust)
+        _configuration(each, address, operator, tuple(exempt), ca_bundle)
         for each in served(authorizer=authorizer, dynamo=dynamo)
     ]
 
 
 def _configuration(
-    wanted: Registration, address: Service | Url, operator: str, exempt: tuple[str, ...], trust: bytes
+    wanted: Registration,
+    address: ServiceAddress | UrlAddress,
+    operator: str,
+    exempt: tuple[str, ...],
+    ca_bundle: bytes,
 ) -> Body:
-    bundle = {"caBundle": base64.b64encode(trust).decode()} if trust else {}
+    ca_field = {"caBundle": base64.b64encode(ca_bundle).decode()} if ca_bundle else {}
     webhook: Body = {
         "name": wanted.webhook,
         "admissionReviewVersions": ["v1"],
-        "clientConfig": {**address.client_config(wanted.path), **bundle},
+        "clientConfig": {**address.client_config(wanted.path), **ca_field},
         "failurePolicy": "Fail",
         "matchPolicy": "Exact",
         "sideEffects": "None",
@@ -156,7 +160,7 @@ def _configuration(
     }
     webhooks = [webhook]
     if wanted is VALIDATE_TOPOLOGY:
-        webhooks.append({**webhook, **_TOPOLOGY_GOES})
+        webhooks.append({**webhook, **_TOPOLOGY_DELETION})
     if wanted is AUTHORIZE:
         webhook["objectSelector"] = {"matchLabels": {labels.MANAGED_BY: labels.OPERATOR}}
     if wanted.resource is MUTATING_WEBHOOKS:
@@ -207,7 +211,7 @@ def _rule(
     }
 
 
-def _ours(operations: Iterable[str], *kinds: Kind) -> Body:
+def _grove_rule(operations: Iterable[str], *kinds: Kind) -> Body:
     (group,) = {kind.group for kind in kinds}
     (namespaced,) = {kind.namespaced for kind in kinds}
     versions = dict.fromkeys(kind.version for kind in kinds)
@@ -215,7 +219,7 @@ def _ours(operations: Iterable[str], *kinds: Kind) -> Body:
     return _rule(group, versions, plurals, operations, "Namespaced" if namespaced else "Cluster")
 
 
-def _managed(group: str, versions: Iterable[str], resources: Iterable[str], *operations: str) -> Body:
+def _namespaced_rule(group: str, versions: Iterable[str], resources: Iterable[str], *operations: str) -> Body:
     return _rule(group, versions, resources, operations, "Namespaced")
 
 
@@ -228,25 +232,25 @@ _GRAPHS = _rule(
 )
 
 _RULES: dict[Path, list[Body]] = {
-    Path.DEFAULT_SET: [_ours(_WRITES, PodCliqueSet.KIND)],
-    Path.VALIDATE_SET: [_ours(_WRITES, PodCliqueSet.KIND)],
-    Path.VALIDATE_TOPOLOGY: [_ours(_WRITES, ClusterTopology.KIND, ClusterTopologyBinding.KIND)],
+    Path.DEFAULT_SET: [_grove_rule(_WRITES, PodCliqueSet.KIND)],
+    Path.VALIDATE_SET: [_grove_rule(_WRITES, PodCliqueSet.KIND)],
+    Path.VALIDATE_TOPOLOGY: [_grove_rule(_WRITES, ClusterTopology.KIND, ClusterTopologyBinding.KIND)],
     Path.AUTHORIZE: [
-        _managed("", ["v1"], ["secrets", "serviceaccounts", "services"], *_CHANGES),
-        _managed("", ["v1"], ["pods"], "UPDATE"),
-        _managed("rbac.authorization.k8s.io", ["v1"], ["roles", "rolebindings"], *_CHANGES),
-        _managed("autoscaling", ["v1", "v2"], ["horizontalpodautoscalers"], *_CHANGES),
-        _ours(_ALL, PodClique.KIND, PodCliqueScalingGroup.KIND),
-        _ours(_ALL, PodGang.KIND),
+        _namespaced_rule("", ["v1"], ["secrets", "serviceaccounts", "services"], *_CHANGES),
+        _namespaced_rule("", ["v1"], ["pods"], "UPDATE"),
+        _namespaced_rule("rbac.authorization.k8s.io", ["v1"], ["roles", "rolebindings"], *_CHANGES),
+        _namespaced_rule("autoscaling", ["v1", "v2"], ["horizontalpodautoscalers"], *_CHANGES),
+        _grove_rule(_ALL, PodClique.KIND, PodCliqueScalingGroup.KIND),
+        _grove_rule(_ALL, PodGang.KIND),
     ],
     Path.DEFAULT_GRAPH: [_GRAPHS],
     Path.VALIDATE_GRAPH: [_GRAPHS],
 }
 
 # What goes is only commented on: nobody's delete waits for an operator that is away, nor fails for it.
-_TOPOLOGY_GOES: Body = {
+_TOPOLOGY_DELETION: Body = {
     "name": "clustertopology.deletion.webhooks.grove.io",
     "failurePolicy": "Ignore",
     "timeoutSeconds": 2,
-    "rules": [_ours(("DELETE",), ClusterTopology.KIND, ClusterTopologyBinding.KIND)],
+    "rules": [_grove_rule(("DELETE",), ClusterTopology.KIND, ClusterTopologyBinding.KIND)],
 }

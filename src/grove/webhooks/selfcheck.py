@@ -6,44 +6,44 @@ import asyncio
 import ssl
 from functools import lru_cache
 
-from grove.webhooks.callers import Caller
+from grove.webhooks.configuration_watch import WebhookClientConfig
 from grove.webhooks.server import HEALTH
 
-_PATIENCE = 2.0
-_ASKED = f"GET {HEALTH} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode()
+_TIMEOUT = 2.0
+_REQUEST = f"GET {HEALTH} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode()
 
 
-async def trouble(address: tuple[str, int], caller: Caller | None) -> str:
+async def failure(address: tuple[str, int], client_config: WebhookClientConfig | None) -> str:
     """What this caller waits for; empty if it is answered. Without a caller, any answer will do."""
-    name = caller.host if caller else ""
+    name = client_config.host if client_config else ""
     try:
-        context = _context(caller.trust if caller else None)
-        async with asyncio.timeout(_PATIENCE):
+        context = _context(client_config.ca_bundle if client_config else None)
+        async with asyncio.timeout(_TIMEOUT):
             reader, writer = await asyncio.open_connection(
                 *address, ssl=context, server_hostname=name or "localhost"
             )
             try:
-                writer.write(_ASKED)
+                writer.write(_REQUEST)
                 status = await reader.readline()
             finally:
                 writer.transport.abort()
     except ssl.SSLCertVerificationError as problem:
         return f"webhooks whose certificate the API server trusts as {name} ({problem.verify_message})"
     except TimeoutError:
-        return f"webhooks that answer within {_PATIENCE:g} s"
+        return f"webhooks that answer within {_TIMEOUT:g} s"
     except (OSError, ValueError) as problem:
         return f"webhooks that answer ({_one_line(problem)})"
     return "" if b" 200 " in status else "webhooks that answer"
 
 
 @lru_cache(maxsize=8)
-def _context(trust: bytes | None) -> ssl.SSLContext:
-    if trust is None:
+def _context(ca_bundle: bytes | None) -> ssl.SSLContext:
+    if ca_bundle is None:
         context = ssl.create_default_context()
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
         return context
-    context = ssl.create_default_context(cadata=trust.decode("ascii") if trust else None)
+    context = ssl.create_default_context(cadata=ca_bundle.decode("ascii") if ca_bundle else None)
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT  # API servers are not that strict
     return context
 

@@ -14,24 +14,26 @@ from time import perf_counter
 from aiohttp import web
 
 from grove.webhooks import metrics
+from grove.webhooks.admission_review import InvalidReview, one_line
 from grove.webhooks.reviewer import Reviewer
-from grove.webhooks.reviews import NotAReview, one_line
 
-MOST_BYTES = 7 * 1024 * 1024
+MAX_BYTES = 7 * 1024 * 1024
 """Two objects as large as an API server stores them, and what is around them."""
 HEALTH = "/healthz"
-_PATIENCE = 5.0  # seconds for a body to arrive
+_BODY_TIMEOUT = 5.0  # seconds for a body to arrive
 _SMALL = 256 * 1024  # bytes; nearly all reviews have less
 _LARGE_AT_ONCE = 8  # so that memory is bounded, whoever sends
-_IDLE = 120.0  # seconds; API servers let go of idle connections after 90, so that we never hang up on one
+_KEEPALIVE_TIMEOUT = (
+    120.0  # seconds; API servers let go of idle connections after 90, so that we never hang up on one
+)
 
 
 def application(reviewer: Reviewer) -> web.Application:
     """What is answered where."""
-    application = web.Application(client_max_size=MOST_BYTES)
-    desk = _Desk(reviewer)
+    application = web.Application(client_max_size=MAX_BYTES)
+    handler = _ReviewHandler(reviewer)
     for path in reviewer.paths:
-        application.router.add_post(path, desk.answer)
+        application.router.add_post(path, handler.answer)
     application.router.add_get(HEALTH, _alive)
     return application
 
@@ -42,7 +44,7 @@ def runner(application: web.Application) -> web.AppRunner:
         application,
         access_log=None,
         shutdown_timeout=1.0,
-        keepalive_timeout=_IDLE,
+        keepalive_timeout=_KEEPALIVE_TIMEOUT,
         auto_decompress=False,
         lingering_time=1.0,
     )
@@ -52,10 +54,10 @@ async def _alive(_request: web.Request) -> web.Response:
     return web.Response(text="ok\n")
 
 
-class _Desk:
+class _ReviewHandler:
     def __init__(self, reviewer: Reviewer) -> None:
         self._reviewer = reviewer
-        self._room = asyncio.Semaphore(_LARGE_AT_ONCE)
+        self._large_bodies = asyncio.Semaphore(_LARGE_AT_ONCE)
 
     async def answer(self, request: web.Request) -> web.Response:
         """One review. A refusal of the request itself is an HTTP error, of the object an answer."""
@@ -69,15 +71,15 @@ class _Desk:
             return _refuse(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send application/json, not compressed")
         large = request.content_length is None or request.content_length > _SMALL
         try:
-            async with asyncio.timeout(_PATIENCE), self._room if large else nullcontext():
+            async with asyncio.timeout(_BODY_TIMEOUT), self._large_bodies if large else nullcontext():
                 body = await request.read()
         except TimeoutError:
-            return _refuse(HTTPStatus.REQUEST_TIMEOUT, f"the body did not arrive within {_PATIENCE:g} s")
+            return _refuse(HTTPStatus.REQUEST_TIMEOUT, f"the body did not arrive within {_BODY_TIMEOUT:g} s")
         except web.HTTPRequestEntityTooLarge:
-            return _refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"more than {MOST_BYTES} bytes")
+            return _refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"more than {MAX_BYTES} bytes")
         try:
             answer = await self._reviewer.answer(request.path, body)
-        except NotAReview as problem:
+        except InvalidReview as problem:
             return _refuse(HTTPStatus.BAD_REQUEST, str(problem))
         return web.Response(body=answer, content_type="application/json")
 

@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from grove.api.kinds import KINDS
-from grove.kube.client import Client
+from grove.api.types.registry import KINDS
+from grove.kube.client.client import Client
+from grove.kube.client.resource import RESOURCE_CLAIM_TEMPLATES, Resource
 from grove.kube.errors import Invalid
-from grove.kube.resource import RESOURCE_CLAIM_TEMPLATES, Resource
 
 RESOURCES = {
     kind.KIND.name: Resource(

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 from tools import kubernetes_openapi
 
-from grove.api import crd, openapi
-from grove.api.kinds import KINDS
-from grove.local import binaries
+from grove.api.crds import crd, openapi
+from grove.api.types.registry import KINDS
+from grove.local.build import binaries
 from tests.cluster.api.objects import RESOURCES, create, group, pod_clique, pod_clique_set
 from tests.cluster.conftest import apply
 from tests.clusters import REPORTER

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 import yaml
 
-from grove.api.cliques import PodClique
-from grove.api.sets import PodCliqueSet
+from grove.api.types.podclique import PodClique
+from grove.api.types.podcliqueset import PodCliqueSet
 from tests.cluster.api.objects import RESOURCES, create, create_strictly, pod_clique, pod_clique_set
 from tests.shared import ROOT, SHARED, shared_data
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from grove.api import crd
-from grove.api.cliques import PodClique
+from grove.api.crds import crd
+from grove.api.types.podclique import PodClique
 from grove.api.wire import MOST
+from grove.kube.client.decoding import Object
+from grove.kube.client.resource import Resource
 from grove.kube.errors import Invalid
-from grove.kube.resource import Resource
-from grove.kube.wire import Object
 from tests.cluster.api.objects import pod_clique
 from tests.cluster.conftest import PATIENCE, apply, established, removed
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grove.api import crd
+from grove.api.crds import crd
 from grove.api.wire import MOST
 from grove.kube.errors import Invalid
 from tests.cluster.api.objects import (

@@ -5,17 +5,17 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from grove.api.cluster import (
-    Bare,
+from grove.api.types.kubernetes_objects import (
     HorizontalPodAutoscaler,
     Node,
+    PartialObjectMetadata,
     ResourceClaim,
     ResourceClaimTemplateObject,
     ScaleTarget,
     Service,
 )
-from grove.api.pods import Gate, Pod, PodClaim
-from grove.kube.resource import (
+from grove.api.types.pod import Gate, Pod, PodClaim
+from grove.kube.client.resource import (
     HORIZONTAL_POD_AUTOSCALERS,
     NODES,
     PODS,
@@ -113,4 +113,4 @@ async def test_a_claim_template(made):
 
 @pytest.mark.parametrize("resource", [SERVICE_ACCOUNTS, ROLES], ids=lambda resource: resource.kind)
 async def test_objects_of_which_only_the_metadata_matters(made, resource):
-    assert (await made(resource, Bare)).metadata.labels == {"a": "b"}
+    assert (await made(resource, PartialObjectMetadata)).metadata.labels == {"a": "b"}

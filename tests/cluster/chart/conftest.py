@@ -6,15 +6,15 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from grove.kube import config
-from grove.kube.client import Client
-from grove.local import binaries
-from grove.local.cluster import Cluster
+from grove.kube.auth import config
+from grove.kube.client.client import Client
+from grove.local.build import binaries
+from grove.local.cluster.lifecycle import LocalCluster
 from tests.clusters import Clusters
 
 
 @pytest.fixture(scope="package")
-def site(control_plane: binaries.Binaries) -> Iterator[Cluster]:
+def site(control_plane: binaries.Binaries) -> Iterator[LocalCluster]:
     """Where the chart is installed."""
     own = Clusters(lambda: control_plane)
     try:
@@ -24,7 +24,7 @@ def site(control_plane: binaries.Binaries) -> Iterator[Cluster]:
 
 
 @pytest.fixture
-async def admin(site: Cluster) -> AsyncIterator[Client]:
+async def admin(site: LocalCluster) -> AsyncIterator[Client]:
     """That cluster, as its administrator."""
     async with Client(config.load(site.kubeconfig)) as client:
         yield client

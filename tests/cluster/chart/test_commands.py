@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from grove.api import crd
-from grove.kube.client import Client
-from grove.kube.resource import CUSTOM_RESOURCE_DEFINITIONS as CRDS
-from grove.kube.wire import Object
-from grove.local.cluster import Cluster
+from grove.api.crds import crd
+from grove.kube.client.client import Client
+from grove.kube.client.decoding import Object
+from grove.kube.client.resource import CUSTOM_RESOURCE_DEFINITIONS as CRDS
+from grove.local.cluster.lifecycle import LocalCluster
 from tests.cluster.api.objects import pod_clique_set
-from tests.cluster.chart.hands import run
+from tests.cluster.chart.job_runner import run
 from tests.cluster.conftest import removed
-from tests.cluster.operator.seen import SETS, Seen
+from tests.cluster.operator.support.objects import SETS, AnyObject
 
 pytestmark = pytest.mark.cluster
 
 NAMES = [definition["metadata"]["name"] for definition in crd.all_definitions()]
 
 
-async def test_crds_are_made_then_left_alone_then_mended(site: Cluster, admin: Client) -> None:
+async def test_crds_are_made_then_left_alone_then_mended(site: LocalCluster, admin: Client) -> None:
     await removed(admin, *[each.metadata.name for each in (await admin.list(CRDS, as_type=Object)).items])
     assert await run(["detach"], site.kubeconfig) == (0, "")  # no kind, no sets
     for deed in ("created", "unchanged"):
@@ -32,14 +32,16 @@ async def test_crds_are_made_then_left_alone_then_mended(site: Cluster, admin: C
     assert mended["spec"]["names"]["shortNames"] == crd.all_definitions()[0]["spec"]["names"]["shortNames"]
 
 
-async def test_detaching_spares_the_finalizers_of_others(site: Cluster, admin: Client) -> None:
+async def test_detaching_spares_the_finalizers_of_others(site: LocalCluster, admin: Client) -> None:
     assert (await run(["crds", "--apply"], site.kubeconfig))[0] == 0
     body = pod_clique_set("shared")
     body["metadata"]["finalizers"] = ["example.com/mine", "grove.io/podcliqueset.grove.io"]
-    await admin.create(SETS, body, namespace="default", as_type=Seen)
+    await admin.create(SETS, body, namespace="default", as_type=AnyObject)
     assert await run(["detach"], site.kubeconfig) == (0, "podcliqueset default/shared detached\n")
-    found = await admin.get(SETS, "shared", namespace="default", as_type=Seen)
+    found = await admin.get(SETS, "shared", namespace="default", as_type=AnyObject)
     assert found.metadata.finalizers == ("example.com/mine",)
     assert await run(["detach"], site.kubeconfig) == (0, "")
-    await admin.patch(SETS, "shared", {"metadata": {"finalizers": None}}, namespace="default", as_type=Seen)
-    await admin.delete(SETS, "shared", namespace="default", as_type=Seen)
+    await admin.patch(
+        SETS, "shared", {"metadata": {"finalizers": None}}, namespace="default", as_type=AnyObject
+    )
+    await admin.delete(SETS, "shared", namespace="default", as_type=AnyObject)

@@ -1,7 +1,7 @@
 """The chart on a real cluster: installed, upgraded under live workloads, uninstalled, and back again.
 
 Helm, the API server and the controllers are real. Nodes run nothing, so the commands of the chart's pods are
-run by hand, with the pods' own accounts and configuration (tests/cluster/chart/hands.py).
+run by hand, with the pods' own accounts and configuration (tests/cluster/chart/job_runner.py).
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 import yaml
 
-from grove.api import crd
-from grove.kube.cache import Cache
-from grove.kube.client import Client
-from grove.kube.errors import AlreadyExists, ApiError, NotFound
-from grove.kube.resource import (
+from grove.api.crds import crd
+from grove.kube.cache.cache import Cache
+from grove.kube.client.client import Client
+from grove.kube.client.decoding import Object
+from grove.kube.client.resource import (
     CLUSTER_ROLE_BINDINGS,
     CLUSTER_ROLES,
     CONFIG_MAPS,
@@ -35,16 +35,16 @@ from grove.kube.resource import (
     VALIDATING_WEBHOOKS,
     Resource,
 )
-from grove.kube.resource import CUSTOM_RESOURCE_DEFINITIONS as CRDS
-from grove.kube.wire import Object
-from grove.local.cluster import Cluster
+from grove.kube.client.resource import CUSTOM_RESOURCE_DEFINITIONS as CRDS
+from grove.kube.errors import AlreadyExists, ApiError, NotFound
+from grove.local.cluster.lifecycle import LocalCluster
 from tests.chart import CHART, NAMESPACE, Refused, run
 from tests.cluster.api.objects import pod_clique_set
-from tests.cluster.chart.hands import Ran, running_jobs
-from tests.cluster.chart.sites import local_values, operator_of
-from tests.cluster.operator.processes import seen
-from tests.cluster.operator.seen import SETS, Seen, answers
-from tests.cluster.operator.world import GARBAGE
+from tests.cluster.chart.chart_operator import local_values, operator_of
+from tests.cluster.chart.job_runner import JobRun, running_jobs
+from tests.cluster.operator.support.objects import SETS, AnyObject, answers
+from tests.cluster.operator.support.processes import seen
+from tests.cluster.operator.support.world import GARBAGE
 
 pytestmark = pytest.mark.cluster
 
@@ -82,24 +82,24 @@ def spec_fields(definition: dict[str, Any]) -> dict[str, Any]:
     return fields
 
 
-async def helm(site: Cluster, *arguments: str | Path) -> str:
+async def helm(site: LocalCluster, *arguments: str | Path) -> str:
     """Helm in the chart's namespace."""
     return await asyncio.to_thread(run, *arguments, "--namespace", NAMESPACE, kubeconfig=site.kubeconfig)
 
 
-async def create(admin: Client, name: str, **spec: Any) -> Seen:
+async def create(admin: Client, name: str, **spec: Any) -> AnyObject:
     body = pod_clique_set(name)
     body["spec"] |= spec
-    return await admin.create(SETS, body, namespace="default", as_type=Seen)
+    return await admin.create(SETS, body, namespace="default", as_type=AnyObject)
 
 
 async def until_available(admin: Client, name: str, replicas: int = 1) -> dict[str, str]:
     """The UIDs of the set's pods, once all answer."""
 
-    def whole(pods: Cache[Seen]) -> bool:
+    def whole(pods: Cache[AnyObject]) -> bool:
         return len(list(pods)) == replicas and all(map(answers, pods))
 
-    pods = Cache(PODS, Seen, namespace="default", labels={"app.kubernetes.io/part-of": name})
+    pods = Cache(PODS, AnyObject, namespace="default", labels={"app.kubernetes.io/part-of": name})
     await seen(admin, pods, whole)
     return {pod.name: pod.uid for pod in pods}
 
@@ -127,18 +127,18 @@ async def left(admin: Client) -> list[str]:
 
 async def gone(admin: Client, resource: Resource, namespace: str) -> None:
     """Wait until none is left. The garbage collector takes its time to learn of new kinds."""
-    cache = Cache(resource, Seen, namespace=namespace)
+    cache = Cache(resource, AnyObject, namespace=namespace)
     await seen(admin, cache, lambda found: not len(found), patience=GARBAGE)
 
 
-def deeds(ran: list[Ran]) -> dict[str, list[str]]:
+def creates_and_deletes(ran: list[JobRun]) -> dict[str, list[str]]:
     """What each Job said, by its name; every one of them ended well."""
     assert [(each.job, each.said) for each in ran if each.code] == []
     return {each.job: each.said.splitlines() for each in ran}
 
 
 @pytest.fixture
-async def bench(site: Cluster, admin: Client) -> AsyncIterator[list[Ran]]:
+async def bench(site: LocalCluster, admin: Client) -> AsyncIterator[list[JobRun]]:
     """The namespace, as strict on pods as Kubernetes can be, and hands for its Jobs; nothing is left."""
     strict = {"name": NAMESPACE, "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}
     with suppress(AlreadyExists):
@@ -157,7 +157,7 @@ async def bench(site: Cluster, admin: Client) -> AsyncIterator[list[Ran]]:
 
 
 async def test_an_upgrade_brings_crds_along_and_disturbs_nobody(
-    site: Cluster, admin: Client, bench: list[Ran], values: Path, previous: Path, tmp_path: Path
+    site: LocalCluster, admin: Client, bench: list[JobRun], values: Path, previous: Path, tmp_path: Path
 ) -> None:
     # The Job of an earlier release would bring that release's CRDs; ours can only bring today's.
     as_it_was = ("--values", values, "--set", "crdInstaller.enabled=false")
@@ -172,7 +172,7 @@ async def test_an_upgrade_brings_crds_along_and_disturbs_nobody(
 
     changed = ("--values", values, "--set", "config.logLevel=debug")
     await helm(site, "upgrade", "grove", CHART, *changed, "--wait", *PATIENTLY)
-    said = deeds(bench)["grove-crds"]
+    said = creates_and_deletes(bench)["grove-crds"]
     assert len(said) == len(crd.all_definitions())
     assert {"podcliquesets.grove.io changed", "podgangs.scheduler.grove.io unchanged"} <= set(said)
     fields = await fields_of_sets(admin)
@@ -180,15 +180,15 @@ async def test_an_upgrade_brings_crds_along_and_disturbs_nobody(
     assert "paused" in fields["updateStrategy"]["properties"]
     assert await trust(admin) == bundles
     async with operator_of(site, admin, tmp_path):
-        await admin.patch(SETS, "live", {"spec": {"replicas": 2}}, namespace="default", as_type=Seen)
+        await admin.patch(SETS, "live", {"spec": {"replicas": 2}}, namespace="default", as_type=AnyObject)
         assert pods.items() <= (await until_available(admin, "live", replicas=2)).items()
 
 
 async def test_an_uninstall_leaves_workloads_that_run_and_can_be_deleted(
-    site: Cluster, admin: Client, bench: list[Ran], values: Path, tmp_path: Path
+    site: LocalCluster, admin: Client, bench: list[JobRun], values: Path, tmp_path: Path
 ) -> None:
     await helm(site, "install", "grove", CHART, "--values", values, "--wait", *PATIENTLY)
-    assert len(deeds(bench)["grove-crds"]) == len(crd.all_definitions())
+    assert len(creates_and_deletes(bench)["grove-crds"]) == len(crd.all_definitions())
     async with operator_of(site, admin, tmp_path):
         made = await create(admin, "live")
         assert made.spec["template"]["terminationDelay"]  # the API server asked us, by our Service
@@ -198,18 +198,18 @@ async def test_an_uninstall_leaves_workloads_that_run_and_can_be_deleted(
         bench.clear()
         # As its pods would, the operator runs on while the release is taken away.
         await helm(site, "uninstall", "grove", *PATIENTLY)
-    assert deeds(bench) == {"grove-detach": ["podcliqueset default/live detached"]}
+    assert creates_and_deletes(bench) == {"grove-detach": ["podcliqueset default/live detached"]}
     assert await left(admin) == []
     assert await until_available(admin, "live") == pods
-    assert (await admin.get(SETS, "live", namespace="default", as_type=Seen)).metadata.finalizers == ()
+    assert (await admin.get(SETS, "live", namespace="default", as_type=AnyObject)).metadata.finalizers == ()
 
-    await admin.delete(SETS, "live", namespace="default", as_type=Seen)
+    await admin.delete(SETS, "live", namespace="default", as_type=AnyObject)
     await gone(admin, SETS, "default")
     await gone(admin, PODS, "default")
 
 
 async def test_who_comes_back_takes_over_what_runs(
-    site: Cluster, admin: Client, bench: list[Ran], values: Path, tmp_path: Path
+    site: LocalCluster, admin: Client, bench: list[JobRun], values: Path, tmp_path: Path
 ) -> None:
     for _ in range(2):
         await helm(site, "install", "grove", CHART, "--values", values, *PATIENTLY)
@@ -217,12 +217,12 @@ async def test_who_comes_back_takes_over_what_runs(
             with suppress(AlreadyExists):
                 await create(admin, "live")
             pods = await until_available(admin, "live")
-            sets = Cache(SETS, Seen, namespace="default")
+            sets = Cache(SETS, AnyObject, namespace="default")
             await seen(admin, sets, lambda found: all(each.metadata.finalizers for each in found))
         await helm(site, "uninstall", "grove", *PATIENTLY)
         assert await until_available(admin, "live") == pods
     assert [each.job for each in bench] == ["grove-crds", "grove-detach"] * 2
-    deeds(bench)
+    creates_and_deletes(bench)
 
 
 async def fields_of_sets(admin: Client) -> dict[str, Any]:

@@ -12,19 +12,19 @@ from pathlib import Path
 import pytest
 import yaml
 
-from grove.kube.client import Client
+from grove.kube.client.client import Client
+from grove.kube.client.decoding import Object
+from grove.kube.client.resource import Resource
 from grove.kube.errors import Forbidden, NotFound
-from grove.kube.resource import Resource
-from grove.kube.wire import Object
-from grove.local.cluster import Cluster
-from grove.local.drastandin.driver import DraStandIn
-from grove.local.drastandin.words import DOMAINS, definition
+from grove.local.cluster.lifecycle import LocalCluster
+from grove.local.standins.dra.driver import DraStandIn
+from grove.local.standins.dra.objects import DOMAINS, definition
 from tests import chart
-from tests.cluster.chart.hands import running_jobs
-from tests.cluster.chart.sites import operator_of
-from tests.cluster.chart.test_documented import scripts_of, shell, type_in  # noqa: F401 - a fixture
+from tests.cluster.chart.chart_operator import operator_of
+from tests.cluster.chart.job_runner import running_jobs
+from tests.cluster.chart.test_install_docs import scripts_of, shell, type_in  # noqa: F401 - a fixture
 from tests.cluster.conftest import removed
-from tests.cluster.operator.fabric import FINALIZER
+from tests.cluster.operator.support.fabric import FINALIZER
 from tests.cluster.webhooks.harness import eventually
 
 pytestmark = pytest.mark.cluster
@@ -40,7 +40,7 @@ POLICIES = {
 }
 
 
-async def test_the_page(site: Cluster, admin: Client, shell: dict[str, str], tmp_path: Path) -> None:  # noqa: F811
+async def test_the_page(site: LocalCluster, admin: Client, shell: dict[str, str], tmp_path: Path) -> None:  # noqa: F811
     (_, installing), *rest = scripts_of(PAGE)
     said: list[str] = []
     driver = DraStandIn(admin)

@@ -12,9 +12,9 @@ import msgspec
 import pytest
 import yaml
 
-from grove.api import configfile
-from grove.api.config import CertProvisionMode, OperatorConfiguration
-from grove.dynamo import definitions
+from grove.api.configuration import loading
+from grove.api.configuration.types import CertProvisionMode, OperatorConfiguration
+from grove.dynamo.api import crd_definitions
 from tests.chart import CHART, NAMESPACE, Refused, hooked, one, render, run
 from tests.shared import ROOT
 
@@ -230,7 +230,7 @@ def test_rights_to_domains_are_those_of_the_vendors_in_use() -> None:
 
 def configuration(values: Values | None = None) -> OperatorConfiguration:
     """The configuration as the operator reads it out of the ConfigMap."""
-    return configfile.load(yaml.safe_load(one(render(values), "ConfigMap")["data"]["config.yaml"]))
+    return loading.load(yaml.safe_load(one(render(values), "ConfigMap")["data"]["config.yaml"]))
 
 
 def test_the_configuration_is_one_that_the_operator_reads() -> None:
@@ -390,7 +390,7 @@ def test_the_seven_domains_are_preset_for_dynamo() -> None:
 
 def test_dynamo_brings_its_definitions_and_they_stay_when_the_release_goes() -> None:
     found = {each["metadata"]["name"]: each for each in render(DYNAMO) if each["kind"].startswith("CustomR")}
-    for definition in definitions.all_definitions():
+    for definition in crd_definitions.all_definitions():
         shown = found[definition["metadata"]["name"]]
         assert shown["spec"] == definition["spec"]
         assert shown["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
@@ -411,12 +411,12 @@ def test_webhooks_are_registered_as_the_operator_answers_them(
         each["metadata"] = {"name": each["metadata"]["name"]}
     exempt = configuration(values).authorizer.exempt_service_account_user_names
     expected = registrations.configurations(
-        registrations.Service(NAMESPACE),
+        registrations.ServiceAddress(NAMESPACE),
         operator=registrations.account(NAMESPACE),
         authorizer=authorizer,
         dynamo=dynamo,
         exempt=exempt,
-        trust=trust,
+        ca_bundle=trust,
     )
 
     def by_name(found: list[dict[str, Any]]) -> dict[str, Any]:

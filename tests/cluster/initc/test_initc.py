@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from grove.kube import config
-from grove.kube.client import Client, Object
-from grove.kube.resource import PODS
-from grove.local import cluster as local
-from grove.local.cluster import Cluster
-from tests.cluster.initc.program import a_pod, allow, initc, mount, set_ready
-from tests.cluster.kube.live import wired
+from grove.kube.auth import config
+from grove.kube.client.client import Client, Object
+from grove.kube.client.resource import PODS
+from grove.local.cluster import lifecycle as local
+from grove.local.cluster.lifecycle import LocalCluster
+from tests.cluster.initc.initc_process import a_pod, allow, initc, mount, set_ready
+from tests.cluster.kube.reflector_harness import wired
 from tests.clusters import Clusters
 from tests.namespaces import make_namespace
 
@@ -29,7 +29,7 @@ def account(tmp_path: Path) -> Path:
 
 
 async def test_it_waits_for_enough_ready_pods_of_each_clique_at_the_same_time(
-    cluster: Cluster, client: Client, namespace: str, account: Path
+    cluster: LocalCluster, client: Client, namespace: str, account: Path
 ) -> None:
     await mount(client, namespace, account)
     for name, clique in {"a-1": "wl-0-a", "a-2": "wl-0-a", "b-1": "wl-0-b"}.items():
@@ -58,7 +58,7 @@ async def test_it_waits_for_enough_ready_pods_of_each_clique_at_the_same_time(
 
 
 async def test_what_is_ready_already_is_not_waited_for(
-    cluster: Cluster, client: Client, namespace: str, account: Path
+    cluster: LocalCluster, client: Client, namespace: str, account: Path
 ) -> None:
     await mount(client, namespace, account)
     await a_pod(client, namespace, "a-1", "wl-0-a")
@@ -68,7 +68,7 @@ async def test_what_is_ready_already_is_not_waited_for(
 
 
 async def test_it_waits_for_its_token(
-    cluster: Cluster, client: Client, namespace: str, account: Path, tmp_path: Path
+    cluster: LocalCluster, client: Client, namespace: str, account: Path, tmp_path: Path
 ) -> None:
     await mount(client, namespace, account)
     await a_pod(client, namespace, "a-1", "wl-0-a")
@@ -83,7 +83,7 @@ async def test_it_waits_for_its_token(
 
 
 async def test_it_waits_for_its_rights(
-    cluster: Cluster, client: Client, namespace: str, account: Path
+    cluster: LocalCluster, client: Client, namespace: str, account: Path
 ) -> None:
     await mount(client, namespace, account, rights=False)
     await a_pod(client, namespace, "a-1", "wl-0-a")
@@ -96,7 +96,7 @@ async def test_it_waits_for_its_rights(
 
 
 async def test_an_account_that_was_made_anew_is_met_with_its_new_token(
-    cluster: Cluster, client: Client, namespace: str, account: Path
+    cluster: LocalCluster, client: Client, namespace: str, account: Path
 ) -> None:
     await mount(client, namespace, account)
     token = (account / "token").read_text()
@@ -110,7 +110,7 @@ async def test_an_account_that_was_made_anew_is_met_with_its_new_token(
 
 
 async def test_a_server_that_goes_away_is_waited_for(
-    cluster: Cluster, client: Client, namespace: str, account: Path
+    cluster: LocalCluster, client: Client, namespace: str, account: Path
 ) -> None:
     """What happens while it is away is not missed."""
     await mount(client, namespace, account)
@@ -153,7 +153,7 @@ async def test_a_control_plane_that_is_started_anew_is_waited_for(clusters: Clus
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 async def test_told_to_end_it_ends(
-    cluster: Cluster,
+    cluster: LocalCluster,
     client: Client,
     namespace: str,
     account: Path,

@@ -9,15 +9,24 @@ import msgspec
 import pytest
 from msgspec import Raw
 
-from grove.kube import config, errors
-from grove.kube.client import APPLY, JSON, Client, Object
-from grove.kube.config import Config
-from grove.kube.credentials import Presented
-from grove.kube.resource import CONFIG_MAPS, DEPLOYMENTS, NODES, PODS, SERVICE_ACCOUNTS, SERVICES, Resource
-from grove.kube.retry import NEVER
-from grove.kube.sources import FromFile, Inline
-from grove.local.cluster import Cluster
-from tests.cluster.kube.live import ConfigMap, config_map, create_many
+from grove.kube import errors
+from grove.kube.auth import config
+from grove.kube.auth.config import Config
+from grove.kube.auth.credentials import StaticCredentials
+from grove.kube.auth.secret_source import FileSource, InlineSource
+from grove.kube.client.client import APPLY, JSON, Client, Object
+from grove.kube.client.resource import (
+    CONFIG_MAPS,
+    DEPLOYMENTS,
+    NODES,
+    PODS,
+    SERVICE_ACCOUNTS,
+    SERVICES,
+    Resource,
+)
+from grove.kube.client.retry import NO_RETRY
+from grove.local.cluster.lifecycle import LocalCluster
+from tests.cluster.kube.reflector_harness import ConfigMap, config_map, create_many
 
 pytestmark = pytest.mark.cluster
 SELF = Resource("authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", namespaced=False)
@@ -179,14 +188,16 @@ async def test_raw_paths_answer(client: Client) -> None:
     assert b"definitions" in (await client.raw("GET", "/openapi/v2")).body
 
 
-async def test_a_stranger_is_unauthorized_and_a_nobody_forbidden(cluster: Cluster, namespace: str) -> None:
+async def test_a_stranger_is_unauthorized_and_a_nobody_forbidden(
+    cluster: LocalCluster, namespace: str
+) -> None:
     admin = config.load(cluster.kubeconfig)
-    stranger = msgspec.structs.replace(admin, credentials=Presented(token=Inline(b"made-up")))
-    async with Client(stranger, retry=NEVER) as client:
+    stranger = msgspec.structs.replace(admin, credentials=StaticCredentials(token=InlineSource(b"made-up")))
+    async with Client(stranger, retry=NO_RETRY) as client:
         with pytest.raises(errors.Unauthorized, match="renew the credentials"):
             await client.list(NODES, as_type=Object)
     nobody = msgspec.structs.replace(admin, headers=(("Impersonate-User", "nobody"),))
-    async with Client(nobody, retry=NEVER) as client:
+    async with Client(nobody, retry=NO_RETRY) as client:
         with pytest.raises(errors.Forbidden, match='User "nobody" cannot list resource "nodes"'):
             await client.list(NODES, as_type=Object)
 
@@ -207,7 +218,7 @@ async def token_for(client: Client, namespace: str, name: str) -> bytes:
 
 
 async def test_a_rotated_token_is_used_without_a_restart(
-    cluster: Cluster, client: Client, namespace: str, tmp_path: Path
+    cluster: LocalCluster, client: Client, namespace: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "token"
     admin = config.load(cluster.kubeconfig)
@@ -216,20 +227,20 @@ async def test_a_rotated_token_is_used_without_a_restart(
         (tmp_path / "next").write_bytes(token)
         (tmp_path / "next").rename(file)
 
-    def follower(source: FromFile) -> Config:
-        return msgspec.structs.replace(admin, credentials=Presented(token=source))
+    def follower(source: FileSource) -> Config:
+        return msgspec.structs.replace(admin, credentials=StaticCredentials(token=source))
 
     first, second = await token_for(client, namespace, "first"), await token_for(client, namespace, "second")
     rotate(first)
-    source = FromFile(file, "token file")
+    source = FileSource(file, "token file")
     async with Client(follower(source)) as rotating:
         assert await whoami(rotating) == "first"
         rotate(second)
-        source.doubt()
+        source.invalidate()
         assert await whoami(rotating) == "second"
 
     rotate(b"no-longer-valid")
-    async with Client(follower(FromFile(file, "token file"))) as refused:
+    async with Client(follower(FileSource(file, "token file"))) as refused:
         with pytest.raises(errors.Unauthorized):
             await whoami(refused)
         rotate(second)

@@ -14,18 +14,18 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from grove.kube import config
-from grove.kube.client import Client
-from grove.kube.elector import Elector
+from grove.kube.auth import config
+from grove.kube.client.client import Client
+from grove.kube.client.decoding import Object
+from grove.kube.client.resource import CONFIG_MAPS, LEASES
+from grove.kube.client.transport import HttpTransport, Request, Response, Stream
 from grove.kube.errors import ConnectError
-from grove.kube.faults import FaultyTransport
-from grove.kube.leadership import FencedTransport, LeadershipLost
-from grove.kube.lease import Lease, LeaseDesk
-from grove.kube.resource import CONFIG_MAPS, LEASES
-from grove.kube.transport import HttpTransport, Request, Response, Stream
-from grove.kube.wire import Object
-from grove.local.cluster import Cluster, down
-from tests.cluster.kube.candidate import PATIENT, TIMING
+from grove.kube.leader.elector import Elector
+from grove.kube.leader.leadership import FencedTransport, LeadershipLost
+from grove.kube.leader.lease import Lease, LeaseClient
+from grove.kube.testing.faults import FaultyTransport
+from grove.local.cluster.lifecycle import LocalCluster, down
+from tests.cluster.kube.leader_candidate import SLOW_BACKOFF, TIMING
 from tests.clusters import Clusters
 
 pytestmark = pytest.mark.cluster
@@ -57,16 +57,16 @@ class Replica:
 
 @asynccontextmanager
 async def replica(
-    cluster: Cluster, namespace: str, identity: str, patience: str = ""
+    cluster: LocalCluster, namespace: str, identity: str, request_timeout: str = ""
 ) -> AsyncIterator[Replica]:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
-        "tests.cluster.kube.candidate",
+        "tests.cluster.kube.leader_candidate",
         str(cluster.kubeconfig),
         namespace,
         identity,
-        patience,
+        request_timeout,
         cwd=ROOT,
         stdout=asyncio.subprocess.PIPE,
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
@@ -81,12 +81,12 @@ async def replica(
 
 @asynccontextmanager
 async def pair(
-    cluster: Cluster, namespace: str, patience: str = ""
+    cluster: LocalCluster, namespace: str, request_timeout: str = ""
 ) -> AsyncIterator[tuple[Replica, Replica]]:
     """A leader that writes, and a follower."""
-    async with replica(cluster, namespace, "first", patience) as leader:
+    async with replica(cluster, namespace, "first", request_timeout) as leader:
         await leader.hear("wrote 0")
-        async with replica(cluster, namespace, "second", patience) as follower:
+        async with replica(cluster, namespace, "second", request_timeout) as follower:
             await follower.hear("following")
             yield leader, follower
 
@@ -105,7 +105,7 @@ async def check_one_after_the_other(client: Client, namespace: str) -> None:
 
 
 async def test_a_killed_leader_is_replaced_when_its_lease_runs_out(
-    cluster: Cluster, client: Client, namespace: str
+    cluster: LocalCluster, client: Client, namespace: str
 ) -> None:
     async with pair(cluster, namespace) as (leader, follower):
         killed = leader.signal(signal.SIGKILL)
@@ -119,7 +119,7 @@ async def test_a_lease_from_before_the_api_server_is_watched_like_any_other(clus
     """An API server that was started again tells nothing of what came before it, and the lease did."""
     first = await clusters.start("renewed")
     async with Client(config.load(first.kubeconfig)) as client:
-        desk = LeaseDesk(client, "default", "election", patience=120.0)
+        desk = LeaseClient(client, "default", "election", request_timeout=120.0)
         await desk.write(None, {"holderIdentity": "somebody", "leaseDurationSeconds": 1})
         body = {"metadata": {"name": "later"}}
         await client.create(CONFIG_MAPS, body, namespace="default", as_type=Object)
@@ -136,7 +136,7 @@ async def test_a_lease_from_before_the_api_server_is_watched_like_any_other(clus
 
 
 async def test_a_stopped_leader_is_replaced_and_writes_nothing_when_it_wakes_up(
-    cluster: Cluster, client: Client, namespace: str
+    cluster: LocalCluster, client: Client, namespace: str
 ) -> None:
     async with pair(cluster, namespace) as (leader, follower):
         stopped = leader.signal(signal.SIGUSR1)
@@ -152,7 +152,7 @@ async def test_a_stopped_leader_is_replaced_and_writes_nothing_when_it_wakes_up(
 
 
 async def test_a_leader_that_shuts_down_hands_over_at_once(
-    cluster: Cluster, client: Client, namespace: str
+    cluster: LocalCluster, client: Client, namespace: str
 ) -> None:
     async with pair(cluster, namespace, "patient") as (leader, follower):
         leader.signal(signal.SIGTERM)
@@ -184,7 +184,7 @@ class Severable:
 
 
 async def test_a_leader_without_a_connection_loses_leadership_by_itself(
-    cluster: Cluster, namespace: str
+    cluster: LocalCluster, namespace: str
 ) -> None:
     transport = Severable(HttpTransport(config.load(cluster.kubeconfig)))
     async with Client(transport) as client:
@@ -203,7 +203,7 @@ async def test_a_leader_without_a_connection_loses_leadership_by_itself(
 async def test_a_leader_whose_lease_was_taken_stops_at_the_next_renewal(
     client: Client, namespace: str
 ) -> None:
-    elector = Elector(client, namespace, "election", "robbed", timing=PATIENT)
+    elector = Elector(client, namespace, "election", "robbed", timing=SLOW_BACKOFF)
     async with elector.lead() as leadership:
         theft = {"spec": {"holderIdentity": "robber"}}
         await client.patch(LEASES, "election", theft, namespace=namespace, as_type=Lease)
@@ -213,14 +213,14 @@ async def test_a_leader_whose_lease_was_taken_stops_at_the_next_renewal(
 
 
 async def test_a_follower_whose_view_has_stalled_cannot_take_a_lease_that_was_renewed(
-    cluster: Cluster, client: Client, namespace: str
+    cluster: LocalCluster, client: Client, namespace: str
 ) -> None:
     stalled = FaultyTransport(client.transport)
     tried = Tried(stalled)
     leader = Elector(client, namespace, "election", "leader", timing=TIMING)
     follower = Elector(Client(tried), namespace, "election", "follower", timing=TIMING)
     async with leader.lead() as leadership:
-        stalled.freeze(LEASES.label)
+        stalled.pause_watch(LEASES.label)
         following = asyncio.create_task(follower.lead().__aenter__())
         async with asyncio.timeout(120):
             assert await tried.answer == 409
@@ -246,11 +246,13 @@ class Tried:
         return response
 
 
-async def test_a_deleted_lease_is_not_taken_from_under_its_holder(cluster: Cluster, namespace: str) -> None:
+async def test_a_deleted_lease_is_not_taken_from_under_its_holder(
+    cluster: LocalCluster, namespace: str
+) -> None:
     transport = Severable(HttpTransport(config.load(cluster.kubeconfig)))
     async with Client(transport) as client:
-        holder = Elector(client, namespace, "election", "holder", timing=PATIENT)
-        rival = Elector(client, namespace, "election", "rival", timing=PATIENT)
+        holder = Elector(client, namespace, "election", "holder", timing=SLOW_BACKOFF)
+        rival = Elector(client, namespace, "election", "rival", timing=SLOW_BACKOFF)
         async with holder.lead() as leadership:
             following = asyncio.create_task(rival.lead().__aenter__())
             await transport.watching.wait()
@@ -263,7 +265,7 @@ async def test_a_deleted_lease_is_not_taken_from_under_its_holder(cluster: Clust
 
 
 async def holder_of_the_next_lease(client: Client, namespace: str) -> str | None:
-    desk = LeaseDesk(client, namespace, "election", patience=120.0)
+    desk = LeaseClient(client, namespace, "election", request_timeout=120.0)
     async with asyncio.timeout(120), aclosing(desk.changes()) as changes:
         async for lease in changes:
             if lease is not None:

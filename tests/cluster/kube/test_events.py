@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from grove.api.intents import ObjectRef, Occurrence
-from grove.kube.client import Client
-from grove.kube.events import Recorder
-from grove.kube.resource import CONFIG_MAPS, EVENTS, Resource
-from grove.kube.wire import Object
+from grove.api.intents import EventRecord, ObjectRef
+from grove.kube.client.client import Client
+from grove.kube.client.decoding import Object
+from grove.kube.client.resource import CONFIG_MAPS, EVENTS, Resource
+from grove.kube.events import EventRecorder
 
 pytestmark = pytest.mark.cluster
 
@@ -30,11 +30,11 @@ async def shown(client: Client, namespace: str, resource: Resource) -> list[dict
 
 async def test_two_replicas_are_two_lines_for_new_and_old_clients(client: Client, namespace: str) -> None:
     regarding = await about(client, namespace)
-    recorder = Recorder(client, "podcliqueset-controller", "operator-1")
+    recorder = EventRecorder(client, "podcliqueset-controller", "operator-1")
     recorder.start()
     for index in range(2):
         note = f"my-inference-{index} created"
-        recorder.record(Occurrence(regarding, "PodCliqueCreateSuccessful", note, "Create"))
+        recorder.record(EventRecord(regarding, "PodCliqueCreateSuccessful", note, "Create"))
     await recorder.close(PATIENCE)
     events = await shown(client, namespace, EVENTS)
     assert sorted(event["note"] for event in events) == ["my-inference-0 created", "my-inference-1 created"]
@@ -52,8 +52,8 @@ async def test_two_replicas_are_two_lines_for_new_and_old_clients(client: Client
 
 async def test_a_repeat_is_a_series_on_the_same_event(client: Client, namespace: str) -> None:
     regarding = await about(client, namespace)
-    recorder = Recorder(client, "podcliqueset-controller", "operator-1")
-    failed = Occurrence(regarding, "PodCreateFailed", "quota exceeded", "Create", warning=True)
+    recorder = EventRecorder(client, "podcliqueset-controller", "operator-1")
+    failed = EventRecord(regarding, "PodCreateFailed", "quota exceeded", "Create", warning=True)
     for times in (1, 2):
         for _ in range(times):
             recorder.record(failed)

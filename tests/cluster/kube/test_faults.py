@@ -9,23 +9,23 @@ from contextlib import suppress
 import pytest
 from msgspec import Raw
 
-from grove.kube import config
-from grove.kube.client import Client, Object
+from grove.kube.auth import config
+from grove.kube.client.client import Client, Object
+from grove.kube.client.resource import CONFIG_MAPS
+from grove.kube.client.retry import Backoff, RetryPolicy
+from grove.kube.client.transport import HttpTransport
 from grove.kube.errors import AlreadyExists, Conflict, InternalError, LostReply, NotFound
-from grove.kube.faults import FaultyTransport, ProcessStopped, Rates
-from grove.kube.resource import CONFIG_MAPS
-from grove.kube.retry import Backoff, Retry
-from grove.kube.transport import HttpTransport
-from grove.local.cluster import Cluster
-from tests.cluster.kube.live import Live, config_map, watching
+from grove.kube.testing.faults import FaultRates, FaultyTransport, ProcessStopped
+from grove.local.cluster.lifecycle import LocalCluster
+from tests.cluster.kube.reflector_harness import Live, config_map, watching
 
 pytestmark = pytest.mark.cluster
 NAMES = [f"cm-{number}" for number in range(60)]
-PATIENT = Retry(attempts=20, backoff=Backoff(first=0.001, most=0.01))
+SLOW_BACKOFF = RetryPolicy(attempts=20, backoff=Backoff(first=0.001, longest=0.01))
 
 
 @pytest.fixture
-async def faulty(cluster: Cluster) -> AsyncIterator[FaultyTransport]:
+async def faulty(cluster: LocalCluster) -> AsyncIterator[FaultyTransport]:
     transport = FaultyTransport(HttpTransport(config.load(cluster.kubeconfig)), seed=1)
     yield transport
     await transport.close()
@@ -82,10 +82,10 @@ async def test_a_disturbed_watch_ends_at_the_truth(
 ) -> None:
     async with watching(Client(faulty), namespace) as live:
         rate = 0.05 if fault in ("drop", "cut") else 0.5
-        faulty.rates = Rates(**{fault: rate}, longest_delay=0.02)
+        faulty.rates = FaultRates(**{fault: rate}, longest_delay=0.02)
         await churn(client, namespace)
         await until_true(live, client, namespace)
-        assert faulty.met[fault] > 0
+        assert faulty.fault_counts[fault] > 0
         assert max(live.new.values()) == 1
 
 
@@ -93,15 +93,15 @@ async def test_a_disturbed_watch_ends_at_the_truth(
 async def test_disturbed_writes_end_at_the_truth(
     faulty: FaultyTransport, client: Client, namespace: str, fault: str
 ) -> None:
-    faulty.rates = Rates(**{fault: 0.3})
+    faulty.rates = FaultRates(**{fault: 0.3})
     async with watching(client, namespace) as live:
-        await churn(Client(faulty, retry=PATIENT), namespace)
+        await churn(Client(faulty, retry=SLOW_BACKOFF), namespace)
         await until_true(live, client, namespace)
-        assert faulty.met[fault] > 0
+        assert faulty.fault_counts[fault] > 0
 
 
 async def test_a_process_that_stops_leaves_just_the_writes_it_made(
-    cluster: Cluster, client: Client, namespace: str
+    cluster: LocalCluster, client: Client, namespace: str
 ) -> None:
     inner = HttpTransport(config.load(cluster.kubeconfig))
     dying = Client(FaultyTransport(inner, stop_after_writes=5))

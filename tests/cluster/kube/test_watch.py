@@ -10,21 +10,25 @@ import msgspec
 import pytest
 from msgspec import Raw
 
-from grove.kube import config
-from grove.kube.client import Client, Object
-from grove.kube.config import Config
-from grove.kube.credentials import Presented
-from grove.kube.faults import FaultyTransport
+from grove.kube.auth import config
+from grove.kube.auth.config import Config
+from grove.kube.auth.credentials import StaticCredentials
+from grove.kube.auth.secret_source import FileSource
+from grove.kube.client.client import Client, Object
+from grove.kube.client.resource import CONFIG_MAPS, NAMESPACES
+from grove.kube.client.transport import HttpTransport
 from grove.kube.metrics import watch_restarts_total
-from grove.kube.resource import (
-    CONFIG_MAPS,
-    NAMESPACES,
+from grove.kube.testing.faults import FaultyTransport
+from grove.local.cluster import lifecycle as local
+from grove.local.cluster.lifecycle import LocalCluster
+from tests.cluster.kube.reflector_harness import (
+    ConfigMap,
+    config_map,
+    create_many,
+    delete_many,
+    watching,
+    wired,
 )
-from grove.kube.sources import FromFile
-from grove.kube.transport import HttpTransport
-from grove.local import cluster as local
-from grove.local.cluster import Cluster
-from tests.cluster.kube.live import ConfigMap, config_map, create_many, delete_many, watching, wired
 from tests.clusters import Clusters
 
 pytestmark = pytest.mark.cluster
@@ -58,7 +62,7 @@ async def test_a_label_selector_narrows_the_watch(client: Client, namespace: str
 async def test_our_own_writes_are_read_before_the_watch_tells_them(client: Client, namespace: str) -> None:
     faulty = FaultyTransport(client.transport)
     async with watching(Client(faulty), namespace) as live:
-        faulty.freeze("configmaps")
+        faulty.pause_watch("configmaps")
         made = await client.create(CONFIG_MAPS, config_map("a", "1"), namespace=namespace, as_type=ConfigMap)
         live.cache.apply_reply(made)
         changed = await client.patch(
@@ -71,14 +75,14 @@ async def test_our_own_writes_are_read_before_the_watch_tells_them(client: Clien
         assert "a" not in live.data()
         marker = asyncio.create_task(live.until(lambda: "marker" in live.data()))
         await client.create(CONFIG_MAPS, config_map("marker"), namespace=namespace, as_type=Raw)
-        faulty.thaw("configmaps")
+        faulty.resume_watch("configmaps")
         await marker
         assert "a" not in live.data()
         assert (live.new["a"], live.gone["a"]) == (1, 1), "the held events, told late, bring nothing back"
 
 
 async def test_a_connection_cut_in_the_stream_loses_and_doubles_nothing(
-    cluster: Cluster, namespace: str
+    cluster: LocalCluster, namespace: str
 ) -> None:
     """5,000 objects while the wire is cut again and again."""
     names = [f"cm-{number}" for number in range(5000)]
@@ -102,18 +106,18 @@ async def test_a_connection_cut_in_the_stream_loses_and_doubles_nothing(
 
 
 async def test_a_slow_consumer_catches_up_whatever_the_server_does_to_it(
-    cluster: Cluster, namespace: str
+    cluster: LocalCluster, namespace: str
 ) -> None:
     """More than all buffers hold waits behind a frozen watch; the server may well drop us meanwhile."""
     names = [f"cm-{number}" for number in range(1500)]
     async with Client(config.load(cluster.kubeconfig)) as near:
         faulty = FaultyTransport(HttpTransport(config.load(cluster.kubeconfig)))
         async with Client(faulty) as slow, watching(slow, namespace) as live:
-            faulty.freeze("configmaps")
+            faulty.pause_watch("configmaps")
             await create_many(near, namespace, names, "x" * 20_000)
             await near.delete(CONFIG_MAPS, "cm-0", namespace=namespace, as_type=Object)
             assert not any(name in live.data() for name in names)
-            faulty.thaw("configmaps")
+            faulty.resume_watch("configmaps")
             await live.until(lambda: set(names[1:]) <= live.data().keys() and "cm-0" not in live.data())
             assert max(live.new.values()) == 1
 
@@ -124,7 +128,7 @@ async def test_a_restarted_server_is_found_again_and_nothing_is_told_twice(clust
         async with Client(config.load(own.kubeconfig)) as near:
             await create_many(near, "default", ["before"])
             await live.until(lambda: "before" in live.data())
-        await asyncio.to_thread(local.stop_parts, own.state, ("kube-apiserver",))
+        await asyncio.to_thread(local.stop_components, own.state, ("kube-apiserver",))
         again = await clusters.start("restart")
         wire.lead_to(again.server)
         async with Client(config.load(again.kubeconfig)) as near:
@@ -136,19 +140,20 @@ async def test_a_restarted_server_is_found_again_and_nothing_is_told_twice(clust
 
 
 @asynccontextmanager
-async def etcd(own: Cluster) -> AsyncIterator[Client]:
+async def etcd(own: LocalCluster) -> AsyncIterator[Client]:
     """etcd's own HTTP gateway, through our client."""
     pki = own.state.pki
-    credentials = Presented(
-        chain=FromFile(pki / "etcd-client.crt", "certificate"), key=FromFile(pki / "etcd-client.key", "key")
+    credentials = StaticCredentials(
+        chain=FileSource(pki / "etcd-client.crt", "certificate"),
+        key=FileSource(pki / "etcd-client.key", "key"),
     )
-    authority = FromFile(pki / "etcd-ca.crt", "authority")
+    authority = FileSource(pki / "etcd-ca.crt", "authority")
     where = Config(f"https://127.0.0.1:{own.record.ports.etcd}", credentials, authority=authority)
     async with Client(where) as client:
         yield client
 
 
-async def compact(own: Cluster) -> None:
+async def compact(own: LocalCluster) -> None:
     """Make etcd forget every version but the last."""
     async with etcd(own) as store:
         answer = await store.raw("POST", "/v3/kv/range", b'{"key": "AA=="}')
@@ -170,7 +175,7 @@ async def test_a_forgotten_version_is_listed_anew(clusters: Clusters) -> None:
             await near.delete(CONFIG_MAPS, "goes", namespace="default", as_type=Object)
             await create_many(near, "default", ["comes"])
             await compact(own)
-            await asyncio.to_thread(local.stop_parts, own.state, ("kube-apiserver",))
+            await asyncio.to_thread(local.stop_components, own.state, ("kube-apiserver",))
             wire.lead_to((await clusters.start("compaction")).server)
             wire.is_down = False
             await live.until(lambda: {"stays", "comes"} <= live.data().keys() and "goes" not in live.data())

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from grove.local.cluster import down, running
-from grove.local.state import StateDir
+from grove.local.cluster.lifecycle import down, running
+from grove.local.state_dir import StateDir
 
 GROVE = str(Path(sys.executable).with_name("grove"))
 

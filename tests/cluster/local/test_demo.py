@@ -11,12 +11,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.terminal import GROVE, on_terminal
 
-from grove.cli.demo import next_commands
-from grove.local.cluster import down, running
-from grove.local.companion import operator_of
-from grove.local.state import StateDir
+from grove.cli.commands.demo import next_commands
+from grove.local.cluster.lifecycle import down, running
+from grove.local.cluster.operator_process import operator_of
+from grove.local.state_dir import StateDir
+from tests.terminal import GROVE, on_terminal
 
 ORDER = (
     "prefill-0-prefill-leader",

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.cluster.initc.program import bodies
-from tests.cluster.operator.processes import seen
-from tests.cluster.operator.seen import Seen, answers
 
-from grove.api import labels, marks
-from grove.kube.cache import Cache
-from grove.kube.client import Client
-from grove.kube.resource import PODS, ROLE_BINDINGS, ROLES, SECRETS, SERVICE_ACCOUNTS
-from grove.kube.wire import Object
-from grove.local.cluster import Cluster
+from grove.api.naming import labels, well_known
+from grove.kube.cache.cache import Cache
+from grove.kube.client.client import Client
+from grove.kube.client.decoding import Object
+from grove.kube.client.resource import PODS, ROLE_BINDINGS, ROLES, SECRETS, SERVICE_ACCOUNTS
+from grove.local.cluster.lifecycle import LocalCluster
+from tests.cluster.initc.initc_process import bodies
+from tests.cluster.operator.support.objects import AnyObject, answers
+from tests.cluster.operator.support.processes import seen
 
 pytestmark = pytest.mark.cluster
 
@@ -22,11 +22,11 @@ pytestmark = pytest.mark.cluster
 def a_pod(name: str, *arguments: str) -> dict[str, Any]:
     """A pod as the operator would make it, for a clique that waits."""
     carried = {labels.MANAGED_BY: labels.OPERATOR, labels.GANG: "wl-0", labels.CLIQUE: "wl-0-b"}
-    ours = {"name": marks.INIT_CONTAINER, "image": "i", "args": list(arguments)}
+    ours = {"name": well_known.INIT_CONTAINER, "image": "i", "args": list(arguments)}
     spec = {
         "containers": [{"name": "main", "image": "i"}],
         "initContainers": [{"name": "mine", "image": "i"}, ours],
-        "volumes": [{"name": marks.TOKEN_VOLUME, "secret": {"secretName": "wl-ic-sat"}}],
+        "volumes": [{"name": well_known.TOKEN_VOLUME, "secret": {"secretName": "wl-ic-sat"}}],
     }
     return {"metadata": {"name": name, "labels": carried}, "spec": spec}
 
@@ -38,19 +38,19 @@ def first() -> dict[str, Any]:
     return {"metadata": {"name": "first", "labels": carried}, "spec": {"containers": containers}}
 
 
-def state_of(pod: Seen | None) -> dict[str, Any]:
+def state_of(pod: AnyObject | None) -> dict[str, Any]:
     """What is said of our init container."""
     said = (pod.status.get("initContainerStatuses") or ()) if pod else ()
-    return next((one for one in said if one["name"] == marks.INIT_CONTAINER), {})
+    return next((one for one in said if one["name"] == well_known.INIT_CONTAINER), {})
 
 
-def is_running(pod: Seen | None) -> bool:
+def is_running(pod: AnyObject | None) -> bool:
     return "running" in state_of(pod).get("state", {})
 
 
 @pytest.fixture
-async def pods(client: Client, namespace: str) -> Cache[Seen]:
-    return Cache(PODS, Seen, namespace=namespace)
+async def pods(client: Client, namespace: str) -> Cache[AnyObject]:
+    return Cache(PODS, AnyObject, namespace=namespace)
 
 
 async def make(client: Client, namespace: str, *made: dict[str, Any]) -> None:
@@ -65,7 +65,7 @@ async def grant(client: Client, namespace: str) -> None:
 
 
 async def test_a_pod_waits_for_its_secret_then_for_others_then_it_is_ready(
-    cluster: Cluster, client: Client, namespace: str, pods: Cache[Seen]
+    cluster: LocalCluster, client: Client, namespace: str, pods: Cache[AnyObject]
 ) -> None:
     await make(client, namespace, a_pod("second", "--podcliques=wl-0-a:1"))
     await grant(client, namespace)
@@ -76,13 +76,13 @@ async def test_a_pod_waits_for_its_secret_then_for_others_then_it_is_ready(
     mine = waiting.status["initContainerStatuses"][0]
     assert (mine["name"], mine["state"]["terminated"]["exitCode"]) == ("mine", 0)
     await make(client, namespace, first())
-    pods = Cache(PODS, Seen, namespace=namespace)
+    pods = Cache(PODS, AnyObject, namespace=namespace)
     await seen(client, pods, lambda found: (pod := found.get(namespace, "second")) and answers(pod))
     assert state_of(pods.get(namespace, "second"))["state"]["terminated"]["exitCode"] == 0
 
 
 async def test_bad_arguments_are_reported_as_a_kubelet_would(
-    cluster: Cluster, client: Client, namespace: str, pods: Cache[Seen]
+    cluster: LocalCluster, client: Client, namespace: str, pods: Cache[AnyObject]
 ) -> None:
     await make(client, namespace, a_pod("second", "--podcliques=wl-0-a:none"))
     await seen(client, pods, lambda found: state_of(found.get(namespace, "second")).get("lastState"))
@@ -93,13 +93,13 @@ async def test_bad_arguments_are_reported_as_a_kubelet_would(
 
 
 async def test_a_pod_that_is_deleted_while_it_waits_is_left_alone(
-    cluster: Cluster, client: Client, namespace: str, pods: Cache[Seen]
+    cluster: LocalCluster, client: Client, namespace: str, pods: Cache[AnyObject]
 ) -> None:
     await grant(client, namespace)
     await make(client, namespace, a_pod("second", "--podcliques=wl-0-a:1"))
     await seen(client, pods, lambda found: state_of(found.get(namespace, "second")))
     await client.delete(PODS, "second", namespace=namespace, as_type=Object)
-    await seen(client, Cache(PODS, Seen, namespace=namespace), lambda found: not len(found))
+    await seen(client, Cache(PODS, AnyObject, namespace=namespace), lambda found: not len(found))
     await make(client, namespace, first(), a_pod("second", "--podcliques=wl-0-a:1"))
-    pods = Cache(PODS, Seen, namespace=namespace)
+    pods = Cache(PODS, AnyObject, namespace=namespace)
     await seen(client, pods, lambda found: (pod := found.get(namespace, "second")) and answers(pod))

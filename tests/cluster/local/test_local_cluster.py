@@ -9,26 +9,27 @@ import ssl
 from datetime import datetime
 
 import pytest
-from tests.clusters import REPORTER
 
-from grove.api.cluster import Node
-from grove.kube import config
-from grove.kube.client import Client
+from grove.api.types.kubernetes_objects import Node
+from grove.kube.auth import config
+from grove.kube.client.client import Client
+from grove.kube.client.decoding import Object
+from grove.kube.client.resource import NODES, PODS, Resource
 from grove.kube.errors import Forbidden, KubeError
-from grove.kube.resource import NODES, PODS, Resource
-from grove.kube.wire import Object
-from grove.local import binaries, cluster
-from grove.local.cluster import Cluster
+from grove.local.build import binaries
+from grove.local.cluster import lifecycle
+from grove.local.cluster.cluster_shape import RACK
+from grove.local.cluster.lifecycle import LocalCluster
+from grove.local.cluster.nodes import gpus_of, is_ready
+from grove.local.cluster.processes import stop
+from grove.local.cluster.status import read_status
 from grove.local.errors import LocalError
-from grove.local.nodes import gpus_of, is_ready
-from grove.local.processes import stop
-from grove.local.shape import RACK
-from grove.local.status import read_status
+from tests.clusters import REPORTER
 
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
 
 
-async def kubectl(made: Cluster, *arguments: str) -> None:
+async def kubectl(made: LocalCluster, *arguments: str) -> None:
     program = binaries.find(REPORTER)["kubectl"]
     process = await asyncio.create_subprocess_exec(program, "--kubeconfig", made.kubeconfig, *arguments)
     assert await process.wait() == 0
@@ -97,7 +98,7 @@ class TestTrouble:
 
     async def test_a_part_that_is_killed_is_reported_and_comes_back(self, clusters) -> None:
         made = await clusters.start("killed")
-        stop(cluster.running(made.state)["kube-scheduler"], 0)
+        stop(lifecycle.running(made.state)["kube-scheduler"], 0)
         found = await read_status(made.state)
         assert {part.name: part.state for part in found.parts if part.state != "healthy"} == {
             "kube-scheduler": "died"
@@ -112,7 +113,7 @@ class TestTrouble:
         made = await clusters.start("restarted")
         async with Client(config.load(made.kubeconfig)) as client:
             await client.create(CONFIG_MAPS, config_map("kept"), namespace="default", as_type=Object)
-        assert cluster.down(made.state) == list(reversed(cluster.PARTS))
+        assert lifecycle.down(made.state) == list(reversed(lifecycle.COMPONENTS))
         with pytest.raises(KubeError):
             async with Client(config.load(made.kubeconfig)) as client:
                 await client.get(CONFIG_MAPS, "kept", namespace="default", as_type=Object)
@@ -136,9 +137,9 @@ class TestTrouble:
 
     async def test_a_second_up_changes_nothing_and_other_options_are_refused(self, clusters) -> None:
         made = await clusters.start("twice")
-        before = cluster.running(made.state)
+        before = lifecycle.running(made.state)
         await clusters.start("twice")
-        assert cluster.running(made.state) == before
+        assert lifecycle.running(made.state) == before
         with pytest.raises(LocalError, match=r"--gpus 8, asked for is 4: run grove down --delete first"):
             await clusters.start("twice", gpus=4)
         with pytest.raises(LocalError, match=r"--pace fast, asked for is slow: run grove down first"):
@@ -149,20 +150,20 @@ class TestTrouble:
             port = taken.getsockname()[1]
             with pytest.raises(LocalError, match=f"port {port} is taken"):
                 await clusters.start("busy", port=port)
-        assert cluster.running(clusters.state("busy")) == {}
+        assert lifecycle.running(clusters.state("busy")) == {}
 
     async def test_a_part_that_dies_while_starting_is_shown_with_its_last_words(self, clusters) -> None:
         with pytest.raises(LocalError, match=r"kube-apiserver ended while starting[\s\S]*NoSuchGate"):
             await clusters.start("gated", feature_gates={"NoSuchGate": True})
-        assert cluster.running(clusters.state("gated")) == {}
+        assert lifecycle.running(clusters.state("gated")) == {}
 
     async def test_a_half_dead_cluster_is_taken_down(self, clusters) -> None:
         made = await clusters.start("half")
         for name in ("kube-apiserver", "kwok"):
-            process = cluster.running(made.state)[name]
+            process = lifecycle.running(made.state)[name]
             stop(process, 0)
-        assert set(cluster.down(made.state)) == {"etcd", "kube-controller-manager", "kube-scheduler"}
-        assert cluster.running(made.state) == {}
+        assert set(lifecycle.down(made.state)) == {"etcd", "kube-controller-manager", "kube-scheduler"}
+        assert lifecycle.running(made.state) == {}
 
     async def test_at_the_slow_pace_pods_take_their_time(self, clusters) -> None:
         made = await clusters.start("slow", pace="slow", feature_gates={"MutablePVNodeAffinity": True})

@@ -9,22 +9,22 @@ from contextlib import suppress
 import pytest
 import pytest_asyncio
 
-from grove.kube import config
-from grove.kube.client import Client
+from grove.kube.auth import config
+from grove.kube.client.client import Client
+from grove.kube.client.decoding import Object
+from grove.kube.client.resource import NAMESPACES, NODES
 from grove.kube.errors import Conflict, NotFound
-from grove.kube.resource import NAMESPACES, NODES
-from grove.kube.wire import Object
-from grove.local.cluster import Cluster
+from grove.local.cluster.lifecycle import LocalCluster
 from tests.chart import Account
-from tests.cluster.operator.harness import World, watching
-from tests.cluster.operator.seen import CLIQUES, GANGS
-from tests.cluster.operator.workloads import AGENT, clique
-from tests.cluster.operator.world import GARBAGE
+from tests.cluster.operator.support.harness import World, watching
+from tests.cluster.operator.support.objects import CLIQUES, GANGS
+from tests.cluster.operator.support.workloads import AGENT, clique
+from tests.cluster.operator.support.world import GARBAGE
 from tests.namespaces import make_namespace
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def agents(cluster: Cluster, crds: object) -> AsyncIterator[list[str]]:
+async def agents(cluster: LocalCluster, crds: object) -> AsyncIterator[list[str]]:
     """All nodes of the shared cluster, as agents."""
     async with Client(config.load(cluster.kubeconfig)) as client:
         names = [node.metadata.name for node in (await client.list(NODES, as_type=Object)).items]

@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from grove.kube.client import Client
-from grove.operator.caches import served
+from grove.kube.client.client import Client
+from grove.operator.caches.registry import external_resource
 from grove.schedulers import kai, volcano
 from tests.chart import Account
-from tests.cluster.operator.world import World, watching
+from tests.cluster.operator.support.world import World, watching
 
 
 @pytest.fixture
@@ -19,5 +19,5 @@ async def world(
 ) -> AsyncIterator[World]:
     """A namespace of the test's own, whose operator has the rights to the kinds of KAI and Volcano."""
     async with watching(client, aware_account.config, namespace) as world:
-        await world.watch(served(kai.POD_GROUP), served(volcano.POD_GROUP))
+        await world.watch(external_resource(kai.POD_GROUP), external_resource(volcano.POD_GROUP))
         yield world

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from grove.api.topology import ClusterTopology
-from grove.kube import config
-from grove.kube.client import Client
+from grove.api.types.clustertopology import ClusterTopology
+from grove.kube.auth import config
+from grove.kube.client.client import Client
+from grove.kube.client.decoding import Object
+from grove.kube.client.resource import PODS, Resource
 from grove.kube.errors import NotFound
-from grove.kube.executor import Executor
-from grove.kube.outcome import State
-from grove.kube.resource import PODS, Resource
-from grove.kube.wire import Object
-from grove.operator.caches import resource_of
-from grove.schedulers.backend import Backend, Foreign, ForeignKind, marked
+from grove.kube.executor.executor import Executor
+from grove.kube.executor.outcome import IntentState
+from grove.operator.caches.registry import resource_of
+from grove.schedulers.backend import ForeignKind, SchedulerBackend, SchedulerObject, with_pod_additions
 from grove.schedulers.kai import Kai
 from grove.schedulers.kube import Kube
 from grove.schedulers.volcano import Volcano
@@ -29,7 +29,7 @@ HOST = "kubernetes.io/hostname"
 FULL = a_body("a:2 b:3/2 c", "x:3/2=b,c", "zone/rack x:rack b:/host", priorityClassName="high")
 
 
-def served(kind: ForeignKind) -> Resource:
+def external_resource(kind: ForeignKind) -> Resource:
     return Resource(kind.group, kind.version, kind.plural, kind.name, kind.namespaced)
 
 
@@ -42,12 +42,12 @@ async def tried(client: Client, resource: Resource, body: dict[str, Any], namesp
     return kept
 
 
-async def _all_kept(client: Client, backend: Backend, body: dict[str, Any], namespace: str) -> None:
-    assert backend.keeps is not None
+async def _all_kept(client: Client, backend: SchedulerBackend, body: dict[str, Any], namespace: str) -> None:
+    assert backend.gang_object_kind is not None
     for request in requests(body).values():
-        told = backend.told(request)
+        told = backend.gang_object(request)
         assert told is not None
-        kept = await tried(client, served(backend.keeps), told, namespace)
+        kept = await tried(client, external_resource(backend.gang_object_kind), told, namespace)
         assert {field: kept["spec"][field] for field in told["spec"]} == told["spec"]
         assert told["metadata"]["labels"].items() <= kept["metadata"]["labels"].items()
         assert kept["metadata"]["ownerReferences"] == told["metadata"]["ownerReferences"]
@@ -75,12 +75,12 @@ async def test_kubernetes_own_groups_are_accepted_and_pods_name_them(clusters: C
         await make_namespace(client, "gangs")
         await _all_kept(client, backend, body, "gangs")
         (request,) = requests(body).values()
-        pod = marked(
+        pod = with_pod_additions(
             {
                 "metadata": {"name": "p"},
                 "spec": {"containers": [{"name": "main", "image": "model:1"}], "serviceAccountName": ""},
             },
-            backend.marks(request.gang, "wl-0-b"),
+            backend.pod_additions(request.gang, "wl-0-b"),
         )
         kept = await tried(client, PODS, pod, "gangs")
         assert kept["spec"]["schedulingGroup"] == pod["spec"]["schedulingGroup"]
@@ -88,7 +88,7 @@ async def test_kubernetes_own_groups_are_accepted_and_pods_name_them(clusters: C
 
 
 async def test_kais_topology_follows_ours_and_outlives_levels_that_kai_refuses(client, scheduler_crds):
-    kai, kind = Kai(), served(Kai.topology_kind)
+    kai, kind = Kai(), external_resource(Kai.topology_kind)
     executor = Executor(client.transport, [kind])
 
     async def ours(*keys: str) -> ClusterTopology:
@@ -101,13 +101,13 @@ async def test_kais_topology_follows_ours_and_outlives_levels_that_kai_refuses(c
             return await client.create(TOPOLOGIES, made, as_type=ClusterTopology)
         return await client.patch(TOPOLOGIES, "kai-life", body, as_type=ClusterTopology)
 
-    async def theirs() -> Foreign | None:
+    async def theirs() -> SchedulerObject | None:
         try:
-            return await client.get(kind, "kai-life", as_type=Foreign)
+            return await client.get(kind, "kai-life", as_type=SchedulerObject)
         except NotFound:
             return None
 
-    async def sync(topology: ClusterTopology) -> tuple[list[State], list[str]]:
+    async def sync(topology: ClusterTopology) -> tuple[list[IntentState], list[str]]:
         outcome = await executor.execute(kai.sync_topology(topology, await theirs()).intents)
         found = await theirs()
         assert found is not None
@@ -116,12 +116,15 @@ async def test_kais_topology_follows_ours_and_outlives_levels_that_kai_refuses(c
         ]
 
     try:
-        assert await sync(await ours("zone", "rack")) == ([State.DONE], ["zone", "rack"])
+        assert await sync(await ours("zone", "rack")) == ([IntentState.DONE], ["zone", "rack"])
         assert await sync(await ours("zone", "rack")) == ([], ["zone", "rack"])
-        assert await sync(await ours("zone", "block", HOST)) == ([State.DONE] * 3, ["zone", "block", HOST])
+        assert await sync(await ours("zone", "block", HOST)) == (
+            [IntentState.DONE] * 3,
+            ["zone", "block", HOST],
+        )
         states, levels = await sync(await ours(HOST, "zone"))
-        assert states[0] is State.FAILED
-        assert State.DONE not in states
+        assert states[0] is IntentState.FAILED
+        assert IntentState.DONE not in states
         assert levels == ["zone", "block", HOST], "what KAI refuses must not cost the topology"
         drift = kai.check_topology_drift(await ours("zone", "block", HOST), "kai-life", await theirs())
         assert (drift.in_sync, drift.observed) == (True, 1)

@@ -9,21 +9,21 @@ from typing import Any, TypeVar
 
 from prometheus_client import REGISTRY
 
-from grove.api import configfile
-from grove.api.topology import ClusterTopology
-from grove.kube.client import Client
-from grove.kube.config import Config
+from grove.api.configuration import loading
+from grove.api.types.clustertopology import ClusterTopology
+from grove.kube.auth.config import Config
+from grove.kube.client.client import Client
+from grove.kube.client.decoding import Object
+from grove.kube.client.resource import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS
+from grove.kube.client.transport import HttpTransport
 from grove.kube.errors import ApiError, KubeError, NotFound
-from grove.kube.resource import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS
-from grove.kube.transport import HttpTransport
-from grove.kube.wire import Object
-from grove.operator.admission import Admission
-from grove.operator.caches import resource_of
+from grove.operator.caches.registry import resource_of
 from grove.operator.manager import Manager
 from grove.operator.servers import serving
-from grove.webhooks.registrations import Path, Url, configurations
-from tests.cluster.operator.seen import SETS
-from tests.cluster.operator.workloads import clique, workload
+from grove.operator.webhooks import AdmissionWebhooks
+from grove.webhooks.registrations import Path, UrlAddress, configurations
+from tests.cluster.operator.support.objects import SETS
+from tests.cluster.operator.support.workloads import clique, workload
 
 T = TypeVar("T")
 Body = dict[str, Any]
@@ -38,7 +38,7 @@ KINDS = {resource.kind: resource for resource in (MUTATING_WEBHOOKS, VALIDATING_
 class Replica:
     """One process's webhooks."""
 
-    def __init__(self, admission: Admission, manager: Manager) -> None:
+    def __init__(self, admission: AdmissionWebhooks, manager: Manager) -> None:
         self.admission, self.manager = admission, manager
 
     @property
@@ -51,7 +51,7 @@ class Replica:
         """Ready as a kubelet would see it, which is told by asking."""
 
         async def ready() -> bool:
-            return not (self.manager.caches.unsynced or await self.admission.troubles())
+            return not (self.manager.caches.unsynced or await self.admission.not_ready_reasons())
 
         await eventually(ready)
 
@@ -70,11 +70,11 @@ async def replica(config: Config, home: str, **keys: Any) -> AsyncIterator[Repli
     """The webhooks as `grove operator` runs them, without the rest of it. They look at the domains and the
     channels of `fabrics`, if there are any."""
     webhooks, fabrics = {**HERE, **keys.pop("webhooks", {})}, keys.pop("fabrics", None)
-    configuration = configfile.load({"server": {"webhooks": webhooks}, **keys})
+    configuration = loading.load({"server": {"webhooks": webhooks}, **keys})
     transport = HttpTransport(config)
     automatic = fabrics is not None and configuration.network.auto_mnnvl_enabled
     manager = Manager(transport, fabrics=fabrics, auto_fabric=automatic)
-    admission = Admission(configuration, manager.caches, Client(transport), home, ACCOUNT)
+    admission = AdmissionWebhooks(configuration, manager.caches, Client(transport), home, ACCOUNT)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(transport.close)
         await stack.enter_async_context(serving([admission.endpoint]))
@@ -91,7 +91,7 @@ async def _cancel(tasks: Sequence[asyncio.Task[None]]) -> None:
 
 def registered(url: str, namespace: str, **options: Any) -> list[Body]:
     """The configurations, for one namespace only: tests leave the others alone."""
-    wanted = configurations(Url(url), **options)
+    wanted = configurations(UrlAddress(url), **options)
     for configuration in wanted:
         for webhook in configuration["webhooks"]:
             webhook["namespaceSelector"] = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}

@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from grove.api import labels
-from grove.api.cliques import PodClique
-from grove.api.gangs import PodGang
-from grove.api.groups import PodCliqueScalingGroup
-from grove.kube import config
-from grove.kube.cache import Cache
-from grove.kube.client import Client
-from grove.kube.config import Config
-from grove.kube.errors import ApiError, Forbidden
-from grove.kube.resource import (
+from grove.api.naming import labels
+from grove.api.types.podclique import PodClique
+from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
+from grove.api.types.podgang import PodGang
+from grove.kube.auth import config
+from grove.kube.auth.config import Config
+from grove.kube.cache.cache import Cache
+from grove.kube.client.client import Client
+from grove.kube.client.decoding import Object
+from grove.kube.client.resource import (
     CONFIG_MAPS,
     HORIZONTAL_POD_AUTOSCALERS,
     NAMESPACES,
@@ -30,13 +30,13 @@ from grove.kube.resource import (
     SERVICES,
     Resource,
 )
-from grove.kube.wire import Object
-from grove.local.cluster import Cluster
-from grove.operator.caches import resource_of
+from grove.kube.errors import ApiError, Forbidden
+from grove.local.cluster.lifecycle import LocalCluster
+from grove.operator.caches.registry import resource_of
 from grove.webhooks.registrations import Path, account
-from tests.cluster.operator.processes import seen
-from tests.cluster.operator.seen import SETS
-from tests.cluster.operator.world import GARBAGE
+from tests.cluster.operator.support.objects import SETS
+from tests.cluster.operator.support.processes import seen
+from tests.cluster.operator.support.world import GARBAGE
 from tests.cluster.webhooks.harness import PATIENCE, Body, admitting, calls, good
 from tests.namespaces import make_namespace
 
@@ -128,7 +128,9 @@ async def until_guarded(guarded: Guarded) -> None:
 
 
 @pytest.fixture
-async def guarded(cluster: Cluster, crds: object, client: Client, namespace: str) -> AsyncIterator[Guarded]:
+async def guarded(
+    cluster: LocalCluster, crds: object, client: Client, namespace: str
+) -> AsyncIterator[Guarded]:
     async with guarding(client, config.load(cluster.kubeconfig), namespace) as found:
         yield found
 
@@ -212,7 +214,9 @@ async def test_the_garbage_collector_passes(guarded: Guarded, client: Client) ->
     await seen(client, Cache(SERVICES, Object, namespace=namespace), lambda found: not len(found), GARBAGE)
 
 
-async def test_a_namespace_with_everything_in_it_goes(cluster: Cluster, crds: object, client: Client) -> None:
+async def test_a_namespace_with_everything_in_it_goes(
+    cluster: LocalCluster, crds: object, client: Client
+) -> None:
     name = "guarded-and-gone"
     await make_namespace(client, name)
     async with guarding(client, config.load(cluster.kubeconfig), name) as guarded:

@@ -12,22 +12,22 @@ from typing import Any
 
 import pytest
 
-from grove.kube import config
-from grove.kube.certificates import (
+from grove.kube.auth import config
+from grove.kube.certs.certificate_secret import parse_secret_data, secret_data
+from grove.kube.certs.certificates import (
     AUTHORITY_LIFETIME,
     SERVING_LIFETIME,
-    Credentials,
     KeyPair,
+    ServingCredentials,
     issue_authority,
     issue_serving,
 )
-from grove.kube.client import JSON, Client
-from grove.kube.custody import credentials_in, secret_data
-from grove.kube.resource import MUTATING_WEBHOOKS, SECRETS, VALIDATING_WEBHOOKS
-from grove.kube.wire import Object
-from grove.local.cluster import Cluster
+from grove.kube.client.client import JSON, Client
+from grove.kube.client.decoding import Object
+from grove.kube.client.resource import MUTATING_WEBHOOKS, SECRETS, VALIDATING_WEBHOOKS
+from grove.local.cluster.lifecycle import LocalCluster
 from grove.webhooks.registrations import DEFAULT_SET, VALIDATE_SET
-from tests.cluster.operator.seen import SETS
+from tests.cluster.operator.support.objects import SETS
 from tests.cluster.webhooks.harness import (
     Replica,
     admitting,
@@ -45,9 +45,9 @@ SECRET = "grove-webhook-server-cert"
 HOSTS = ("127.0.0.1",)
 
 
-async def credentials(client: Client, namespace: str) -> Credentials:
+async def credentials(client: Client, namespace: str) -> ServingCredentials:
     stored = await client.get(SECRETS, SECRET, namespace=namespace, as_type=dict)
-    found = credentials_in(stored["data"])
+    found = parse_secret_data(stored["data"])
     assert found is not None
     return found
 
@@ -62,25 +62,25 @@ async def call(client: Client, namespace: str) -> None:
     await client.create(SETS, good(), namespace=namespace, as_type=Object, dry_run=True)
 
 
-async def keep(client: Client, namespace: str, kept: Credentials) -> None:
+async def keep(client: Client, namespace: str, kept: ServingCredentials) -> None:
     body = {"metadata": {"name": SECRET}, "data": secret_data(kept)}
     await client.create(SECRETS, body, namespace=namespace, as_type=Object)
 
 
 async def test_a_certificate_is_made_kept_and_announced(
-    cluster: Cluster, crds: object, client: Client, namespace: str
+    cluster: LocalCluster, crds: object, client: Client, namespace: str
 ) -> None:
     async with admitting(client, config.load(cluster.kubeconfig), namespace):
         await call(client, namespace)
         made = await credentials(client, namespace)
-        assert await bundle(client) == made.trust
+        assert await bundle(client) == made.ca_bundle
     async with admitting(client, config.load(cluster.kubeconfig), namespace):
         await call(client, namespace)
     assert await credentials(client, namespace) == made
 
 
 async def test_all_replicas_serve_what_is_announced(
-    cluster: Cluster, crds: object, client: Client, namespace: str
+    cluster: LocalCluster, crds: object, client: Client, namespace: str
 ) -> None:
     async with AsyncExitStack() as stack:
         connection = config.load(cluster.kubeconfig)
@@ -89,7 +89,7 @@ async def test_all_replicas_serve_what_is_announced(
         for each in replicas:
             await each.until_ready()
         await until_called(client, namespace)
-        assert (await credentials(client, namespace)).trust == await bundle(client)
+        assert (await credentials(client, namespace)).ca_bundle == await bundle(client)
         for each in replicas[1:]:
             await point_at(client, each)
             await each.until_ready()
@@ -104,15 +104,15 @@ async def point_at(client: Client, to: Replica) -> None:
 
 
 async def test_trust_that_an_upgrade_wiped_is_put_back(
-    cluster: Cluster, crds: object, client: Client, namespace: str
+    cluster: LocalCluster, crds: object, client: Client, namespace: str
 ) -> None:
     async with admitting(client, config.load(cluster.kubeconfig), namespace) as found:
-        wiped = registered(found.url, namespace, trust=issue_authority(datetime.now(UTC)).certificate)
+        wiped = registered(found.url, namespace, ca_bundle=issue_authority(datetime.now(UTC)).certificate)
         for body in wiped:
             resource = MUTATING_WEBHOOKS if body["kind"] == MUTATING_WEBHOOKS.kind else VALIDATING_WEBHOOKS
             change = [{"op": "replace", "path": "/webhooks", "value": body["webhooks"]}]
             await client.patch(resource, body["metadata"]["name"], change, kind=JSON, as_type=Object)
-        expected = (await credentials(client, namespace)).trust
+        expected = (await credentials(client, namespace)).ca_bundle
 
         async def put_back() -> bool:
             return await bundle(client) == expected
@@ -124,15 +124,15 @@ async def test_trust_that_an_upgrade_wiped_is_put_back(
 
 @asynccontextmanager
 async def two_replicas(
-    client: Client, cluster: Cluster, namespace: str, wall: datetime | None = None
+    client: Client, cluster: LocalCluster, namespace: str, wall_clock: datetime | None = None
 ) -> AsyncIterator[list[Replica]]:
     """Two that serve, the first of them called."""
     connection = config.load(cluster.kubeconfig)
     async with AsyncExitStack() as stack:
         replicas = [await stack.enter_async_context(replica(connection, namespace)) for _ in range(2)]
         for each in replicas:
-            if wall is not None:
-                each.admission.keeper.wall = lambda: wall
+            if wall_clock is not None:
+                each.admission.rotator.wall_clock = lambda: wall_clock
         await stack.enter_async_context(registering(client, registered(replicas[0].url, namespace)))
         for each in replicas:
             await each.until_ready()
@@ -142,7 +142,7 @@ async def two_replicas(
 
 async def refresh_under_load(client: Client, namespace: str, replicas: list[Replica]) -> None:
     """All replicas refresh at once, while sets are made without a pause: a call that fails is raised."""
-    rotation = asyncio.gather(*(each.admission.keeper.refresh() for each in replicas))
+    rotation = asyncio.gather(*(each.admission.rotator.refresh() for each in replicas))
     done = 0
     while not rotation.done():
         await asyncio.gather(*(call(client, namespace) for _ in range(4)))
@@ -154,38 +154,38 @@ async def refresh_under_load(client: Client, namespace: str, replicas: list[Repl
 
 @pytest.mark.parametrize("part", ["authority", "serving"])
 async def test_no_request_is_refused_while_a_certificate_rotates(
-    cluster: Cluster, crds: object, client: Client, namespace: str, part: str
+    cluster: LocalCluster, crds: object, client: Client, namespace: str, part: str
 ) -> None:
     """The replicas live in the past until the certificate is due, and then find it so at the same time."""
     now, both = datetime.now(UTC), part == "authority"
     aged = now - (AUTHORITY_LIFETIME if both else SERVING_LIFETIME) * 0.7
     old = issue_authority(aged if both else now)
-    before = Credentials(old, issue_serving(old, (*HOSTS, *names(namespace)), now if both else aged))
+    before = ServingCredentials(old, issue_serving(old, (*HOSTS, *names(namespace)), now if both else aged))
     await keep(client, namespace, before)
     async with two_replicas(client, cluster, namespace, aged) as replicas:
         assert (await credentials(client, namespace)) == before
         for each in replicas:
-            each.admission.keeper.wall = lambda: datetime.now(UTC)
+            each.admission.rotator.wall_clock = lambda: datetime.now(UTC)
         await refresh_under_load(client, namespace, replicas)
         after = await credentials(client, namespace)
-        assert [each.admission.serving.shown for each in replicas] == [after.serving] * 2
+        assert [each.admission.serving.current_pair for each in replicas] == [after.serving] * 2
     assert after.serving != before.serving
     if both:
         assert after.authority != before.authority
-        assert after.retired == (old.certificate,)
+        assert after.previous_authorities == (old.certificate,)
 
 
 async def test_no_request_is_refused_when_the_secret_was_deleted(
-    cluster: Cluster, crds: object, client: Client, namespace: str
+    cluster: LocalCluster, crds: object, client: Client, namespace: str
 ) -> None:
     async with two_replicas(client, cluster, namespace) as replicas:
         before = await credentials(client, namespace)
         await client.delete(SECRETS, SECRET, namespace=namespace, as_type=Object)
         await refresh_under_load(client, namespace, replicas)
         after = await credentials(client, namespace)
-        assert [each.admission.serving.shown for each in replicas] == [after.serving] * 2
+        assert [each.admission.serving.current_pair for each in replicas] == [after.serving] * 2
     assert after.authority != before.authority
-    assert after.retired == (before.authority.certificate,)
+    assert after.previous_authorities == (before.authority.certificate,)
 
 
 def names(namespace: str) -> tuple[str, ...]:
@@ -203,27 +203,27 @@ def bring(folder: Path, pair: KeyPair) -> dict[str, Any]:
 
 
 async def test_a_brought_certificate_is_served_and_its_successor_too(
-    cluster: Cluster, crds: object, client: Client, namespace: str, tmp_path: Path
+    cluster: LocalCluster, crds: object, client: Client, namespace: str, tmp_path: Path
 ) -> None:
     now = datetime.now(UTC)
     authority = issue_authority(now)
     first, second = (issue_serving(authority, HOSTS, now) for _ in range(2))
     connection = config.load(cluster.kubeconfig)
     async with replica(connection, namespace, webhooks=bring(tmp_path, first)) as found:
-        wanted = registered(found.url, namespace, trust=authority.certificate)
+        wanted = registered(found.url, namespace, ca_bundle=authority.certificate)
         async with registering(client, wanted):
             await found.until_ready()
             await until_called(client, namespace)
-            assert found.admission.serving.shown == first
+            assert found.admission.serving.current_pair == first
             bring(tmp_path, second)
             await found.until_ready()
-            assert found.admission.serving.shown == second
+            assert found.admission.serving.current_pair == second
             await call(client, namespace)
             assert await bundle(client) == authority.certificate
 
 
 async def test_it_is_not_ready_with_a_certificate_that_nobody_trusts(
-    cluster: Cluster, crds: object, client: Client, namespace: str, tmp_path: Path
+    cluster: LocalCluster, crds: object, client: Client, namespace: str, tmp_path: Path
 ) -> None:
     now = datetime.now(UTC)
     trusted, other = issue_authority(now), issue_authority(now)
@@ -231,7 +231,7 @@ async def test_it_is_not_ready_with_a_certificate_that_nobody_trusts(
     elsewhere = issue_serving(trusted, ("10.1.2.3",), now)
     connection = config.load(cluster.kubeconfig)
     async with replica(connection, namespace, webhooks=bring(tmp_path, wrong)) as found:
-        wanted = registered(found.url, namespace, trust=trusted.certificate)
+        wanted = registered(found.url, namespace, ca_bundle=trusted.certificate)
         async with registering(client, wanted):
             for pair in (wrong, elsewhere):
                 bring(tmp_path, pair)
@@ -241,7 +241,7 @@ async def test_it_is_not_ready_with_a_certificate_that_nobody_trusts(
             await found.until_ready()
             (tmp_path / "tls.key").write_text("torn")
             await found.until_ready()
-            assert found.admission.serving.shown == good_pair
+            assert found.admission.serving.current_pair == good_pair
 
 
 async def settled_trouble(found: Replica) -> list[str]:
@@ -249,7 +249,7 @@ async def settled_trouble(found: Replica) -> list[str]:
     for, and a busy machine may take its time for either."""
 
     async def known() -> list[str]:
-        said = await found.admission.troubles()
+        said = await found.admission.not_ready_reasons()
         waits = said and ("configurations" in said[0] or "answer within" in said[0])
         return [] if waits else said
 

@@ -8,19 +8,19 @@ from typing import Any
 import msgspec
 import pytest
 
-from grove.api.annotations import SHARED_WITH_NAMESPACES
-from grove.kube import config
-from grove.kube.client import Client
+from grove.api.naming.annotations import SHARED_WITH_NAMESPACES
+from grove.kube.auth import config
+from grove.kube.client.client import Client
+from grove.kube.client.decoding import Object
+from grove.kube.client.resource import NAMESPACES, RESOURCE_CLAIM_TEMPLATES
 from grove.kube.errors import ApiError
-from grove.kube.resource import NAMESPACES, RESOURCE_CLAIM_TEMPLATES
-from grove.kube.wire import Object
-from grove.local.cluster import Cluster
-from tests.cluster.operator.seen import SETS
+from grove.local.cluster.lifecycle import LocalCluster
+from tests.cluster.operator.support.objects import SETS
 from tests.cluster.webhooks.harness import Body, admitting, eventually, refusal
 from tests.namespaces import make_namespace
-from tests.rules import test_fabric as rules
-from tests.rules import test_fabric_claims as by_claims
 from tests.rules.builders import bare, changed, clique, workload
+from tests.rules.fabric import test_accelerator_claims as by_claims
+from tests.rules.fabric import test_domains as rules
 
 OURS = 'admission webhook "pcs.validating.webhooks.grove.io" denied the request: '
 Row = tuple[dict[str, Any], list[str]]
@@ -55,7 +55,7 @@ async def said_to_update(client: Client, namespace: str, old: dict[str, Any], ne
     return ""
 
 
-async def test_with_automation(cluster: Cluster, crds: object, client: Client, namespace: str) -> None:
+async def test_with_automation(cluster: LocalCluster, crds: object, client: Client, namespace: str) -> None:
     connection = config.load(cluster.kubeconfig)
     table: list[Row] = [*rules.ALWAYS, *rules.WITH_AUTOMATION]
     network = {"autoMNNVLEnabled": True, "autoMNNVLDetectDRA": True}
@@ -150,7 +150,7 @@ async def _sharers(client: Client, namespace: str) -> None:
 
 
 async def test_where_names_are_forbidden_and_what_was_stored_before_is_left_alone(
-    cluster: Cluster, crds: object, client: Client, namespace: str
+    cluster: LocalCluster, crds: object, client: Client, namespace: str
 ) -> None:
     """V9; and V23 to V26 with sets that were stored when nobody asked, or under other rules."""
 
@@ -192,7 +192,9 @@ def _named(namespace: str) -> Body:
     return {"metadata": {"name": "ordered", "namespace": namespace}}
 
 
-async def test_without_automation(cluster: Cluster, crds: object, client: Client, namespace: str) -> None:
+async def test_without_automation(
+    cluster: LocalCluster, crds: object, client: Client, namespace: str
+) -> None:
     connection = config.load(cluster.kubeconfig)
     table: list[Row] = [*rules.ALWAYS, *rules.WITHOUT_AUTOMATION]
     async with admitting(client, connection, namespace):

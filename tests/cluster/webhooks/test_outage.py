@@ -6,14 +6,14 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from grove.kube import config
-from grove.kube.client import Client
+from grove.kube.auth import config
+from grove.kube.client.client import Client
+from grove.kube.client.decoding import Object
+from grove.kube.client.resource import PODS, SERVICES
 from grove.kube.errors import ApiError
-from grove.kube.resource import PODS, SERVICES
-from grove.kube.wire import Object
-from grove.local.cluster import Cluster
+from grove.local.cluster.lifecycle import LocalCluster
 from grove.webhooks.registrations import account
-from tests.cluster.operator.seen import SETS
+from tests.cluster.operator.support.objects import SETS
 from tests.cluster.webhooks.harness import good, registered, registering, replica, until_called
 from tests.cluster.webhooks.test_authorizer import as_user, managed
 
@@ -24,7 +24,7 @@ RELEASE = {"metadata": {"finalizers": None}}
 
 
 async def test_an_outage_blocks_neither_deletion_nor_the_operator_nor_others(
-    cluster: Cluster, crds: object, client: Client, namespace: str
+    cluster: LocalCluster, crds: object, client: Client, namespace: str
 ) -> None:
     connection, operator = config.load(cluster.kubeconfig), account(namespace)
     authorizer = {"enabled": True}

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from grove.kube import config
-from grove.kube.client import Client
-from grove.kube.errors import ApiError, Forbidden
-from grove.kube.resource import (
+from grove.kube.auth import config
+from grove.kube.certs.serving_context import ServingContext
+from grove.kube.client.client import Client
+from grove.kube.client.decoding import Object
+from grove.kube.client.resource import (
     CLUSTER_ROLE_BINDINGS,
     CLUSTER_ROLES,
     ROLE_BINDINGS,
@@ -21,20 +22,19 @@ from grove.kube.resource import (
     SECRETS,
     Resource,
 )
-from grove.kube.serving import ServingContext
-from grove.kube.wire import Object
-from grove.local.cluster import Cluster
-from grove.webhooks.callers import Callers
-from grove.webhooks.keeper import Keeper
-from grove.webhooks.registrations import Url, account, configurations, served
-from tests.cluster.operator.processes import (
+from grove.kube.errors import ApiError, Forbidden
+from grove.local.cluster.lifecycle import LocalCluster
+from grove.webhooks.certificate_rotation import CertificateRotator
+from grove.webhooks.configuration_watch import WebhookConfigurations
+from grove.webhooks.registrations import UrlAddress, account, configurations, served
+from tests.cluster.operator.support.objects import SETS
+from tests.cluster.operator.support.processes import (
     HERE,
     PATIENT_ELECTION,
     OperatorProcess,
     configuration,
     running,
 )
-from tests.cluster.operator.seen import SETS
 from tests.cluster.webhooks.harness import eventually, good, refusal, registered, registering
 
 pytestmark = pytest.mark.cluster
@@ -54,7 +54,7 @@ def wrong() -> dict[str, Any]:
 
 
 async def test_a_follower_answers_as_the_leader_does(
-    cluster: Cluster, crds: object, client: Client, namespace: str, tmp_path: Path
+    cluster: LocalCluster, crds: object, client: Client, namespace: str, tmp_path: Path
 ) -> None:
     election = configuration(leaderElection=PATIENT_ELECTION)
     arguments = (tmp_path, cluster.kubeconfig, election, "--namespace", namespace)
@@ -91,7 +91,7 @@ async def test_a_follower_answers_as_the_leader_does(
     ],
 )
 async def test_what_could_never_work_is_one_line(
-    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keys: dict[str, Any], words: str
+    cluster: LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keys: dict[str, Any], words: str
 ) -> None:
     monkeypatch.delitem(os.environ, "GROVE_OPERATOR_SERVICE_ACCOUNT_NAME", raising=False)
     async with running(tmp_path, cluster.kubeconfig, configuration(**keys)) as operator:
@@ -120,7 +120,7 @@ async def grant(
 
 
 async def test_certificates_are_kept_with_rights_to_these_names_only(
-    cluster: Cluster, crds: object, client: Client, namespace: str
+    cluster: LocalCluster, crds: object, client: Client, namespace: str
 ) -> None:
     user = account(namespace, "keeper")
     names = {each.resource.plural: [] for each in served(authorizer=True)}
@@ -134,24 +134,24 @@ async def test_certificates_are_kept_with_rights_to_these_names_only(
     await grant(client, user, namespace, rule("", "secrets", "get patch", SECRET))
     headers = (("Impersonate-User", user), ("Impersonate-Group", "system:authenticated"))
     connection = replace(config.load(cluster.kubeconfig), headers=headers)
-    wanted = configurations(Url("https://127.0.0.1:1"))
+    wanted = configurations(UrlAddress("https://127.0.0.1:1"))
     for body in wanted:
         body["webhooks"][0]["namespaceSelector"] = {"matchLabels": {"nowhere": "true"}}
     try:
         async with registering(client, wanted), Client(connection) as limited:
-            callers, serving = Callers(served(authorizer=True)), ServingContext()
-            keeper = Keeper(limited, serving, callers, namespace=namespace, secret=SECRET)
-            tasks = [asyncio.create_task(callers.watch(limited)), asyncio.create_task(keeper.run())]
+            callers, serving = WebhookConfigurations(served(authorizer=True)), ServingContext()
+            rotator = CertificateRotator(limited, serving, callers, namespace=namespace, secret=SECRET)
+            tasks = [asyncio.create_task(callers.watch(limited)), asyncio.create_task(rotator.run())]
 
             async def announced() -> bool:
-                return serving.ready and all(caller.trust for caller in callers)
+                return serving.ready and all(caller.ca_bundle for caller in callers)
 
             await eventually(announced)
             assert len(callers.present) == 3
             await client.patch(
                 SECRETS, SECRET, {"data": {"ca.key": None}}, namespace=namespace, as_type=Object
             )
-            await keeper.refresh()
+            await rotator.refresh()
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks)
@@ -165,16 +165,16 @@ async def test_certificates_are_kept_with_rights_to_these_names_only(
 
 
 async def test_a_brought_certificate_needs_no_rights_at_all(
-    cluster: Cluster, crds: object, client: Client, namespace: str
+    cluster: LocalCluster, crds: object, client: Client, namespace: str
 ) -> None:
     """Whom the API server trusts cannot be seen then, and is not waited for."""
     headers = (("Impersonate-User", "nobody"), ("Impersonate-Group", "system:authenticated"))
     async with Client(replace(config.load(cluster.kubeconfig), headers=headers)) as limited:
-        callers = Callers(served(authorizer=False))
+        callers = WebhookConfigurations(served(authorizer=False))
         watching = asyncio.create_task(callers.watch(limited, needed=False))
 
         async def known() -> bool:
-            return callers.known
+            return callers.ready
 
         await eventually(known)
         assert list(callers) == []

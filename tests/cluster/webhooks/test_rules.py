@@ -17,31 +17,37 @@ import pytest
 import pytest_asyncio
 import yaml
 
-from grove.api.topology import ClusterTopologyBinding
-from grove.kube import config
-from grove.kube.client import Client
+from grove.api.types.clustertopology import ClusterTopologyBinding
+from grove.kube.auth import config
+from grove.kube.client.client import Client
+from grove.kube.client.decoding import Object
+from grove.kube.client.resource import NAMESPACES, Resource
 from grove.kube.errors import ApiError
-from grove.kube.resource import NAMESPACES, Resource
-from grove.kube.wire import Object
-from grove.local.cluster import Cluster
-from grove.operator.caches import resource_of, served
-from grove.rules import validate
-from grove.rules.defaults import default_set
-from grove.rules.model import Verdict
+from grove.local.cluster.lifecycle import LocalCluster
+from grove.operator.caches.registry import external_resource, resource_of
+from grove.rules.model import AdmissionResult
+from grove.rules.podcliqueset import validation
+from grove.rules.podcliqueset.defaults import default_set
 from grove.schedulers.volcano import QUEUE
 from tests.cluster.conftest import PATIENCE, apply, established, removed
-from tests.cluster.operator.seen import SETS
+from tests.cluster.operator.support.objects import SETS
 from tests.cluster.webhooks.harness import TOPOLOGIES, Body, admitting, eventually, refusal, topology
-from tests.rules import test_constraints, test_create, test_part_rules, test_set_rules, test_update
 from tests.rules.builders import FACTS, bare, changed, clique, workload
-from tests.rules.words import ON_KAI, VOLCANO, T
+from tests.rules.messages import ON_KAI, VOLCANO, T
+from tests.rules.podcliqueset import (
+    test_create,
+    test_group_rules,
+    test_set_rules,
+    test_topology_constraints,
+    test_update,
+)
 from tests.shared import shared_data
 
 pytestmark = [pytest.mark.cluster, pytest.mark.asyncio(loop_scope="session")]
 
 NAMESPACE = "rules"
 BINDINGS = resource_of(ClusterTopologyBinding.KIND)
-QUEUES = served(QUEUE)
+QUEUES = external_resource(QUEUE)
 QUEUE_CRD = "crds/volcano/scheduling.volcano.sh_queues.yaml"
 OURS = 'admission webhook "pcs.validating.webhooks.grove.io" denied the request: '
 PROFILES = {"profiles": [{"name": name} for name in FACTS.schedulers]}
@@ -51,12 +57,12 @@ SWITCHES = {
     "network": {"autoMNNVLEnabled": True},
 }
 SET_RULES = test_set_rules.METADATA + test_set_rules.SET + test_set_rules.CLIQUES + test_set_rules.ORDER
-PART_RULES = test_part_rules.SCHEDULERS + test_part_rules.GROUPS + test_part_rules.SHARING
-REFUSED = SET_RULES + PART_RULES + test_constraints.REFUSED
+PART_RULES = test_group_rules.SCHEDULERS + test_group_rules.GROUPS + test_group_rules.SHARING
+REFUSED = SET_RULES + PART_RULES + test_topology_constraints.REFUSED
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def asked(cluster: Cluster, crds: object) -> AsyncIterator[Client]:
+async def asked(cluster: LocalCluster, crds: object) -> AsyncIterator[Client]:
     """The API server, with all webhooks and both topologies of the tables."""
     connection = config.load(cluster.kubeconfig)
     async with Client(connection) as client:
@@ -111,7 +117,7 @@ def here(body: Body) -> Body:
     return {**body, "metadata": {**body["metadata"], "namespace": NAMESPACE}}
 
 
-def expect(said: str, verdict: Verdict) -> None:
+def expect(said: str, verdict: AdmissionResult) -> None:
     """The words of the verdict, or the API server's own about the same field."""
     if said.startswith(OURS) or not said:
         assert re.sub(r"app-[a-z0-9]{5}", "app-xxxxx", said) == (
@@ -130,7 +136,7 @@ async def test_refused(asked: Client, row: tuple[dict[str, Any], list[str]]) -> 
     changes, errors = row
     body = here(changed(workload(), changes))
     said = await refusal(asked, SETS, body, namespace=NAMESPACE)
-    verdict = validate.on_create(default_set(body), FACTS)
+    verdict = validation.on_create(default_set(body), FACTS)
     assert verdict.allowed or list(map(str, verdict.errors)) == errors
     expect(said, verdict)
 
@@ -170,7 +176,7 @@ async def update_refusal(client: Client, before: Body, after: Body) -> str:
 async def test_update_refused(asked: Client, row: tuple[Body, Body, list[str]]) -> None:
     before, after = (here(changed(workload(), changes)) for changes in row[:2])
     said = await update_refusal(asked, before, after)
-    expect(said, validate.on_update(before, default_set(after, before), FACTS))
+    expect(said, validation.on_update(before, default_set(after, before), FACTS))
     assert said
 
 

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from grove.dynamo import definitions
-from grove.kube import config
-from grove.kube.client import Client
+from grove.dynamo.api import crd_definitions
+from grove.kube.auth import config
+from grove.kube.client.client import Client
+from grove.kube.client.decoding import Object
+from grove.kube.client.resource import Resource
 from grove.kube.errors import ApiError
-from grove.kube.resource import Resource
-from grove.kube.wire import Object
-from grove.local.cluster import Cluster
-from grove.operator.graph_caches import GRAPHS
+from grove.local.cluster.lifecycle import LocalCluster
+from grove.operator.caches.dynamo import GRAPHS
 from tests.cluster.conftest import PATIENCE, apply, established
-from tests.cluster.operator.seen import SETS
+from tests.cluster.operator.support.objects import SETS
 from tests.cluster.webhooks.harness import (
     TOPOLOGIES,
     Body,
@@ -55,9 +55,9 @@ async def let_go(client: Client, resource: Resource, namespace: str | None) -> N
 
 
 async def test_terminating_objects_refuse_invalid_specs_and_let_finalizers_go(
-    cluster: Cluster, crds: object, client: Client, namespace: str
+    cluster: LocalCluster, crds: object, client: Client, namespace: str
 ) -> None:
-    for definition in definitions.all_definitions():
+    for definition in crd_definitions.all_definitions():
         await apply(client, definition)
         async with asyncio.timeout(PATIENCE):
             await established(client, definition["metadata"]["name"])
@@ -82,7 +82,7 @@ async def test_terminating_objects_refuse_invalid_specs_and_let_finalizers_go(
 
 
 async def test_finalizers_of_terminating_sets_go_without_an_operator(
-    cluster: Cluster, crds: object, client: Client, namespace: str
+    cluster: LocalCluster, crds: object, client: Client, namespace: str
 ) -> None:
     """Nothing answers at the address of the webhooks. The set is invalid by today's rules as well."""
     body = good()

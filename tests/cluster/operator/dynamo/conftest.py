@@ -8,24 +8,24 @@ from typing import Any
 
 import pytest
 
-from grove.dynamo import definitions
-from grove.kube.client import Client
-from grove.kube.resource import CONFIG_MAPS
-from grove.local.cluster import Cluster
-from grove.operator.graph_caches import ADAPTERS, GRAPHS
+from grove.dynamo.api import crd_definitions
+from grove.kube.client.client import Client
+from grove.kube.client.resource import CONFIG_MAPS
+from grove.local.cluster.lifecycle import LocalCluster
+from grove.operator.caches.dynamo import ADAPTERS, GRAPHS
 from tests.chart import NAMESPACE, Account, account, apply, hooked, render, until_granted
 from tests.cluster.conftest import PATIENCE, established
 from tests.cluster.conftest import apply as install
-from tests.cluster.operator.world import World, watching
+from tests.cluster.operator.support.world import World, watching
 
 NAME = "grove-dynamo"
 PROFILES = [{"name": "default-scheduler"}, {"name": "kai-scheduler"}]
 
 
 @pytest.fixture
-async def dynamo_account(cluster: Cluster, client: Client, operator_account: Account) -> Account:
+async def dynamo_account(cluster: LocalCluster, client: Client, operator_account: Account) -> Account:
     """An account with the rights of an operator that serves deployments, beside the one that does not."""
-    for definition in definitions.all_definitions():
+    for definition in crd_definitions.all_definitions():
         await install(client, definition)
         async with asyncio.timeout(PATIENCE):
             await established(client, definition["metadata"]["name"])

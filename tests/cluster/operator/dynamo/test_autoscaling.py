@@ -6,17 +6,17 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from grove.api.config import Dynamo, OperatorConfiguration
-from grove.dynamo.defaults import default_graph
-from grove.kube.client import Client
-from grove.kube.resource import HORIZONTAL_POD_AUTOSCALERS as AUTOSCALERS
-from grove.operator.graph_caches import ADAPTERS, GRAPHS
-from grove.operator.graph_layer import Layer
-from tests.cluster.operator.dynamo.looking import ready
-from tests.cluster.operator.harness import operating
-from tests.cluster.operator.metrics_api import Metrics, serving_metrics
-from tests.cluster.operator.test_autoscaling import LONG, metric
-from tests.cluster.operator.world import World
+from grove.api.configuration.types import Dynamo, OperatorConfiguration
+from grove.dynamo.admission.defaults import default_graph
+from grove.kube.client.client import Client
+from grove.kube.client.resource import HORIZONTAL_POD_AUTOSCALERS as AUTOSCALERS
+from grove.operator.caches.dynamo import ADAPTERS, GRAPHS
+from grove.operator.dynamo_settings import DynamoSettings
+from tests.cluster.operator.dynamo.graph_status import ready
+from tests.cluster.operator.lifecycle.test_autoscaling import LONG, metric
+from tests.cluster.operator.support.harness import operating
+from tests.cluster.operator.support.metrics_api import Metrics, serving_metrics
+from tests.cluster.operator.support.world import World
 from tests.dynamo.builders import component, deployment
 
 
@@ -45,7 +45,9 @@ async def test_the_autoscaler_scales_an_adapter_and_the_component_follows(
         await dynamo.until(scaled, f"{count} workers", LONG)
 
     metrics["queue"] = 10
-    async with operating(dynamo, dynamo=Layer.of(OperatorConfiguration(dynamo=Dynamo(enabled=True)))):
+    async with operating(
+        dynamo, dynamo=DynamoSettings.of(OperatorConfiguration(dynamo=Dynamo(enabled=True)))
+    ):
         await dynamo.create(GRAPHS, default_graph(body, creating=True))
         await dynamo.until(lambda: dynamo.find(ADAPTERS, "app-worker"), "an adapter")
         await until(1)

@@ -11,30 +11,30 @@ import pytest
 import yaml
 from msgspec.structs import replace
 
-from grove.api.config import (
+from grove.api.configuration.types import (
     Dynamo,
     OperatorConfiguration,
     Scheduler,
     SchedulerProfile,
     TopologyAwareScheduling,
 )
-from grove.dynamo.defaults import default_graph
-from grove.kube.client import JSON, MERGE, Client
-from grove.kube.resource import CONFIG_MAPS, EVENTS, SERVICES
-from grove.kube.resource import CUSTOM_RESOURCE_DEFINITIONS as CRDS
-from grove.kube.wire import Object
-from grove.operator.graph_caches import ADAPTERS, GRAPHS
-from grove.operator.graph_layer import Layer
+from grove.dynamo.admission.defaults import default_graph
+from grove.kube.client.client import JSON, MERGE, Client
+from grove.kube.client.decoding import Object
+from grove.kube.client.resource import CONFIG_MAPS, EVENTS, SERVICES
+from grove.kube.client.resource import CUSTOM_RESOURCE_DEFINITIONS as CRDS
+from grove.operator.caches.dynamo import ADAPTERS, GRAPHS
+from grove.operator.dynamo_settings import DynamoSettings
 from grove.schedulers.registry import backends
 from tests.chart import Account
 from tests.cluster.conftest import PATIENCE
-from tests.cluster.operator.dynamo.looking import condition, ready, state
-from tests.cluster.operator.harness import operating
-from tests.cluster.operator.processes import configuration, running
-from tests.cluster.operator.seen import SETS
-from tests.cluster.operator.test_recordings import RELEASE, record
-from tests.cluster.operator.test_topology import topology
-from tests.cluster.operator.world import World
+from tests.cluster.operator.dynamo.graph_status import condition, ready, state
+from tests.cluster.operator.lifecycle.test_recordings import RELEASE, record
+from tests.cluster.operator.scheduling.test_topology import topology
+from tests.cluster.operator.support.harness import operating
+from tests.cluster.operator.support.objects import SETS
+from tests.cluster.operator.support.processes import configuration, running
+from tests.cluster.operator.support.world import World
 from tests.dynamo.builders import component, deployment
 from tests.shared import shared_data
 
@@ -76,7 +76,7 @@ def replicas(world: World, name: str) -> list[int]:
 
 async def test_the_examples_become_ready_rest_and_go_with_all_that_was_made(dynamo: World) -> None:
     bodies = examples()
-    async with operating(dynamo, topology_aware=True, dynamo=Layer.of(CONFIGURATION)) as operator:
+    async with operating(dynamo, topology_aware=True, dynamo=DynamoSettings.of(CONFIGURATION)) as operator:
         for body in bodies:
             _, _, version = body["apiVersion"].partition("/")
             await dynamo.create(replace(GRAPHS, version=version), body)
@@ -117,7 +117,7 @@ async def test_the_examples_become_ready_rest_and_go_with_all_that_was_made(dyna
 
 async def written_anew(dynamo: World) -> list[str]:
     """What another operator writes. Something may still come to rest in its life, but not in every one's."""
-    async with operating(dynamo, topology_aware=True, dynamo=Layer.of(CONFIGURATION)) as another:
+    async with operating(dynamo, topology_aware=True, dynamo=DynamoSettings.of(CONFIGURATION)) as another:
         async with asyncio.timeout(PATIENCE):
             while not any("customresourcedefinitions" in str(call) for call in another.recorder.calls):
                 await another.recorder.next_call()
@@ -129,13 +129,13 @@ async def test_deployment_that_cannot_be_decoded_keeps_its_set(dynamo: World) ->
     body = deployment(component("Web", "frontend"))
     body["metadata"] = {"name": "kept"}
     await dynamo.watch(EVENTS)
-    async with operating(dynamo, dynamo=Layer.of(CONFIGURATION)):
+    async with operating(dynamo, dynamo=DynamoSettings.of(CONFIGURATION)):
         await dynamo.create(GRAPHS, default_graph(body, creating=True))
         await dynamo.until(lambda: ready(dynamo, "kept"))
     before, path = dynamo.get(SETS, "kept"), GRAPHS.path(dynamo.namespace, "kept")
     deep = b'{"spec":{"x":' + b"[" * 1500 + b"]" * 1500 + b"}}"
     await dynamo.client.raw("PATCH", path, deep, content_type=MERGE)
-    async with operating(dynamo, dynamo=Layer.of(CONFIGURATION)) as operator:
+    async with operating(dynamo, dynamo=DynamoSettings.of(CONFIGURATION)) as operator:
         await dynamo.until(lambda: any(event.reason == "DecodeFailed" for event in dynamo.all(EVENTS)))
         async with asyncio.timeout(PATIENCE):
             await operator.recorder.silence()
@@ -171,7 +171,7 @@ async def test_constraints_are_handed_on_and_what_becomes_of_them_is_told(dynamo
     for each in body["spec"]["components"]:
         each["podTemplate"]["spec"]["schedulerName"] = "kai-scheduler"
     in_use = backends(KAI)
-    layer = Layer.of(replace(CONFIGURATION, scheduler=KAI), in_use)
+    layer = DynamoSettings.of(replace(CONFIGURATION, scheduler=KAI), in_use)
     async with operating(dynamo, topology_aware=True, dynamo=layer, backends=in_use):
         await dynamo.create(GRAPHS, default_graph(body, creating=True))
         await dynamo.until(lambda: state(dynamo, "packed") == "failed", "it waits for a topology")
@@ -229,7 +229,7 @@ async def test_it_refuses_to_start_over_a_definition_that_is_somebody_elses(
 async def test_recording_of_a_deployment_is_made(dynamo: World) -> None:
     body = deployment(component("Web", "frontend"), component("Worker"))
     body["metadata"] = {"name": "app"}
-    async with operating(dynamo, dynamo=Layer.of(CONFIGURATION)) as operator:
+    async with operating(dynamo, dynamo=DynamoSettings.of(CONFIGURATION)) as operator:
         await dynamo.create(GRAPHS, default_graph(body, creating=True))
         await dynamo.until(lambda: ready(dynamo, "app"))
         await operator.recorder.silence()

@@ -7,27 +7,27 @@ from typing import Any
 
 import yaml
 
-from grove.api.config import Dynamo, DynamoTopology, OperatorConfiguration, TopologyMode
+from grove.api.configuration.types import Dynamo, DynamoTopology, OperatorConfiguration, TopologyMode
 from grove.api.meta import ObjectMeta
-from grove.dynamo.components import workload
-from grove.dynamo.defaults import default_graph
-from grove.dynamo.objects import within
-from grove.dynamo.seen import Seen as Known
-from grove.dynamo.seen import StoredGraph
-from grove.dynamo.surroundings import Surroundings
-from grove.kube.client import JSON
-from grove.kube.resource import CUSTOM_RESOURCE_DEFINITIONS as CRDS
-from grove.kube.resource import NODES, PODS
-from grove.kube.wire import Object
-from grove.local.shape import RACK, ZONE
-from grove.operator.graph_caches import GRAPHS, LEADER_WORKER_SETS, TOPOLOGIES
-from grove.operator.graph_layer import Layer
+from grove.dynamo.admission.defaults import default_graph
+from grove.dynamo.backends.lws import workload
+from grove.dynamo.backends.object_writes import contains
+from grove.dynamo.context import GraphContext
+from grove.dynamo.snapshot import GraphSnapshot as Known
+from grove.dynamo.snapshot import StoredGraph
+from grove.kube.client.client import JSON
+from grove.kube.client.decoding import Object
+from grove.kube.client.resource import CUSTOM_RESOURCE_DEFINITIONS as CRDS
+from grove.kube.client.resource import NODES, PODS
+from grove.local.cluster.cluster_shape import RACK, ZONE
+from grove.operator.caches.dynamo import GRAPHS, KUEUE_TOPOLOGIES, LEADER_WORKER_SETS
+from grove.operator.dynamo_settings import DynamoSettings
 from tests.cluster.conftest import PATIENCE, established
 from tests.cluster.conftest import apply as install
-from tests.cluster.operator.dynamo.looking import condition
-from tests.cluster.operator.harness import operating
-from tests.cluster.operator.seen import SETS
-from tests.cluster.operator.world import World
+from tests.cluster.operator.dynamo.graph_status import condition
+from tests.cluster.operator.support.harness import operating
+from tests.cluster.operator.support.objects import SETS
+from tests.cluster.operator.support.world import World
 from tests.dynamo.builders import component, deployment, engine, graph
 from tests.shared import shared_data
 
@@ -61,7 +61,7 @@ async def test_without_grove_affinity_keeps_pods_together_and_the_real_definitio
     body["metadata"]["name"], body["metadata"]["namespace"] = "plain", dynamo.namespace
     nodes = (await dynamo.client.list(NODES, as_type=Object)).items
     racks = {node.metadata.name: node.metadata.labels.get(RACK) for node in nodes}
-    async with operating(dynamo, dynamo=Layer.of(WITHOUT_GROVE)):
+    async with operating(dynamo, dynamo=DynamoSettings.of(WITHOUT_GROVE)):
         await dynamo.watch(LEADER_WORKER_SETS)
         await dynamo.create(GRAPHS, default_graph(body, creating=True))
 
@@ -76,7 +76,7 @@ async def test_without_grove_affinity_keeps_pods_together_and_the_real_definitio
         assert None not in places
         made = dynamo.get(LEADER_WORKER_SETS, "plain-worker-0")
         assert made.spec["leaderWorkerTemplate"]["size"] == 2
-        assert within(as_written(body, WITHOUT_GROVE)["spec"], made.spec), "nothing of it is pruned"
+        assert contains(as_written(body, WITHOUT_GROVE)["spec"], made.spec), "nothing of it is pruned"
         await for_kueue(dynamo, body)
         levels = "TopologyLevelsAvailable"
         await dynamo.until(lambda: dynamo.get(GRAPHS, "plain").condition(levels) == "True", "domains exist")
@@ -90,7 +90,7 @@ def as_written(body: dict[str, Any], config: OperatorConfiguration) -> dict[str,
     """The LeaderWorkerSet of its worker."""
     found = graph(default_graph(body, creating=True))
     stored = StoredGraph(ObjectMeta(name=found.name, namespace=found.namespace))
-    return workload(found, found.components[1], Known(stored, Surroundings.of(config)))
+    return workload(found, found.components[1], Known(stored, GraphContext.of(config)))
 
 
 async def for_kueue(dynamo: World, body: dict[str, Any]) -> None:
@@ -102,7 +102,7 @@ async def for_kueue(dynamo: World, body: dict[str, Any]) -> None:
     wanted = as_written(queued, OperatorConfiguration(dynamo=layer))
     made = await dynamo.create(LEADER_WORKER_SETS, wanted)
     assert made.labels["kueue.x-k8s.io/queue-name"] == "gpus"
-    assert within(wanted["spec"], made.spec)
+    assert contains(wanted["spec"], made.spec)
     for role in ("leaderTemplate", "workerTemplate"):
         assert made.spec["leaderWorkerTemplate"][role]["metadata"]["annotations"].items() >= {
             ("kueue.x-k8s.io/podset-required-topology", RACK),
@@ -135,11 +135,11 @@ async def test_kueue_may_come_later_and_what_it_lacks_is_told(dynamo: World) -> 
 
     async def topology(name: str, *labels: str) -> None:
         spec = {"levels": [{"nodeLabel": label} for label in labels]}
-        kind = {"apiVersion": TOPOLOGIES.api_version, "kind": TOPOLOGIES.kind}
+        kind = {"apiVersion": KUEUE_TOPOLOGIES.api_version, "kind": KUEUE_TOPOLOGIES.kind}
         made = {**kind, "metadata": {"name": name}, "spec": spec}
-        await dynamo.client.create(TOPOLOGIES, made, as_type=Object)
+        await dynamo.client.create(KUEUE_TOPOLOGIES, made, as_type=Object)
 
-    async with operating(dynamo, dynamo=Layer.of(OperatorConfiguration(dynamo=layer))):
+    async with operating(dynamo, dynamo=DynamoSettings.of(OperatorConfiguration(dynamo=layer))):
         await dynamo.create(GRAPHS, default_graph(body, creating=True))
         await until("TopologyDefinitionNotFound")
         await install(dynamo.client, definition)

@@ -7,19 +7,19 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from grove.kube import config
-from grove.kube.client import Client
-from grove.kube.resource import EVENTS
-from grove.local.cluster import Cluster
-from tests.chart import Account, operators_account
-from tests.cluster.operator import fabric
-from tests.cluster.operator.clearing import clear
-from tests.cluster.operator.fabric import DOMAINS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
-from tests.cluster.operator.harness import World
+from grove.kube.auth import config
+from grove.kube.client.client import Client
+from grove.kube.client.resource import EVENTS
+from grove.local.cluster.lifecycle import LocalCluster
+from tests.chart import Account, operator_account_of
+from tests.cluster.operator.support import fabric
+from tests.cluster.operator.support.cleanup import clear
+from tests.cluster.operator.support.fabric import DOMAINS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
+from tests.cluster.operator.support.harness import World
 
 
 @pytest_asyncio.fixture(scope="package", loop_scope="session")
-async def nvlink(cluster: Cluster, crds: object) -> AsyncIterator[None]:
+async def nvlink(cluster: LocalCluster, crds: object) -> AsyncIterator[None]:
     """The driver's CRD, for the tests of this folder."""
     async with Client(config.load(cluster.kubeconfig)) as client:
         await fabric.install(client)
@@ -28,9 +28,9 @@ async def nvlink(cluster: Cluster, crds: object) -> AsyncIterator[None]:
 
 
 @pytest_asyncio.fixture(scope="package", loop_scope="session")
-async def automatic_account(cluster: Cluster, crds: object) -> Account:
+async def automatic_account(cluster: LocalCluster, crds: object) -> Account:
     """The operator's where domains come by themselves: it may look at nodes."""
-    return await operators_account(cluster, {"config.network.autoMNNVLEnabled": True}, "automatic")
+    return await operator_account_of(cluster, {"config.network.autoMNNVLEnabled": True}, "automatic")
 
 
 @pytest.fixture

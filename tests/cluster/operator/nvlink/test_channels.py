@@ -13,18 +13,18 @@ import pytest
 from prometheus_client import REGISTRY
 from structlog.testing import capture_logs
 
-from grove.kube import config
-from grove.kube.faults import Rates
-from grove.kube.resource import NODES, RESOURCE_SLICES
-from grove.kube.wire import Object
-from grove.local.cluster import Cluster
-from grove.local.drastandin.words import DRIVER
+from grove.kube.auth import config
+from grove.kube.client.decoding import Object
+from grove.kube.client.resource import NODES, RESOURCE_SLICES
+from grove.kube.testing.faults import FaultRates
+from grove.local.cluster.lifecycle import LocalCluster
+from grove.local.standins.dra.objects import DRIVER
 from tests.chart import Account
-from tests.cluster.operator import fabric
-from tests.cluster.operator.fabric import NVIDIA, automatic, small
-from tests.cluster.operator.harness import World, operating, succession
-from tests.cluster.operator.nvlink.saying import events, reason, reasons
-from tests.cluster.operator.seen import SETS
+from tests.cluster.operator.nvlink.domain_status import events, reason, reasons
+from tests.cluster.operator.support import fabric
+from tests.cluster.operator.support.fabric import NVIDIA, automatic, small
+from tests.cluster.operator.support.harness import World, operating, successive_operators
+from tests.cluster.operator.support.objects import SETS
 from tests.cluster.webhooks.harness import admitting, eventually
 
 BUSY = "ImexChannelBusy"
@@ -99,7 +99,7 @@ async def test_b4_who_waits_for_a_channel_is_told_who_has_it(
     with fabric.impatient():
         async with operating(world, fabrics=NVIDIA, auto_fabric=looking):
             await world.create(SETS, pinned("first", agents[0]))
-            await world.until_whole()
+            await world.until_ready()
             await world.create(SETS, pinned("second", agents[0]))
             words = (
                 "1 pod of ComputeDomain second-0 found no node for 1 s, and a node has one channel: "
@@ -114,7 +114,7 @@ async def test_b4_who_waits_for_a_channel_is_told_who_has_it(
             assert BUSY not in reasons(world, "first")
             await world.delete(SETS, "first")
             await world.until(lambda: not world.find(SETS, "first"), "it gives its channel back")
-            await world.until_whole()
+            await world.until_ready()
             await world.until(lambda: "holds" not in fabric.about_domains(world, "second"), "all is well")
             assert reasons(world, "second").count(BUSY) == 1
 
@@ -123,7 +123,7 @@ async def test_b8_a_gang_that_needs_more_channels_than_there_are_says_so_until_t
     world: World, agents: list[str]
 ) -> None:
     cramped = (
-        "OneEnrolledPodPerNode",
+        "OneMemberPodPerNode",
         "3 pods that are in fabric domains need a node each, and 2 nodes have a channel: use fewer pods with "
         "more accelerators each, or add nodes",
     )
@@ -134,7 +134,7 @@ async def test_b8_a_gang_that_needs_more_channels_than_there_are_says_so_until_t
             lambda: sum("nodeName" in pod.spec for pod in world.pods()) == 2, "who could be placed is"
         )
         await another()
-        await world.until_whole()
+        await world.until_ready()
         assert fabric.scheduled(world, "app-0")[0] == "AllPodGroupsScheduled"
         nodes = {pod.spec["nodeName"] for pod in world.pods()}
         assert nodes == set(agents[:3]), "one enrolled pod per node"
@@ -145,7 +145,7 @@ async def test_b8_a_gang_that_needs_more_channels_than_there_are_says_so_until_t
 @asynccontextmanager
 async def everything(world: World) -> AsyncIterator[None]:
     """Events and writes meet faults by chance."""
-    rates = Rates(
+    rates = FaultRates(
         conflict=0.05, throttle=0.05, error=0.05, lose=0.05, delay=0.2, drop=0.01, cut=0.02, reorder=0.1
     )
     async with operating(world, fabrics=NVIDIA, rates=rates, seed=11):
@@ -155,14 +155,14 @@ async def everything(world: World) -> AsyncIterator[None]:
 @asynccontextmanager
 async def short_lives(world: World) -> AsyncIterator[None]:
     """Operators end after every few writes, and the next one begins with what it finds."""
-    async with succession(world, itertools.cycle([2, 5, 3, 9]), fabrics=NVIDIA):
+    async with successive_operators(world, itertools.cycle([2, 5, 3, 9]), fabrics=NVIDIA):
         yield
 
 
 @asynccontextmanager
 async def two_leaders(world: World) -> AsyncIterator[None]:
     """Neither knows of the other, and one sees everything late."""
-    late = Rates(delay=0.5, reorder=0.3, duplicate=0.2, longest_delay=0.3)
+    late = FaultRates(delay=0.5, reorder=0.3, duplicate=0.2, longest_delay=0.3)
     async with operating(world, fabrics=NVIDIA), operating(world, fabrics=NVIDIA, rates=late, seed=12):
         yield
 
@@ -175,10 +175,10 @@ async def test_b4_and_b8_what_is_said_of_channels_is_true_in_any_weather(
         async with scarce(world, agents) as another, weather(world):
             await world.create(SETS, picky("app", 3))
             await world.until(
-                lambda: fabric.scheduled(world, "app-0")[0] == "OneEnrolledPodPerNode", "it cannot fit"
+                lambda: fabric.scheduled(world, "app-0")[0] == "OneMemberPodPerNode", "it cannot fit"
             )
             await another()
-            await world.until_whole()
+            await world.until_ready()
             await world.create(SETS, picky("next"))
             held = f"{world.namespace}/app-0 of PodCliqueSet app holds {', '.join(agents[:3])}"
             await world.until(lambda: held in fabric.about_domains(world, "next"), "who has the channels")
@@ -227,7 +227,7 @@ async def test_b7_nodes_without_a_channel_are_told_of_in_log_and_metrics(
 
 
 async def test_b7_and_b8_whoever_makes_a_set_is_warned_of_its_nodes(
-    world: World, agents: list[str], cluster: Cluster
+    world: World, agents: list[str], cluster: LocalCluster
 ) -> None:
     """By the API server, which asks the webhooks: that some nodes have no channel, and that pods which ask
     for few GPUs take a node each all the same."""

@@ -6,15 +6,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from grove.kube import config
-from grove.kube.resource import DEVICE_CLASSES, RESOURCE_SLICES
-from grove.kube.wire import Object
-from grove.local.cluster import Cluster
-from tests.cluster.operator.fabric import AUTO, DOMAINS, NVIDIA
-from tests.cluster.operator.harness import World, operating
-from tests.cluster.operator.nvlink.saying import domains
-from tests.cluster.operator.seen import SETS, Seen
-from tests.cluster.operator.workloads import clique, workload
+from grove.kube.auth import config
+from grove.kube.client.decoding import Object
+from grove.kube.client.resource import DEVICE_CLASSES, RESOURCE_SLICES
+from grove.local.cluster.lifecycle import LocalCluster
+from tests.cluster.operator.nvlink.domain_status import domains
+from tests.cluster.operator.support.fabric import AUTO, DOMAINS, NVIDIA
+from tests.cluster.operator.support.harness import World, operating
+from tests.cluster.operator.support.objects import SETS, AnyObject
+from tests.cluster.operator.support.workloads import clique, workload
 from tests.cluster.webhooks.harness import admitting
 
 GPU = "gpu.nvidia.com"
@@ -49,7 +49,7 @@ def sharing(name: str, scope: str) -> dict[str, Any]:
     return body
 
 
-def claims(pod: Seen) -> set[str]:
+def claims(pod: AnyObject) -> set[str]:
     """What all containers of a pod use."""
     return {
         claim["name"] for container in pod.spec["containers"] for claim in container["resources"]["claims"]
@@ -61,7 +61,7 @@ def nodes(world: World, name: str) -> list[str]:
 
 
 async def test_b10_pods_with_gpus_of_their_own_by_shared_claims_are_in_a_domain_and_twins_on_one_gpu_are_not(
-    world: World, agents: list[str], cluster: Cluster
+    world: World, agents: list[str], cluster: LocalCluster
 ) -> None:
     connection = config.load(cluster.kubeconfig)
     async with (
@@ -71,7 +71,7 @@ async def test_b10_pods_with_gpus_of_their_own_by_shared_claims_are_in_a_domain_
     ):
         made = await world.create(SETS, sharing("own", "PerReplica"))
         assert made.metadata.annotations == {**AUTO, CLAIMS: "worker/*"}
-        await world.until_whole()
+        await world.until_ready()
         assert domains(world) == ["own-0"]
         assert nodes(world, "own") == agents[:2]
         assert [claims(pod) for pod in sorted(world.pods(), key=lambda pod: pod.spec["hostname"])] == [
@@ -82,7 +82,7 @@ async def test_b10_pods_with_gpus_of_their_own_by_shared_claims_are_in_a_domain_
         await world.until(lambda: not world.all(SETS) and not world.all(DOMAINS), "all gone")
         made = await world.create(SETS, sharing("twins", "AllReplicas"))
         assert made.metadata.annotations == {}
-        await world.until_whole()
+        await world.until_ready()
         assert domains(world) == []
         assert nodes(world, "twins") in ([agents[0]] * 2, [agents[1]] * 2)
         await world.delete(SETS, "twins")

@@ -3,12 +3,12 @@ prepared by a stand-in for the driver, without which no enrolled pod becomes rea
 
 from __future__ import annotations
 
-from tests.cluster.operator import fabric
-from tests.cluster.operator.fabric import DOMAINS, FINALIZER, NVIDIA, automatic, gpus, named
-from tests.cluster.operator.harness import World, operating
-from tests.cluster.operator.nvlink.saying import domains, events, ready, reason, reasons
-from tests.cluster.operator.seen import CLIQUES, GROUPS, PODS, SETS
-from tests.cluster.operator.workloads import clique, group, workload
+from tests.cluster.operator.nvlink.domain_status import domains, events, ready, reason, reasons
+from tests.cluster.operator.support import fabric
+from tests.cluster.operator.support.fabric import DOMAINS, FINALIZER, NVIDIA, automatic, gpus, named
+from tests.cluster.operator.support.harness import World, operating
+from tests.cluster.operator.support.objects import CLIQUES, GROUPS, PODS, SETS
+from tests.cluster.operator.support.workloads import clique, group, workload
 
 CLAIMS, TEMPLATES = fabric.RESOURCE_CLAIMS, fabric.RESOURCE_CLAIM_TEMPLATES
 
@@ -24,7 +24,7 @@ async def test_one_domain_for_each_replica_and_claims_for_gpu_containers_only(wo
     )
     async with operating(world, fabrics=NVIDIA):
         await world.create(SETS, body)
-        await world.until_whole()
+        await world.until_ready()
         assert domains(world) == ["app-0", "app-1"]
         for pod in world.pods():
             enrolled = "router" not in pod.name
@@ -54,14 +54,14 @@ async def test_replicas_of_a_group_may_have_domains_of_their_own(world: World) -
     body = workload("app", gpus("worker", annotations=notes), groups=(group("model", 1, 1, "worker"),))
     async with operating(world, fabrics=NVIDIA):
         await world.create(SETS, body)
-        await world.until_whole()
+        await world.until_ready()
         assert domains(world) == ["team-0-0"]
         await world.scale(GROUPS, "app-0-model", 3)
         await world.until(lambda: len(world.pods()) == 3 and world.whole(), "three replicas of the group")
         assert domains(world) == ["team-0-0", "team-0-1", "team-0-2"]
         await world.scale(GROUPS, "app-0-model", 1)
         await world.until(lambda: world.names(DOMAINS) == ["team-0-0"])
-        await world.until_whole()
+        await world.until_ready()
 
 
 async def test_domains_come_with_replicas_and_go_after_their_pods(world: World) -> None:
@@ -90,7 +90,7 @@ async def test_domains_come_with_replicas_and_go_after_their_pods(world: World) 
             slow = {"pod-gone.grove.local/delay": "1s"}
             body["spec"]["template"]["cliques"][0]["annotations"] = slow
             await world.create(SETS, body)
-            await world.until_whole()
+            await world.until_ready()
             assert domains(world) == ["app-0"]
             uid = world.get(DOMAINS, "app-0").uid
             await world.scale(SETS, "app", 3)
@@ -98,7 +98,7 @@ async def test_domains_come_with_replicas_and_go_after_their_pods(world: World) 
             assert domains(world) == ["app-0", "app-1", "app-2"]
             await world.scale(SETS, "app", 1)
             await world.until(lambda: not world.find(DOMAINS, "app-1") and not world.find(DOMAINS, "app-2"))
-            await world.until_whole()
+            await world.until_ready()
             assert world.get(DOMAINS, "app-0").uid == uid
             await world.delete(SETS, "app")
             await world.until(lambda: not world.find(SETS, "app") and not world.all(DOMAINS))
@@ -110,7 +110,7 @@ async def test_domains_come_with_replicas_and_go_after_their_pods(world: World) 
 async def test_deleted_by_hand_it_is_held_told_and_made_again_after_scaling_in_and_out(world: World) -> None:
     async with operating(world, fabrics=NVIDIA):
         await world.create(SETS, automatic("app"))
-        await world.until_whole()
+        await world.until_ready()
         uid = world.get(DOMAINS, "app-0").uid
         await world.delete(DOMAINS, "app-0")
         await world.until(lambda: reason(world, "app") == "ComputeDomainTerminating", "the condition")
@@ -122,7 +122,7 @@ async def test_deleted_by_hand_it_is_held_told_and_made_again_after_scaling_in_a
         await world.scale(SETS, "app", 0)
         await world.until(lambda: not world.all(DOMAINS), "the domain is let go")
         await world.scale(SETS, "app", 1)
-        await world.until_whole()
+        await world.until_ready()
         assert world.get(DOMAINS, "app-0").uid != uid
         await world.until(lambda: "ComputeDomainTerminating" in reasons(world, "app"), "the event")
         assert reasons(world, "app").count("ComputeDomainTerminating") == 1
@@ -133,7 +133,7 @@ async def test_two_sets_share_a_domain_and_the_last_one_takes_it_along(world: Wo
         await world.create(SETS, named("one", "team", replicas=2))
         await world.create(SETS, named("two", "team"))
         await world.create(SETS, named("own", "mine", notes={"nvidia.com/computedomain-scope": "replica"}))
-        await world.until_whole()
+        await world.until_ready()
         assert domains(world) == ["mine-0", "team"]
         owners = [world.get(SETS, name).uid for name in ("one", "two")]
         assert sorted(world.get(DOMAINS, "team").owners) == sorted(owners)
@@ -169,7 +169,7 @@ async def test_what_somebody_else_made_is_used_by_name_in_the_way_of_automation_
         await world.until(lambda: reason(world, "bare") == "NameConflict", "CD6: the template is taken")
         assert not world.pods(part_of="bare")
         await world.delete(TEMPLATES, "bare-0")
-        await world.until_whole()
+        await world.until_ready()
         assert len(world.pods(part_of="app")) == 2
         await world.until(lambda: reasons(world, "user") == ["ComputeDomainReferenced"], "the events")
         for name in ("app", "bare"):

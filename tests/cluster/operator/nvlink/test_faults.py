@@ -5,22 +5,22 @@ from __future__ import annotations
 import itertools
 
 from grove.fabrics.registry import providers
-from grove.kube.faults import Rates
-from grove.kube.resource import CUSTOM_RESOURCE_DEFINITIONS as CRDS
-from grove.kube.resource import NODES
-from grove.kube.wire import Object
+from grove.kube.client.decoding import Object
+from grove.kube.client.resource import CUSTOM_RESOURCE_DEFINITIONS as CRDS
+from grove.kube.client.resource import NODES
+from grove.kube.testing.faults import FaultRates
 from tests.chart import Account
 from tests.cluster.conftest import removed
-from tests.cluster.operator import fabric
-from tests.cluster.operator.fabric import DOMAINS, FINALIZER, ISLANDS, NVIDIA, automatic, gpus, named
-from tests.cluster.operator.harness import World, operating, succession
-from tests.cluster.operator.nvlink.saying import domains, events, message, reason, reasons
-from tests.cluster.operator.recorder import Recorder
-from tests.cluster.operator.seen import CLIQUES, PODS, SETS
-from tests.cluster.operator.workloads import clique, workload
-from tests.cluster.operator.world import GARBAGE
+from tests.cluster.operator.nvlink.domain_status import domains, events, message, reason, reasons
+from tests.cluster.operator.support import fabric
+from tests.cluster.operator.support.fabric import DOMAINS, FINALIZER, ISLANDS, NVIDIA, automatic, gpus, named
+from tests.cluster.operator.support.harness import World, operating, successive_operators
+from tests.cluster.operator.support.objects import CLIQUES, PODS, SETS
+from tests.cluster.operator.support.recorder import Recorder
+from tests.cluster.operator.support.workloads import clique, workload
+from tests.cluster.operator.support.world import GARBAGE
 from tests.cluster.webhooks.harness import eventually, refusal
-from tests.fabrics.dummy import Example
+from tests.fabrics.example_vendor import Example
 
 
 async def test_two_domains_compete_for_a_node_and_a_node_that_is_not_ready_holds_its_pod(
@@ -43,7 +43,7 @@ async def test_two_domains_compete_for_a_node_and_a_node_that_is_not_ready_holds
         await world.until(lambda: reason(world, "first") == "NodesNotReady", "the condition")
         assert not any(map(fabric.answers, world.pods()))
         await annotate(None)
-        await world.until_whole()
+        await world.until_ready()
         await world.create(SETS, pinned("second"))
         await world.until(
             lambda: any(pod.condition("PodScheduled") == "False" for pod in world.pods(part_of="second")),
@@ -51,7 +51,7 @@ async def test_two_domains_compete_for_a_node_and_a_node_that_is_not_ready_holds
         )
         await world.delete(SETS, "first")
         await world.until(lambda: not world.find(SETS, "first"))
-        await world.until_whole()
+        await world.until_ready()
 
 
 async def test_without_the_crd_only_who_needs_it_waits_and_it_may_come_and_go(world: World) -> None:
@@ -68,7 +68,7 @@ async def test_without_the_crd_only_who_needs_it_waits_and_it_may_come_and_go(wo
             (error,) = world.get(CLIQUES, "app-0-worker").status["lastErrors"]
             assert f"{fabric.CRD} is not served: install the NVIDIA DRA driver" in error["description"]
             await fabric.install(world.client)
-            await world.until_whole()
+            await world.until_ready()
             assert domains(world) == ["team"]
             # With the CRD its domains go, and the finalizer holds them as if somebody had deleted them.
             await world.client.delete(CRDS, fabric.CRD, as_type=Object)
@@ -83,7 +83,7 @@ async def test_without_the_crd_only_who_needs_it_waits_and_it_may_come_and_go(wo
 
 async def test_two_operators_in_bad_weather_make_nothing_twice_and_leave_nothing_behind(world: World) -> None:
     """X10: both believe to lead, and both make what two sets share."""
-    rates = Rates(conflict=0.05, error=0.05, lose=0.05, delay=0.1, cut=0.02)
+    rates = FaultRates(conflict=0.05, error=0.05, lose=0.05, delay=0.1, cut=0.02)
     both = Recorder(world.namespace)
     async with (
         operating(world, fabrics=NVIDIA, rates=rates, seed=7, recorder=both),
@@ -92,8 +92,8 @@ async def test_two_operators_in_bad_weather_make_nothing_twice_and_leave_nothing
         await world.create(SETS, automatic("app", gpus("worker"), replicas=2))
         await world.create(SETS, named("sharer", "team"))
         await world.create(SETS, named("joiner", "team"))
-        await world.until_whole()
-        made = {deed: count for deed, count in both.deeds().items() if "computedomains" in deed}
+        await world.until_ready()
+        made = {deed: count for deed, count in both.creates_and_deletes().items() if "computedomains" in deed}
         assert sorted(made.values()) == [1, 1, 1], made
         names = {found.uid: found.name for found in world.all(SETS)}
         owners = {names[uid] for uid in world.get(DOMAINS, "team").owners}
@@ -125,7 +125,7 @@ async def test_a_domain_that_cannot_be_made_is_told_of_and_tried_again(world: Wo
             told = dict(events(world, "app"))["ComputeDomainFailed"]
             assert told.startswith("Failed to create ComputeDomain for replica 0: ")
             await fabric.install(world.client)
-            await world.until_whole()
+            await world.until_ready()
     finally:
         await fabric.install(world.client)
 
@@ -139,7 +139,7 @@ async def test_orphaned_its_domain_stays_with_its_pods_and_is_taken_back(world: 
     await world.until(lambda: not world.all(DOMAINS), "the garbage collector", GARBAGE)
     async with operating(world, fabrics=NVIDIA):
         await world.create(SETS, automatic("app"))
-        await world.until_whole()
+        await world.until_ready()
         before = {found.uid for kind in (DOMAINS, PODS) for found in world.all(kind)}
         await world.delete(SETS, "app", propagation="Orphan")
         await world.until(lambda: not world.all(SETS), "the set gone")
@@ -148,7 +148,7 @@ async def test_orphaned_its_domain_stays_with_its_pods_and_is_taken_back(world: 
         assert FINALIZER in orphan.metadata.finalizers
         made = await world.create(SETS, automatic("app"))
         await world.until(lambda: world.get(DOMAINS, "app-0").owners == (made.uid,), "it is taken back")
-        await world.until_whole()
+        await world.until_ready()
         assert {found.uid for kind in (DOMAINS, PODS) for found in world.all(kind)} == before
         await world.delete(SETS, "app")
         await world.until(lambda: not world.all(SETS) and not world.all(DOMAINS))
@@ -156,10 +156,10 @@ async def test_orphaned_its_domain_stays_with_its_pods_and_is_taken_back(world: 
 
 async def test_operators_that_end_after_every_few_writes_leave_nothing_undone(world: World) -> None:
     lives = itertools.chain([1, 2, 1, 3], itertools.cycle([8, 5, 9]))
-    async with succession(world, lives, fabrics=NVIDIA):
+    async with successive_operators(world, lives, fabrics=NVIDIA):
         await world.create(SETS, automatic("app", replicas=2))
         await world.create(SETS, named("sharer", "team"))
-        await world.until_whole()
+        await world.until_ready()
         assert domains(world) == ["app-0", "app-1", "team"]
         await world.scale(SETS, "app", 1)
         await world.until(lambda: domains(world) == ["app-0", "team"])
@@ -250,7 +250,7 @@ async def test_what_a_driver_may_do_is_seen(world: World) -> None:
         assert not fabric.answers(pod)
         nothing = {"metadata": {"annotations": {"dra-standin/skip-template": None}}}
         await world.patch(DOMAINS, "team", nothing)
-        await world.until_whole()
+        await world.until_ready()
         await world.delete(SETS, "user")
         await world.until(lambda: not world.find(SETS, "user"))
         await world.delete(DOMAINS, "team")

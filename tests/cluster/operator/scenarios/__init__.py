@@ -7,39 +7,39 @@ weather, every rest looks the same, and it came about by the same creates and de
 from __future__ import annotations
 
 from tests.cluster.operator.scenarios import (
+    api_errors,
+    deletion,
     fabric,
+    gang_termination,
     gates,
+    long_running,
+    many_workloads,
     ready,
-    refusals,
-    removal,
-    renewal,
     repairs,
     scaling,
-    sharing,
-    takeover,
-    termination,
-    throng,
-    told,
-    wear,
+    scheduler_objects,
+    shared_claims,
+    updates,
+    upstream_adoption,
 )
-from tests.cluster.operator.telling import Scenario
+from tests.cluster.operator.support.scenario_runs import Scenario
 
 SCENARIOS: dict[str, Scenario] = {
     f"{room.__name__.rpartition('.')[2]}: {name.replace('_', ' ')}": scenario
     for room in (
         gates,
         ready,
-        refusals,
-        removal,
-        renewal,
+        api_errors,
+        deletion,
+        updates,
         repairs,
         scaling,
-        sharing,
-        takeover,
-        termination,
-        throng,
-        told,
-        wear,
+        shared_claims,
+        upstream_adoption,
+        gang_termination,
+        many_workloads,
+        scheduler_objects,
+        long_running,
         fabric,
     )
     for name, scenario in room.SCENARIOS.items()

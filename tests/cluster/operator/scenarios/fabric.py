@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.cluster.operator import fabric
-from tests.cluster.operator.fabric import DOMAINS, automatic, named
-from tests.cluster.operator.harness import World
-from tests.cluster.operator.seen import SETS
+from tests.cluster.operator.support import fabric
+from tests.cluster.operator.support.fabric import DOMAINS, automatic, named
+from tests.cluster.operator.support.harness import World
+from tests.cluster.operator.support.objects import SETS
 
 
 def standing(world: World, pods: int, owners: dict[str, set[str]]) -> Callable[[], bool]:
@@ -33,15 +33,15 @@ async def domains_come_and_go(world: World) -> None:
         await world.create(SETS, named("two", "team"))
         team = {"one", "two"}
         made = standing(world, 4, {"app-0": {"app"}, "app-1": {"app"}, "team": team})
-        await world.rest("made", when=made, pictured=False)
+        await world.rest("made", when=made, compared=False)
         await world.parent_goes()
         await world.scale(SETS, "app", 1)
         await world.delete(SETS, "one")
         fewer = standing(world, 2, {"app-0": {"app"}, "team": {"two"}})
-        await world.rest("fewer", when=fewer, pictured=False)
+        await world.rest("fewer", when=fewer, compared=False)
         await world.delete(SETS, "app")
         await world.delete(SETS, "two")
-        await world.rest("gone", when=lambda: not world.all(SETS) and not world.all(DOMAINS), pictured=False)
+        await world.rest("gone", when=lambda: not world.all(SETS) and not world.all(DOMAINS), compared=False)
 
 
 domains_come_and_go.options = {"fabrics": fabric.NVIDIA}  # type: ignore[attr-defined]

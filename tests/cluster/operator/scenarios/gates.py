@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from grove.api import labels, marks
-from grove.kube.client import JSON
-from grove.kube.resource import NODES, PODS
-from grove.kube.wire import Object
-from tests.cluster.operator.harness import World
-from tests.cluster.operator.seen import GANGS, GROUPS, SETS, Seen, gated
-from tests.cluster.operator.workloads import Body, small, upstream
+from grove.api.naming import labels, well_known
+from grove.kube.client.client import JSON
+from grove.kube.client.decoding import Object
+from grove.kube.client.resource import NODES, PODS
+from tests.cluster.operator.support.harness import World
+from tests.cluster.operator.support.objects import GANGS, GROUPS, SETS, AnyObject, gated
+from tests.cluster.operator.support.workloads import Body, small, upstream
 
 
 class Room:
@@ -46,11 +46,11 @@ async def room(world: World) -> AsyncIterator[Room]:
             await made.mark(node, None)
 
 
-def scheduled(pod: Seen) -> bool:
+def scheduled(pod: AnyObject) -> bool:
     return bool(pod.spec.get("nodeName"))
 
 
-def scaled(world: World) -> list[Seen]:
+def scaled(world: World) -> list[AnyObject]:
     return [pod for pod in world.pods() if labels.BASE_GANG in pod.labels]
 
 
@@ -111,13 +111,13 @@ async def gates_of_others(world: World) -> None:
     for template in body["spec"]["template"]["cliques"]:
         template["spec"]["podSpec"]["schedulingGates"] = [{"name": hold}]
 
-    def gates(pod: Seen) -> list[str]:
+    def gates(pod: AnyObject) -> list[str]:
         return [gate["name"] for gate in pod.spec.get("schedulingGates") or ()]
 
     await world.create(SETS, body)
     await world.rest("held", when=lambda: len(world.pods()) == 5)
     assert all(hold in gates(pod) for pod in world.pods())
-    assert all(marks.GANG_GATE in gates(pod) for pod in scaled(world))
+    assert all(well_known.GANG_GATE in gates(pod) for pod in scaled(world))
     for pod in world.pods(gang="small-0"):
         test = {"op": "test", "path": "/spec/schedulingGates/0/name", "value": hold}
         remove = {"op": "remove", "path": "/spec/schedulingGates/0"}

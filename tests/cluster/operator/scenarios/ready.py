@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 
-from grove.api import labels
-from grove.kube.resource import PODS, SERVICES
-from tests.cluster.operator.harness import World
-from tests.cluster.operator.picture import picture
-from tests.cluster.operator.seen import CLIQUES, GANGS, GROUPS, SETS
-from tests.cluster.operator.workloads import upstream
+from grove.api.naming import labels
+from grove.kube.client.resource import PODS, SERVICES
+from tests.cluster.operator.support.harness import World
+from tests.cluster.operator.support.objects import CLIQUES, GANGS, GROUPS, SETS
+from tests.cluster.operator.support.state_snapshot import take_snapshot
+from tests.cluster.operator.support.workloads import upstream
 
 ALL_IN_THE_BASE = {
     "0": {
@@ -43,7 +43,7 @@ async def becomes_ready(world: World, name: str) -> None:
     for clique in world.all(CLIQUES):
         indices = [pod.labels[labels.POD_INDEX] for pod in world.all(PODS, clique=clique.name)]
         assert sorted(indices) == [str(index) for index in range(clique.spec["replicas"])]
-    assert len(picture(world)) == 1 + 1 + 1 + len(GANGS_OF[name]) + 5 + 10
+    assert len(take_snapshot(world)) == 1 + 1 + 1 + len(GANGS_OF[name]) + 5 + 10
     await world.parent_goes()
     await world.delete(SETS, name)
     await world.rest("gone", 0)

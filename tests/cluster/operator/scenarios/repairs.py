@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from grove.api import labels
-from grove.kube.client import JSON
-from grove.kube.resource import PODS, SERVICES, Resource
-from tests.cluster.operator.harness import World
-from tests.cluster.operator.picture import picture
-from tests.cluster.operator.seen import CLIQUES, GANGS, GROUPS, SETS, Seen
-from tests.cluster.operator.workloads import clique, small, workload
+from grove.api.naming import labels
+from grove.kube.client.client import JSON
+from grove.kube.client.resource import PODS, SERVICES, Resource
+from tests.cluster.operator.support.harness import World
+from tests.cluster.operator.support.objects import CLIQUES, GANGS, GROUPS, SETS, AnyObject
+from tests.cluster.operator.support.state_snapshot import take_snapshot
+from tests.cluster.operator.support.workloads import clique, small, workload
 
 OUT_OF_SERVICE = {"status": {"phase": "Failed", "reason": "Evicted", "message": "the node was low on memory"}}
 
 
-def pod_at(world: World, clique_name: str, index: int) -> Seen:
+def pod_at(world: World, clique_name: str, index: int) -> AnyObject:
     (found,) = (pod for pod in world.pods(clique=clique_name) if pod.labels[labels.POD_INDEX] == str(index))
     return found
 
@@ -101,7 +101,7 @@ async def _told_wrongly(world: World, resource: Resource, name: str, status: dic
 async def parts_changed_by_hand(world: World) -> None:
     await world.create(SETS, small())
     await world.rest("made", 5)
-    before, pods = picture(world), {pod.uid for pod in world.pods()}
+    before, pods = take_snapshot(world), {pod.uid for pod in world.pods()}
     for resource, name, status in STATUSES:
         await _told_wrongly(world, resource, name, status)
     for resource, name, change in MEDDLING:
@@ -114,7 +114,7 @@ async def parts_changed_by_hand(world: World) -> None:
 async def a_relabelled_pod(world: World) -> None:
     await world.create(SETS, small())
     await world.rest("made", 5)
-    before = picture(world)
+    before = take_snapshot(world)
     pod = world.pods(clique="small-0-model-1-worker")[0]
     for key in (
         labels.MANAGED_BY,

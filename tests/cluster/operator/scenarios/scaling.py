@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from grove.kube.resource import SERVICES
-from tests.cluster.operator.harness import World
-from tests.cluster.operator.seen import CLIQUES, GANGS, GROUPS, PARTS, SETS
-from tests.cluster.operator.workloads import small, upstream
+from grove.kube.client.resource import SERVICES
+from tests.cluster.operator.support.harness import World
+from tests.cluster.operator.support.objects import CLIQUES, GANGS, GROUPS, PARTS, SETS
+from tests.cluster.operator.support.workloads import small, upstream
 
 
 def uids(world: World) -> dict[str, str]:
@@ -24,7 +24,7 @@ async def a_clique_out_in_to_zero_and_back(world: World) -> None:
     await world.rest("out", 12)
     assert before.items() <= uids(world).items(), "scaling out costs nobody anything"
     await world.scale(CLIQUES, "workload2-0-pc-a", 1)
-    await world.rest("in", 9, pictured=False)  # the oldest stays, which after a lost reply may be another
+    await world.rest("in", 9, compared=False)  # the oldest stays, which after a lost reply may be another
     await world.scale(CLIQUES, "workload2-0-pc-a", 0)
     await world.rest("to zero", 8)
     assert "workload2-0-pc-a" not in groups_in(world, "workload2-0")

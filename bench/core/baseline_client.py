@@ -1,0 +1,127 @@
+"""The floors: bare clients without any logic, 32 requests in flight. Run as a process of its own.
+
+    python -m bench.core.baseline_client pods|contract KUBECONFIG NAMESPACE REPLICAS
+
+`pods` creates two pods a replica. `contract` makes what the API demands of any operator: for each replica a
+Service, a PodClique, a PodGang that names two pods, those pods, and one status each for clique and gang.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import msgspec
+
+from grove.kube.auth import config, tls
+
+IN_FLIGHT = 32
+GROVE = "/apis/grove.io/v1alpha1/namespaces/{}/podcliques"
+GANGS = "/apis/scheduler.grove.io/v1alpha1/namespaces/{}/podgangs"
+PODS = "/api/v1/namespaces/{}/pods"
+SERVICES = "/api/v1/namespaces/{}/services"
+POD_SPEC = {
+    "containers": [{"name": "worker", "image": "model", "resources": {"requests": {"memory": "80Mi"}}}]
+}
+
+
+class PartialObjectMetadata:
+    """Posts and patches bytes."""
+
+    def __init__(self, session: aiohttp.ClientSession, server: str, namespace: str) -> None:
+        self._session, self._server, self._namespace = session, server, namespace
+
+    async def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        return await self._send("POST", path.format(self._namespace), body, "application/json")
+
+    async def patch_status(self, path: str, name: str, status: dict[str, Any]) -> None:
+        where = f"{path.format(self._namespace)}/{name}/status"
+        await self._send("PATCH", where, {"status": status}, "application/merge-patch+json")
+
+    async def _send(self, method: str, path: str, body: dict[str, Any], kind: str) -> dict[str, Any]:
+        headers = {"Content-Type": kind, "Accept-Encoding": "identity"}
+        data = msgspec.json.encode(body)
+        async with self._session.request(method, self._server + path, data=data, headers=headers) as reply:
+            answer = await reply.read()
+            assert reply.status in (200, 201), answer
+            made: dict[str, Any] = msgspec.json.decode(answer)
+            return made
+
+
+def _meta(name: str, owner: dict[str, Any] | None = None) -> dict[str, Any]:
+    meta: dict[str, Any] = {"name": name, "labels": {"bench": "floor", "app.kubernetes.io/name": name}}
+    if owner:
+        reference = {key: owner[key] for key in ("apiVersion", "kind")}
+        meta["ownerReferences"] = [
+            {
+                **reference,
+                "name": owner["metadata"]["name"],
+                "uid": owner["metadata"]["uid"],
+                "controller": True,
+            }
+        ]
+    return meta
+
+
+def _pod(name: str, owner: dict[str, Any] | None = None) -> dict[str, Any]:
+    meta = _meta(name, owner)
+    if owner:
+        meta["labels"]["app.kubernetes.io/instance"] = owner["metadata"]["name"]
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": POD_SPEC}
+
+
+async def pods(bare: PartialObjectMetadata, replica: int) -> None:
+    for number in range(2):
+        await bare.post(PODS, _pod(f"floor-{replica}-{number}"))
+
+
+async def contract(bare: PartialObjectMetadata, replica: int) -> None:
+    name = f"floor-{replica}"
+    names = [f"{name}-worker-{number}" for number in range(2)]
+    service = {"clusterIP": "None", "selector": {"app.kubernetes.io/instance": name}}
+    await bare.post(
+        SERVICES, {"apiVersion": "v1", "kind": "Service", "metadata": _meta(name), "spec": service}
+    )
+    spec = {"roleName": "worker", "replicas": 2, "minAvailable": 2, "podSpec": POD_SPEC}
+    clique = {"apiVersion": "grove.io/v1alpha1", "kind": "PodClique", "metadata": _meta(name), "spec": spec}
+    made = await bare.post(GROVE, clique)
+    references = [{"namespace": "default", "name": pod} for pod in names]
+    group = {"name": name, "minReplicas": 2, "podReferences": references}
+    gang = {"apiVersion": "scheduler.grove.io/v1alpha1", "kind": "PodGang", "metadata": _meta(name)}
+    await bare.post(GANGS, {**gang, "spec": {"podgroups": [group]}})
+    for pod in names:
+        await bare.post(PODS, _pod(pod, made))
+    counts = {"replicas": 2, "readyReplicas": 2, "scheduledReplicas": 2, "updatedReplicas": 2}
+    await bare.patch_status(GROVE, name, {**counts, "scheduleGatedReplicas": 0})
+    await bare.patch_status(GANGS, name, {"phase": "Running"})
+
+
+@asynccontextmanager
+async def connected(kubeconfig: str, namespace: str) -> AsyncIterator[PartialObjectMetadata]:
+    found = config.load(Path(kubeconfig))
+    certificate = (await found.credentials.current()).certificate
+    authority = found.authority.read() if found.authority else None
+    trust = tls.context(authority, certificate, insecure=False)
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=trust, limit=0)) as session:
+        yield PartialObjectMetadata(session, found.server, namespace)
+
+
+async def run(kind: str, kubeconfig: str, namespace: str, replicas: int) -> None:
+    make = {"pods": pods, "contract": contract}[kind]
+    async with connected(kubeconfig, namespace) as bare:
+
+        async def worker(numbers: Iterator[int]) -> None:
+            for number in numbers:
+                await make(bare, number)
+
+        numbers = iter(range(replicas))
+        await asyncio.gather(*(worker(numbers) for _ in range(IN_FLIGHT)))
+
+
+if __name__ == "__main__":
+    asyncio.run(run(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])))

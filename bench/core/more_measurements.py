@@ -1,0 +1,107 @@
+"""Further rows: groups with scaled gangs, the way of a small workload to ready, memory and end of a large."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+from bench.core.pod_timing import all_gone, watching
+from bench.core.process_cost import Audit, cost
+from bench.core.setup import SETS, new_namespace, operator, template
+from grove.kube.client.client import Client
+from grove.kube.client.decoding import Object
+from grove.kube.client.resource import PODS
+from grove.local.cluster.lifecycle import LocalCluster
+
+GROUPED = 100
+CONTRACT_CALLS = 30
+"""Of one replica: a Service, a group, 7 cliques, 2 gangs and 7 pods made, 10 statuses, 2 gates opened."""
+LARGE = 5000
+SETTLING = 5.0  # the last statuses trail the last pods by a second
+STILL = 25.0  # but in the crowd of a large start, they may wait for each other for twenty
+Result = dict[str, Any]
+
+
+async def grouped(client: Client, made: LocalCluster) -> Result:
+    """100 replicas of a frontend and a group of three, one of which is a scaled gang that waits its turn."""
+    pods = GROUPED * 7
+    await new_namespace(client, "grouped")
+    audit = Audit(made.state.audit_log)
+    async with operator(made) as process, watching(client, "grouped") as stopwatch:
+        audit.calls()
+        before, began = cost(process.pid), time.monotonic()
+        await client.create(SETS, template("groups", GROUPED), namespace="grouped", as_type=Object)
+        created = await stopwatch.created(pods, began)
+        ready = await stopwatch.ready(pods, began)
+        await asyncio.sleep(SETTLING)
+        calls, spent = audit.calls(), cost(process.pid)
+        began = time.monotonic()
+        await client.delete(SETS, "groups", namespace="grouped", as_type=Object)
+        deleted = await stopwatch.at_most(0, began)
+        await all_gone(client, SETS, "grouped")
+    return {
+        "pods": pods, "created": created, "ready": ready, "deleted": deleted, "calls": calls.total(),
+        "contract_calls": GROUPED * CONTRACT_CALLS, "by_call": dict(calls.most_common()),
+        "cpu": spent.cpu - before.cpu, "rss_mib": spent.rss_mib,
+    }  # fmt: skip
+
+
+async def small(client: Client, made: LocalCluster) -> Result:
+    """From apply to ready: ten pods of a workload beside ten bare pods, the middle of five tries each."""
+    await new_namespace(client, "small")
+    bare, ours = [], []
+    async with operator(made), watching(client, "small") as stopwatch:
+        for number in range(5):
+            spec = template("scale-test", 1)["spec"]["template"]["cliques"][0]["spec"]["podSpec"]
+            began = time.monotonic()
+            bodies = [{"metadata": {"name": f"bare-{number}-{pod}"}, "spec": spec} for pod in range(10)]
+            await asyncio.gather(
+                *(client.create(PODS, body, namespace="small", as_type=Object) for body in bodies)
+            )
+            bare.append(await stopwatch.ready(10, began))
+            await client.delete_collection(PODS, namespace="small", labels="")
+            await stopwatch.at_most(0, began)
+            began = time.monotonic()
+            await client.create(SETS, template("scale-test", 5), namespace="small", as_type=Object)
+            ours.append(await stopwatch.ready(10, began))
+            await client.delete(SETS, "scale-test", namespace="small", as_type=Object)
+            await stopwatch.at_most(0, began)
+    return {"pods": 10, "floor_ready": sorted(bare)[2], "ready": sorted(ours)[2]}
+
+
+async def large(client: Client, made: LocalCluster) -> Result:
+    """5,000 cliques of one pod: the operator's memory, what a restart writes, and how long the end takes."""
+    await new_namespace(client, "large")
+    body = template("scale-test", LARGE)
+    body["spec"]["template"]["cliques"][0]["spec"] |= {"replicas": 1, "minAvailable": 1}
+    audit = Audit(made.state.audit_log)
+    async with watching(client, "large") as stopwatch:
+        async with operator(made) as process:
+            began = time.monotonic()
+            await client.create(SETS, body, namespace="large", as_type=Object)
+            ready = await stopwatch.ready(LARGE, began)
+            told = await _silence(audit, began)
+            spent = cost(process.pid)
+        async with operator(made) as process:
+            await asyncio.sleep(4 * SETTLING)
+            restarted, calls = cost(process.pid), audit.calls()
+            began = time.monotonic()
+            await client.delete(SETS, "scale-test", namespace="large", as_type=Object)
+            deleted = await stopwatch.at_most(0, began)
+    writes = {call: count for call, count in calls.items() if not call.startswith(("get", "list"))}
+    return {
+        "pods": LARGE, "ready": ready, "told": told, "deleted": deleted, "rss_mib": spent.rss_mib,
+        "rss_mib_restarted": restarted.rss_mib, "restart_writes": sum(writes.values()),
+    }  # fmt: skip
+
+
+async def _silence(audit: Audit, since: float) -> float:
+    """When all was told. There is no event for what does not happen: the log is looked at again and again."""
+    told = time.monotonic()
+    audit.calls()
+    while time.monotonic() - told < STILL:
+        await asyncio.sleep(1)
+        if audit.calls():
+            told = time.monotonic()
+    return told - since

@@ -1,0 +1,80 @@
+"""Times by events: when as many pods as wanted exist, are ready, or are gone."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from grove.api.types.pod import Pod
+from grove.kube.cache.cache import Cache
+from grove.kube.cache.reflector import Reflector
+from grove.kube.client.client import Client
+from grove.kube.client.decoding import Object
+from grove.kube.client.resource import PODS, Resource
+from grove.plan.members.pod_state import ready
+
+_PATIENCE = 600.0
+
+
+class Stopwatch:
+    """Watches the pods of one namespace."""
+
+    def __init__(self, cache: Cache[Pod]) -> None:
+        self._cache = cache
+        self._changed = asyncio.Event()
+        self._ready: set[str] = set()
+        cache.subscribe(self._record_result)
+
+    def _record_result(self, old: Pod | None, new: Pod | None) -> None:
+        if new is not None and ready(new):
+            self._ready.add(new.metadata.name)
+        elif old is not None:
+            self._ready.discard(old.metadata.name)
+        self._changed.set()
+
+    async def created(self, count: int, since: float) -> float:
+        return await self._until(lambda: len(self._cache) >= count, since)
+
+    async def ready(self, count: int, since: float) -> float:
+        return await self._until(lambda: len(self._ready) >= count, since)
+
+    async def at_most(self, count: int, since: float) -> float:
+        return await self._until(lambda: len(self._cache) <= count, since)
+
+    async def _until(self, holds: Callable[[], bool], since: float) -> float:
+        async with asyncio.timeout(_PATIENCE):
+            while not holds():
+                self._changed.clear()
+                await self._changed.wait()
+        return time.monotonic() - since
+
+
+@asynccontextmanager
+async def watching(client: Client, namespace: str) -> AsyncIterator[Stopwatch]:
+    cache = Cache(PODS, Pod, namespace=namespace)
+    stopwatch = Stopwatch(cache)
+    task = asyncio.create_task(Reflector(client, cache).run())
+    try:
+        await cache.synced.wait()
+        yield stopwatch
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+async def all_gone(client: Client, resource: Resource, namespace: str) -> None:
+    """What is not gone with its pods would be counted with the next run."""
+    cache, changed = Cache(resource, Object, namespace=namespace), asyncio.Event()
+    cache.subscribe(lambda *_: changed.set())
+    task = asyncio.create_task(Reflector(client, cache).run())
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            await cache.synced.wait()
+            while len(cache):
+                changed.clear()
+                await changed.wait()
+    finally:
+        task.cancel()
+        await asyncio.wait([task])

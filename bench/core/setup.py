@@ -1,0 +1,54 @@
+"""What the measurements stand on: the operator as a process of its own, namespaces, workloads."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from bench.core.process_cost import OPERATOR
+from grove.api.types.podcliqueset import PodCliqueSet
+from grove.kube.client.client import Client
+from grove.kube.client.decoding import Object
+from grove.kube.client.resource import NAMESPACES
+from grove.local.cluster.lifecycle import LocalCluster
+from grove.operator.caches.registry import resource_of
+
+SETS = resource_of(PodCliqueSet.KIND)
+
+
+@asynccontextmanager
+async def operator(made: LocalCluster) -> AsyncIterator[asyncio.subprocess.Process]:
+    """The operator, under a name of its own so that the audit log can tell it from others."""
+    kubeconfig = json.loads(made.kubeconfig.read_text())
+    kubeconfig["users"][0]["user"] |= {"as": OPERATOR, "as-groups": ["system:masters"]}
+    path = made.state.config("operator.kubeconfig")
+    path.write_text(json.dumps(kubeconfig))
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "bench.core.operator", str(path), stdout=asyncio.subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert await process.stdout.readline() == b"ready\n"
+    try:
+        yield process
+    finally:
+        process.terminate()
+        await process.wait()
+
+
+async def new_namespace(client: Client, name: str) -> None:
+    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+    await client.create(NAMESPACES, body, as_type=Object)
+
+
+def template(name: str, replicas: int) -> dict[str, Any]:
+    """One of the workloads beside this file."""
+    body: dict[str, Any] = yaml.safe_load(Path(__file__).with_name(f"{name}.yaml").read_text())
+    body["spec"]["replicas"] = replicas
+    return body

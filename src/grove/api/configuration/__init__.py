@@ -1,0 +1,1 @@
+"""The operator's configuration file: its types, and how it is loaded and checked."""

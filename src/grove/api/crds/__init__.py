@@ -1,0 +1,1 @@
+"""CRDs generated from the wire types: properties, descriptions and structural schemas."""

@@ -1,0 +1,64 @@
+"""Reasons of the events that we emit, and the names under which we emit them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class EventReporter(StrEnum):
+    """Who an event comes from."""
+
+    SET = "podcliqueset-controller"
+    CLIQUE = "podclique-controller"
+    GROUP = "podcliquescalinggroup-controller"
+    GANG = "podgang"
+    TOPOLOGY = "clustertopology-controller"
+    SCHEDULER_BACKEND = "scheduler-backend"
+
+
+class EventReason(StrEnum):
+    """What happened. Those on failures and on `AllScheduledReplicasLost` and `...Detected` are warnings."""
+
+    CLIQUE_CREATED = "PodCliqueCreateSuccessful"
+    CLIQUE_CREATE_FAILED = "PodCliqueCreateFailed"
+    CLIQUE_WRITTEN = "PodCliqueCreateOrUpdateSuccessful"
+    CLIQUE_WRITE_FAILED = "PodCliqueCreateOrUpdateFailed"
+    CLIQUE_DELETED = "PodCliqueDeleteSuccessful"
+    CLIQUE_DELETE_FAILED = "PodCliqueDeleteFailed"
+    GROUP_CREATED = "PodCliqueScalingGroupCreateSuccessful"
+    GROUP_WRITE_FAILED = "PodCliqueScalingGroupCreateOrUpdateFailed"
+    GROUP_DELETED = "PodCliqueScalingGroupDeleteSuccessful"
+    GROUP_DELETE_FAILED = "PodCliqueScalingGroupDeleteFailed"
+    GROUP_REPLICA_DELETED = "PodCliqueScalingGroupReplicaDeleteSuccessful"
+    GROUP_REPLICA_DELETE_FAILED = "PodCliqueScalingGroupReplicaDeleteFailed"
+    SET_REPLICA_DELETED = "PodCliqueSetReplicaDeleteSuccessful"
+    SET_REPLICA_DELETE_FAILED = "PodCliqueSetReplicaDeleteFailed"
+    GANG_WRITTEN = "PodGangCreateOrUpdateSuccessful"
+    GANG_WRITE_FAILED = "PodGangCreateOrUpdateFailed"
+    GANG_DELETED = "PodGangDeleteSuccessful"
+    GANG_DELETE_FAILED = "PodGangDeleteFailed"
+    POD_CREATED = "PodCreateSuccessful"
+    POD_CREATE_FAILED = "PodCreateFailed"
+    POD_DELETED = "PodDeleteSuccessful"
+    POD_DELETE_FAILED = "PodDeleteFailed"
+    UPDATE_STARTED = "UpdateStarted"
+    REPLICA_UPDATED = "ReplicaUpdated"
+    UPDATE_FINISHED = "UpdateFinished"
+    RECOVERED = "Recovered"
+    ALL_SCHEDULED_LOST = "AllScheduledReplicasLost"
+    TOPOLOGY_DRIFT = "TopologyDriftDetected"
+    TOPOLOGY_IN_SYNC = "TopologyInSync"
+    SCHEDULER_SYNC_FAILED = "SchedulerSyncFailed"
+    KAI_MAPPING_FAILED = "KAIBackendMappingFailed"
+    VOLCANO_UNAVAILABLE = "VolcanoCapabilityUnavailable"
+    POD_LIMIT_EXCEEDED = "PodLimitExceeded"
+    COMPUTE_DOMAIN_CREATED = "ComputeDomainCreated"
+    COMPUTE_DOMAIN_FAILED = "ComputeDomainFailed"
+    COMPUTE_DOMAIN_DELETED = "ComputeDomainDeleted"
+    COMPUTE_DOMAIN_DELETE_FAILED = "ComputeDomainDeleteFailed"
+    COMPUTE_DOMAIN_TERMINATING = "ComputeDomainTerminating"
+    COMPUTE_DOMAIN_REFERENCED = "ComputeDomainReferenced"
+    COMPUTE_DOMAIN_CONFLICT = "ComputeDomainConflict"
+    IMEX_CHANNEL_BUSY = "ImexChannelBusy"
+    FABRIC_SPLIT = "FabricSplit"
+    DECODE_FAILED = "DecodeFailed"

@@ -1,0 +1,1 @@
+"""Text formats of Kubernetes: durations, quantities and timestamps."""

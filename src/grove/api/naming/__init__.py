@@ -1,0 +1,1 @@
+"""Names, labels, annotations and other well-known keys of the wire contract."""

@@ -1,0 +1,1 @@
+"""Wire types: the kinds that Grove serves, and the fields of Kubernetes objects that it reads."""

@@ -1,0 +1,129 @@
+"""What `grove get` and `grove tree` have in common: which cluster, what is read from it, how it is shown."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Literal, TypeVar
+
+import msgspec
+from cyclopts import Parameter
+from rich.console import Console
+from rich.text import Text
+
+from grove.api.naming import labels
+from grove.api.types.kubernetes_objects import ResourceClaim
+from grove.api.types.podclique import PodClique
+from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
+from grove.api.types.podcliqueset import PodCliqueSet
+from grove.api.types.podgang import PodGang
+from grove.cli.views.pod_reason import ReasonedPod
+from grove.cli.views.set_view import SetObjects, SetView, set_views
+from grove.cli.views.text_layout import TextLine
+from grove.kube.auth import config
+from grove.kube.auth.config import Config
+from grove.kube.client.client import Client
+from grove.kube.client.resource import PODS, RESOURCE_CLAIMS, Resource
+from grove.kube.errors import Forbidden, KubeError, NotFound
+from grove.operator.caches.registry import MANAGED_BY_OPERATOR, resource_of
+from grove.plan.desired.shared_claims import has_shared_claims
+
+T = TypeVar("T")
+
+KubeconfigOption = Annotated[Path | None, Parameter(help="The way to the cluster; without it KUBECONFIG.")]
+ContextOption = Annotated[
+    str | None, Parameter(help="A context of the kubeconfig other than its current one.")
+]
+NamespaceOption = Annotated[str | None, Parameter(alias="-n", help="Where to look; else the context's.")]
+AllOption = Annotated[bool, Parameter(alias="-A", negative=(), help="Look in all namespaces.")]
+OutputOption = Annotated[Literal["text", "json"], Parameter(alias="-o", help="For people, or for programs.")]
+
+
+class SetNotFound(KubeError):
+    """What was asked for does not exist."""
+
+
+def read_set_views(
+    name: str | None,
+    kubeconfig: Path | None,
+    context: str | None,
+    namespace: str | None,
+    all_namespaces: bool,
+) -> tuple[SetView, ...]:
+    """The sets that were asked for. Raises KubeError with what a person can do about it."""
+    if all_namespaces and namespace:
+        raise SetNotFound(f"--namespace {namespace} and --all-namespaces contradict each other: choose one")
+    if all_namespaces and name:
+        raise SetNotFound(f"{name} has to be looked for in one namespace: say which with --namespace")
+    connection = config.load(kubeconfig, context)
+    place = None if all_namespaces else namespace or connection.namespace
+    return set_views(asyncio.run(read(connection, place, name)))
+
+
+async def read(connection: Config, namespace: str | None, name: str | None) -> SetObjects:
+    """All that belongs to the sets of a namespace, or of all; or to one set."""
+    chosen = labels.managed(name) if name else MANAGED_BY_OPERATOR
+    async with Client(connection) as client:
+
+        async def listed(resource: Resource, as_type: type[T]) -> tuple[T, ...]:
+            return tuple(
+                (await client.list(resource, as_type=as_type, namespace=namespace, labels=chosen)).items
+            )
+
+        sets = await _sets(client, connection, namespace, name)
+        groups, cliques, gangs, pods = await asyncio.gather(
+            listed(resource_of(PodCliqueScalingGroup.KIND), PodCliqueScalingGroup),
+            listed(resource_of(PodClique.KIND), PodClique),
+            listed(resource_of(PodGang.KIND), PodGang),
+            listed(PODS, ReasonedPod),
+        )
+        claims: tuple[ResourceClaim, ...] = ()
+        if any(has_shared_claims(found.spec.template) for found in sets):
+            with suppress(NotFound, Forbidden):  # where there are no claims to be seen, the rest is shown
+                claims = await listed(RESOURCE_CLAIMS, ResourceClaim)
+    return SetObjects(sets, groups, cliques, gangs, pods, claims)
+
+
+async def _sets(
+    client: Client, connection: Config, namespace: str | None, name: str | None
+) -> tuple[PodCliqueSet, ...]:
+    resource = resource_of(PodCliqueSet.KIND)
+    try:
+        fields = f"metadata.name={name}" if name else ""
+        found = await client.list(resource, as_type=PodCliqueSet, namespace=namespace, fields=fields)
+    except NotFound:
+        raise SetNotFound(
+            f"{connection.server} does not know PodCliqueSets: "
+            "install our kinds with grove crds | kubectl apply --server-side -f -"
+        ) from None
+    if name and not found.items:
+        raise SetNotFound(
+            f"no PodCliqueSet {name} in namespace {namespace}: grove get -A lists all there are"
+        )
+    return tuple(found.items)
+
+
+def show_json(views: Iterable[SetView]) -> None:
+    encoded = msgspec.json.format(msgspec.json.encode({"items": tuple(views)}), indent=2)
+    sys.stdout.write(encoded.decode() + "\n")
+
+
+def output_width(console: Console) -> int | None:
+    """How wide a line may be; where there is no terminal, as wide as it takes."""
+    return console.width if console.is_terminal else None
+
+
+def show(lines: Iterable[TextLine], console: Console) -> None:
+    """Coloured on a terminal, plain elsewhere; never wrapped."""
+    for line in lines:
+        if console.is_terminal:
+            console.print(coloured(line), no_wrap=True, overflow="crop", crop=False)
+        else:
+            sys.stdout.write(line.text + "\n")
+
+
+def coloured(line: TextLine) -> Text:
+    return Text.assemble((line.guides, "dim"), (line.name, "bold"), "  ", (line.facts, line.style))

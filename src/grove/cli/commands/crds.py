@@ -1,0 +1,57 @@
+"""`grove crds`: the CustomResourceDefinitions, as they are in the chart, printed or brought to a cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from grove.api.crds import crd
+from grove.dynamo.api import crd_definitions
+from grove.kube.auth import config
+from grove.kube.client.client import Client
+from grove.operator.crds import apply_crds
+
+
+class _Plain(yaml.CSafeDumper):
+    """Schemas repeat themselves; anchors and aliases would save space and help no reader."""
+
+    def ignore_aliases(self, _data: object) -> bool:
+        return True
+
+
+def crds(
+    *, dynamo: bool = False, apply: bool = False, kubeconfig: Path | None = None, context: str | None = None
+) -> None:
+    """Print the CustomResourceDefinitions, or with --apply bring those of a cluster up to date.
+
+    Parameters
+    ----------
+    dynamo
+        Those of DynamoGraphDeployments instead, which the operator serves with dynamo.enabled.
+    apply
+        Make or mend them in the cluster, and wait until they are served.
+    kubeconfig
+        The way to the cluster; without it KUBECONFIG, the pod's service account, or ~/.kube/config.
+    context
+        A context of the kubeconfig other than its current one.
+    """
+    wanted = crd_definitions.all_definitions() if dynamo else crd.all_definitions()
+    if apply:
+        asyncio.run(_apply(config.load(kubeconfig, context), wanted))
+    else:
+        sys.stdout.write("".join(map(render, wanted)))
+
+
+async def _apply(connection: config.Config, wanted: list[dict[str, Any]]) -> None:
+    async with Client(connection) as client:
+        async for applied in apply_crds(client, wanted):
+            sys.stdout.write(f"{applied.name} {applied.action}\n")
+
+
+def render(definition: dict[str, Any]) -> str:
+    """One YAML document, the same on every run."""
+    return "---\n" + yaml.dump(definition, Dumper=_Plain, width=110)

@@ -1,0 +1,40 @@
+"""`grove get`: the sets there are, a line each."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from rich.console import Console
+
+from grove.cli.commands import common
+from grove.cli.views.text_layout import table
+
+
+def get(
+    name: str | None = None,
+    *,
+    namespace: common.NamespaceOption = None,
+    all_namespaces: common.AllOption = False,
+    output: common.OutputOption = "text",
+    kubeconfig: common.KubeconfigOption = None,
+    context: common.ContextOption = None,
+) -> int:
+    """List PodCliqueSets: replicas that are available, gangs that run, pods that are ready.
+
+    Parameters
+    ----------
+    name
+        Only this one.
+    """
+    views = common.read_set_views(name, kubeconfig, context, namespace, all_namespaces)
+    if output == "json":
+        common.show_json(views)
+        return 0
+    if not views:
+        where = "any namespace" if all_namespaces else "this namespace: grove get -A looks in all"
+        sys.stderr.write(f"no PodCliqueSets in {where}\n")
+        return 0
+    lines = table(views, time.time(), namespaces=all_namespaces, width=common.output_width(Console()))
+    sys.stdout.write("\n".join(lines) + "\n")
+    return 0

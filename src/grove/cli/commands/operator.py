@@ -1,0 +1,151 @@
+"""`grove operator`: the process that a Deployment runs, and what its exit code means."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable
+from enum import IntEnum
+from importlib import metadata
+from pathlib import Path
+from typing import TypeVar
+
+import structlog
+
+from grove.api.configuration import loading
+from grove.api.configuration.loading import ConfigurationError
+from grove.api.configuration.types import OperatorConfiguration
+from grove.api.naming.names import init_image
+from grove.api.naming.well_known import OperatorEnv
+from grove.fabrics.registry import Providers
+from grove.kube import yaml_parser
+from grove.kube.auth import config as connection
+from grove.kube.errors import ConfigError, KubeError
+from grove.kube.event_loop_pauses import timed_loop
+from grove.kube.yaml_parser import YamlError
+from grove.operator import fabric_providers, logs
+from grove.operator.observers.schedulers import load_backends
+from grove.operator.process import LeadershipEnded, OperatorSettings, operate
+from grove.operator.servers import ListenError
+from grove.operator.webhooks import ACCOUNT
+from grove.schedulers.registry import SchedulerBackends
+
+T = TypeVar("T")
+log = structlog.get_logger("grove.operator")
+
+
+class Exit(IntEnum):
+    """Upstream's codes where ours can fail the same way; 3 and 5 are things that never end this process."""
+
+    OK = 0
+    COMMAND_LINE = 1
+    CONFIGURATION = 2
+    SETUP = 4
+    OPERATION = 6
+    NVLINK = 7
+    """What automatic multi-node NVLink needs is not in the cluster."""
+
+
+def operator(
+    *,
+    config: Path | None = None,
+    kubeconfig: Path | None = None,
+    context: str | None = None,
+    namespace: str | None = None,
+) -> int:
+    """Run the operator until SIGTERM or SIGINT.
+
+    Exit codes: 0 told to stop; 1 wrong command line; 2 wrong configuration; 4 no kubeconfig, certificate or
+    free port; 6 leadership lost, or a fault of ours; 7 automatic MNNVL is
+    enabled and the cluster lacks what it needs.
+
+    Parameters
+    ----------
+    config
+        The configuration, YAML or JSON; docs/operator.md describes it. Without it the defaults hold.
+    kubeconfig
+        The way to the cluster; without it KUBECONFIG, the pod's service account, or ~/.kube/config.
+    context
+        A context of the kubeconfig other than its current one.
+    namespace
+        Where the operator lives: its lease (overrides leaderElection.resourceNamespace) and its webhooks'
+        Secret. Without it the pod's namespace, or the context's.
+    """
+    try:
+        document = read(config) if config else None
+        configuration, schedulers, vendors = _load_configuration(document)
+        logs.configure(configuration.log_level, configuration.log_format)
+        for key in loading.unknown_keys(document):
+            log.warning("ignored", key=key, action="go on", reason="not a key that this version knows")
+        image = init_image(os.environ.get(OperatorEnv.INIT_IMAGE, ""), metadata.version("grove"))
+        account = os.environ.get(ACCOUNT, "")
+        settings = OperatorSettings(
+            configuration,
+            connection.load(kubeconfig, context),
+            namespace or "",
+            image,
+            account,
+            schedulers,
+            vendors,
+        )
+    except ConfigurationError as error:
+        return _refuse(Exit.CONFIGURATION, *(f"{config}: {problem}" for problem in error.problems))
+    except KubeError as error:
+        return _refuse(Exit.SETUP, str(error))
+    return _run(settings)
+
+
+def _load_configuration(document: object) -> tuple[OperatorConfiguration, SchedulerBackends, Providers]:
+    """The configuration, and whom it names. Raises ConfigurationError with all that is wrong with it."""
+    configuration, wrong = loading.check(document)
+    problems = list(wrong)
+    vendors = _collect_error(problems, lambda: fabric_providers.load_providers(configuration))
+    known = not any(problem.startswith("scheduler.") for problem in wrong)
+    schedulers = _collect_error(problems, lambda: load_backends(configuration.scheduler)) if known else None
+    if vendors is None or schedulers is None or problems:
+        raise ConfigurationError(tuple(problems))
+    return configuration, schedulers, vendors
+
+
+def _collect_error(problems: list[str], make: Callable[[], T]) -> T | None:
+    try:
+        return make()
+    except ConfigurationError as error:
+        problems += error.problems
+        return None
+
+
+def read(path: Path) -> object:
+    """What is written in a file. Raises ConfigurationError."""
+    try:
+        return yaml_parser.parse(path.read_text(encoding="utf-8"))
+    except OSError as problem:
+        raise ConfigurationError((f"cannot be read ({problem.strerror}): check the path and mode",)) from None
+    except (UnicodeDecodeError, YamlError) as problem:
+        why = str(problem) if isinstance(problem, YamlError) else "not text"
+        raise ConfigurationError((f"{why}: write it as YAML or JSON",)) from None
+
+
+def _run(settings: OperatorSettings) -> Exit:
+    try:
+        with asyncio.Runner(loop_factory=timed_loop) as runner:
+            runner.run(operate(settings))
+    except (ListenError, ConfigError) as error:
+        return _refuse(Exit.SETUP, str(error))
+    except fabric_providers.PreflightError as error:
+        log.error(fabric_providers.PREFLIGHT_FAILED, key="operator", action="exit", reason=str(error))  # noqa: TRY400
+        return _refuse(Exit.NVLINK, f"{fabric_providers.PREFLIGHT_FAILED}: {error}")
+    except LeadershipEnded as error:
+        log.error("stopped", key="operator", action="exit", reason=f"no longer the leader: {error}")  # noqa: TRY400
+        return Exit.OPERATION
+    except Exception:
+        log.exception("stopped", key="operator", action="exit", reason="a fault that nobody foresaw")
+        return Exit.OPERATION
+    return Exit.OK
+
+
+def _refuse(code: Exit, *lines: str) -> Exit:
+    for line in lines:
+        sys.stderr.write(f"grove: {line}\n")
+    return code

@@ -1,0 +1,155 @@
+"""A set while it changes: watched, and shown again at each event; lines where there is no terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any, Protocol
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.text import Text
+
+from grove.api.naming import labels
+from grove.api.types.pod import Pod
+from grove.api.types.podclique import PodClique
+from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
+from grove.api.types.podcliqueset import PodCliqueSet
+from grove.api.types.podgang import PodGang
+from grove.cli.commands.common import coloured
+from grove.cli.views.set_view import SetObjects, SetView, set_views
+from grove.cli.views.text_layout import lines, tree
+from grove.kube.cache.cache import Cache
+from grove.kube.cache.crd_watch import CrdWatch
+from grove.kube.cache.reflector import Reflector
+from grove.kube.client.client import Client
+from grove.kube.client.resource import PODS
+from grove.operator.caches.registry import MANAGED_BY_OPERATOR, resource_of
+
+_FRAME_SECONDS = 0.05  # seconds between two pictures: what happens in between is seen in the next one
+
+KINDS = (PodCliqueSet, PodCliqueScalingGroup, PodClique, PodGang)
+
+
+class Screen(Protocol):
+    """Where a set is shown."""
+
+    def show(self, view: SetView) -> None: ...
+
+
+class SetWatcher:
+    """One set of a namespace, as events tell of it."""
+
+    def __init__(self, namespace: str, name: str) -> None:
+        self.namespace, self.name = namespace, name
+        ours: list[Cache[Any]] = [
+            Cache(resource_of(kind.KIND), kind, namespace=namespace, labels=MANAGED_BY_OPERATOR)
+            for kind in KINDS[1:]
+        ]
+        sets: Cache[Any] = Cache(resource_of(PodCliqueSet.KIND), PodCliqueSet, namespace=namespace)
+        self._caches = [sets, *ours, Cache(PODS, Pod, namespace=namespace, labels=MANAGED_BY_OPERATOR)]
+        self._changed = asyncio.Event()
+        for cache in self._caches:
+            cache.subscribe(lambda _old, _new: self._changed.set())
+
+    @asynccontextmanager
+    async def on(self, client: Client) -> AsyncIterator[None]:
+        """Watch until the block is left; kinds that are not served yet are waited for."""
+        crd_watch = CrdWatch()
+        runs = [Reflector(client, cache, crd_watch=crd_watch).run() for cache in self._caches]
+        tasks = [asyncio.create_task(run) for run in (crd_watch.run(client), *runs)]
+        try:
+            for cache in self._caches:
+                await cache.synced.wait()
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+
+    @property
+    def view(self) -> SetView | None:
+        """The set as it is known to be; None if there is none."""
+        seen = set_views(SetObjects(*(tuple(cache) for cache in self._caches)))
+        return next((one for one in seen if one.name == self.name), None)
+
+    @property
+    def empty(self) -> bool:
+        """Neither the set nor anything of it is left."""
+        everything = (found.metadata for cache in self._caches for found in cache)
+        return not any(self.name in (meta.name, meta.labels.get(labels.PART_OF)) for meta in everything)
+
+    async def until(self, done: Callable[[], bool], screen: Screen | None = None) -> None:
+        """Show the set after each event, until it is as wanted."""
+        while True:
+            self._changed.clear()
+            if screen is not None and (view := self.view) is not None:
+                screen.show(view)
+            if done():
+                return
+            await self._changed.wait()
+            await asyncio.sleep(_FRAME_SECONDS)
+
+
+@contextmanager
+def screen(console: Console, known: SetView | None = None) -> Iterator[Screen]:
+    """A picture that changes in place on a terminal, elsewhere a line for each change of what is known."""
+    if not console.is_terminal:
+        yield LineScreen(known)
+        return
+    with Live(console=console, auto_refresh=False, transient=True) as live:
+        yield _LiveScreen(live, console)
+
+
+class _LiveScreen:
+    def __init__(self, live: Live, console: Console) -> None:
+        self._live, self._console = live, console
+
+    def show(self, view: SetView) -> None:
+        self._live.update(live_frame(view, self._console.width, self._console.height), refresh=True)
+
+
+def live_frame(view: SetView, width: int, height: int) -> Group:
+    """The set with its pods if there is room for them, else with its cliques."""
+    rows = list(lines(tree(view), width))
+    if len(rows) > height - 2:
+        rows = list(lines(tree(view, pods=False), width))
+    return Group(*(coloured(row) for row in rows), Text(summary(view), style="dim", no_wrap=True))
+
+
+def summary(view: SetView) -> str:
+    """How many pods are in which state."""
+    states: dict[str, int] = {}
+    for pod in view.pods:
+        states[pod.state] = states.get(pod.state, 0) + 1
+    counted = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
+    return f"{len(view.pods)} pods: {counted}" if counted else "no pods yet"
+
+
+class LineScreen:
+    """Says what has changed, a line each."""
+
+    def __init__(self, known: SetView | None = None) -> None:
+        self._before = known
+
+    def show(self, view: SetView) -> None:
+        for line in changes(self._before, view):
+            sys.stdout.write(line + "\n")
+        sys.stdout.flush()
+        self._before = view
+
+
+def changes(before: SetView | None, after: SetView) -> Iterator[str]:
+    """What is new: gangs that have come further or gone, cliques with more or fewer ready pods."""
+    phases = {gang.name: gang.phase for gang in before.gangs} if before else {}
+    counts = {one.name: (one.ready, one.replicas) for one in before.cliques} if before else {}
+    for clique in after.cliques:
+        if counts.get(clique.name) != (clique.ready, clique.replicas):
+            yield f"clique {clique.name}: {clique.ready}/{clique.replicas} ready"
+    for gang in after.gangs:
+        if phases.get(gang.name) != gang.phase:
+            yield f"gang {gang.name}: {gang.phase}"
+    for gone in sorted(phases.keys() - {gang.name for gang in after.gangs}):
+        yield f"gang {gone}: gone"

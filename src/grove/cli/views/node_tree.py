@@ -1,0 +1,36 @@
+"""Zones, blocks and racks of a cluster as a tree."""
+
+from __future__ import annotations
+
+from rich.tree import Tree
+
+from grove.api.naming.external_keys import NVIDIA_GPU_CLIQUE
+from grove.api.types.kubernetes_objects import Node
+from grove.local.cluster.cluster_shape import BLOCK, RACK, ZONE
+from grove.local.cluster.nodes import gpus_of, is_ready
+
+
+def topology_tree(nodes: list[Node]) -> Tree:
+    """Zones, blocks and racks as a tree, with the GPUs and NVLink cliques of each rack."""
+    gpus = sum(map(gpus_of, nodes))
+    root = Tree(f"[bold]{len(nodes)} nodes, {gpus} GPUs")
+    branches: dict[tuple[str, ...], Tree] = {(): root}
+    racks: dict[tuple[str, ...], list[Node]] = {}
+    for node in nodes:
+        labels = node.metadata.labels
+        racks.setdefault((labels.get(ZONE, ""), labels.get(BLOCK, ""), labels.get(RACK, "")), []).append(node)
+    for place, members in sorted(racks.items()):
+        for depth, level in enumerate(("zone", "block")):
+            path = place[: depth + 1]
+            if path not in branches:
+                branches[path] = branches[path[:-1]].add(f"{level} [bold]{path[-1] or '?'}")
+        branches[place[:2]].add(_rack(place[2], members))
+    return root
+
+
+def _rack(name: str, nodes: list[Node]) -> str:
+    cliques = {clique for node in nodes if (clique := node.metadata.labels.get(NVIDIA_GPU_CLIQUE))}
+    ready = sum(map(is_ready, nodes))
+    fabric = f", {len(cliques)} NVLink clique{'s' if len(cliques) > 1 else ''}" if cliques else ""
+    gpus = sum(map(gpus_of, nodes))
+    return f"rack [bold]{name or '?'}[/]  {ready}/{len(nodes)} ready, {gpus} GPUs{fabric}"

@@ -1,0 +1,290 @@
+"""What belongs to a set, as people ask for it: replicas, gangs, groups, cliques, pods, each with its counts.
+
+Pods are counted here and now; what sets and groups tell of themselves is taken from their status. Who belongs
+where, the labels say. Pure: objects in, views out; the views are also what `-o json` prints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+from msgspec import Struct
+
+from grove.api.meta import ObjectMeta
+from grove.api.naming import labels
+from grove.api.types.kubernetes_objects import ResourceClaim
+from grove.api.types.pod import Pod
+from grove.api.types.podclique import PodClique
+from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
+from grove.api.types.podcliqueset import PodCliqueSet
+from grove.api.types.podgang import PodGang
+from grove.cli.views.claim_view import ClaimIndex, ClaimView, NamespacedName, View
+from grove.cli.views.pod_reason import pod_reason
+from grove.kube.cache.cache import HasMetadata
+from grove.plan.members import pod_state as state
+
+T = TypeVar("T", bound=HasMetadata)
+
+
+class PodView(View, frozen=True):
+    """A pod: what state it is in, where, and why it is not ready."""
+
+    name: str
+    state: str
+    node: str = ""
+    why: str = ""
+
+
+class CliqueView(View, frozen=True):
+    """A clique: `replicas` asked for, `needed` of them, `ready` of them."""
+
+    name: str
+    ready: int
+    replicas: int
+    needed: int
+    gang: str
+    pods: tuple[PodView, ...] = ()
+    claims: tuple[ClaimView, ...] = ()
+    errors: tuple[str, ...] = ()
+
+
+class GroupReplicaView(View, frozen=True):
+    """One replica of a scaling group."""
+
+    index: int
+    gang: str
+    cliques: tuple[CliqueView, ...] = ()
+    claims: tuple[ClaimView, ...] = ()
+
+
+class GroupView(View, frozen=True):
+    """A scaling group: of its `replicas`, `needed` must be available and `available` are."""
+
+    name: str
+    available: int
+    replicas: int
+    needed: int
+    members: tuple[GroupReplicaView, ...] = ()
+    claims: tuple[ClaimView, ...] = ()
+    errors: tuple[str, ...] = ()
+
+
+class GangView(View, frozen=True):
+    """A gang, with as many pods as it names."""
+
+    name: str
+    phase: str
+    pods: int
+
+
+class ReplicaView(View, frozen=True):
+    """One replica of a set."""
+
+    index: int
+    gangs: tuple[GangView, ...] = ()
+    cliques: tuple[CliqueView, ...] = ()
+    groups: tuple[GroupView, ...] = ()
+    claims: tuple[ClaimView, ...] = ()
+
+
+class SetView(View, frozen=True):
+    """A set with all that belongs to it."""
+
+    namespace: str
+    name: str
+    available: int
+    replicas: int
+    age: str | None = None
+    terminating: bool = False
+    errors: tuple[str, ...] = ()
+    members: tuple[ReplicaView, ...] = ()
+    claims: tuple[ClaimView, ...] = ()
+
+    @property
+    def pods(self) -> tuple[PodView, ...]:
+        return tuple(pod for clique in self.cliques for pod in clique.pods)
+
+    @property
+    def cliques(self) -> tuple[CliqueView, ...]:
+        """All of them, those of groups too."""
+        alone = (clique for replica in self.members for clique in replica.cliques)
+        return (*alone, *(one for group in self.groups for part in group.members for one in part.cliques))
+
+    @property
+    def groups(self) -> tuple[GroupView, ...]:
+        return tuple(group for replica in self.members for group in replica.groups)
+
+    @property
+    def gangs(self) -> tuple[GangView, ...]:
+        return tuple(gang for replica in self.members for gang in replica.gangs)
+
+    @property
+    def ready(self) -> bool:
+        """Everything that was asked for is there, ready, and known to be."""
+        return (
+            self.available == self.replicas == len(self.members)
+            and all(clique.ready == clique.replicas == len(clique.pods) for clique in self.cliques)
+            and all(gang.phase == "Running" for gang in self.gangs)
+            and all(group.available == group.replicas for replica in self.members for group in replica.groups)
+        )
+
+
+class SetObjects(Struct, frozen=True):
+    """What was read from the cluster."""
+
+    sets: tuple[PodCliqueSet, ...] = ()
+    groups: tuple[PodCliqueScalingGroup, ...] = ()
+    cliques: tuple[PodClique, ...] = ()
+    gangs: tuple[PodGang, ...] = ()
+    pods: tuple[Pod, ...] = ()
+    claims: tuple[ResourceClaim, ...] = ()
+    """Those that are shared; nobody else's."""
+
+
+def set_views(found: SetObjects) -> tuple[SetView, ...]:
+    """The sets, by namespace and name."""
+    pods = _by_parent(found.pods, labels.CLIQUE)
+    parts = _ObjectsByParent(
+        pods=pods,
+        groups=_by_parent(found.groups, labels.PART_OF),
+        cliques=_by_parent(found.cliques, labels.PART_OF),
+        gangs=_by_parent(found.gangs, labels.PART_OF),
+        claims=ClaimIndex(found.claims),
+    )
+    ordered = sorted(found.sets, key=lambda one: (one.metadata.namespace, one.metadata.name))
+    return tuple(_set(workload, parts) for workload in ordered)
+
+
+class _ObjectsByParent(Struct, frozen=True):
+    """Parts by the namespace and name of what they say they belong to."""
+
+    pods: dict[NamespacedName, list[Pod]]
+    groups: dict[NamespacedName, list[PodCliqueScalingGroup]]
+    cliques: dict[NamespacedName, list[PodClique]]
+    gangs: dict[NamespacedName, list[PodGang]]
+    claims: ClaimIndex
+
+
+def _by_parent(parts: Iterable[T], label: str) -> dict[NamespacedName, list[T]]:
+    found: dict[NamespacedName, list[T]] = {}
+    for part in sorted(parts, key=lambda one: _natural(one.metadata)):
+        place = (part.metadata.namespace, part.metadata.labels.get(label, ""))
+        found.setdefault(place, []).append(part)
+    return found
+
+
+def _set(workload: PodCliqueSet, parts: _ObjectsByParent) -> SetView:
+    meta, status = workload.metadata, workload.status
+    place = (meta.namespace, meta.name)
+    members = {
+        _index(part.metadata, labels.SET_REPLICA)
+        for kind in (parts.groups, parts.cliques, parts.gangs)
+        for part in kind.get(place, ())
+    }
+    return SetView(
+        namespace=meta.namespace,
+        name=meta.name,
+        available=status.available_replicas,
+        replicas=workload.spec.replicas,
+        age=meta.creation_timestamp,
+        terminating=meta.deletion_timestamp is not None,
+        errors=tuple(error.description for error in status.last_errors),
+        members=tuple(_replica(place, index, parts) for index in sorted(members)),
+        claims=parts.claims.of(place),
+    )
+
+
+def _replica(place: NamespacedName, index: int, parts: _ObjectsByParent) -> ReplicaView:
+    def here(found: Iterable[T]) -> list[T]:
+        return [part for part in found if _index(part.metadata, labels.SET_REPLICA) == index]
+
+    cliques = here(parts.cliques.get(place, ()))
+    return ReplicaView(
+        index=index,
+        gangs=tuple(
+            GangView(
+                gang.metadata.name,
+                gang.status.phase,
+                sum(len(g.pod_references) for g in gang.spec.pod_groups),
+            )
+            for gang in here(parts.gangs.get(place, ()))
+        ),
+        cliques=tuple(
+            _clique(clique, place, parts) for clique in cliques if labels.GROUP not in clique.metadata.labels
+        ),
+        groups=tuple(_group(group, cliques, place, parts) for group in here(parts.groups.get(place, ()))),
+        claims=parts.claims.of(place, replica=str(index)),
+    )
+
+
+def _group(
+    group: PodCliqueScalingGroup, cliques: list[PodClique], place: NamespacedName, parts: _ObjectsByParent
+) -> GroupView:
+    name = group.metadata.name
+    own = [clique for clique in cliques if clique.metadata.labels.get(labels.GROUP) == name]
+    replicas: dict[int, list[PodClique]] = {}
+    for clique in own:
+        replicas.setdefault(_index(clique.metadata, labels.GROUP_REPLICA), []).append(clique)
+    return GroupView(
+        name=name,
+        available=group.status.available_replicas,
+        replicas=group.spec.replicas,
+        needed=group.spec.min_available,
+        members=tuple(
+            GroupReplicaView(
+                index,
+                members[0].metadata.labels.get(labels.GANG, ""),
+                tuple(_clique(clique, place, parts) for clique in members),
+                parts.claims.of(place, group=name, group_replica=str(index)),
+            )
+            for index, members in sorted(replicas.items())
+        ),
+        claims=parts.claims.of(place, group=name),
+        errors=tuple(error.description for error in group.status.last_errors),
+    )
+
+
+def _clique(clique: PodClique, place: NamespacedName, parts: _ObjectsByParent) -> CliqueView:
+    meta, spec = clique.metadata, clique.spec
+    pods = parts.pods.get((meta.namespace, meta.name), [])
+    return CliqueView(
+        name=meta.name,
+        ready=sum(state.ready(pod) and not state.terminating(pod) for pod in pods),
+        replicas=spec.replicas,
+        needed=spec.replicas if spec.min_available is None else spec.min_available,
+        gang=meta.labels.get(labels.GANG, ""),
+        pods=tuple(map(_pod, pods)),
+        claims=parts.claims.of(place, clique=meta.name),
+        errors=tuple(error.description for error in clique.status.last_errors),
+    )
+
+
+def _pod(pod: Pod) -> PodView:
+    found = pod_state(pod)
+    return PodView(pod.metadata.name, found, pod.spec.node_name, pod_reason(pod, found))
+
+
+def pod_state(pod: Pod) -> str:
+    """How far a pod has come, in a word."""
+    if state.terminating(pod):
+        return "terminating"
+    if state.ended(pod):
+        return pod.status.phase.lower()
+    if state.ready(pod):
+        return "ready"
+    if state.gated(pod):
+        return "gated"
+    if not state.scheduled(pod):
+        return "unscheduled"
+    return "failing" if state.errored(pod) else "starting"
+
+
+def _index(meta: ObjectMeta, label: str) -> int:
+    text = meta.labels.get(label, "")
+    return int(text) if text.isdecimal() else 0
+
+
+def _natural(meta: ObjectMeta) -> tuple[int, str]:
+    """By index where there is one, so that 10 comes after 9; then by name."""
+    return _index(meta, labels.POD_INDEX), meta.name

@@ -1,0 +1,218 @@
+"""Views as lines of text: a tree, or a table, as wide as there is room. Pure.
+
+A line has a name, which is what one types next, and facts, which are what one wants to know. If there is too
+little room a name leaves out what its parent's says already, then facts go, the last one first, and only then
+the rest is cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+from rich.cells import cell_len, set_cell_size
+
+from grove.cli.views.claim_view import ClaimView
+from grove.cli.views.set_view import CliqueView, GangView, GroupView, PodView, ReplicaView, SetView
+from grove.plan.timestamps import timestamp
+
+GOOD, WAITING, BAD = "green", "yellow", "red"
+_COUNTS = 16  # cells that counts may take; what is longer is a message
+_STYLES = {"ready": GOOD, "succeeded": GOOD, "failed": BAD, "failing": BAD}
+
+
+class Row(Struct, frozen=True):
+    """A line before it knows how much room there is."""
+
+    name: str
+    facts: tuple[str, ...] = ()
+    style: str = WAITING
+    children: tuple[Row, ...] = ()
+    parent: str = ""
+    """A name that begins with this one may be shortened by it."""
+
+
+class TextLine(Struct, frozen=True):
+    """A line that fits: guides, name and facts, to be coloured by mood."""
+
+    guides: str
+    name: str
+    facts: str
+    style: str
+
+    @property
+    def text(self) -> str:
+        return f"{self.guides}{self.name}  {self.facts}".rstrip()
+
+
+def tree(view: SetView, *, pods: bool = True) -> Row:
+    """A set with everything below it."""
+    facts = [f"{view.available}/{view.replicas} available"]
+    if view.terminating:
+        facts.append("terminating")
+    below = [*_claims(view.claims, view.name)]
+    below += [_replica(view, replica, pods) for replica in view.members]
+    below += _errors(view.errors)
+    style = BAD if view.errors or view.terminating else _style(view.available, view.replicas)
+    return Row(view.name, tuple(facts), style, tuple(below))
+
+
+def _replica(view: SetView, replica: ReplicaView, pods: bool) -> Row:
+    gangs = {gang.name: gang for gang in replica.gangs}
+    name = f"{view.name}-{replica.index}"
+    below = [*_claims(replica.claims, name)]
+    below += [_clique(clique, name, pods) for clique in replica.cliques]
+    below += [_group(group, gangs, name, pods) for group in replica.groups]
+    style = GOOD if all(gang.phase == "Running" for gang in replica.gangs) else WAITING
+    return Row(f"replica {replica.index}", _gang(gangs.get(name)), style, tuple(below))
+
+
+def _group(group: GroupView, gangs: dict[str, GangView], parent: str, pods: bool) -> Row:
+    below = [*_claims(group.claims, group.name)]
+    for member in group.members:
+        name = f"{group.name}-{member.index}"
+        inside = [*_claims(member.claims, name), *(_clique(clique, name, pods) for clique in member.cliques)]
+        whole = all(clique.ready >= clique.needed for clique in member.cliques)
+        gang = gangs.get(member.gang)
+        below.append(Row(f"replica {member.index}", _gang(gang), GOOD if whole else WAITING, tuple(inside)))
+    counts = _counts(group.available, group.replicas, group.needed, "available")
+    style = BAD if group.errors else _style(group.available, group.replicas)
+    return Row(group.name, counts, style, (*below, *_errors(group.errors)), parent)
+
+
+def _clique(clique: CliqueView, parent: str, pods: bool) -> Row:
+    counts = _counts(clique.ready, clique.replicas, clique.needed, "ready")
+    below = [*_claims(clique.claims, clique.name)]
+    below += [_pod(pod, clique.name) for pod in clique.pods] if pods else []
+    style = BAD if clique.errors else _style(clique.ready, clique.replicas)
+    return Row(clique.name, counts, style, (*below, *_errors(clique.errors)), parent)
+
+
+def _claims(claims: Sequence[ClaimView], parent: str) -> Iterator[Row]:
+    for claim in claims:
+        used = () if not claim.pods else (f"used by {claim.pods} pod{'' if claim.pods == 1 else 's'}",)
+        style = GOOD if claim.state in ("allocated", "reserved") else WAITING
+        yield Row(claim.name, (f"claim {claim.state}", *used), style, parent=parent)
+
+
+def _errors(errors: Sequence[str]) -> Iterator[Row]:
+    return (Row("error", (_one_line(error),), BAD) for error in errors)
+
+
+def _pod(pod: PodView, parent: str) -> Row:
+    if pod.why and not pod.node:  # a message, of which the beginning is better than nothing
+        facts: tuple[str, ...] = (f"{pod.state}: {pod.why}",)
+    else:
+        facts = (pod.state, *filter(None, (pod.node and f"on {pod.node}", pod.why)))
+    return Row(pod.name, facts, _STYLES.get(pod.state, WAITING), parent=parent)
+
+
+def _gang(gang: GangView | None) -> tuple[str, ...]:
+    return (gang.phase, f"gang {gang.name}") if gang is not None else ()
+
+
+def _counts(done: int, wanted: int, needed: int, what: str) -> tuple[str, ...]:
+    counts = f"{done}/{wanted} {what}"
+    return (counts, f"{needed} needed") if 0 < needed < wanted else (counts,)
+
+
+def _style(done: int, wanted: int) -> str:
+    return GOOD if done >= wanted else WAITING
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def lines(row: Row, width: int | None = None) -> Iterator[TextLine]:
+    """A tree as lines that are at most that wide; None is as wide as it takes."""
+    yield _fit(row, "", width)
+    yield from _children(row, "", width)
+
+
+def _children(row: Row, guides: str, width: int | None) -> Iterator[TextLine]:
+    for number, child in enumerate(row.children, start=1):
+        last = number == len(row.children)
+        yield _fit(child, guides + ("└─ " if last else "├─ "), width)
+        yield from _children(child, guides + ("   " if last else "│  "), width)
+
+
+def _fit(row: Row, guides: str, width: int | None) -> TextLine:
+    names = [row.name]
+    if row.parent and row.name.startswith(f"{row.parent}-"):
+        names.append("…" + row.name.removeprefix(row.parent))
+    line = _line(row, guides, names[0], len(row.facts))
+    for name in names:
+        for facts in range(len(row.facts), 0, -1):
+            line = _line(row, guides, name, facts)
+            if width is None or cell_len(line.text) <= width:
+                return line
+            if name is not names[-1]:
+                break  # a shorter name before fewer facts
+    return line if width is None or cell_len(line.text) <= width else _cut(line, width)
+
+
+def _line(row: Row, guides: str, name: str, facts: int) -> TextLine:
+    return TextLine(guides, name, ", ".join(row.facts[:facts]), row.style)
+
+
+def _cut(line: TextLine, width: int) -> TextLine:
+    """The counts matter more than the end of a name, and the end of a message least."""
+    room = width - cell_len(line.guides)
+    kept = max(room - min(cell_len(line.facts), _COUNTS) - 2, min(8, cell_len(line.name)))
+    name = shorten(line.name, min(kept, max(room, 1)))
+    return TextLine(line.guides, name, shorten(line.facts, max(room - cell_len(name) - 2, 0)), line.style)
+
+
+def shorten(text: str, width: int) -> str:
+    """A text that is at most that wide, with a mark where something is missing."""
+    if cell_len(text) <= width:
+        return text
+    return f"{set_cell_size(text, width - 1)}…" if width > 0 else ""
+
+
+HEADINGS = ("NAMESPACE", "NAME", "AVAILABLE", "GANGS", "PODS", "AGE")
+_GANGS, _AGE = HEADINGS.index("GANGS"), HEADINGS.index("AGE")
+
+
+def table(views: Sequence[SetView], now: float, *, namespaces: bool, width: int | None = None) -> list[str]:
+    """One line for each set, under headings. Without room the age goes first, then the gangs."""
+    rows = [HEADINGS, *(_columns(view, now) for view in views)]
+    found: list[str] = []
+    for hidden in ((), (_AGE,), (_AGE, _GANGS)):
+        found = _aligned(rows, [i for i in range(not namespaces, len(HEADINGS)) if i not in hidden])
+        if width is None or max(map(cell_len, found)) <= width:
+            return found
+    return [shorten(line, width or 0) for line in found]
+
+
+def _aligned(rows: Sequence[Sequence[str]], shown: Sequence[int]) -> list[str]:
+    widths = [max(cell_len(row[i]) for row in rows) for i in shown]
+    return [
+        "  ".join(set_cell_size(row[i], width) for i, width in zip(shown, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+
+
+def _columns(view: SetView, now: float) -> tuple[str, ...]:
+    running = sum(gang.phase == "Running" for gang in view.gangs)
+    ready = sum(clique.ready for clique in view.cliques)
+    return (
+        view.namespace,
+        view.name,
+        f"{view.available}/{view.replicas}",
+        f"{running}/{len(view.gangs)}",
+        f"{ready}/{sum(clique.replicas for clique in view.cliques)}",
+        age(view.age, now),
+    )
+
+
+def age(since: str | None, now: float) -> str:
+    """How long ago, in the largest unit that fits: `42s`, `5m`, `3h`, `12d`."""
+    if not since:
+        return "-"
+    seconds = max(0, int(now - timestamp(since)))
+    for unit, length in (("d", 86_400), ("h", 3_600), ("m", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds // length}{unit}"
+    return f"{seconds}s"

@@ -1,0 +1,250 @@
+"""What is refused of the components of a deployment."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from grove.api.formats import quantities
+from grove.api.wire import MOST
+from grove.dynamo import keys, naming
+from grove.dynamo.api.common import MOST_NODES
+from grove.dynamo.api.graph_deployment import DynamoGraphDeployment
+from grove.dynamo.context import GraphContext, runs_on_grove
+from grove.dynamo.graph import FRONTEND, MAIN, PLANNER, WORKERS, Graph, GraphComponent
+from grove.dynamo.render import command_line, engines
+from grove.rules.model import FieldError, duplicate, forbidden, invalid, required
+from grove.rules.model import unsupported as not_among
+
+_TYPES = (FRONTEND, *sorted(WORKERS), PLANNER)
+_ENDPOINT_PICKER = "epp"
+_IS_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?").fullmatch
+_VERSION = re.compile(r"v?\d+\.\d+\.\d+([-+][0-9A-Za-z.+-]+)?").fullmatch
+_CANONICAL = re.compile(r"(0|[1-9]\d*)(\.(0|[1-9]\d*)){2}").fullmatch
+_MAX_NAME = 63
+NO_MULTINODE_BACKEND = (
+    "needs Grove, which this deployment declines, or LeaderWorkerSet, which the cluster lacks"
+)
+
+
+def is_version(text: str) -> bool:
+    """Whether a text is a semantic version."""
+    return bool(_VERSION(text))
+
+
+def errors(found: DynamoGraphDeployment, graph: Graph) -> Iterator[FieldError]:
+    """What is wrong with them, whenever it came to be."""
+    framework = found.spec.backend_framework
+    if framework and framework not in command_line.FRAMEWORKS:
+        yield not_among("spec.backendFramework", framework, command_line.FRAMEWORKS)
+    yield from _names(graph)
+    for component in graph.components:
+        yield from _counts(component)
+        yield from _containers(component)
+        yield from _storage(graph, component)
+        yield from _engine(graph, component)
+        yield from _type(component, alpha=not found.spec.components)
+    yield from _alpha(found)
+
+
+def _type(component: GraphComponent, *, alpha: bool) -> Iterator[FieldError]:
+    """In v1alpha1 it may be any word."""
+    path = f"{component.path}.{'componentType' if alpha else 'type'}"
+    if component.type == _ENDPOINT_PICKER:
+        yield forbidden(path, "not supported: run the endpoint picker apart from the deployment")
+    elif component.type and not alpha and component.type not in _TYPES:
+        yield not_among(path, component.type, _TYPES)
+
+
+def on_create(graph: Graph) -> Iterator[FieldError]:
+    """What a new component must have."""
+    for component in graph.components:
+        if not component.main.get("image"):
+            yield required(f"{_main(component)}.image", "the container main needs an image")
+
+
+def on_update(old: Graph, new: Graph) -> Iterator[FieldError]:
+    """What a change may not touch."""
+    before = {each.name: each for each in old.components}
+    after = {each.name for each in new.components}
+    for gone in sorted(before.keys() - after):
+        yield forbidden(before[gone].path, f"component {gone} cannot be removed: set its replicas to 0")
+    for component in new.components:
+        known = before.get(component.name)
+        if known is None:
+            yield forbidden(component.path, "a component cannot be added: make another deployment")
+            continue
+        if known.nodes != component.nodes:
+            why = f"cannot be changed from {known.nodes}: delete the deployment and make it anew"
+            yield forbidden(f"{component.path}.multinode.nodeCount", why)
+        if known.min_available != component.min_available:
+            yield forbidden(f"{component.path}.minAvailable", f"cannot be changed from {known.min_available}")
+
+
+def backend_errors(graph: Graph, known: GraphContext) -> Iterator[FieldError]:
+    """What the backend of a deployment cannot do."""
+    for component in graph.components:
+        for name in (naming.child_object(graph, component), graph.dynamo_namespace(component)):
+            if len(name) > _MAX_NAME:
+                why = f"{name} would be a label of its pods, of which {_MAX_NAME} letters are the most"
+                yield invalid(component.path, component.name, why)
+    if runs_on_grove(graph):
+        yield from _too_long(graph)
+        return
+    if not known.without_grove:
+        path = f"metadata.annotations[{keys.ENABLE_GROVE}]"
+        yield forbidden(path, "Grove cannot be declined here: set config.dynamo.withoutGrove")
+    if graph.restart is not None:
+        yield forbidden("spec.restart", "only Grove takes it: use kubectl rollout restart")
+    if graph.priority_class:
+        yield forbidden("spec.priorityClassName", "only Grove takes it: set it in the pod templates")
+    for component in graph.components:
+        if component.min_available != 1:
+            yield forbidden(f"{component.path}.minAvailable", "only Grove takes it")
+        if component.multinode and not known.leader_worker_sets:
+            yield forbidden(f"{component.path}.multinode", NO_MULTINODE_BACKEND)
+
+
+def warnings(graph: Graph) -> Iterator[str]:
+    """What may not be meant so."""
+    for component in graph.components:
+        image = str(component.main.get("image", ""))
+        tag = image.partition("@")[0].rpartition("/")[2].partition(":")[2]
+        if image and not is_version(tag) and not component.version:
+            yield f"{_main(component)}.image: {tag or 'no tag'} does not tell the version of Dynamo"
+        if not component.multinode or not component.runs_engine:
+            continue
+        engine = engines.framework(graph, component)
+        if not engine:
+            yield f"{component.path}: no engine was recognised, so its nodes are not told of each other"
+        elif engine in ("vllm", "trtllm") and not engines.gpus(component) and not _claims(component):
+            yield f"{component.path}: has no GPUs, so its nodes are not told of each other"
+
+
+def _claims(component: GraphComponent) -> bool:
+    return bool((component.main.get("resources") or {}).get("claims"))
+
+
+def _main(component: GraphComponent) -> str:
+    alpha = component.path.startswith("spec.services")
+    main = "extraPodSpec.mainContainer" if alpha else "podTemplate.spec.containers[main]"
+    return f"{component.path}.{main}"
+
+
+def _names(graph: Graph) -> Iterator[FieldError]:
+    snapshot: set[str] = set()
+    for component in graph.components:
+        alpha = component.path.startswith("spec.services")
+        path = component.path if alpha else f"{component.path}.name"
+        if not component.name:
+            yield required(path)
+        elif not _IS_NAME(component.name) or len(component.name) > _MAX_NAME:
+            why = f"must be letters, digits and inner hyphens, at most {_MAX_NAME}"
+            yield invalid(path, component.name, why)
+        if component.lower in snapshot:
+            yield duplicate(path, component.lower)
+        snapshot.add(component.lower)
+
+
+def _too_long(graph: Graph) -> Iterator[FieldError]:
+    name = naming.workload(graph)
+    for component in graph.components:
+        if (length := len(name) + naming.added_length(component)) > naming.MAX_NAME:
+            why = f"with the deployment's name it takes {length} characters, and {naming.MAX_NAME} are left"
+            yield invalid(component.path, component.name, f"{why}: shorten either")
+
+
+def _counts(component: GraphComponent) -> Iterator[FieldError]:
+    path = component.path
+    if component.replicas < 0:
+        yield invalid(f"{path}.replicas", component.replicas, "must not be negative")
+    elif component.replicas > MOST:
+        yield invalid(f"{path}.replicas", component.replicas, f"must not be more than {MOST}")
+    if component.min_available < 1:
+        yield invalid(f"{path}.minAvailable", component.min_available, "must be at least 1")
+    elif 0 < component.replicas < component.min_available:
+        why = f"must not be more than replicas, which is {component.replicas}"
+        yield invalid(f"{path}.minAvailable", component.min_available, why)
+    if component.nodes < 1:
+        yield invalid(f"{path}.multinode.nodeCount", component.nodes, "must be at least 2")
+    elif component.nodes > MOST_NODES:
+        why = f"must not be more than {MOST_NODES}"
+        yield invalid(f"{path}.multinode.nodeCount", component.nodes, why)
+
+
+def _containers(component: GraphComponent) -> Iterator[FieldError]:
+    beside = [("containers", each) for each in component.sidecars]
+    beside += [("initContainers", each) for each in component.pod.get("initContainers", ())]
+    for field, container in beside:
+        if not container.get("image"):
+            name = container.get("name", "")
+            yield required(f"{component.path}.{field}[{name}].image", "every container needs an image")
+    names = [str(each.get("name", "")) for each in component.sidecars]
+    for name in sorted({name for name in names if [MAIN, *names].count(name) > 1}):
+        yield duplicate(f"{component.path}.containers", name)
+    if component.frontend is not None and component.frontend not in names:
+        path = f"{component.path}.frontendSidecar"
+        yield invalid(path, component.frontend, "must name a container beside main in the pod template")
+    if component.version and not _CANONICAL(component.version):
+        path = f"{component.path}.runtimeVersionOverride"
+        yield invalid(path, component.version, "must be a version such as 1.4.0")
+    for mount in component.main.get("volumeMounts", ()):
+        if not mount.get("name") or not mount.get("mountPath"):
+            yield required(f"{_main(component)}.volumeMounts", "every mount needs a name and a path")
+
+
+def _storage(graph: Graph, component: GraphComponent) -> Iterator[FieldError]:
+    if component.shared_memory and quantities.parse(component.shared_memory) < 0:
+        path = f"{component.path}.sharedMemorySize"
+        yield invalid(path, component.shared_memory, "must not be negative; 0 means none")
+    if component.cache is not None:
+        if not component.cache.claim:
+            yield required(f"{component.path}.compilationCache.pvcName")
+        elif not engines.cache_path(graph, component):
+            why = "only vLLM has a path of its own"
+            yield required(f"{component.path}.compilationCache.mountPath", why)
+
+
+def _engine(graph: Graph, component: GraphComponent) -> Iterator[FieldError]:
+    if not component.runs_engine:
+        return
+    command = engines.command_of(component.main)
+    started = command_line.detect_frameworks(command)
+    if len(started) > 1:
+        yield invalid(_main(component), command.as_text, f"starts several engines: {', '.join(started)}")
+    elif started and graph.framework in command_line.FRAMEWORKS and started[0] != graph.framework:
+        why = f"component {component.name} starts {started[0]}"
+        yield invalid("spec.backendFramework", graph.framework, why)
+    if engines.framework(graph, component) != "vllm":
+        return
+    if command_line.has_flag(command, "--enable-elastic-ep"):
+        yield forbidden(f"{_main(component)}.args", "--enable-elastic-ep is not supported: it needs Ray")
+    elif (
+        component.multinode
+        and engines.spans_by_executor(component)
+        and not engines.multiprocessing(graph, component)
+    ):
+        why = "spanning nodes by Ray is not supported: annotate the deployment with "
+        yield forbidden(f"{component.path}.multinode", f"{why}{keys.VLLM_EXECUTOR}: mp")
+
+
+def _alpha(found: DynamoGraphDeployment) -> Iterator[FieldError]:
+    """What only v1alpha1 can get wrong."""
+    for index, claim in enumerate(found.spec.pvcs):
+        path = f"spec.pvcs[{index}]"
+        if not claim.name:
+            yield required(f"{path}.name")
+        if claim.create:
+            needs = {"size": claim.size, "storageClass": claim.storage_class}
+            needs["volumeAccessMode"] = claim.volume_access_mode
+            yield from (
+                required(f"{path}.{key}", "to make the claim") for key, value in needs.items() if not value
+            )
+    for name, service in found.spec.services.items():
+        path = f"spec.services[{name}]"
+        for index, mount in enumerate(service.volume_mounts):
+            if not mount.mount_point and not mount.use_as_compilation_cache:
+                yield required(f"{path}.volumeMounts[{index}].mountPoint")
+        memory = service.shared_memory
+        if memory is not None and not memory.disabled and memory.size is None:
+            yield required(f"{path}.sharedMemory.size", "unless it is disabled")

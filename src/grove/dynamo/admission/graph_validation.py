@@ -1,0 +1,149 @@
+"""What is refused of a DynamoGraphDeployment, and why: on creation, and on a change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from grove.dynamo import keys
+from grove.dynamo.admission import component_rules, topology_rules, unsupported_fields
+from grove.dynamo.api.common import MAX_COMPONENTS
+from grove.dynamo.api.graph_deployment import DynamoGraphDeployment
+from grove.dynamo.backends import restarts
+from grove.dynamo.context import GraphContext, provider, runs_on_grove
+from grove.dynamo.decode.decoder import decode_errors, new_errors, read
+from grove.dynamo.decode.normalize import graph as normalised
+from grove.dynamo.graph import Graph
+from grove.dynamo.reconcile import scaling
+from grove.dynamo.render import gpu_claims, podcliqueset
+from grove.rules import syntax
+from grove.rules.decode import ObjectFormatError
+from grove.rules.error_verdict import never_raises
+from grove.rules.model import AdmissionResult, ErrorType, Facts, FieldError, forbidden, invalid, required
+from grove.rules.model import unsupported as not_among
+from grove.rules.podcliqueset import validation
+from grove.rules.podcliqueset.defaults import default_set
+
+Body = dict[str, Any]
+
+_MAX_WARNINGS = 20
+_PROVIDERS = (keys.GROVE, keys.COMPONENTS)
+_CHOICES = {
+    keys.VLLM_EXECUTOR: ("mp", "ray"),
+    keys.UPDATE_STRATEGY: ("RollingRecreate", "OnDelete"),
+    keys.DISCOVERY_MODE: ("pod", "container"),
+    keys.DISCOVERY_BACKEND: (keys.KUBERNETES, keys.ETCD),
+    keys.PROVIDER: _PROVIDERS,
+}
+_WITHOUT_CASE = frozenset({keys.VLLM_EXECUTOR})
+
+
+@never_raises
+def on_create(new: Body, known: GraphContext, facts: Facts | None = None) -> AdmissionResult:
+    """Judges a deployment that is to be made; with `facts`, also whether Grove would take its set. Never
+    raises."""
+    found = read(new)
+    graph = normalised(found)
+    errors = [
+        *_blocking_errors(found, graph, known),
+        *component_rules.on_create(graph),
+        *restarts.on_create(graph),
+    ]
+    errors += topology_rules.on_create(graph, known)
+    if facts is not None and not errors and runs_on_grove(graph):
+        setting = podcliqueset.RenderSettings(topology_rules.resolve(graph, known), known.scheduler)
+        wrong = validation.on_create(default_set(podcliqueset.workload(graph, setting)), facts).errors
+        errors += [
+            invalid("spec", graph.name, f"Grove would refuse its PodCliqueSet: {each}") for each in wrong
+        ]
+    return _result(errors, found, graph)
+
+
+@never_raises
+def on_update(old: Body, new: Body, known: GraphContext, by: str = "") -> AdmissionResult:
+    """Judges a change. What was wrong before does not hold it up. `by` is who asks, if it is not us. Never
+    raises."""
+    if form := decode_errors(new):
+        return AdmissionResult(new_errors(form, old))
+    found = read(new)
+    graph = normalised(found)
+    errors = list(_blocking_errors(found, graph, known))
+    try:
+        before = read(old)
+    except (ObjectFormatError, RecursionError):
+        return _result(errors, found, graph)
+    stored = normalised(before)
+    excused = set(map(str, _blocking_errors(before, stored, known))) if errors else set()
+    errors = [error for error in errors if str(error) not in excused]
+    errors += [
+        *_immutable_fields(before, found),
+        *component_rules.on_update(stored, graph),
+        *topology_rules.on_update(stored, graph),
+    ]
+    errors += scaling.on_update(stored, graph, by)
+    return _result(errors, found, graph)
+
+
+def blocking_errors(body: Body, known: GraphContext) -> tuple[Graph, list[FieldError]]:
+    """The deployment, and what keeps it from being acted on whether or not it was ever judged. Raises
+    Misshapen."""
+    found = read(body)
+    graph = gpu_claims.with_claimed_gpus(normalised(found), known.claim_templates)
+    return graph, list(_blocking_errors(found, graph, known))
+
+
+def _result(errors: list[FieldError], found: DynamoGraphDeployment, graph: Graph) -> AdmissionResult:
+    if errors:
+        return AdmissionResult(tuple(errors))
+    told = (*unsupported_fields.warnings(found), *component_rules.warnings(graph))
+    return AdmissionResult(warnings=tuple(islice(told, _MAX_WARNINGS)))
+
+
+def _blocking_errors(found: DynamoGraphDeployment, graph: Graph, known: GraphContext) -> Iterator[FieldError]:
+    yield from _structure(found, graph)
+    yield from _annotations(graph)
+    yield from unsupported_fields.errors(found)
+    yield from component_rules.errors(found, graph)
+    yield from component_rules.backend_errors(graph, known)
+    yield from restarts.errors(graph)
+
+
+def _structure(found: DynamoGraphDeployment, graph: Graph) -> Iterator[FieldError]:
+    spelled = syntax.host_name_part if runs_on_grove(graph) else syntax.subdomain
+    for why in spelled(graph.name) if graph.name else ():
+        yield invalid("metadata.name", graph.name, why)
+    if found.spec.components and found.spec.services:
+        why = "the components are in spec.components already: keep one of the two"
+        yield forbidden("spec.services", why)
+    if not graph.components:
+        yield required("spec.components", "at least one, or spec.services in v1alpha1")
+    if len(graph.components) > MAX_COMPONENTS:
+        path = "spec.components" if found.spec.components else "spec.services"
+        yield FieldError(path, ErrorType.INVALID, len(graph.components), f"at most {MAX_COMPONENTS}")
+    topologies = found.spec.topology_constraint
+    if topologies:
+        names = (topologies.cluster_topology_name, topologies.topology_profile, topologies.topology_name)
+        if len(set(filter(None, names))) > 1:
+            why = "clusterTopologyName, topologyProfile and topologyName mean the same: say it once"
+            yield invalid("spec.topologyConstraint", ", ".join(filter(None, names)), why)
+
+
+def _annotations(graph: Graph) -> Iterator[FieldError]:
+    for key, choices in _CHOICES.items():
+        value = graph.own_annotations.get(key)
+        if value is not None and (value.lower() if key in _WITHOUT_CASE else value) not in choices:
+            yield not_among(f"metadata.annotations[{key}]", value, choices)
+    version = graph.own_annotations.get(keys.ORIGIN_VERSION)
+    if version is not None and not component_rules.is_version(version):
+        why = "must be a semantic version such as 1.4.0"
+        yield invalid(f"metadata.annotations[{keys.ORIGIN_VERSION}]", version, why)
+
+
+def _immutable_fields(old: DynamoGraphDeployment, new: DynamoGraphDeployment) -> Iterator[FieldError]:
+    if old.spec.backend_framework != new.spec.backend_framework:
+        yield forbidden("spec.backendFramework", "cannot be changed")
+    before, after = old.metadata.annotations, new.metadata.annotations
+    if before.get(keys.PROVIDER) and provider(before) != provider(after):
+        path = f"metadata.annotations[{keys.PROVIDER}]"
+        yield forbidden(path, f"the deployment runs on {provider(before)} and cannot be moved")

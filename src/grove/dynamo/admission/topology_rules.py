@@ -1,0 +1,135 @@
+"""Topology constraints: which topology they mean, which domains they may name, and in which order.
+
+They are in force as soon as the deployment or any component has one. Nothing is assumed for who says nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from grove.dynamo.context import GraphContext, runs_on_grove
+from grove.dynamo.graph import Graph
+from grove.dynamo.render import topology_affinity
+from grove.rules.model import FieldError, forbidden, invalid, required, unsupported
+
+DEPLOYMENT = "spec.topologyConstraint"
+NAMES = ("clusterTopologyName", "topologyProfile", "topologyName")
+_IS_DOMAIN = re.compile(r"[a-z]([a-z0-9-]*[a-z0-9])?").fullmatch
+_IMMUTABLE = "cannot be changed: delete the DynamoGraphDeployment and make it anew"
+
+
+class GraphPackConstraint(Struct, frozen=True):
+    """A constraint, and where it is written."""
+
+    path: str
+    domain: str
+
+
+def pack_constraints(graph: Graph) -> list[GraphPackConstraint]:
+    """All of them, the deployment's first."""
+    whole = (
+        [GraphPackConstraint(f"{DEPLOYMENT}.packDomain", graph.topology.domain)]
+        if graph.topology.domain
+        else []
+    )
+    return whole + [
+        GraphPackConstraint(f"{each.path}.topologyConstraint.packDomain", each.domain)
+        for each in graph.components
+        if each.domain
+    ]
+
+
+def resolve(graph: Graph, known: GraphContext) -> str:
+    """The topology that is meant: named here, else by the operator's configuration, else the only one there
+    is; empty if none of these tells."""
+    if name := graph.topology.name or known.topology.default_topology_name:
+        return name
+    return next(iter(known.topologies)) if len(known.topologies) == 1 else ""
+
+
+def on_create(graph: Graph, known: GraphContext) -> list[FieldError]:
+    """What is wrong with them. The order of domains is asked only of domains that are right."""
+    found = pack_constraints(graph)
+    if not found:
+        return [required(f"{DEPLOYMENT}.packDomain", _NOTHING)] if graph.topology.name else []
+    if wrong := list(_unknown_domains(found, known)):
+        return wrong
+    if not runs_on_grove(graph):
+        wrong = list(_unmapped(found, known)) or list(
+            _broader_than_deployment(found, known.topology.allowed_domains)
+        )
+        return wrong or list(topology_affinity.problems(graph, known.topology))
+    if not known.topology_aware:
+        why = "Grove takes no topology constraints here: set config.topologyAwareScheduling.enabled"
+        return [forbidden(place.path, why) for place in found]
+    name = resolve(graph, known)
+    if not name:
+        listed = ", ".join(sorted(known.topologies)) or "none"
+        return [required(f"{DEPLOYMENT}.{NAMES[0]}", f"say which topology is meant; there is {listed}")]
+    if (levels := known.topologies.get(name)) is None:
+        path = f"{DEPLOYMENT}.{NAMES[0]}"
+        return [invalid(path, name, f'ClusterTopology or ClusterTopologyBinding "{name}" not found')]
+    return list(_no_levels(found, name, levels)) or list(_broader_than_deployment(found, levels))
+
+
+_NOTHING = "a topology is named and nothing is constrained: set it, or packDomain of a component"
+
+
+def on_update(old: Graph, new: Graph) -> Iterator[FieldError]:
+    """They stay what they are: Grove cannot move what runs."""
+    if old.topology != new.topology:
+        yield forbidden(DEPLOYMENT, _IMMUTABLE)
+    before = {each.name: each.domain for each in old.components}
+    for component in new.components:
+        if before.get(component.name, component.domain) != component.domain:
+            yield forbidden(f"{component.path}.topologyConstraint", _IMMUTABLE)
+
+
+def _unknown_domains(found: Sequence[GraphPackConstraint], known: GraphContext) -> Iterator[FieldError]:
+    allowed = known.topology.allowed_domains
+    for place in found:
+        if not _IS_DOMAIN(place.domain):
+            why = "must be lower case letters, digits and inner hyphens, and start with a letter"
+            yield invalid(place.path, place.domain, why)
+        elif allowed and place.domain not in allowed:
+            yield unsupported(place.path, place.domain, tuple(allowed))
+
+
+def _no_levels(
+    found: Sequence[GraphPackConstraint], name: str, levels: Sequence[str]
+) -> Iterator[FieldError]:
+    for place in found:
+        if place.domain not in levels:
+            there = ", ".join(sorted(levels))
+            yield invalid(place.path, place.domain, f"is no level of topology {name}, which has {there}")
+
+
+def _broader_than_deployment(
+    found: Sequence[GraphPackConstraint], levels: Sequence[str]
+) -> Iterator[FieldError]:
+    """A component in a domain that is broader than the deployment's."""
+    if not found[0].path.startswith(DEPLOYMENT) or found[0].domain not in levels:
+        return
+    whole, *parts = found
+    for place in parts:
+        if place.domain in levels and levels.index(place.domain) < levels.index(whole.domain):
+            why = f"must be {whole.domain}, the deployment's domain, or narrower"
+            yield invalid(place.path, place.domain, why)
+
+
+def _unmapped(found: Sequence[GraphPackConstraint], known: GraphContext) -> Iterator[FieldError]:
+    """Without Grove, a domain is a node label or nothing at all."""
+    topology = known.topology
+    for place in found:
+        if not topology.mode:
+            why = (
+                "cannot be enforced without Grove: set config.dynamo.topologyAwareScheduling.mode to kueue "
+                "or affinity, or let Grove run the deployment"
+            )
+            yield forbidden(place.path, why)
+        elif place.domain not in topology.domain_to_label_mapping:
+            why = "has no node label in config.dynamo.topologyAwareScheduling.domainToLabelMapping"
+            yield invalid(place.path, place.domain, why)

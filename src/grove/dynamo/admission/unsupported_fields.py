@@ -1,0 +1,73 @@
+"""Fields of Dynamo's API that this layer does not act on. They are refused, never dropped in silence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from grove.dynamo.api.graph_deployment import DynamoGraphDeployment
+from grove.rules.model import FieldError, forbidden
+
+_DEPLOYMENT_FIELDS = {
+    "provider_override": "set topologyConstraint instead",
+    "experimental": "take it away",
+}
+_COMPONENT_FIELDS = {
+    "epp_config": "run the endpoint picker apart from the deployment",
+    "provider_override": "set topologyConstraint instead",
+    "experimental": "take it away",
+}
+_SERVICE_FIELDS = {
+    **_COMPONENT_FIELDS,
+    "ingress": "make an Ingress for the frontend's Service",
+    "gpu_memory_service": "take it away",
+    "failover": "take it away",
+    "checkpoint": "take it away",
+}
+_SWITCHED = ("ingress", "gpu_memory_service", "failover", "checkpoint")
+"""What v1alpha1 may have and not mean."""
+
+
+def _camel(word: str) -> str:
+    head, *tail = word.split("_")
+    return head + "".join(part.capitalize() for part in tail)
+
+
+FIELDS = frozenset(map(_camel, (*_DEPLOYMENT_FIELDS, *_SERVICE_FIELDS)))
+"""Their names."""
+
+
+def errors(found: DynamoGraphDeployment) -> Iterator[FieldError]:
+    """Every field that would have no effect."""
+    yield from _of(found.spec, _DEPLOYMENT_FIELDS, "spec")
+    for index, component in enumerate(found.spec.components):
+        path = f"spec.components[{index}]"
+        yield from _of(component, _COMPONENT_FIELDS, path)
+        yield from _of_roles(component.multinode, path)
+    for name, service in found.spec.services.items():
+        yield from _of(service, _SERVICE_FIELDS, f"spec.services[{name}]", alpha=True)
+        yield from _of_roles(service.multinode, f"spec.services[{name}]")
+
+
+def warnings(found: DynamoGraphDeployment) -> Iterator[str]:
+    """Fields that Dynamo itself ignores."""
+    for name, service in found.spec.services.items():
+        if service.autoscaling is not None:
+            yield f"spec.services[{name}].autoscaling is ignored: set replicas"
+        if service.dynamo_namespace:
+            yield f"spec.services[{name}].dynamoNamespace is ignored: it follows from the deployment's name"
+
+
+def _of(written: object, fields: dict[str, str], path: str, *, alpha: bool = False) -> Iterator[FieldError]:
+    for field, instead in fields.items():
+        value = getattr(written, field)
+        if value in (None, ""):
+            continue
+        if alpha and field in _SWITCHED and isinstance(value, dict) and not value.get("enabled"):
+            continue
+        yield forbidden(f"{path}.{_camel(field)}", f"not supported: {instead}")
+
+
+def _of_roles(multinode: object, path: str) -> Iterator[FieldError]:
+    for role in ("leader", "worker"):
+        if getattr(multinode, role, None) is not None:
+            yield forbidden(f"{path}.multinode.{role}", "not supported: set topologyConstraint instead")

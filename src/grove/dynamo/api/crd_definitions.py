@@ -1,0 +1,114 @@
+"""The CustomResourceDefinitions of this layer. They are not among Grove's own: who runs Dynamo's operator has
+its definitions already, with a conversion webhook that ours must not replace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from grove.api.crds import structural_schema
+from grove.api.types.kind import Kind
+from grove.dynamo.api.common import ALPHA, BETA, NVIDIA
+from grove.dynamo.api.graph_deployment import DynamoGraphDeployment
+from grove.dynamo.api.scaling_adapter import ScalingAdapter
+
+Body = dict[str, Any]
+
+_DEPRECATED = f"{NVIDIA}/{ALPHA} DynamoGraphDeployment is deprecated: write {NVIDIA}/{BETA}"
+_PRESERVE_UNKNOWN = {"x-kubernetes-preserve-unknown-fields": True}
+
+
+def all_definitions() -> list[Body]:
+    """What the layer needs in the cluster."""
+    return [graph_deployments(), scaling_adapters(), worker_metadata()]
+
+
+def graph_deployments() -> Body:
+    """One schema for both versions. What it does not know is kept, so that admission can name it; pruned, it
+    would be lost without a word."""
+    kind = DynamoGraphDeployment.KIND
+    body = structural_schema.of(DynamoGraphDeployment)
+    body["properties"]["spec"] = _with_open_objects(body["properties"]["spec"])
+    newer, older = _both_versions(kind, body)
+    older |= {"deprecated": True, "deprecationWarning": _DEPRECATED}
+    return _definition(kind.name, kind.plural, kind.short_names, [newer, older])
+
+
+def scaling_adapters() -> Body:
+    """One schema for both versions, too: an adapter names its component in the words of each."""
+    kind = ScalingAdapter.KIND
+    return _definition(
+        kind.name, kind.plural, kind.short_names, _both_versions(kind, structural_schema.of(ScalingAdapter))
+    )
+
+
+def _both_versions(kind: Kind, body: Body) -> list[Body]:
+    columns = [{"name": each.name, "type": each.type, "jsonPath": each.path} for each in kind.columns]
+    subresources: Body = {"status": {}}
+    if kind.scale:
+        subresources["scale"] = {
+            "specReplicasPath": ".spec.replicas",
+            "statusReplicasPath": ".status.replicas",
+            "labelSelectorPath": kind.scale.selector_path,
+        }
+    return [
+        {
+            "name": version,
+            "served": True,
+            "storage": version == BETA,
+            "schema": {"openAPIV3Schema": body},
+            "subresources": subresources,
+            "additionalPrinterColumns": columns,
+        }
+        for version in (BETA, ALPHA)
+    ]
+
+
+def worker_metadata() -> Body:
+    """Where workers of a running deployment write down what they serve, for frontends to find."""
+    body = {
+        "description": "What a worker of a DynamoGraphDeployment serves; written by the worker itself.",
+        "type": "object",
+        "properties": {
+            "apiVersion": {"type": "string"},
+            "kind": {"type": "string"},
+            "metadata": {"type": "object"},
+            "spec": {"type": "object", **_PRESERVE_UNKNOWN, "description": "What it serves."},
+        },
+    }
+    version = {"name": ALPHA, "served": True, "storage": True, "schema": {"openAPIV3Schema": body}}
+    return _definition("DynamoWorkerMetadata", "dynamoworkermetadatas", ("dwm",), [version])
+
+
+def _definition(name: str, plural: str, short_names: tuple[str, ...], versions: list[Body]) -> Body:
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{NVIDIA}"},
+        "spec": {
+            "group": NVIDIA,
+            "names": {
+                "kind": name,
+                "listKind": f"{name}List",
+                "plural": plural,
+                "singular": name.lower(),
+                "shortNames": list(short_names),
+            },
+            "scope": "Namespaced",
+            "conversion": {"strategy": "None"},
+            "versions": versions,
+        },
+    }
+
+
+def _with_open_objects(body: Any) -> Any:
+    """The schema, with every object in it open to what is not declared."""
+    if not isinstance(body, dict):
+        return body
+    opened = {key: value for key, value in body.items() if key not in ("properties", "items")}
+    if "properties" in body:
+        opened |= _PRESERVE_UNKNOWN
+        opened["properties"] = {name: _with_open_objects(inner) for name, inner in body["properties"].items()}
+    for word in ("items", "additionalProperties"):
+        if word in body:
+            opened[word] = _with_open_objects(body[word])
+    return opened

@@ -1,0 +1,1 @@
+"""What runs a deployment: one PodCliqueSet, or LeaderWorkerSets and Deployments."""

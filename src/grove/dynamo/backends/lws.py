@@ -1,0 +1,228 @@
+"""The backend without Grove: a LeaderWorkerSet for each component that spans nodes, else a Deployment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from grove.api.configuration.types import TopologyMode
+from grove.api.intents import Create, Intent, Patch, PatchType
+from grove.api.meta import Condition
+from grove.dynamo import keys, naming
+from grove.dynamo.admission import topology_rules
+from grove.dynamo.api.status import AppliedTopology, ComponentStatus, RestartStatus
+from grove.dynamo.backends.object_writes import digest, target, with_owner
+from grove.dynamo.graph import Body, Graph, GraphComponent
+from grove.dynamo.render import image_pull_secrets, pod_template, topology_affinity
+from grove.dynamo.render.addressing import LeaderWorkerAddresses, Role
+from grove.dynamo.render.engines import ComponentRole
+from grove.dynamo.snapshot import ChildObject, ComponentState, GraphSnapshot
+from grove.dynamo.worker_generation import generation, runtime_namespace
+from grove.rules.model import FieldError
+
+_STRATEGY = "nvidia.com/deployment-strategy"
+_SURGE = "nvidia.com/deployment-rolling-update-max-surge"
+_UNAVAILABLE = "nvidia.com/deployment-rolling-update-max-unavailable"
+_DEFAULT_LIMIT = "25%"
+
+
+class LwsBackend:
+    """Makes one workload for each component."""
+
+    name = keys.COMPONENTS
+
+    def problems(self, graph: Graph, snapshot: GraphSnapshot) -> list[FieldError]:
+        made = any(_existing(graph, each, snapshot) is not None for each in graph.components)
+        return [] if made else topology_rules.on_create(graph, snapshot.context)
+
+    def writes(self, graph: Graph, snapshot: GraphSnapshot) -> list[Intent]:
+        found = [
+            _write_for(
+                graph,
+                workload(graph, _with_pull_secrets(graph, each, snapshot), snapshot),
+                _existing(graph, each, snapshot),
+            )
+            for each in graph.components
+        ]
+        return [each for each in found if each is not None]
+
+    def component_state(
+        self, graph: Graph, component: GraphComponent, snapshot: GraphSnapshot
+    ) -> ComponentState:
+        kind, name = workload_ref(graph, component)
+        existing = _existing(graph, component, snapshot)
+        if existing is None:
+            return ComponentState(None, "some_resources_are_not_ready", f"{kind} {name} is not there yet")
+        return _component_state(graph, component, kind, existing)
+
+    def applied(self, graph: Graph, snapshot: GraphSnapshot) -> tuple[AppliedTopology, ...]:
+        labels = snapshot.context.topology.domain_to_label_mapping
+        found = []
+        for component in graph.components:
+            kind, name = workload_ref(graph, component)
+            for domain in dict.fromkeys(filter(None, (graph.topology.domain, component.domain))):
+                whole = domain == graph.topology.domain and domain != component.domain
+                said = "" if whole else component.name
+                found.append(AppliedTopology(said, domain, labels.get(domain, ""), f"{kind}/{name}"))
+        return tuple(found)
+
+    def restart(self, graph: Graph, snapshot: GraphSnapshot) -> RestartStatus | None:  # noqa: ARG002 - the protocol's
+        return None
+
+    def conditions(self, graph: Graph, snapshot: GraphSnapshot) -> list[Condition]:
+        if not graph.constrained:
+            return []
+        return [topology_affinity.levels_condition(graph, snapshot.context)]
+
+
+def workload(graph: Graph, component: GraphComponent, snapshot: GraphSnapshot) -> Body:
+    """The object of a component, without an owner."""
+    spec = (
+        _lws_spec(graph, component, snapshot)
+        if component.multinode
+        else _deployment_spec(graph, component, snapshot)
+    )
+    kind, name = workload_ref(graph, component)
+    labels = {**graph.labels, keys.GRAPH: graph.name, keys.COMPONENT: component.name}
+    where = snapshot.context.topology
+    if where.mode is TopologyMode.KUEUE and graph.constrained:
+        labels[topology_affinity.QUEUE] = topology_affinity.queue(graph, where)
+    metadata = {"name": name, "namespace": graph.namespace, "labels": labels}
+    metadata["annotations"] = {**graph.annotations, keys.APPLIED: digest(spec)}
+    version = "leaderworkerset.x-k8s.io/v1" if component.multinode else "apps/v1"
+    body = {"apiVersion": version, "kind": kind, "metadata": metadata}
+    return {**body, "spec": {"replicas": component.replicas, **spec}}
+
+
+def _deployment_spec(graph: Graph, component: GraphComponent, snapshot: GraphSnapshot) -> Body:
+    own = (
+        component.pod_annotations.get if _STRATEGY in component.pod_annotations else graph.own_annotations.get
+    )
+    strategy: Body = {"type": "Recreate"}
+    if own(_STRATEGY, "RollingUpdate") != "Recreate":
+        pace = {"maxSurge": own(_SURGE, _DEFAULT_LIMIT), "maxUnavailable": own(_UNAVAILABLE, _DEFAULT_LIMIT)}
+        strategy = {"type": "RollingUpdate", "rollingUpdate": pace}
+    return {
+        "selector": {"matchLabels": {keys.SELECTOR: naming.child_object(graph, component)}},
+        "strategy": strategy,
+        "template": _template(graph, component, Role.SINGLE, snapshot),
+    }
+
+
+def _lws_spec(graph: Graph, component: GraphComponent, snapshot: GraphSnapshot) -> Body:
+    return {
+        "startupPolicy": "LeaderCreated",
+        "leaderWorkerTemplate": {
+            "size": component.nodes,
+            "leaderTemplate": _template(graph, component, Role.LEADER, snapshot),
+            "workerTemplate": _template(graph, component, Role.WORKER, snapshot),
+        },
+    }
+
+
+def _template(graph: Graph, component: GraphComponent, role: Role, snapshot: GraphSnapshot) -> Body:
+    where = snapshot.context.topology
+    labels = pod_template.labels(graph, component)
+    annotations = pod_template.pod_annotations(graph, component)
+    if component.multinode:
+        del labels[keys.SELECTOR]
+        labels["role"] = "leader" if role is Role.LEADER else "worker"
+        annotations |= topology_affinity.kueue_annotations(graph, component, where)
+    spec = pod_template.pod_spec(ComponentRole(graph, component, role, LeaderWorkerAddresses()))
+    spec = topology_affinity.with_affinity(graph, component, where, spec)
+    return {"metadata": {"labels": labels, "annotations": annotations}, "spec": spec}
+
+
+def workload_ref(graph: Graph, component: GraphComponent) -> tuple[str, str]:
+    """Kind and name of what runs a component."""
+    if component.multinode:
+        return "LeaderWorkerSet", naming.leader_worker_set(graph, component)
+    return "Deployment", naming.child_object(graph, component)
+
+
+def _with_pull_secrets(graph: Graph, component: GraphComponent, snapshot: GraphSnapshot) -> GraphComponent:
+    """With Secrets to pull its images with. Pods are not looked at here: it counts as started when a replica
+    is ready and none are left to be updated."""
+    existing = _existing(graph, component, snapshot)
+    known = (
+        image_pull_secrets.current_secrets(component, _pod_spec_of(component, existing))
+        if existing is not None
+        else ()
+    )
+    fit = image_pull_secrets.matching_secrets(graph, component, snapshot.pull_secrets, known)
+    as_made = replace(component, pull_secrets=known)
+    if fit == known or existing is None:
+        return replace(component, pull_secrets=fit)
+    wanted = workload(graph, as_made, snapshot)["metadata"]["annotations"][keys.APPLIED]
+    changes = wanted != existing.metadata.annotations.get(keys.APPLIED)
+    said = _mapping(existing.status)
+    started = bool(said.get("readyReplicas")) and said.get("updatedReplicas") == said.get("replicas")
+    return replace(
+        component,
+        pull_secrets=image_pull_secrets.select_secrets(fit, known, changes=changes, started=started),
+    )
+
+
+def _pod_spec_of(component: GraphComponent, existing: ChildObject) -> Body:
+    """The spec of its pods; both roles of one that spans nodes are given the same Secrets."""
+    spec = _mapping(existing.spec)
+    if not component.multinode:
+        return _mapping(_mapping(spec.get("template")).get("spec"))
+    return _mapping(_mapping(_mapping(spec.get("leaderWorkerTemplate")).get("workerTemplate")).get("spec"))
+
+
+def _existing(graph: Graph, component: GraphComponent, snapshot: GraphSnapshot) -> ChildObject | None:
+    return snapshot.children.get(workload_ref(graph, component))
+
+
+def _write_for(graph: Graph, wanted: Body, existing: ChildObject | None) -> Intent | None:
+    """Compared by what it was made from: the server writes quantities its own way."""
+    if existing is None:
+        return Create(target(wanted), with_owner(graph, wanted))
+    if existing.metadata.deletion_timestamp is not None:
+        return None
+    edition = wanted["metadata"]["annotations"][keys.APPLIED]
+    same = existing.metadata.annotations.get(keys.APPLIED) == edition
+    if same and _mapping(existing.spec).get("replicas") == wanted["spec"]["replicas"]:
+        return None
+    pointer = "/metadata/annotations/" + keys.APPLIED.replace("/", "~1")
+    body = [
+        {"op": "replace", "path": "/spec", "value": wanted["spec"]},
+        {"op": "add", "path": pointer, "value": edition},
+    ]
+    return Patch(target(wanted), body, type=PatchType.JSON)
+
+
+def _component_state(
+    graph: Graph, component: GraphComponent, kind: str, existing: ChildObject
+) -> ComponentState:
+    said, desired = _mapping(existing.status), component.replicas
+    count = {key: int(said.get(key) or 0) for key in ("replicas", "updatedReplicas", "readyReplicas")}
+    good = count["readyReplicas"] if component.multinode else int(said.get("availableReplicas") or 0)
+    status = ComponentStatus(
+        component_kind=kind,
+        component_names=(existing.metadata.name,),
+        runtime_namespace=runtime_namespace(graph, component, generation(graph)),
+        replicas=count["replicas"],
+        updated_replicas=count["updatedReplicas"],
+        ready_replicas=count["readyReplicas"],
+        available_replicas=None if component.multinode else good,
+    )
+    conditions = said.get("conditions") or []
+    available = any(each.get("type") == "Available" and each.get("status") == "True" for each in conditions)
+    if int(said.get("observedGeneration") or 0) < existing.metadata.generation and not component.multinode:
+        return ComponentState(status, "some_resources_are_not_ready", "the latest change is not acted on yet")
+    if desired == 0:
+        return ComponentState(status)
+    if count["updatedReplicas"] != desired or count["replicas"] != desired:
+        return ComponentState(
+            status, "updating", f"{good} of {desired} ready, {count['updatedReplicas']} updated"
+        )
+    if good >= desired and available:
+        return ComponentState(status)
+    return ComponentState(status, "pods_not_ready", f"{good} of {desired} ready")
+
+
+def _mapping(value: Any) -> Body:
+    return value if isinstance(value, dict) else {}

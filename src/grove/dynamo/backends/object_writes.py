@@ -1,0 +1,82 @@
+"""From an object as it should be to the write that makes it so, or to none if it is."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import msgspec
+
+from grove.api.intents import Create, Delete, Intent, Patch, Target
+from grove.dynamo.api.graph_deployment import DynamoGraphDeployment
+from grove.dynamo.graph import Body, Graph
+from grove.dynamo.snapshot import ChildObject
+
+
+def owner(graph: Graph) -> Body:
+    """The deployment, as the owner of what is made for it."""
+    kind = DynamoGraphDeployment.KIND
+    return {
+        "apiVersion": kind.api_version,
+        "kind": kind.name,
+        "name": graph.name,
+        "uid": graph.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def with_owner(graph: Graph, body: Body) -> Body:
+    """The object with its owner."""
+    return {**body, "metadata": {**body["metadata"], "ownerReferences": [owner(graph)]}}
+
+
+def target(body: Body) -> Target:
+    """What a write of the object is about."""
+    metadata = body["metadata"]
+    return Target(body["apiVersion"], body["kind"], metadata["name"], metadata["namespace"])
+
+
+def write_for(body: Body, present: ChildObject | None, *, shared: bool = False) -> Intent | None:
+    """The write that brings the object in order. One that several deployments share is made, not mended."""
+    if present is None:
+        return Create(target(body), body, may_exist=shared)
+    if shared or present.metadata.deletion_timestamp is not None:
+        return None
+    wanted = {key: value for key, value in body.items() if key in _PATCHED_FIELDS}
+    wanted["metadata"] = {
+        key: body["metadata"][key] for key in ("labels", "annotations") if key in body["metadata"]
+    }
+    said: Body = {key: getattr(present, key) for key in _PATCHED_FIELDS}
+    said["metadata"] = {"labels": present.metadata.labels, "annotations": present.metadata.annotations}
+    if contains(wanted, said):
+        return None
+    if body["kind"] in _RECREATED_KINDS:
+        return Delete(target(body), uid=present.metadata.uid)
+    return Patch(target(body), wanted)
+
+
+_RECREATED_KINDS = ("Role", "RoleBinding")
+"""Made again if they are wrong: a right to patch roles is more than the operator wants to have."""
+_PATCHED_FIELDS = ("spec", "data", "rules", "subjects")
+
+
+def contains(wanted: Any, present: Any) -> bool:
+    """Whether all that is wanted is there; what others have added beside it does not matter."""
+    if isinstance(wanted, dict):
+        if not isinstance(present, dict):
+            return not wanted and present is None
+        return all(contains(value, present.get(key)) for key, value in wanted.items())
+    if isinstance(wanted, list):
+        return (
+            isinstance(present, list)
+            and len(wanted) == len(present)
+            and all(contains(*pair) for pair in zip(wanted, present, strict=True))
+        )
+    return bool(wanted == present) or (wanted in ("", False, 0) and present is None)
+
+
+def digest(value: Any) -> str:
+    """The same for the same data, in whatever order its keys are."""
+    text = msgspec.json.encode(value, order="sorted")
+    return hashlib.sha256(text).hexdigest()

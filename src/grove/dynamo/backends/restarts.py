@@ -1,0 +1,117 @@
+"""Restarts: a new `spec.restart.id` replaces the pods of all components, one component after another or all
+at once. The id is an annotation of the pods, so that Grove replaces them as it does for any other change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from grove.api.types.podcliqueset import PodCliqueSet
+from grove.dynamo import keys, naming
+from grove.dynamo.api.graph_deployment import Restart
+from grove.dynamo.api.status import RestartStatus
+from grove.dynamo.graph import Graph, GraphComponent
+from grove.dynamo.render.addressing import Role
+from grove.dynamo.snapshot import GraphSnapshot, clique_or_group_of
+from grove.rules.model import FieldError, forbidden, invalid, required
+from grove.rules.model import unsupported as not_among
+
+PARALLEL, SEQUENTIAL = "Parallel", "Sequential"
+_PATH = "spec.restart"
+
+
+def restart_ids(graph: Graph, snapshot: GraphSnapshot) -> dict[str, str]:
+    """The id that each component is to carry, by name. Who is not there yet keeps the one before; an id that
+    was carried stays, as taking it away would be a restart too."""
+    current_ids = _current_ids(graph, snapshot.workload)
+    if snapshot.workload is None or graph.restart is None:
+        return current_ids
+    wanted = graph.restart.id
+    if _parallel(graph.restart):
+        return dict.fromkeys((each.name for each in graph.components), wanted)
+    for component in _order(graph):
+        if current_ids.get(component.name) != wanted:
+            return {**current_ids, component.name: wanted}
+        if not _done(graph, component, snapshot):
+            break
+    return current_ids
+
+
+def status(graph: Graph, snapshot: GraphSnapshot) -> RestartStatus | None:
+    """How far it has come."""
+    if graph.restart is None or snapshot.workload is None:
+        return None
+    current_ids = _current_ids(graph, snapshot.workload)
+    behind = [
+        each.name
+        for each in graph.components
+        if current_ids.get(each.name) != graph.restart.id or not _done(graph, each, snapshot)
+    ]
+    going = tuple(name for name in behind if current_ids.get(name) == graph.restart.id)
+    return RestartStatus(graph.restart.id, "Restarting" if behind else "Completed", going)
+
+
+def on_create(graph: Graph) -> Iterator[FieldError]:
+    """There is nothing to restart yet."""
+    if graph.restart is not None:
+        yield forbidden(_PATH, "a deployment that is made starts anyway: set it later")
+
+
+def errors(graph: Graph) -> Iterator[FieldError]:
+    """What is wrong with it."""
+    restart = graph.restart
+    if restart is None:
+        return
+    if not restart.id:
+        yield required(f"{_PATH}.id")
+    if restart.strategy is None:
+        return
+    kind, order = restart.strategy.type, restart.strategy.order
+    if kind not in ("", PARALLEL, SEQUENTIAL):
+        yield not_among(f"{_PATH}.strategy.type", kind, (SEQUENTIAL, PARALLEL))
+    if order and kind == PARALLEL:
+        yield forbidden(f"{_PATH}.strategy.order", "all restart at once")
+    elif order and sorted(order) != sorted(each.name for each in graph.components):
+        yield invalid(f"{_PATH}.strategy.order", list(order), "must name every component once")
+
+
+def _parallel(restart: Restart) -> bool:
+    return restart.strategy is not None and restart.strategy.type == PARALLEL
+
+
+def _order(graph: Graph) -> list[GraphComponent]:
+    by_name = {each.name: each for each in graph.components}
+    strategy = graph.restart.strategy if graph.restart else None
+    names = strategy.order if strategy and strategy.order else sorted(by_name)
+    return [by_name[name] for name in names if name in by_name]
+
+
+def _current_ids(graph: Graph, workload: PodCliqueSet | None) -> dict[str, str]:
+    if workload is None:
+        return {}
+    cliques: Mapping[str, str] = {
+        clique.name: clique.annotations[keys.RESTARTED]
+        for clique in workload.spec.template.cliques
+        if keys.RESTARTED in clique.annotations
+    }
+    found = {}
+    for component in graph.components:
+        name = naming.clique(component, Role.LEADER if component.multinode else Role.SINGLE)
+        if name in cliques:
+            found[component.name] = cliques[name]
+    return found
+
+
+def _done(graph: Graph, component: GraphComponent, snapshot: GraphSnapshot) -> bool:
+    """Whether all pods of the component are of the set as it is now."""
+    workload, clique_or_group = snapshot.workload, clique_or_group_of(graph, component, snapshot)
+    if workload is None or clique_or_group is None:
+        return False
+    progress = workload.status.update_progress
+    if workload.status.observed_generation != workload.metadata.generation or (
+        progress is not None and progress.update_ended_at is None
+    ):
+        return False
+    return (
+        clique_or_group.status.current_pod_clique_set_generation_hash
+        == workload.status.current_generation_hash
+    )

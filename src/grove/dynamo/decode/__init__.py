@@ -1,0 +1,1 @@
+"""From the raw JSON of a DynamoGraphDeployment to typed data, and from both versions to one graph."""

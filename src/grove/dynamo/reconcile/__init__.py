@@ -1,0 +1,1 @@
+"""One reconcile pass over one deployment: writes, status, events."""

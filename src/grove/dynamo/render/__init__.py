@@ -1,0 +1,1 @@
+"""From a graph to Kubernetes objects: PodCliqueSets, pods, containers, Services, RBAC."""

@@ -1,0 +1,87 @@
+"""GPUs that a component asks for by claims: as many as the templates of its claims say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from grove.dynamo.graph import Body, Graph, GraphComponent
+from grove.dynamo.render import engines
+
+Templates = Mapping[str, Body]
+"""What ResourceClaimTemplates of a namespace make claims of, by name."""
+_COUNTED_FRAMEWORKS = ("vllm", "trtllm")
+"""Engines that are told of their nodes by how many GPUs each has."""
+
+
+def template_names(graph: Graph) -> set[str]:
+    """The templates that have to be known."""
+    return {
+        name for each in graph.components if _needs_count(graph, each) for name, _ in _claimed_templates(each)
+    }
+
+
+def with_claimed_gpus(graph: Graph, templates: Templates) -> Graph:
+    """The deployment with the GPUs that its components get by claims."""
+    components = tuple(
+        replace(each, claimed_gpus=_count(each, templates)) if _needs_count(graph, each) else each
+        for each in graph.components
+    )
+    return replace(graph, components=components)
+
+
+def problems(graph: Graph, templates: Templates) -> Iterator[str]:
+    """Why GPUs cannot be counted."""
+    for component in graph.components:
+        if not _needs_count(graph, component):
+            continue
+        for name, request in _claimed_templates(component):
+            if name not in templates:
+                yield f"{component.path}: ResourceClaimTemplate {name} does not exist: make it"
+            elif None in _counts(templates[name], request):
+                why = "does not say how many GPUs it asks for: give every request exactly a count"
+                yield f"{component.path}: ResourceClaimTemplate {name} {why}"
+
+
+def _needs_count(graph: Graph, component: GraphComponent) -> bool:
+    engine = engines.framework(graph, component)
+    return (
+        component.multinode and engine in _COUNTED_FRAMEWORKS and not engines.gpus_by_resource(component.main)
+    )
+
+
+def _claimed_templates(component: GraphComponent) -> Iterator[tuple[str, str]]:
+    """The templates of the main container's claims, each with the request of it that is meant; empty: all."""
+    pod = {each.get("name"): each for each in component.pod.get("resourceClaims", ())}
+    for claim in (component.main.get("resources") or {}).get("claims", ()):
+        if name := pod.get(claim.get("name"), {}).get("resourceClaimTemplateName"):
+            yield name, str(claim.get("request") or "").partition("/")[0]
+
+
+def _count(component: GraphComponent, templates: Templates) -> int:
+    return sum(
+        count or 0
+        for name, request in _claimed_templates(component)
+        for count in _counts(templates.get(name, {}), request)
+    )
+
+
+def _counts(template: Body, request: str) -> list[int | None]:
+    """How many GPUs each request asks for; None if that depends."""
+    requests = (template.get("devices") or {}).get("requests") or ()
+    return [_of_request(each) for each in requests if request in ("", each.get("name"))]
+
+
+def _of_request(request: Body) -> int | None:
+    if (exactly := request.get("exactly")) is not None:
+        return _of_devices(exactly)
+    found = {_of_devices(each) for each in request.get("firstAvailable") or ()}
+    return found.pop() if len(found) == 1 else None if found else 0
+
+
+def _of_devices(asked: dict[str, Any]) -> int | None:
+    if not engines.is_gpu(str(asked.get("deviceClassName", ""))):
+        return 0
+    return None if asked.get("allocationMode") == "All" else int(asked.get("count") or 1)

@@ -1,0 +1,92 @@
+"""Which Secrets the images of a component are pulled with: beside those that it names, all of the namespace
+that are for their registries, as in Dynamo.
+
+They are a part of the pods' template, so that one which comes late would replace pods that run, for nothing:
+these have their images. So it is taken in as long as no pod of the component's latest template has started,
+or when the component changes anyway; one that is gone is left out then, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+from msgspec.structs import replace
+
+from grove.api.types.podcliqueset import PodCliqueSet
+from grove.api.wire import Wire
+from grove.dynamo import keys, naming
+from grove.dynamo.api.pull_secret import matches_registry, registry_of
+from grove.dynamo.graph import Body, Graph, GraphComponent
+from grove.dynamo.render import pod_template
+
+Secrets = Mapping[str, frozenset[str]] | None
+"""The registries of each, by name; None if nobody knows."""
+Names = tuple[str, ...]
+
+
+class _Reference(Wire, frozen=True):
+    name: str = ""
+
+
+class _PodSpec(Wire, frozen=True):
+    image_pull_secrets: tuple[_Reference, ...] = ()
+
+
+def matching_secrets(graph: Graph, component: GraphComponent, secrets: Secrets, known: Names = ()) -> Names:
+    """Those that fit the images of a component, but for those that it names by itself; those that it was
+    given, if nobody knows."""
+    if secrets is None:
+        return known
+    if (
+        not secrets
+        or pod_template.pod_annotations(graph, component).get(keys.NO_PULL_SECRETS, "").lower() == "true"
+    ):
+        return ()
+    containers = (component.main, *component.sidecars, *component.pod.get("initContainers", ()))
+    wanted = {registry_of(str(each["image"])) for each in containers if each.get("image")}
+    fit = {
+        name
+        for name, known in secrets.items()
+        if any(matches_registry(entry, one) for entry in known for one in wanted)
+    }
+    return tuple(sorted(fit - _own(component)))
+
+
+def current_secrets(component: GraphComponent, pod_spec: Body) -> Names:
+    """Those that it was given, by the pods' spec as it is stored."""
+    return _current_secrets(component, msgspec.convert(pod_spec, _PodSpec))
+
+
+def current_secrets_in_set(component: GraphComponent, workload: PodCliqueSet | None) -> Names:
+    """The same, of a set; both roles of a component that spans nodes are given the same."""
+    name = naming.clique(component, naming.LEADER if component.multinode else "")
+    for clique in workload.spec.template.cliques if workload is not None else ():
+        if clique.name == name:
+            return _current_secrets(component, msgspec.json.decode(clique.spec.pod_spec, type=_PodSpec))
+    return ()
+
+
+def _current_secrets(component: GraphComponent, spec: _PodSpec) -> Names:
+    names = [each.name for each in spec.image_pull_secrets]
+    return tuple(name for name in names if name not in _own(component))
+
+
+def _own(component: GraphComponent) -> set[str]:
+    return {str(each.get("name", "")) for each in component.pod.get("imagePullSecrets", ())}
+
+
+def select_secrets(fit: Names, known: Names, *, changes: bool, started: bool) -> Names:
+    """Those that fit, if that costs nobody a pod that runs; else those that it was given."""
+    return fit if changes or (has_new(fit, known) and not started) else known
+
+
+def has_new(fit: Names, known: Names) -> bool:
+    """Whether any of them is not among those that the component was given."""
+    return not set(fit) <= set(known)
+
+
+def with_pull_secrets(graph: Graph, chosen: Mapping[str, Names]) -> Graph:
+    """The deployment with Secrets for its components, by their names."""
+    components = tuple(replace(each, pull_secrets=chosen.get(each.name, ())) for each in graph.components)
+    return replace(graph, components=components)

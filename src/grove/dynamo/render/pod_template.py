@@ -1,0 +1,132 @@
+"""The pods of a component, or of one role of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from grove.api.formats import quantities
+from grove.dynamo import keys, naming
+from grove.dynamo.graph import PLANNER, Body, Graph, GraphComponent
+from grove.dynamo.render import containers, engines
+from grove.dynamo.render.engines import ComponentRole
+from grove.dynamo.worker_generation import generation
+
+_SHARED_MEMORY = "shared-memory"
+_DEFAULT_SHM_SIZE = "8Gi"
+_MEMORY_PATH = "/dev/shm"  # noqa: S108 - a mount of the container
+_BASE: Body = {"restartPolicy": "Always", "terminationGracePeriodSeconds": 60}
+
+
+def pod_spec(part: ComponentRole) -> Body:
+    """The pod spec: what the type and the engine bring, with all that the user wrote over it."""
+    graph, component = part.graph, part.component
+    main = _with_cache(graph, component, containers.main_container(graph, component))
+    launched = engines.launch(part, main)
+    spec: Body = {**_BASE, **{key: value for key, value in component.pod.items() if value != []}}
+    if not component.pod.get("securityContext"):
+        spec["securityContext"] = {"fsGroup": 1000}
+    if not spec.get("serviceAccountName") and (account := _account(graph, component)):
+        spec["serviceAccountName"] = account
+    volumes = [*component.pod.get("volumes", ()), *launched.volumes]
+    main, volumes = _with_memory(component, launched.container, volumes)
+    spec["containers"] = [main, *_sidecars(graph, component, main)]
+    if volumes := _ordered_volumes(main, volumes):
+        spec["volumes"] = volumes
+    if component.pull_secrets:
+        named = [{"name": name} for name in component.pull_secrets]
+        spec["imagePullSecrets"] = [*component.pod.get("imagePullSecrets", ()), *named]
+    if init := [*component.pod.get("initContainers", ()), *launched.init_containers]:
+        spec["initContainers"] = init
+    return spec
+
+
+def _sidecars(graph: Graph, component: GraphComponent, main: Body) -> list[Body]:
+    mounts = main.get("volumeMounts", ())
+    return [
+        containers.frontend_sidecar(graph, component, each, mounts)
+        if each.get("name") == component.frontend
+        else each
+        for each in component.sidecars
+    ]
+
+
+def labels(graph: Graph, component: GraphComponent) -> dict[str, str]:
+    """The labels of its pods. Those by which they are found are nobody else's to set."""
+    identity = {
+        keys.SELECTOR: naming.child_object(graph, component),
+        keys.GRAPH: graph.name,
+        keys.COMPONENT: component.name,
+        keys.NAMESPACE: graph.dynamo_namespace(component),
+    }
+    if component.type:
+        identity[keys.COMPONENT_TYPE] = component.type
+    if component.type in ("prefill", "decode"):
+        identity[keys.SUB_COMPONENT_TYPE] = component.type
+    if component.runs_engine and (known := generation(graph)):
+        identity[keys.WORKER_HASH] = known
+    generated = {}
+    if graph.own_annotations.get(keys.ENABLE_METRICS, "").lower() != "false":
+        generated[keys.METRICS_ENABLED] = "true"
+    if component.model:
+        identity[keys.BASE_MODEL_HASH] = naming.model_hash(component.model)
+    generated |= discovery_labels(graph)
+    return {**generated, **graph.labels, **component.labels, **component.pod_labels, **identity}
+
+
+def discovery_labels(graph: Graph) -> dict[str, str]:
+    """By which frontends find workers."""
+    if not graph.discovered_by_kubernetes:
+        return {}
+    return {keys.DISCOVERY_BACKEND: keys.KUBERNETES, keys.DISCOVERY_ENABLED: "true"}
+
+
+def pod_annotations(graph: Graph, component: GraphComponent) -> dict[str, str]:
+    """The annotations of its pods."""
+    own = graph.own_annotations
+    down = {key: own[key] for key in keys.INHERITED if key in own}
+    down.setdefault(keys.DISCOVERY_BACKEND, keys.KUBERNETES)
+    down.setdefault(keys.ORIGIN_VERSION, keys.ORIGIN)
+    return {**down, **graph.annotations, **component.annotations, **component.pod_annotations}
+
+
+def _account(graph: Graph, component: GraphComponent) -> str:
+    if component.type == PLANNER:
+        return naming.PLANNER_ACCOUNT
+    return naming.account(graph) if graph.discovered_by_kubernetes else ""
+
+
+def _with_cache(graph: Graph, component: GraphComponent, main: Body) -> Body:
+    path = engines.cache_path(graph, component)
+    if component.cache is None or not path:
+        return main
+    mounts = main.get("volumeMounts", [])
+    return {**main, "volumeMounts": [*mounts, {"name": component.cache.claim, "mountPath": path}]}
+
+
+def _with_memory(component: GraphComponent, main: Body, volumes: list[Body]) -> tuple[Body, list[Body]]:
+    """With `/dev/shm`, in the place of whatever the user had there."""
+    size = component.shared_memory or _DEFAULT_SHM_SIZE
+    if not quantities.parse(size):
+        return main, volumes
+    mounts = [
+        each
+        for each in main.get("volumeMounts", ())
+        if each.get("name") != _SHARED_MEMORY and each.get("mountPath") != _MEMORY_PATH
+    ]
+    mount = {"name": _SHARED_MEMORY, "mountPath": _MEMORY_PATH}
+    volume = {"name": _SHARED_MEMORY, "emptyDir": {"medium": "Memory", "sizeLimit": size}}
+    kept = [each for each in volumes if each.get("name") != _SHARED_MEMORY]
+    return {**main, "volumeMounts": [*mounts, mount]}, [*kept, volume]
+
+
+def _ordered_volumes(main: Body, volumes: list[Body]) -> list[Body]:
+    """The volumes in the order in which the main container mounts them; one that nobody declared is a claim
+    of that name."""
+    named: dict[Any, Body] = {each.get("name"): each for each in volumes}
+    mounted = list(dict.fromkeys(each.get("name") for each in main.get("volumeMounts", ())))
+    first = [named.get(name, _claim(str(name))) for name in mounted]
+    return [*first, *(each for name, each in named.items() if name not in mounted)]
+
+
+def _claim(name: str) -> Body:
+    return {"name": name, "persistentVolumeClaim": {"claimName": name}}

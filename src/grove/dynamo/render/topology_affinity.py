@@ -1,0 +1,144 @@
+"""Topology constraints where Grove does not enforce them: as Kueue's annotations, or as affinity.
+
+A domain is a node label there, by `domainToLabelMapping`. Affinity keeps pods together and knows no gangs:
+the first pod chooses the domain, and others wait if it has no room for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+from grove.api.configuration.types import DynamoTopology, TopologyMode
+from grove.api.meta import Condition
+from grove.dynamo import keys, naming
+from grove.dynamo.api.status import LEVELS
+from grove.dynamo.context import GraphContext
+from grove.dynamo.graph import Body, Graph, GraphComponent
+from grove.plan.status.conditions import new_condition
+from grove.rules.model import FieldError, invalid, required
+
+QUEUE = "kueue.x-k8s.io/queue-name"
+_REQUIRED = "kueue.x-k8s.io/podset-required-topology"
+_PODSET_GROUP = "kueue.x-k8s.io/podset-group-name"
+_SET_NAME = "leaderworkerset.sigs.k8s.io/name"
+_GROUP = "leaderworkerset.sigs.k8s.io/group-key"
+_MAX_GROUP_NAME = 39
+_REQUIRED_TERMS = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def queue(graph: Graph, topology: DynamoTopology) -> str:
+    """Kueue's queue of a deployment."""
+    return graph.own_labels.get(QUEUE) or topology.queue_name
+
+
+def domain_labels(graph: Graph, topology: DynamoTopology) -> dict[str, str]:
+    """The node labels that a deployment's domains are, by domain."""
+    domains = (graph.topology.domain, *(each.domain for each in graph.components))
+    labels = topology.domain_to_label_mapping
+    return {domain: labels[domain] for domain in domains if domain in labels}
+
+
+def levels_condition(graph: Graph, known: GraphContext) -> Condition:
+    """Whether the domains exist: as levels of Kueue's topologies, or as labels of nodes."""
+    if known.topology.mode is TopologyMode.KUEUE:
+        return _kueue_levels_condition(graph, known)
+    there = known.node_labels
+    if there is None:
+        return new_condition(
+            LEVELS, None, "TopologyConditionPending", "The nodes have not been looked at yet"
+        )
+    if not (missing := _missing(graph, known, there)):
+        return new_condition(LEVELS, True, "AllTopologyLevelsAvailable", "There are nodes with every label")
+    return new_condition(LEVELS, False, "TopologyLevelsUnavailable", f"No node has the label {missing}")
+
+
+def _kueue_levels_condition(graph: Graph, known: GraphContext) -> Condition:
+    """Which of its topologies a queue uses is for Kueue to know: any of them will do."""
+    there = known.kueue_topologies
+    if there is None:
+        return new_condition(LEVELS, None, "TopologyConditionPending", "Kueue's topologies are not known yet")
+    if not there:
+        why = "There is no Topology of Kueue: make one, and name it in the ResourceFlavor of the queue"
+        return new_condition(LEVELS, False, "TopologyDefinitionNotFound", why)
+    if not (missing := _missing(graph, known, frozenset(chain.from_iterable(there.values())))):
+        return new_condition(
+            LEVELS, True, "AllTopologyLevelsAvailable", "Kueue's topologies have every level"
+        )
+    why = f"No Topology of Kueue has the level {missing}; there is {', '.join(sorted(there))}"
+    return new_condition(LEVELS, False, "TopologyLevelsUnavailable", why)
+
+
+def _missing(graph: Graph, known: GraphContext, there: frozenset[str]) -> str:
+    found = domain_labels(graph, known.topology).items()
+    return ", ".join(f"{label} ({domain})" for domain, label in found if label not in there)
+
+
+def problems(graph: Graph, topology: DynamoTopology) -> Iterator[FieldError]:
+    """What Kueue could not take."""
+    if topology.mode is not TopologyMode.KUEUE:
+        return
+    if not queue(graph, topology):
+        why = "say which queue, or set config.dynamo.topologyAwareScheduling.queueName"
+        yield required(f"metadata.labels[{QUEUE}]", why)
+    for component in graph.components:
+        name = naming.leader_worker_set(graph, component)
+        if component.multinode and len(name) > _MAX_GROUP_NAME:
+            yield invalid(
+                component.path, name, f"Kueue takes LeaderWorkerSets of at most {_MAX_GROUP_NAME} letters"
+            )
+
+
+def kueue_annotations(graph: Graph, component: GraphComponent, topology: DynamoTopology) -> dict[str, str]:
+    """What Kueue is told about the pods of one replica that spans nodes."""
+    domain = component.domain or graph.topology.domain
+    if topology.mode is not TopologyMode.KUEUE or not domain or not component.multinode:
+        return {}
+    label = topology.domain_to_label_mapping[domain]
+    return {_REQUIRED: label, _PODSET_GROUP: naming.child_object(graph, component)}
+
+
+def with_affinity(graph: Graph, component: GraphComponent, topology: DynamoTopology, spec: Body) -> Body:
+    """The pod spec with all that keeps its pods close together. What the user wrote stays beside it."""
+    labels = topology.domain_to_label_mapping
+    terms, domains = [], []
+    by_kueue = topology.mode is TopologyMode.KUEUE and component.multinode
+    if component.domain and not by_kueue:
+        domains.append(labels[component.domain])
+        terms.append(_component_term(graph, component, labels[component.domain]))
+    if graph.topology.domain:
+        domains.append(labels[graph.topology.domain])
+        terms.append(_term(labels[graph.topology.domain], {keys.GRAPH: graph.name}))
+    if not terms:
+        return spec
+    affinity: Body = dict(spec.get("affinity") or {})
+    pods: Body = dict(affinity.get("podAffinity") or {})
+    pods[_REQUIRED_TERMS] = [*pods.get(_REQUIRED_TERMS, ()), *terms]
+    affinity |= {"podAffinity": pods, "nodeAffinity": _require_labels(affinity.get("nodeAffinity"), domains)}
+    return {**spec, "affinity": affinity}
+
+
+def _component_term(graph: Graph, component: GraphComponent, label: str) -> Body:
+    """All pods of a component, or of each of its replicas if those span nodes."""
+    if not component.multinode:
+        return _term(label, {keys.SELECTOR: naming.child_object(graph, component)})
+    return _term(label, {_SET_NAME: naming.leader_worker_set(graph, component)}) | {
+        "matchLabelKeys": [_GROUP]
+    }
+
+
+def _term(label: str, selected: dict[str, str]) -> Body:
+    return {"topologyKey": label, "labelSelector": {"matchLabels": selected}}
+
+
+def _require_labels(given: Any, domains: list[str]) -> Body:
+    """Only nodes that are in a domain at all, in every alternative that the user gave."""
+    found: Body = dict(given or {})
+    exist = [{"key": label, "operator": "Exists"} for label in dict.fromkeys(domains)]
+    alternatives = (found.get(_REQUIRED_TERMS) or {}).get("nodeSelectorTerms") or [{}]
+    terms = [
+        {**each, "matchExpressions": [*each.get("matchExpressions", ()), *exist]} for each in alternatives
+    ]
+    found[_REQUIRED_TERMS] = {"nodeSelectorTerms": terms}
+    return found

@@ -1,0 +1,132 @@
+"""Domains and the parts of sets that are in them: from a set to names, and from a name to the replica."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import chain
+
+from msgspec import Struct
+
+from grove.api.types.podcliqueset import PodCliqueSet
+from grove.fabrics.provider import FabricDomainProvider, Policy, Scope
+from grove.fabrics.registry import Providers
+from grove.fabrics.requirements import DomainRequirement, DomainRequirements, Mode, domain_requirements
+
+GroupCount = Callable[[int, str], int]
+"""How many replicas a scaling group has, by the set's replica and the group's name in the set."""
+Members = Callable[[str], Iterable[int]]
+"""Which replicas of a scaling group are looked at, by the group's name in the set."""
+
+
+class DomainAttachment(Struct, frozen=True):
+    """A place in a domain, for all pods of a clique."""
+
+    provider: FabricDomainProvider
+    requirement: DomainRequirement
+    domain: str
+    template: str
+    """The ResourceClaimTemplate by which pods take it."""
+
+    @property
+    def policy(self) -> Policy:
+        return self.requirement.policy
+
+
+class DomainMembership(Struct, frozen=True):
+    """How a set is in a domain."""
+
+    requirement: DomainRequirement
+    replicas: tuple[int, ...]
+
+
+def domains_of_replica(
+    workload: PodCliqueSet, found: DomainRequirements, replica: int, members: Members
+) -> Iterator[tuple[DomainRequirement, str]]:
+    """The domains that one replica of a set is in."""
+    for name, asked in found.items():
+        for requirement in asked:
+            group = _group(workload, name) if requirement.scope is Scope.GROUP_REPLICA else None
+            inside = members(group) if group is not None else ()
+            for member in inside if requirement.scope is Scope.GROUP_REPLICA else (0,):
+                yield requirement, requirement.name(replica, member)
+
+
+def memberships(
+    workload: PodCliqueSet, providers: Providers, count: GroupCount
+) -> dict[tuple[str, str], DomainMembership]:
+    """All domains that a set is in, by vendor and name. For a set within the limit on its pods."""
+    found = domain_requirements(workload, providers)
+    if not found:
+        return {}
+    inside: dict[tuple[str, str], tuple[DomainRequirement, dict[int, None]]] = {}
+    for replica in range(workload.spec.replicas):
+        members = partial(_all_members, replica, count)
+        for requirement, name in domains_of_replica(workload, found, replica, members):
+            _, replicas = inside.setdefault((requirement.vendor, name), (requirement, {}))
+            replicas[replica] = None
+    return {
+        key: DomainMembership(requirement, tuple(replicas)) for key, (requirement, replicas) in inside.items()
+    }
+
+
+def membership_in(
+    workload: PodCliqueSet, providers: Providers, vendor: str, name: str, count: GroupCount
+) -> DomainMembership | None:
+    """How a set is in the domain of that name; None if it is not. A domain that all replicas share is that of
+    the first too: they are not listed."""
+    found = domain_requirements(workload, providers)
+    for requirement in dict.fromkeys(chain.from_iterable(found.values())):
+        if requirement.vendor != vendor or (indices := _indices(requirement, name)) is None:
+            continue
+        if requirement.scope is Scope.SHARED:
+            if workload.spec.replicas > 0:
+                return DomainMembership(requirement, (0,))
+            continue
+        replica = indices[0]
+        if replica < workload.spec.replicas and _has_member(workload, found, requirement, indices, count):
+            return DomainMembership(requirement, (replica,))
+    return None
+
+
+def _has_member(
+    workload: PodCliqueSet,
+    found: DomainRequirements,
+    requirement: DomainRequirement,
+    indices: tuple[int, ...],
+    count: GroupCount,
+) -> bool:
+    """Whether the replica of the group that a domain is for is one of those that there should be."""
+    if requirement.scope is not Scope.GROUP_REPLICA:
+        return True
+    groups = (_group(workload, name) for name, asked in found.items() if requirement in asked)
+    return any(group is not None and indices[1] < count(indices[0], group) for group in groups)
+
+
+def _indices(requirement: DomainRequirement, name: str) -> tuple[int, ...] | None:
+    """The indices that make the name of a demand's domain; None if none do."""
+    if requirement.scope is Scope.SHARED:
+        return () if name == requirement.base else None
+    tail = f"-{requirement.group}" if requirement.mode is Mode.AUTO and requirement.group else ""
+    if not name.startswith(f"{requirement.base}-") or not name.endswith(tail):
+        return None
+    written = name[len(requirement.base) + 1 : len(name) - len(tail)].split("-")
+    if not all(word.isdecimal() for word in written):
+        return None
+    indices = tuple(map(int, written))
+    if (
+        len(indices) != (2 if requirement.scope is Scope.GROUP_REPLICA else 1)
+        or requirement.name(*indices) != name
+    ):
+        return None
+    return indices
+
+
+def _group(workload: PodCliqueSet, clique: str) -> str | None:
+    """The scaling group of a clique."""
+    groups = workload.spec.template.pod_clique_scaling_groups
+    return next((group.name for group in groups if clique in group.clique_names), None)
+
+
+def _all_members(replica: int, count: GroupCount, group: str) -> range:
+    return range(count(replica, group))

@@ -1,0 +1,1 @@
+"""How to reach and authenticate to an API server: kubeconfig, service account, tokens, exec plugins."""

@@ -1,0 +1,73 @@
+"""The TLS side of a connection: whom we trust, and the certificate that we show.
+
+Certificates are looked at before they are used. An API server answers an expired client certificate with a
+bare 401, which sends people looking for the wrong fault.
+"""
+
+from __future__ import annotations
+
+import ssl
+import tempfile
+from asyncio import sslproto
+from datetime import UTC, datetime
+from pathlib import Path
+
+from grove.kube.auth.credentials import Certificate
+from grove.kube.errors import ConfigError
+
+# asyncio keeps 256 KiB for each connection, and asks for as much memory anew at every read: more than the
+# allocator gives without asking the kernel. A TLS record has 16 KiB.
+sslproto.SSLProtocol.max_size = 64 * 1024
+
+
+def context(authority: bytes | None, certificate: Certificate | None, *, insecure: bool) -> ssl.SSLContext:
+    """A client context; without an authority the system's are trusted; only `insecure` trusts all."""
+    context_ = _client_context(authority)
+    # kubeadm and many clusters sign with CAs that lack what the strict profile of newer Pythons asks for.
+    context_.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    if insecure:
+        context_.check_hostname = False
+        context_.verify_mode = ssl.CERT_NONE
+    if certificate is not None:
+        _load_client_certificate(context_, certificate)
+    return context_
+
+
+def _client_context(authority: bytes | None) -> ssl.SSLContext:
+    try:
+        return ssl.create_default_context(cadata=None if authority is None else authority.decode())
+    except (ssl.SSLError, ValueError):
+        raise ConfigError(
+            "the certificate authority is not a PEM certificate: write the kubeconfig anew"
+        ) from None
+
+
+def _load_client_certificate(context_: ssl.SSLContext, certificate: Certificate) -> None:
+    from cryptography import x509  # takes 8 MiB and long to import: not for whoever shows a token
+
+    try:
+        leaf = x509.load_pem_x509_certificates(certificate.chain)[0]
+    except ValueError:
+        raise ConfigError(
+            "the client certificate is not a PEM certificate: write the kubeconfig anew"
+        ) from None
+    if leaf.not_valid_after_utc < datetime.now(UTC):
+        raise ConfigError(
+            f"the client certificate expired on {leaf.not_valid_after_utc:%Y-%m-%d %H:%M} UTC: renew it"
+        )
+    # Python's ssl loads keys from files only; these live for the time of the call, readable by us alone.
+    with tempfile.TemporaryDirectory() as folder:
+        chain, key = Path(folder) / "chain.pem", Path(folder) / "key.pem"
+        chain.write_bytes(certificate.chain)
+        key.touch(mode=0o600)
+        key.write_bytes(certificate.key)
+        try:
+            context_.load_cert_chain(chain, key, password=_no_password)
+        except (ssl.SSLError, ValueError):
+            raise ConfigError(
+                "the client key does not fit its certificate: write the kubeconfig anew"
+            ) from None
+
+
+def _no_password() -> str:
+    raise ValueError("encrypted keys are not asked for on a terminal")

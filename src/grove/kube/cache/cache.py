@@ -1,0 +1,301 @@
+"""What we know of one kind of object: the watch's view, never behind our own writes.
+
+A controller that plans on a cache behind its own writes makes everything twice. So the reply of each write
+goes in here at once, and these rules keep two sources of truth in order:
+
+- An entry is replaced only by a newer resourceVersion (they are comparable within a resource).
+- A relist never replaces or removes an entry that is newer than the list.
+- A reply about an object that is not here is stored only if it is newer than all the watch has told:
+  if it is older, the watch has already told us that the object is gone.
+- A delete answered with a terminating object leaves it here, terminating. Answered with "gone" it leaves a
+  tombstone, so that events and replies from before cannot bring the object back; it goes with DELETED.
+- An object that cannot be decoded is skipped: its last decodable state stays, and `undecodable` names it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from typing import Generic, Protocol, TypeVar
+
+import structlog
+
+from grove.api.meta import ObjectMeta
+from grove.kube import metrics
+from grove.kube.cache.index import Indexes, IndexFunction, Key
+from grove.kube.cache.interning import intern_fields
+from grove.kube.client import label_selector
+from grove.kube.client.resource import Resource
+from grove.kube.client.undecodable import Undecodable, log_skipped
+from grove.kube.errors import DecodeError
+
+log = structlog.get_logger("grove.kube")
+
+
+class HasMetadata(Protocol):
+    """Any object of the API."""
+
+    @property
+    def metadata(self) -> ObjectMeta:
+        """Its metadata."""
+        ...
+
+
+T = TypeVar("T", bound=HasMetadata)
+Handler = Callable[[T | None, T | None], None]
+
+
+class Cache(Generic[T]):
+    """The objects of one resource, by namespace and name, by secondary index, and up to date."""
+
+    def __init__(
+        self,
+        resource: Resource,
+        as_type: type[T],
+        *,
+        indexes: Mapping[str, IndexFunction[T]] | None = None,
+        namespace: str | None = None,
+        labels: label_selector.Labels = "",
+        fields: str = "",
+    ) -> None:
+        self.resource = resource
+        self.as_type = as_type
+        self.namespace = namespace
+        self.labels = label_selector.render(labels)
+        self.fields = fields  # `metadata.name=x`: a right to watch may be for one name only
+        self.synced = asyncio.Event()  # everything that existed when we began is here
+        self.synced_or_absent = asyncio.Event()  # synced, or known not to be served by this cluster
+        self._matches_selector = label_selector.parse(labels)
+        self._objects: dict[Key, T] = {}
+        self._tombstones: dict[str, int] = {}
+        self._indexes = Indexes(indexes or {}, resource.label)
+        self._handlers: list[Handler[T]] = []
+        self._sync_handlers: list[Callable[[], None]] = []
+        self.undecodable: dict[Key, Undecodable] = {}
+        """Objects that are there and that were skipped. One without a name stands for all such."""
+        self._undecodable_handlers: list[Callable[[Undecodable], None]] = []
+        self._watch_version = 0
+        self.applying_reply = False
+        """Whether what is being announced is the answer to a request of ours, and not news."""
+        weak = weakref.ref(self)  # the registry lives as long as the process, a cache need not
+        gauge = metrics.cache_objects.labels(resource.label)
+        gauge.set_function(lambda: len(alive) if (alive := weak()) is not None else 0)
+
+    def __len__(self) -> int:
+        return len(self._objects)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(list(self._objects.values()))
+
+    def get(self, namespace: str, name: str) -> T | None:
+        """The object, or None. Cluster-scoped objects have the namespace ''."""
+        return self._objects.get((namespace, name))
+
+    def by_index(self, index: str, value: Hashable) -> list[T]:
+        """The objects for which the named index function yields the value."""
+        return [self._objects[key] for key in self._indexes.get(index, value)]
+
+    def subscribe(self, handler: Handler[T]) -> Callable[[], None]:
+        """Call `handler(old, new)` on each change (None: was not there, is gone). Returns how to stop it."""
+        self._handlers.append(handler)
+        return lambda: self._handlers.remove(handler)
+
+    def on_undecodable(self, handler: Callable[[Undecodable], None]) -> None:
+        """Call `handler` when an object is added to `undecodable`, and when it leaves."""
+        self._undecodable_handlers.append(handler)
+
+    def on_synced_or_absent(self, handler: Callable[[], None]) -> None:
+        """Call `handler` whenever it becomes known what there is: all of it, or that it is not served."""
+        self._sync_handlers.append(handler)
+
+    # What our own writes tell.
+
+    def apply_reply(self, new: T) -> bool:
+        """Take in the reply of a write or of a GET. Says whether it was news."""
+        old = self._objects.get(_key(new))
+        version = version_of(new)
+        if new.metadata.uid in self._tombstones or not self._is_in_scope(new):
+            return False
+        if version <= (version_of(old) if old is not None else self._watch_version):
+            return False
+        self.applying_reply = True
+        try:
+            if not self._matches_selector(new.metadata.labels):
+                return self._remove(_key(new))
+            self._store(old, new)
+        finally:
+            self.applying_reply = False
+        return True
+
+    def apply_delete_reply(self, namespace: str, name: str, uid: str, answer: T | None) -> None:
+        """Take in the answer of a delete: the object as it terminates, or None for gone.
+
+        An object without a deletionTimestamp is the last state of one that was deleted at once.
+        """
+        if answer is not None and answer.metadata.deletion_timestamp:
+            self.apply_reply(answer)
+            return
+        old = self._objects.get((namespace, name))
+        if old is not None and old.metadata.uid == uid:
+            self._tombstones[uid] = version_of(old)
+            self._remove((namespace, name))
+
+    def mark_deleted(self, namespace: str, name: str, uid: str) -> None:
+        """A read answered that this very object is not there (any more)."""
+        self.apply_delete_reply(namespace, name, uid, None)
+
+    # What the watch tells. Called by the reflector only.
+
+    def apply_event(self, kind: str, new: T) -> None:
+        """Take in one watch event."""
+        key, uid, version = _key(new), new.metadata.uid, version_of(new)
+        old = self._objects.get(key)
+        if kind == "DELETED":
+            self._tombstones.pop(uid, None)
+            if old is not None and (version_of(old) <= version or old.metadata.uid == uid == ""):
+                self._remove(key)
+        elif uid not in self._tombstones and (old is None or version_of(old) < version):
+            self._store(old, new)
+        self._watch_version = max(self._watch_version, version)
+
+    def apply_undecodable(self, kind: str, found: Undecodable) -> None:
+        """Take in one watch event about an object that cannot be decoded."""
+        old = self._objects.get(found.key)
+        if old is not None and (kind == "DELETED" or old.metadata.uid != found.metadata.uid):
+            self._remove(found.key)
+        if kind == "DELETED":
+            self._tombstones.pop(found.metadata.uid, None)
+            self._clear_undecodable(found.key)
+        else:
+            self._add_undecodable(found)
+        self._watch_version = max(self._watch_version, _parse_version(found.metadata.resource_version))
+
+    def apply_bookmark(self, version: str) -> None:
+        """A bookmark: the watch has told everything up to this version."""
+        self._watch_version = max(self._watch_version, _parse_version(version))
+
+    def replace(
+        self, listed: Iterable[T], list_version: str, undecodable: Iterable[Undecodable] = ()
+    ) -> None:
+        """Take in a whole list, read at the given version."""
+        version = _parse_version(list_version)
+        skipped = {found.key: found for found in undecodable}
+        found = {key for key, each in skipped.items() if self._uid(key) == each.metadata.uid}
+        uids: set[str] = set()
+        for new in listed:
+            key = _key(new)
+            found.add(key)
+            uids.add(new.metadata.uid)
+            old = self._objects.get(key)
+            if new.metadata.uid not in self._tombstones and (
+                old is None or version_of(old) < version_of(new)
+            ):
+                self._store(old, new)
+        for key in [
+            key for key, old in self._objects.items() if key not in found and version_of(old) <= version
+        ]:
+            self._remove(key)
+        self._tombstones = {
+            uid: seen for uid, seen in self._tombstones.items() if uid in uids or seen > version
+        }
+        for key in self.undecodable.keys() - skipped.keys():
+            self._clear_undecodable(key)
+        for each in skipped.values():
+            self._add_undecodable(each)
+        self._watch_version = version
+        changed = not self.synced.is_set()
+        self.synced.set()
+        self._set_synced_or_absent(changed)
+
+    def clear(self) -> None:
+        """The cluster does not serve this resource (any more): there can be no such objects."""
+        for key in list(self._objects):
+            self._remove(key)
+        for key in list(self.undecodable):
+            self._clear_undecodable(key)
+        self._tombstones.clear()
+        self._watch_version = 0
+        changed = self.synced.is_set() or not self.synced_or_absent.is_set()
+        self.synced.clear()
+        self._set_synced_or_absent(changed)
+
+    def _set_synced_or_absent(self, changed: bool) -> None:
+        self.synced_or_absent.set()
+        for handler in self._sync_handlers if changed else ():
+            self._call(self.resource.label, handler)
+
+    def _uid(self, key: Key) -> str | None:
+        known = self._objects.get(key)
+        return None if known is None else known.metadata.uid
+
+    def _add_undecodable(self, found: Undecodable) -> None:
+        """Remember an object that cannot be decoded; what was logged before is not logged again."""
+        known = self.undecodable.get(found.key)
+        self.undecodable[found.key] = found
+        if known is None or known.reason != found.reason:
+            log_skipped(found, self.resource)
+            for handler in self._undecodable_handlers:
+                self._call("/".join(found.key), handler, found)
+
+    def _clear_undecodable(self, key: Key) -> None:
+        """The object can be decoded again, or is gone."""
+        if (found := self.undecodable.pop(key, None)) is not None:
+            for handler in self._undecodable_handlers:
+                self._call("/".join(key), handler, found)
+
+    def _is_in_scope(self, new: T) -> bool:
+        return self.namespace is None or new.metadata.namespace == self.namespace
+
+    def _store(self, old: T | None, new: T) -> None:
+        key = _key(intern_fields(new))
+        self._objects[key] = new
+        if self.undecodable:
+            self._clear_undecodable(key)
+        self._indexes.update(key, old, new)
+        self._notify(old, new)
+
+    def _remove(self, key: Key) -> bool:
+        old = self._objects.pop(key, None)
+        if old is None:
+            return False
+        self._indexes.update(key, old, None)
+        self._notify(old, None)
+        return True
+
+    def _notify(self, old: T | None, new: T | None) -> None:
+        seen = new if new is not None else old
+        for handler in self._handlers:
+            try:
+                handler(old, new)
+            except Exception as bug:
+                self._handler_failed("/".join(_key(seen)) if seen is not None else "", bug)
+
+    def _call(self, key: str, handler: Callable[..., None], *arguments: object) -> None:
+        try:
+            handler(*arguments)
+        except Exception as bug:
+            self._handler_failed(key, bug)
+
+    def _handler_failed(self, key: str, bug: Exception) -> None:
+        """A failure of one subscriber costs neither the others the event nor the cache its watch."""
+        metrics.handler_failures_total.labels(self.resource.label).inc()
+        log.error("handler failed", key=key, action="announce", reason=str(bug), exc_info=bug)
+
+
+def _key(found: HasMetadata) -> Key:
+    return found.metadata.namespace, found.metadata.name
+
+
+def version_of(found: HasMetadata) -> int:
+    """The resourceVersion as the number that it is since Kubernetes 1.35 made them comparable."""
+    return _parse_version(found.metadata.resource_version)
+
+
+def _parse_version(version: str) -> int:
+    try:
+        return int(version) if version else 0
+    except ValueError:
+        raise DecodeError(
+            f"resourceVersion {version!r} is not a number: this server is not supported"
+        ) from None

@@ -1,0 +1,274 @@
+"""Keeps a cache in step with the server through whatever happens to the connection.
+
+One stream does it all where the server can: it sends what exists, a bookmark that says "that was all", then
+what changes. A cut or ended stream is resumed from the last version that was told, without a new list; only
+410 (the server forgot that version) starts over. A resource that is not served is waited for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Mapping
+from typing import Generic, Protocol
+
+import structlog
+
+from grove.kube import metrics
+from grove.kube.cache.cache import Cache, T
+from grove.kube.cache.index import Key
+from grove.kube.cache.interning import intern_fields
+from grove.kube.client import watch
+from grove.kube.client.client import Client
+from grove.kube.client.resource import Resource
+from grove.kube.client.retry import Backoff
+from grove.kube.client.undecodable import Undecodable
+from grove.kube.errors import (
+    ApiError,
+    BadRequest,
+    ConnectError,
+    Forbidden,
+    Gone,
+    Invalid,
+    KubeError,
+    NotFound,
+    Unauthorized,
+)
+
+log = structlog.get_logger("grove.kube")
+
+# The server sends bookmarks every minute; a stream that is silent for longer is a dead connection.
+IDLE_TIMEOUT = 150.0
+# A server that does not know streaming lists may take the request for a plain watch and never say "all".
+SYNC_IDLE_TIMEOUT = 20.0
+WATCH_LIFETIME = (300, 600)
+# What changes only when a person acts is asked for patiently; but that person sits and waits for us.
+SLOW_BACKOFF = Backoff(first=0.5, longest=15.0)
+# A failure of our own is likely to come again, and a list of everything is not free.
+AFTER_FAILURE = Backoff(first=1.0, longest=60.0)
+_NEEDS_INTERVENTION = (ConnectError, Forbidden, Unauthorized)  # what may take a person to mend
+
+
+class CrdWaiter(Protocol):
+    """Knows when a resource begins to be served (see `grove.kube.cache.crd_watch`)."""
+
+    async def wait(self, resource: Resource, timeout: float) -> bool:
+        """True when it arrived, False after `timeout` seconds."""
+        ...
+
+
+class Reflector(Generic[T]):
+    """Fills one cache. `run()` returns only by cancellation."""
+
+    def __init__(
+        self,
+        client: Client,
+        cache: Cache[T],
+        *,
+        crd_watch: CrdWaiter | None = None,
+        backoff: Backoff | None = None,
+        seed: int | None = None,
+        streaming: bool = True,
+        optional: bool = False,
+    ) -> None:
+        self._client = client
+        self._cache = cache
+        self._crd_watch = crd_watch
+        self._backoff = backoff or Backoff(first=0.1, longest=10.0)
+        self._rng = random.Random(seed)  # noqa: S311 - jitter, not secrets
+        self._streaming = streaming
+        self._optional = optional
+        self._decoder = watch.EventDecoder(cache.as_type, cache.resource)
+        self._version = ""
+        self._failures = 0  # passes since the server last told something
+        self._repeated = 0
+        self._last_reason = ""  # what was wrong since then: a trouble that lasts is told once
+
+    @property
+    def resource_version(self) -> str:
+        """The version from which the watch would resume; empty before the first sync."""
+        return self._version
+
+    async def run(self) -> None:
+        """List and watch, for ever."""
+        while True:
+            reason = await self._list_and_watch()
+            metrics.watch_restarts_total.labels(self._cache.resource.label, reason).inc()
+
+    async def _list_and_watch(self) -> str:
+        """One stream from its beginning to its end; says why it ended."""
+        self._failures += 1
+        try:
+            if not self._version and not self._streaming:
+                await self._list()
+            await self._watch()
+        except Gone as error:
+            self._version = ""
+            return await self._pause("expired", error)
+        except NotFound as error:
+            return await self._wait_until_served(error)
+        except (Invalid, BadRequest) as error:
+            return await self._fall_back_to_list(error)
+        except TimeoutError:
+            return await self._fall_back_to_list(None)
+        except watch.LineTooLong as error:
+            return await self._pause_after_bug(error)
+        except KubeError as error:
+            return await self._pause(type(error).__name__, error)
+        except Exception as bug:
+            return await self._pause_after_bug(bug)
+        self._repeated = 0
+        return "ended" if self._failures == 0 and self._version else await self._pause("ended early")
+
+    async def _list(self) -> None:
+        cache = self._cache
+        listing = await self._client.list(
+            cache.resource,
+            as_type=cache.as_type,
+            namespace=cache.namespace,
+            labels=cache.labels,
+            fields=cache.fields,
+        )
+        cache.replace(listing.items, listing.resource_version, listing.undecodable)
+        self._version = listing.resource_version
+
+    async def _watch(self) -> None:
+        cache = self._cache
+        initial = _InitialList[T]()
+        async with (
+            self._client.stream(
+                cache.resource, self._parameters(), namespace=cache.namespace, idle_timeout=IDLE_TIMEOUT
+            ) as stream,
+            asyncio.timeout(None) as idle_timeout,
+        ):
+            self._reset_idle_timeout(idle_timeout)
+            async for lines in watch.line_batches(stream.chunks()):
+                self._failures, self._last_reason = 0, ""
+                self._apply_lines(lines, initial)
+                self._reset_idle_timeout(idle_timeout)
+
+    def _reset_idle_timeout(self, idle_timeout: asyncio.Timeout) -> None:
+        """Until the server has said "all", silence means that it will never say it."""
+        now = asyncio.get_running_loop().time()
+        idle_timeout.reschedule(None if self._version else now + SYNC_IDLE_TIMEOUT)
+
+    def _parameters(self) -> Mapping[str, object]:
+        common = {
+            "allowWatchBookmarks": True,
+            "labelSelector": self._cache.labels,
+            "fieldSelector": self._cache.fields,
+            "timeoutSeconds": self._rng.randint(*WATCH_LIFETIME),
+        }
+        if self._version:
+            return common | {"resourceVersion": self._version}
+        return common | {"sendInitialEvents": True, "resourceVersionMatch": "NotOlderThan"}
+
+    def _apply_lines(self, lines: list[bytes], initial: _InitialList[T]) -> None:
+        for line in lines:
+            event = self._decoder.decode(line)
+            if isinstance(event, watch.Bookmark):
+                self._apply_bookmark(event, initial)
+            elif not self._version:
+                initial.collect(event)
+            elif isinstance(event, watch.Event):
+                self._cache.apply_event(event.type, event.object)
+                self._version = event.object.metadata.resource_version
+            else:
+                self._cache.apply_undecodable(event.type, event.object)
+                self._version = event.object.metadata.resource_version or self._version
+        metrics.watch_events_total.labels(self._cache.resource.label).inc(len(lines))
+
+    def _apply_bookmark(self, bookmark: watch.Bookmark, initial: _InitialList[T]) -> None:
+        if self._version:
+            self._cache.apply_bookmark(bookmark.resource_version)
+            self._version = bookmark.resource_version
+        elif bookmark.initial_end:
+            self._cache.replace(
+                initial.objects.values(), bookmark.resource_version, initial.undecodable.values()
+            )
+            self._version = bookmark.resource_version
+            initial.clear()
+            log.info(
+                "synced",
+                key=self._cache.resource.label,
+                action="list",
+                reason="start",
+                objects=len(self._cache),
+            )
+
+    async def _fall_back_to_list(self, error: KubeError | None) -> str:
+        """The server may know no streaming lists; then it is asked for pages from now on."""
+        if self._version or not self._streaming:
+            return await self._pause("refused", error)
+        self._streaming = False
+        return "streaming refused"
+
+    async def _pause_after_bug(self, problem: Exception) -> str:
+        """Handles what is likely to happen again, such as a bug: the other watches go on, and this one
+        is begun again, later each time. After a bug the cache may be incomplete, so everything is listed."""
+        label, bug = self._cache.resource.label, not isinstance(problem, KubeError)
+        if bug:
+            self._version = ""
+        metrics.watch_failures_total.labels(label).inc()
+        pause = AFTER_FAILURE.pause(self._repeated, self._rng)
+        self._repeated += 1
+        reason, trace = str(problem), problem if bug else None
+        log.error("watch failed", key=label, action="rewatch", reason=reason, pause=pause, exc_info=trace)
+        await asyncio.sleep(pause)
+        return type(problem).__name__
+
+    async def _pause(self, reason: str, error: KubeError | None = None) -> str:
+        """Pause before the next try; the server's own wish counts more than ours."""
+        backoff = SLOW_BACKOFF if isinstance(error, Forbidden) else self._backoff
+        retry_after = error.retry_after if isinstance(error, ApiError) else None
+        pause = max(retry_after or 0.0, backoff.pause(max(self._failures - 1, 0), self._rng))
+        why = str(error or reason)
+        if why != self._last_reason:
+            log_at = log.warning if isinstance(error, _NEEDS_INTERVENTION) else log.info
+            log_at(
+                "watch interrupted", key=self._cache.resource.label, action="rewatch", reason=why, pause=pause
+            )
+            self._last_reason = why
+        await asyncio.sleep(pause)
+        return reason
+
+    async def _wait_until_served(self, error: NotFound) -> str:
+        """The server does not serve the resource: wait for its CRD to come, or look again later."""
+        if self._cache.synced.is_set() or not self._cache.synced_or_absent.is_set():
+            log_at = log.info if self._optional else log.warning
+            log_at("not served", key=self._cache.resource.label, action="wait", reason=str(error))
+        self._version = ""
+        self._cache.clear()
+        pause = SLOW_BACKOFF.pause(self._failures - 1, self._rng)
+        if self._crd_watch is None:
+            await asyncio.sleep(pause)
+        elif await self._crd_watch.wait(self._cache.resource, pause):
+            self._failures = 0
+        return "not served"
+
+
+class _InitialList(Generic[T]):
+    """What exists at the start; changes may come in between, before the server says "all"."""
+
+    def __init__(self) -> None:
+        self.objects: dict[Key, T] = {}
+        self.undecodable: dict[Key, Undecodable] = {}
+
+    def collect(self, event: watch.Event[T] | watch.SkippedEvent) -> None:
+        """Keep the newest state of an object. Already shared, or the start would be when most memory is
+        needed."""
+        metadata = event.object.metadata
+        key = (metadata.namespace, metadata.name)
+        self.objects.pop(key, None)
+        self.undecodable.pop(key, None)
+        if event.type == "DELETED":
+            return
+        if isinstance(event, watch.SkippedEvent):
+            self.undecodable[key] = event.object
+        else:
+            self.objects[key] = intern_fields(event.object)
+
+    def clear(self) -> None:
+        """Everything was taken in."""
+        self.objects.clear()
+        self.undecodable.clear()

@@ -1,0 +1,1 @@
+"""Webhook serving certificates: issued, rotated, kept in a Secret and put into caBundles."""

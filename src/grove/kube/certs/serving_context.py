@@ -1,0 +1,111 @@
+"""The TLS context of a server whose certificate changes while it serves.
+
+Whatever is current when a client says hello is what it is shown: a new certificate needs no restart and
+breaks no connection. Certificates in files (mounted from a Secret, say) are looked at in that same moment, so
+that nothing has to poll for their rotation.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import ssl
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import structlog
+
+from grove.kube.certs.certificates import KeyPair
+from grove.kube.errors import ConfigError
+
+log = structlog.get_logger("grove.kube.certs.serving_context")
+
+
+class ServingContext:
+    """`context` goes to the server once; `show` changes what clients see from then on."""
+
+    def __init__(self) -> None:
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.context.minimum_version = ssl.TLSVersion.TLSv1_2
+        self.context.sni_callback = self._on_handshake
+        self._current: ssl.SSLContext | None = None
+        self.current_pair: KeyPair | None = None
+
+    @property
+    def ready(self) -> bool:
+        """Whether there is a certificate to show."""
+        return self._current is not None
+
+    def use(self, pair: KeyPair) -> None:
+        """Show this certificate to whoever connects next. A bad pair raises, and the old one stays."""
+        fresh = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        fresh.minimum_version = ssl.TLSVersion.TLSv1_2
+        with _as_file(pair.certificate + pair.key) as path:
+            try:
+                fresh.load_cert_chain(path)
+            except ssl.SSLError as problem:
+                raise ConfigError(
+                    f"the serving certificate and its key cannot be used ({problem.reason}): bring a PEM pair"
+                ) from problem
+        self._current, self.current_pair = fresh, pair
+
+    def before_handshake(self) -> None:
+        """A chance to look for something newer."""
+
+    def _on_handshake(
+        self, connection: ssl.SSLObject, _name: str | None, _outer: ssl.SSLContext
+    ) -> int | None:
+        self.before_handshake()
+        if self._current is None:
+            return ssl.ALERT_DESCRIPTION_UNRECOGNIZED_NAME
+        connection.context = self._current
+        return None
+
+
+class FileServingContext(ServingContext):
+    """Shows the certificate in two files, and their successors as the files are replaced."""
+
+    def __init__(self, certificate: Path, key: Path) -> None:
+        super().__init__()
+        self._files = (certificate, key)
+        self._loaded: tuple[object, ...] = ()
+        try:
+            self._load(self._fingerprint())
+        except OSError as problem:
+            raise ConfigError(
+                f"{problem.filename} cannot be read ({problem.strerror}): mount the serving certificate there"
+            ) from problem
+
+    def before_handshake(self) -> None:
+        """Read the files if they are others than before; half-written ones wait for the next greeting."""
+        try:
+            found = self._fingerprint()
+            if found != self._loaded:
+                self._load(found)
+        except (OSError, ConfigError) as problem:
+            log.warning("certificate files cannot be used", action="keep the old one", reason=str(problem))
+
+    def _fingerprint(self) -> tuple[object, ...]:
+        return tuple((s.st_mtime_ns, s.st_size, s.st_ino) for s in map(os.stat, self._files))
+
+    def _load(self, found: tuple[object, ...]) -> None:
+        certificate, key = (file.read_bytes() for file in self._files)
+        self.use(KeyPair(certificate, key))
+        self._loaded = found
+
+
+@contextlib.contextmanager
+def _as_file(content: bytes) -> Iterator[str]:
+    """OpenSSL reads certificates from paths only. Where the system can, the key never touches a disk."""
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("certificate")
+        with open(descriptor, "wb") as memory:  # noqa: PTH123 - it has no path
+            memory.write(content)
+            memory.flush()
+            yield f"/proc/self/fd/{descriptor}"
+    else:
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(content)
+            file.flush()
+            yield file.name

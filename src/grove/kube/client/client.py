@@ -1,0 +1,260 @@
+"""The verbs of the Kubernetes API, typed: bytes in and out, decoded straight into the caller's struct.
+
+A client holds no state about objects; what was read and written is kept by `grove.kube.cache.cache`. Failures are
+those of `grove.kube.errors`. `as_type` names the msgspec type of the reply: a slim Struct with the fields you
+read, `Object` for metadata only, `dict` or `msgspec.Raw`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple, TypeVar
+
+from msgspec import Raw, Struct, structs
+
+from grove.kube.client import decoding, label_selector
+from grove.kube.client.decoding import Listing, Object, Scale
+from grove.kube.client.label_selector import Labels
+from grove.kube.client.resource import Resource, query
+from grove.kube.client.rest import RestClient
+from grove.kube.client.transport import Request
+from grove.kube.client.undecodable import Undecodable
+from grove.kube.errors import Gone
+
+T = TypeVar("T")
+Body = Struct | Mapping[str, Any] | bytes | Raw
+JsonPatch = Sequence[Mapping[str, Any]]
+Propagation = Literal["Background", "Foreground", "Orphan"]
+PatchKind = Literal[
+    "application/merge-patch+json",
+    "application/json-patch+json",
+    "application/apply-patch+yaml",
+    "application/strategic-merge-patch+json",
+]
+MERGE: PatchKind = "application/merge-patch+json"
+JSON: PatchKind = "application/json-patch+json"
+APPLY: PatchKind = "application/apply-patch+yaml"
+STRATEGIC: PatchKind = "application/strategic-merge-patch+json"
+PAGE = 500
+# The server deletes a collection one by one in a single request, which it gives up after a minute by itself.
+_COLLECTION_TIMEOUT = 65.0
+
+__all__ = ["APPLY", "JSON", "MERGE", "STRATEGIC", "Client", "Listing", "Object", "PatchKind", "Scale"]
+
+
+class Limits(NamedTuple):
+    """For how long an answer is waited for, and whether a write may come late (see `Request`)."""
+
+    timeout: float = 30.0
+    conditional: bool = False
+
+
+USUAL = Limits()
+
+
+class Client(RestClient):
+    """Asks one API server. Use as `async with Client(config) as client:`, or close it yourself."""
+
+    async def create(
+        self,
+        resource: Resource,
+        body: Body,
+        *,
+        as_type: type[T],
+        namespace: str | None = None,
+        name: str = "",
+        subresource: str = "",
+        field_manager: str = "",
+        dry_run: bool = False,
+        limits: Limits = USUAL,
+    ) -> T:
+        """Create an object and return it as stored. `name` with `subresource` posts to e.g. `token`."""
+        path = resource.path(namespace, name or None, subresource) + _write_query(field_manager, dry_run)
+        request = _request("POST", "create", resource, path, namespace, name, _encode(body), limits=limits)
+        return decoding.decode((await self.send(request)).body, as_type, request)
+
+    async def get(
+        self,
+        resource: Resource,
+        name: str,
+        *,
+        as_type: type[T],
+        namespace: str | None = None,
+        subresource: str = "",
+        limits: Limits = USUAL,
+    ) -> T:
+        """Read an object, or its subresource."""
+        path = resource.path(namespace, name, subresource)
+        request = _request("GET", "get", resource, path, namespace, name, limits=limits)
+        return decoding.decode((await self.send(request)).body, as_type, request)
+
+    async def list(
+        self,
+        resource: Resource,
+        *,
+        as_type: type[T],
+        namespace: str | None = None,
+        labels: Labels = "",
+        fields: str = "",
+        resource_version: str = "",
+        page: int = PAGE,
+    ) -> Listing[T]:
+        """All objects, read in pages of `page`; objects that do not fit `as_type` are skipped and named.
+
+        A continue token that expired on the way starts again in one piece, which cannot expire.
+        """
+        wanted = {
+            "labelSelector": label_selector.render(labels),
+            "fieldSelector": fields,
+            "resourceVersion": resource_version,
+        }
+        try:
+            return await self._pages(resource, namespace, wanted | {"limit": page}, as_type)
+        except Gone:
+            if resource_version not in ("", "0"):
+                raise
+            return await self._pages(resource, namespace, wanted, as_type)
+
+    async def _pages(
+        self, resource: Resource, namespace: str | None, wanted: dict[str, Any], as_type: type[T]
+    ) -> Listing[T]:
+        items: list[T] = []
+        skipped: list[Undecodable] = []
+        while True:
+            path = resource.path(namespace) + query(wanted)
+            request = _request("GET", "list", resource, path, namespace)
+            part = decoding.decode_list((await self.send(request)).body, as_type, resource)
+            items += part.items
+            skipped += part.undecodable
+            if not part.continue_:
+                return Listing(items, part.resource_version, tuple(skipped))
+            wanted = wanted | {"continue": part.continue_, "resourceVersion": ""}
+
+    async def patch(
+        self,
+        resource: Resource,
+        name: str,
+        body: Body | JsonPatch,
+        *,
+        as_type: type[T],
+        namespace: str | None = None,
+        kind: PatchKind = MERGE,
+        subresource: str = "",
+        field_manager: str = "",
+        force: bool = False,
+        dry_run: bool = False,
+        limits: Limits = USUAL,
+    ) -> T:
+        """Change an object. With `kind=APPLY` a field manager is required, and `force` takes over fields."""
+        if kind == APPLY and not field_manager:
+            raise ValueError("server-side apply needs a field_manager: name one")
+        path = resource.path(namespace, name, subresource) + _write_query(field_manager, dry_run, force)
+        request = _request("PATCH", "patch", resource, path, namespace, name, _encode(body), kind, limits)
+        return decoding.decode((await self.send(request)).body, as_type, request)
+
+    async def replace(
+        self,
+        resource: Resource,
+        name: str,
+        body: Body,
+        *,
+        as_type: type[T],
+        namespace: str | None = None,
+        subresource: str = "",
+        field_manager: str = "",
+    ) -> T:
+        """Replace an object; a resourceVersion in the body makes it a compare-and-swap."""
+        path = resource.path(namespace, name, subresource) + _write_query(field_manager)
+        request = _request("PUT", "update", resource, path, namespace, name, _encode(body))
+        return decoding.decode((await self.send(request)).body, as_type, request)
+
+    async def delete(
+        self,
+        resource: Resource,
+        name: str,
+        *,
+        as_type: type[T],
+        namespace: str | None = None,
+        uid: str = "",
+        resource_version: str = "",
+        propagation: Propagation | None = None,
+        grace_seconds: int | None = None,
+        limits: Limits = USUAL,
+    ) -> T | None:
+        """Delete an object. Returns it if the server answered with it, None if it answered that it is gone.
+
+        `uid` and `resource_version` are preconditions: with another one there, the server answers Conflict.
+        """
+        options = _delete_options(propagation, grace_seconds, uid=uid, resourceVersion=resource_version)
+        path = resource.path(namespace, name)
+        request = _request("DELETE", "delete", resource, path, namespace, name, options, limits=limits)
+        body = (await self.send(request)).body
+        return None if decoding.is_status(body) else decoding.decode(body, as_type, request)
+
+    async def delete_collection(
+        self,
+        resource: Resource,
+        *,
+        namespace: str | None = None,
+        labels: Labels,
+        fields: str = "",
+        propagation: Propagation | None = None,
+        grace_seconds: int | None = None,
+    ) -> None:
+        """Delete all objects that the labels select, in one request. `labels=""` means all of them."""
+        path = resource.path(namespace) + query(
+            {"labelSelector": label_selector.render(labels), "fieldSelector": fields}
+        )
+        options = _delete_options(propagation, grace_seconds)
+        request = _request("DELETE", "deletecollection", resource, path, namespace, body=options)
+        await self.send(structs.replace(request, timeout=_COLLECTION_TIMEOUT))
+
+    async def get_scale(self, resource: Resource, name: str, *, namespace: str) -> Scale:
+        """How many replicas the object's scale subresource asks for and has."""
+        return await self.get(resource, name, namespace=namespace, subresource="scale", as_type=Scale)
+
+    async def set_scale(self, resource: Resource, name: str, replicas: int, *, namespace: str) -> Scale:
+        """Ask for that many replicas through the scale subresource."""
+        return await self.patch(
+            resource,
+            name,
+            {"spec": {"replicas": replicas}},
+            namespace=namespace,
+            subresource="scale",
+            as_type=Scale,
+        )
+
+
+def _request(
+    method: str,
+    verb: str,
+    resource: Resource,
+    path: str,
+    namespace: str | None,
+    name: str = "",
+    body: bytes | None = None,
+    content_type: str = "application/json",
+    limits: Limits = USUAL,
+) -> Request:
+    return Request(method, path, verb, resource.label, namespace or "", name, body, content_type, *limits)
+
+
+def _encode(body: Body | JsonPatch) -> bytes:
+    return body if isinstance(body, bytes) else decoding.encode(body)
+
+
+def _write_query(field_manager: str, dry_run: bool = False, force: bool = False) -> str:
+    if not (field_manager or dry_run or force):
+        return ""
+    return query({"fieldManager": field_manager, "dryRun": "All" if dry_run else "", "force": force})
+
+
+def _delete_options(propagation: str | None, grace_seconds: int | None, **preconditions: str) -> bytes | None:
+    options: dict[str, Any] = {}
+    if propagation:
+        options["propagationPolicy"] = propagation
+    if grace_seconds is not None:
+        options["gracePeriodSeconds"] = grace_seconds
+    if any(preconditions.values()):
+        options["preconditions"] = {key: value for key, value in preconditions.items() if value}
+    return decoding.encode({"apiVersion": "v1", "kind": "DeleteOptions", **options}) if options else None

@@ -1,0 +1,113 @@
+"""How every request is sent: counted, repeated where that is safe, a refusal raised as a typed error."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from time import perf_counter
+from typing import Self
+
+from grove.kube import metrics
+from grove.kube.auth.config import Config
+from grove.kube.client.resource import Resource, query
+from grove.kube.client.retry import RetryPolicy
+from grove.kube.client.transport import HttpTransport, Request, Response, Stream, Transport
+from grove.kube.errors import ApiError, KubeError, api_error, read_status
+
+_LONGEST_STATUS = 1024**2
+_SECONDS = re.compile("[0-9]{1,6}")  # of a pause that a server asks for; others are dates, or no use
+
+
+class RestClient:
+    """A transport with manners."""
+
+    def __init__(
+        self, target: Config | Transport, *, retry: RetryPolicy | None = None, seed: int | None = None
+    ) -> None:
+        self.transport: Transport = HttpTransport(target) if isinstance(target, Config) else target
+        self._retry = retry or RetryPolicy()
+        self._rng = random.Random(seed)  # noqa: S311 - jitter, not secrets
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Let go of all connections."""
+        await self.transport.close()
+
+    async def raw(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        *,
+        content_type: str = "application/json",
+        timeout: float = 30.0,
+    ) -> Response:
+        """Any other path, such as `/readyz` or `/openapi/v2`; failures are raised as for all requests."""
+        verb = "get" if method == "GET" else "create"
+        return await self.send(
+            Request(method, path, verb, body=body, content_type=content_type, timeout=timeout)
+        )
+
+    async def send(self, request: Request) -> Response:
+        """Send a request, again where that is safe, and raise what the server complains of."""
+        attempt = 0
+        while True:
+            started = perf_counter()
+            try:
+                response = await self.transport.send(request)
+                code = response.status
+                metrics.requests.count(request.verb, request.resource, str(code), perf_counter() - started)
+                if code < 300:
+                    return response
+                error: KubeError = _to_api_error(request, code, response.headers, response.body)
+            except KubeError as lost:
+                metrics.requests.count(request.verb, request.resource, "lost", perf_counter() - started)
+                error = lost
+            pause = self._retry.wait(request, error, attempt, self._rng)
+            if pause is None:
+                raise error
+            metrics.retries_total.labels(request.verb, request.resource, type(error).__name__).inc()
+            attempt += 1
+            await asyncio.sleep(pause)
+
+    @asynccontextmanager
+    async def stream(
+        self,
+        resource: Resource,
+        parameters: Mapping[str, object],
+        *,
+        namespace: str | None = None,
+        idle_timeout: float,
+    ) -> AsyncIterator[Stream]:
+        """A watch as it arrives; a refusal is raised, a body that ends or tears is the caller's matter."""
+        path = resource.path(namespace) + query({"watch": True, **parameters})
+        request = Request("GET", path, "watch", resource.label, namespace or "", timeout=idle_timeout)
+        async with self.transport.stream(request) as stream:
+            metrics.requests.count("watch", resource.label, str(stream.status))
+            if stream.status >= 300:
+                raise _to_api_error(request, stream.status, stream.headers, await _beginning(stream))
+            yield stream
+
+
+async def _beginning(stream: Stream) -> bytes:
+    """As much of a refusal as a Status can be; the rest of one without end is not waited for."""
+    body = bytearray()
+    async for chunk in stream.chunks():
+        body += chunk
+        if len(body) > _LONGEST_STATUS:
+            break
+    return bytes(body)
+
+
+def _to_api_error(request: Request, code: int, headers: Mapping[str, str], body: bytes) -> ApiError:
+    asked = headers.get("Retry-After", "")
+    pause = float(asked) if _SECONDS.fullmatch(asked) else None
+    return api_error(str(request), read_status(body, code), pause)

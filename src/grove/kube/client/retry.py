@@ -1,0 +1,55 @@
+"""When a request may be sent again, and after how long. Safe repetitions only.
+
+A read may always be repeated. A write only when the server certainly did not do it: the connection was
+never made, or it answered 429. Everything else about a write is for the caller, who can look first.
+"""
+
+from __future__ import annotations
+
+import random
+
+from msgspec import Struct
+
+from grove.kube.client.transport import Request
+from grove.kube.errors import ApiError, ConnectError, KubeError, LostReply, ServerError, TooManyRequests
+
+
+class Backoff(Struct, frozen=True):
+    """Growing pauses with jitter, so that many clients do not come back in step."""
+
+    first: float = 0.1
+    factor: float = 2.0
+    longest: float = 10.0
+
+    def pause(self, attempt: int, rng: random.Random) -> float:
+        """The pause after the given failed attempt (0 is the first): between half and all of its span."""
+        span = min(self.longest, self.first * self.factor ** min(attempt, 32))
+        return span * (0.5 + rng.random() / 2)
+
+
+class RetryPolicy(Struct, frozen=True):
+    """How often and how patiently."""
+
+    attempts: int = 5
+    backoff: Backoff = Backoff()
+    longest_wait: float = 30.0
+
+    def wait(self, request: Request, error: KubeError, attempt: int, rng: random.Random) -> float | None:
+        """Seconds to wait before sending again, or None when the caller has to know."""
+        if attempt + 1 >= self.attempts or not is_safe(request, error):
+            return None
+        asked = error.retry_after if isinstance(error, ApiError) else None
+        if asked is not None:
+            # The jitter comes on top: the server asked not to be called earlier.
+            return asked + self.backoff.first * rng.random() if asked <= self.longest_wait else None
+        return self.backoff.pause(attempt, rng)
+
+
+NO_RETRY = RetryPolicy(attempts=1)
+
+
+def is_safe(request: Request, error: KubeError) -> bool:
+    """Whether sending the request again cannot do it twice."""
+    if isinstance(error, ConnectError | TooManyRequests):
+        return True
+    return not request.is_write and isinstance(error, LostReply | ServerError)

@@ -1,0 +1,1 @@
+"""Carries out a plan: sends its intents in dependency order and reports the result of each."""

@@ -1,0 +1,153 @@
+"""One intent, one request: how each kind of intent is spoken to the API server, and where its reply goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from msgspec import Struct
+
+from grove.api.intents import Create, Delete, DeleteCollection, Intent, Patch, PatchType, Status
+from grove.kube.client.client import Client, Limits
+from grove.kube.client.resource import Resource
+from grove.kube.executor.cache_store import ObjectStore
+from grove.kube.executor.deferred_values import DeferredValues
+from grove.kube.executor.write_latency import WriteClass
+
+_VERBS = {
+    Create: "create",
+    Patch: "patch",
+    Status: "patch",
+    Delete: "delete",
+    DeleteCollection: "deletecollection",
+}
+
+
+def is_conditional(intent: Intent) -> bool:
+    """Whether the server refuses the write if it comes too late (see docs/decisions/leader-election.md): a
+    create finds its name taken, a delete or a patch meets another UID or resourceVersion."""
+    match intent:
+        case Create():
+            return True
+        case Delete():
+            return bool(intent.uid or intent.resource_version)
+        case Patch() | Status():
+            metadata = intent.body.get("metadata", {}) if isinstance(intent.body, dict) else {}
+            return bool(metadata.get("resourceVersion") or metadata.get("uid"))
+    return False
+
+
+class WriteReply(Struct, frozen=True, gc=False):
+    """What the server told: the object's name, and its UID if there still is an object."""
+
+    name: str = ""
+    uid: str = ""
+
+
+class ResourceMapper:
+    """Which resource serves a kind."""
+
+    def __init__(self, resources: Iterable[Resource]) -> None:
+        self._resources = {(resource.api_version, resource.kind): resource for resource in resources}
+
+    def resource_of(self, intent: Intent) -> Resource:
+        """The resource that an intent is about."""
+        about = intent if isinstance(intent, DeleteCollection) else intent.target
+        resource = self._resources.get((about.api_version, about.kind))
+        if resource is None:
+            raise LookupError(
+                f"{intent.id}: no resource is known for {about.api_version} {about.kind}: register it"
+            )
+        return resource
+
+
+class Writer:
+    """Sends intents once, raises what the server complains of, and puts the replies into the store."""
+
+    def __init__(
+        self, client: Client, mapper: ResourceMapper, store: ObjectStore, field_manager: str
+    ) -> None:
+        self._client = client
+        self._mapper = mapper
+        self._store = store
+        self._field_manager = field_manager
+
+    def sort(self, intent: Intent) -> WriteClass:
+        """Which writes the intent is alike."""
+        about = intent if isinstance(intent, DeleteCollection) else intent.target
+        return WriteClass(_VERBS[type(intent)], self._mapper.resource_of(intent).label, about.namespace)
+
+    async def send(self, intent: Intent, deferred: DeferredValues, timeout: float = 30.0) -> WriteReply:
+        """Send the intent, with what the binding knows put in."""
+        resource = self._mapper.resource_of(intent)
+        if isinstance(intent, DeleteCollection):
+            return await self._delete_collection(resource, intent)
+        name = deferred.resolve(intent.target.name)
+        limits = Limits(timeout, is_conditional(intent))
+        if isinstance(intent, Delete):
+            return await self._delete(resource, intent, name, limits)
+        if isinstance(intent, Create):
+            made = await self._client.create(
+                resource,
+                deferred.encode(intent.body),
+                as_type=self._store.type_of(resource),
+                namespace=intent.target.namespace or None,
+                dry_run=intent.dry_run,
+                limits=limits,
+            )
+            return WriteReply(name) if intent.dry_run else self._cache_reply(resource, made)
+        return await self._patch(resource, intent, name, deferred, limits)
+
+    async def _patch(
+        self, resource: Resource, intent: Patch | Status, name: str, deferred: DeferredValues, limits: Limits
+    ) -> WriteReply:
+        subresource = "status" if isinstance(intent, Status) else intent.subresource
+        applies = intent.type is PatchType.APPLY
+        patched = await self._client.patch(
+            resource,
+            name,
+            deferred.encode(intent.body),
+            as_type=dict if subresource not in ("", "status") else self._store.type_of(resource),
+            namespace=intent.target.namespace or None,
+            kind=intent.type.value,
+            subresource=subresource,
+            field_manager=self._field_manager if applies else "",
+            force=applies,
+            limits=limits,
+        )
+        # Other subresources (scale, ...) answer with an object of another kind, which is not the store's.
+        return WriteReply(name) if isinstance(patched, dict) else self._cache_reply(resource, patched)
+
+    async def _delete(self, resource: Resource, intent: Delete, name: str, limits: Limits) -> WriteReply:
+        namespace = intent.target.namespace
+        deleted = await self._client.delete(
+            resource,
+            name,
+            as_type=self._store.type_of(resource),
+            namespace=namespace or None,
+            uid=intent.uid,
+            resource_version=intent.resource_version,
+            propagation=intent.propagation.value,
+            grace_seconds=intent.grace_seconds,
+            limits=limits,
+        )
+        if deleted is not None and deleted.metadata.deletion_timestamp:
+            return self._cache_reply(resource, deleted)
+        uid = deleted.metadata.uid if deleted is not None else intent.uid
+        if uid:
+            self._store.mark_deleted(resource, namespace, name, uid)
+        return WriteReply(name, uid)
+
+    async def _delete_collection(self, resource: Resource, intent: DeleteCollection) -> WriteReply:
+        await self._client.delete_collection(
+            resource,
+            namespace=intent.namespace or None,
+            labels=intent.selector,
+            propagation=intent.propagation.value,
+            grace_seconds=intent.grace_seconds,
+        )
+        return WriteReply()
+
+    def _cache_reply(self, resource: Resource, obj: Any) -> WriteReply:
+        self._store.put(resource, obj)
+        return WriteReply(obj.metadata.name, obj.metadata.uid)

@@ -1,0 +1,172 @@
+"""The Lease object of a leader election: what it says, how it is read, watched and written.
+
+Nobody believes anybody's wall clock: the times in a Lease are for people. What counts is when each candidate
+saw the Lease change, on its own clock (`ObservedLease`), and the resourceVersion that each write is based on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import socket
+import uuid
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+from msgspec import Struct
+
+from grove.api.meta import ObjectMeta
+from grove.kube.client import watch
+from grove.kube.client.client import Client
+from grove.kube.client.resource import LEASES
+from grove.kube.errors import ConfigError, LostReply, NotFound
+
+_IDLE_TIMEOUT = 150.0
+_WATCH_LIFETIME = 300
+
+
+class LeaseTiming(Struct, frozen=True):
+    """How fast leadership changes hands, in seconds."""
+
+    lease_duration: float = 15.0
+    renew_deadline: float = 10.0
+    retry_period: float = 2.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.retry_period < self.renew_deadline < self.lease_duration:
+            raise ConfigError(
+                "leader election needs retryPeriod < renewDeadline < leaseDuration, "
+                f"got {self.retry_period:g}, {self.renew_deadline:g}, {self.lease_duration:g}: correct them"
+            )
+
+    @property
+    def longest_write(self) -> float:
+        """The timeout for writes: sent before the renew deadline, given up before the lease can pass on."""
+        return 0.9 * (self.lease_duration - self.renew_deadline)
+
+
+class LeaseSpec(Struct, frozen=True, gc=False, rename="camel"):
+    """Who leads, and for how long after each sign of life."""
+
+    holder_identity: str | None = None
+    lease_duration_seconds: int | None = None
+    acquire_time: str | None = None
+    renew_time: str | None = None
+    lease_transitions: int | None = None
+
+
+class Lease(Struct, frozen=True, gc=False):
+    """coordination.k8s.io/v1 Lease."""
+
+    metadata: ObjectMeta
+    spec: LeaseSpec = LeaseSpec()
+
+
+class ObservedLease(Struct, frozen=True):
+    """A state of the lease, and when we first saw it on our own clock. None: there is no lease."""
+
+    lease: Lease | None
+    since: float
+    deleted: bool = False
+
+    def observe(self, lease: Lease | None, now: float) -> ObservedLease:
+        """The same state again, or a new one from now on."""
+        if lease is None:
+            # Whoever held it may not know yet that it was deleted.
+            deleted = self.deleted or (self.lease is not None and bool(self.lease.spec.holder_identity))
+            return self if self.lease is None else ObservedLease(None, now, deleted)
+        same = self.lease is not None and self.lease.spec == lease.spec
+        return ObservedLease(lease, self.since if same else now)
+
+    def available_at(self, default_duration: float) -> float:
+        """When it may be taken: at once if nobody holds it, else a whole duration after we saw it held."""
+        if self.lease is None:
+            return self.since + default_duration if self.deleted else self.since
+        if not self.lease.spec.holder_identity:
+            return self.since
+        return self.since + (self.lease.spec.lease_duration_seconds or default_duration)
+
+
+def new_identity() -> str:
+    """A name for this process that no other has, not even its successor in the same pod."""
+    return f"{socket.gethostname()}_{os.getpid()}_{uuid.uuid4().hex[:12]}"
+
+
+def held_spec(
+    known: Lease | None, identity: str, timing: LeaseTiming, wall_clock: datetime
+) -> dict[str, Any]:
+    """The spec that says: this candidate leads, from now or still."""
+    before = known.spec if known else LeaseSpec()
+    now = wall_clock.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    ours = before.holder_identity == identity
+    return {
+        "holderIdentity": identity,
+        "leaseDurationSeconds": math.ceil(timing.lease_duration),
+        "acquireTime": before.acquire_time if ours else now,
+        "renewTime": now,
+        "leaseTransitions": (before.lease_transitions or 0) + (known is not None and not ours),
+    }
+
+
+def released_spec(known: Lease | None) -> dict[str, Any]:
+    """The spec that says: nobody leads, take it."""
+    transitions = known.spec.lease_transitions if known else None
+    return {"holderIdentity": "", "leaseDurationSeconds": 1, "leaseTransitions": transitions or 0}
+
+
+class LeaseClient:
+    """Reads, watches and writes one Lease. Every request is answered within `request_timeout` or counts as lost."""
+
+    def __init__(self, client: Client, namespace: str, name: str, request_timeout: float) -> None:
+        self._client = client
+        self._namespace = namespace
+        self._name = name
+        self._request_timeout = request_timeout
+        self._decoder = watch.EventDecoder(Lease, LEASES)
+
+    async def read(self) -> Lease | None:
+        """The lease, None if there is none."""
+        async with _within(self._request_timeout):
+            try:
+                return await self._client.get(LEASES, self._name, namespace=self._namespace, as_type=Lease)
+            except NotFound:
+                return None
+
+    async def write(self, known: Lease | None, spec: dict[str, Any]) -> Lease:
+        """Write the lease if it is still as we know it; raises Conflict, AlreadyExists or NotFound if not."""
+        metadata = {"resourceVersion": known.metadata.resource_version} if known else {"name": self._name}
+        body = {"metadata": metadata, "spec": spec}
+        async with _within(self._request_timeout):
+            if known is None:
+                return await self._client.create(LEASES, body, namespace=self._namespace, as_type=Lease)
+            return await self._client.patch(
+                LEASES, self._name, body, namespace=self._namespace, as_type=Lease
+            )
+
+    async def changes(self) -> AsyncGenerator[Lease | None, None]:
+        """The lease and each new state of it, None when it is deleted, until the server ends the watch."""
+        parameters = {
+            "fieldSelector": f"metadata.name={self._name}",
+            "resourceVersion": "",  # not its own: a server that began after it would call that too old
+            "timeoutSeconds": _WATCH_LIFETIME,
+        }
+        async with self._client.stream(
+            LEASES, parameters, namespace=self._namespace, idle_timeout=_IDLE_TIMEOUT
+        ) as stream:
+            async for lines in watch.line_batches(stream.chunks()):
+                for event in map(self._decoder.decode, lines):
+                    if isinstance(event, watch.Event):
+                        yield None if event.type == "DELETED" else event.object
+
+
+@asynccontextmanager
+async def _within(seconds: float) -> AsyncIterator[None]:
+    """One request must not use up the time for all of them."""
+    try:
+        async with asyncio.timeout(seconds):
+            yield
+    except TimeoutError:
+        raise LostReply(f"lease: no answer in {seconds:g} s") from None

@@ -1,0 +1,154 @@
+"""Find the programs of the control plane: cache, KUBEBUILDER_ASSETS, PATH, official release, own build.
+
+Each part comes from the first place that has it in the minor version we stand on. What is downloaded
+or built goes into the cache; a lock on the cache lets two commands ask for the same at the same time.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from grove.local.build import go_build
+from grove.local.build.releases import ReleaseUnavailable, asset, download
+from grove.local.build.versions import ETCD, KUBERNETES, KWOK, PROGRAMS, Program, same_minor
+from grove.local.errors import LocalError
+from grove.local.paths import cache_dir, target
+from grove.local.progress import ProgressReporter
+
+_MULTI_CALL = "controlplane"
+_VERSION = re.compile(r"\bv?(\d+\.\d+\.\d+)")
+_VERSION_FLAGS = {"kubectl": ("version", "--client")}
+
+
+@dataclass(frozen=True, slots=True)
+class Binaries:
+    """Where each part is, and whence it came."""
+
+    paths: Mapping[str, Path]
+    origins: Mapping[str, str]
+
+    def __getitem__(self, name: str) -> Path:
+        return self.paths[name]
+
+
+def find(reporter: ProgressReporter, environ: Mapping[str, str] = os.environ) -> Binaries:
+    """Every part of the control plane, fetched or built if it must be."""
+    folder = _folder(environ)
+    found = _find_installed(PROGRAMS, folder, environ)
+    missing = _missing(found)
+    if missing:
+        with locked(folder):
+            found = _find_installed(
+                PROGRAMS, folder, environ
+            )  # another command may have brought them meanwhile
+            found |= _fetch(_missing(found), folder, reporter, environ)
+            found |= _build(_missing(found), folder, reporter, environ)
+    return Binaries(
+        {name: path for name, (path, _) in found.items()},
+        {name: origin for name, (_, origin) in found.items()},
+    )
+
+
+def _missing(found: Mapping[str, tuple[Path, str]]) -> list[Program]:
+    return [part for part in PROGRAMS if part.name not in found]
+
+
+def _folder(environ: Mapping[str, str]) -> Path:
+    """One folder for one set of versions on one platform; a changed build recipe is another folder."""
+    recipe = hashlib.sha256()
+    for name in ("go.mod", "go.sum", "main.go"):
+        recipe.update((go_build.SOURCES / name).read_bytes())
+    versions = f"kubernetes-{KUBERNETES}-etcd-{ETCD}-kwok-{KWOK}"
+    return cache_dir(environ) / "bin" / f"{versions}-{'-'.join(target())}-{recipe.hexdigest()[:8]}"
+
+
+def _find_installed(
+    parts: Iterable[Program], folder: Path, environ: Mapping[str, str]
+) -> dict[str, tuple[Path, str]]:
+    found: dict[str, tuple[Path, str]] = {}
+    for part in parts:
+        if os.access(folder / part.name, os.X_OK):
+            found[part.name] = (folder / part.name, "cache")
+            continue
+        for origin, path in _installed(part, environ):
+            if same_minor(version_of(part, path), part.version):
+                found[part.name] = (path, origin)
+                break
+    return found
+
+
+def _installed(part: Program, environ: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
+    assets = environ.get("KUBEBUILDER_ASSETS")
+    if assets and os.access(Path(assets) / part.name, os.X_OK):
+        yield "KUBEBUILDER_ASSETS", Path(assets) / part.name
+    if on_path := shutil.which(part.name, path=environ.get("PATH")):
+        yield "PATH", Path(on_path)
+
+
+def version_of(part: Program, path: Path) -> str:
+    """What a program says its version is; empty if it says nothing of the kind."""
+    command = [str(path), *_VERSION_FLAGS.get(part.name, ("--version",))]
+    try:
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    found = _VERSION.search(answer.stdout)
+    return found[1] if found else ""
+
+
+def _fetch(
+    parts: list[Program], folder: Path, reporter: ProgressReporter, environ: Mapping[str, str]
+) -> dict[str, tuple[Path, str]]:
+    """Official releases, as long as they can be reached; the first that cannot ends the attempt."""
+    fetched: dict[str, tuple[Path, str]] = {}
+    if environ.get("GROVE_BUILD") == "always":
+        return fetched
+    system, architecture = target()
+    try:
+        with reporter.task("downloading releases") as task:
+            for part in parts:
+                download(part, asset(part, system, architecture, environ), folder / part.name, task)
+                fetched[part.name] = (folder / part.name, "release")
+    except ReleaseUnavailable as reason:
+        reporter.say(f"no official release to be had ({reason})")
+    return fetched
+
+
+def _build(
+    parts: list[Program], folder: Path, reporter: ProgressReporter, environ: Mapping[str, str]
+) -> dict[str, tuple[Path, str]]:
+    if not parts:
+        return {}
+    reporter.say(
+        f"building {', '.join(part.name for part in parts)} from source, once; this takes some minutes"
+    )
+    go_build.build(folder / _MULTI_CALL, cache_dir(environ), reporter)
+    for part in parts:
+        link = folder / part.name
+        link.unlink(missing_ok=True)
+        link.symlink_to(_MULTI_CALL)
+    return {part.name: (folder / part.name, "built") for part in parts}
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the lock on a folder of the cache."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / ".lock").open("a")
+    except OSError as error:
+        raise LocalError(
+            f"cannot write to the cache {folder}: {error.strerror}; set GROVE_CACHE to another folder"
+        ) from error
+    with lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

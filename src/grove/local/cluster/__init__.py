@@ -1,0 +1,1 @@
+"""One local cluster: start, stop and inspect its processes and nodes."""

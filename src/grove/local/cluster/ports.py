@@ -1,0 +1,53 @@
+"""Ports on loopback: choose free ones, and tell whether one is taken."""
+
+from __future__ import annotations
+
+import random
+import socket
+
+from grove.local.errors import LocalError
+from grove.local.state_dir import Ports
+
+# Below the range from which systems take the ports of outgoing connections: one chosen here stays free.
+_FIRST, _LAST = 20_000, 32_000
+
+
+def is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def is_open(port: int) -> bool:
+    """Does anybody answer there?"""
+    with socket.socket() as probe:
+        probe.settimeout(1)
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def choose(asked_for: int) -> Ports:
+    """Free ports for every part; the API server's may be asked for."""
+    if not 0 <= asked_for <= 65_535:
+        raise LocalError(f"--port {asked_for}: choose a port up to 65535, or 0 for any free one")
+    if asked_for and not is_free(asked_for):
+        raise LocalError(
+            f"port {asked_for} is taken by another program: choose another with --port, or 0 for any free one"
+        )
+    names = [name for name in Ports.__struct_fields__ if not (asked_for and name == "apiserver")]
+    ports = dict(zip(names, _free(len(names)), strict=True))
+    return Ports(**{"apiserver": asked_for, **ports})
+
+
+def _free(count: int) -> list[int]:
+    candidates = range(_FIRST, _LAST)
+    found: list[int] = []
+    for port in random.sample(candidates, len(candidates)):
+        if is_free(port):
+            found.append(port)
+        if len(found) == count:
+            return found
+    raise LocalError(f"no free ports between {_FIRST} and {_LAST}")

@@ -1,0 +1,143 @@
+"""A stand-in for kubelets: runs the init containers of ours, which KWOK's nodes only pretend to run.
+
+For each pod that has one it does what a kubelet does: mount the pod's token and what it knows of itself, run
+the program, report how it ended. The program is the real one, with the pod's own token, on a connection of
+its own; many of them share this process, as tasks. KWOK holds a pod back until its init container has ended
+well (`kwok.yaml`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import random
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from urllib.parse import urlsplit
+
+import structlog
+
+from grove.api.naming import labels
+from grove.initc.arguments import PodContext, UsageError, parse
+from grove.initc.ready_wait import wait
+from grove.kube.auth import config
+from grove.kube.auth.config import Config
+from grove.kube.cache.cache import Cache
+from grove.kube.cache.reflector import Reflector
+from grove.kube.client.client import STRATEGIC, Client
+from grove.kube.client.decoding import Object
+from grove.kube.client.resource import PODS, SECRETS
+from grove.kube.client.retry import Backoff
+from grove.kube.errors import BadRequest, Forbidden, Invalid, KubeError, NotFound
+from grove.local.standins.pod_status import InitContainerPod, ended, running
+from grove.local.standins.token_mounts import TokenMounts, TokenSecret
+
+log = structlog.get_logger("grove.local")
+
+_BACKOFF = Backoff(first=0.1, longest=5.0)
+_OURS = {labels.MANAGED_BY: labels.OPERATOR}
+_TOKENS = {**_OURS, labels.COMPONENT: labels.ComponentLabel.TOKEN_SECRET.value}
+
+
+class InitContainers:
+    """Runs the init containers of all pods of one cluster, until cancelled."""
+
+    def __init__(self, connection: Config) -> None:
+        self._connection = connection
+        self._pods: Cache[InitContainerPod] = Cache(PODS, InitContainerPod, labels=_OURS)
+        self._secrets: Cache[TokenSecret] = Cache(SECRETS, TokenSecret, labels=_TOKENS)
+        self._mounts = TokenMounts(self._secrets)
+        self._runs: dict[str, asyncio.Task[None]] = {}
+        self._rng = random.Random()  # noqa: S311 - jitter, not secrets
+
+    async def run(self) -> None:
+        """Watch pods, and run what they are to run first."""
+        async with Client(self._connection) as client:
+            self._client = client
+            self._pods.subscribe(self._on_pod)
+            async with asyncio.TaskGroup() as tasks:
+                self._tasks = tasks
+                tasks.create_task(Reflector(client, self._secrets).run())
+                tasks.create_task(Reflector(client, self._pods).run())
+
+    def _on_pod(self, old: InitContainerPod | None, new: InitContainerPod | None) -> None:
+        pod = new or old
+        assert pod is not None
+        uid = pod.metadata.uid
+        if new is None or new.metadata.deletion_timestamp is not None:
+            if run := self._runs.pop(uid, None):
+                run.cancel()
+        elif new.needs_init_container and uid not in self._runs:
+            self._runs[uid] = self._tasks.create_task(self._run(new), name=f"initc {new.metadata.name}")
+
+    async def _run(self, pod: InitContainerPod) -> None:
+        try:
+            await self._run_init_container(pod)
+        except Exception:  # of this pod alone: the others are not to blame
+            log.exception("init container", key=pod.metadata.name, action="give up", reason="a fault of ours")
+
+    async def _run_init_container(self, pod: InitContainerPod) -> None:
+        """One init container, from its mounts to its end."""
+        name = f"{pod.metadata.namespace}/{pod.metadata.name}"
+        with TemporaryDirectory(prefix="grove-initc-") as folder:
+            try:
+                order = parse(
+                    (*pod.arguments, f"--service-account={folder}/account", f"--pod-info={folder}/info")
+                )
+                async with self._mounts.token(pod, Path(folder) / "account"):
+                    await self._report(pod, running(pod))
+                    place = self._place(pod)
+                    await wait(order, place, lambda said: log.info("init container", key=name, reason=said))
+            except UsageError as error:
+                log.warning("init container", key=name, action="give up", reason=str(error))
+                await self._report(pod, ended(pod, 1, str(error)))
+            else:
+                await self._report(pod, ended(pod, 0))
+
+    def _place(self, pod: InitContainerPod) -> PodContext:
+        """What the pod's environment and its volume of pod information would tell."""
+        server = urlsplit(self._connection.server)
+        gang = pod.metadata.labels.get(labels.GANG, "")
+        return PodContext(server.hostname or "", server.port or 443, pod.metadata.namespace, gang)
+
+    async def _report(self, pod: InitContainerPod, status: dict[str, object]) -> None:
+        """Until the server has heard it: the pod waits for that, and nobody else says it."""
+        key = f"{pod.metadata.namespace}/{pod.metadata.name}"
+        for attempt in itertools.count():
+            try:
+                await self._patch_status(pod, status)
+            except NotFound:
+                return  # it has gone, and with it the need to report
+            except (BadRequest, Forbidden, Invalid) as error:
+                log.warning("not reported", key=key, action="give up", reason=str(error))
+                return
+            except KubeError as error:
+                log.warning("not reported", key=key, action="try again", reason=str(error))
+                await asyncio.sleep(_BACKOFF.pause(attempt, self._rng))
+            else:
+                return
+
+    async def _patch_status(self, pod: InitContainerPod, status: dict[str, object]) -> None:
+        meta = pod.metadata
+        await self._client.patch(
+            PODS,
+            meta.name,
+            {"metadata": {"uid": meta.uid}, "status": status},
+            namespace=meta.namespace,
+            as_type=Object,
+            kind=STRATEGIC,
+            subresource="status",
+        )
+
+
+def main() -> None:
+    """`python -m grove.local.standins.init_containers KUBECONFIG`: a part of the local cluster."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.INFO))
+    connection = config.load(Path(sys.argv[1]))
+    asyncio.run(InitContainers(connection).run())
+
+
+if __name__ == "__main__":
+    main()

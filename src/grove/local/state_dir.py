@@ -1,0 +1,152 @@
+"""The state directory of one cluster: what is where, which settings it was made with, who works on it."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from grove.local.cluster.pki import write_private
+from grove.local.errors import LocalError
+
+_MIN_FREE_BYTES = 256 * 2**20  # etcd sets aside 64 MiB for each of its log segments
+_LOCK_HELD = (errno.EAGAIN, errno.EACCES)
+
+
+class Ports(msgspec.Struct, frozen=True, kw_only=True):
+    """Where each part listens, on loopback."""
+
+    apiserver: int
+    etcd: int
+    etcd_peer: int
+    controller_manager: int
+    scheduler: int
+    kwok: int
+
+
+class ClusterSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What a cluster was asked to be; kept, so that a restart gives the same one."""
+
+    nodes: int
+    gpus: int
+    shape: str
+    pace: str = "fast"
+    port: int = 0
+    feature_gates: dict[str, bool] = {}
+    runtime_config: tuple[str, ...] = ()
+    audit: bool = False
+    init_containers: bool = False
+    fabric: bool = False
+
+
+class ClusterRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """cluster.json: the mark by which we know a directory as ours."""
+
+    settings: ClusterSettings
+    ports: Ports
+    origins: dict[str, str] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class StateDir:
+    """Paths inside a state directory."""
+
+    root: Path
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self.root / "kubeconfig"
+
+    @property
+    def pki(self) -> Path:
+        return self.root / "pki"
+
+    @property
+    def etcd_data(self) -> Path:
+        return self.root / "etcd"
+
+    @property
+    def audit_log(self) -> Path:
+        return self.root / "logs" / "audit.log"
+
+    def config(self, name: str) -> Path:
+        return self.root / "config" / name
+
+    def log(self, part: str) -> Path:
+        return self.root / "logs" / f"{part}.log"
+
+    def pid(self, part: str) -> Path:
+        return self.root / "run" / f"{part}.pid"
+
+    @property
+    def _record(self) -> Path:
+        return self.root / "cluster.json"
+
+    def read(self) -> ClusterRecord | None:
+        """The record of the cluster that lives here, if one does."""
+        try:
+            return msgspec.json.decode(self._record.read_bytes(), type=ClusterRecord)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise LocalError(f"cannot read {self._record}: {error.strerror}") from error
+        except msgspec.MsgspecError as error:
+            raise LocalError(
+                f"{self._record} is damaged ({error}): remove {self.root} and start anew"
+            ) from error
+
+    def write(self, record: ClusterRecord) -> None:
+        write_private(self._record, msgspec.json.format(msgspec.json.encode(record)))
+
+    def prepare(self) -> None:
+        """Make the directories, and say at once what would fail in the middle."""
+        try:
+            for folder in ("config", "logs", "run"):
+                (self.root / folder).mkdir(mode=0o700, parents=True, exist_ok=True)
+            free = shutil.disk_usage(self.root).free
+        except OSError as error:
+            raise LocalError(
+                f"cannot write to the state directory {self.root}: {error.strerror}; "
+                "choose another with --state-dir"
+            ) from error
+        if not os.access(self.root, os.W_OK):
+            raise LocalError(
+                f"cannot write to the state directory {self.root}; choose another with --state-dir"
+            )
+        if free < _MIN_FREE_BYTES:
+            raise LocalError(
+                f"only {free >> 20} MiB free in the state directory {self.root}, "
+                f"{_MIN_FREE_BYTES >> 20} MiB are needed: make room, or choose another with --state-dir"
+            )
+
+    def remove(self) -> None:
+        """Take the whole directory away, but only one that is a cluster's."""
+        if self.root.exists() and not (self._record.exists() or (self.root / "run").is_dir()):
+            raise LocalError(f"{self.root} holds no cluster of ours: not removed")
+        shutil.rmtree(self.root, ignore_errors=False)
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Only one command at a time changes a cluster; the lock dies with its holder."""
+        with (self.root / "run" / "lock").open("a+") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                if error.errno not in _LOCK_HELD:
+                    raise
+                file.seek(0)
+                holder = file.read().strip() or "unknown"
+                raise LocalError(
+                    f"another grove command (pid {holder}) is at work on {self.root}: let it end first"
+                ) from error
+            file.truncate(0)
+            file.write(str(os.getpid()))
+            file.flush()
+            yield

@@ -1,0 +1,1 @@
+"""The informer caches: which kinds are watched, with which indexes."""

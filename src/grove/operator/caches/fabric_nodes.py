@@ -1,0 +1,188 @@
+"""What nodes have for fabric domains: the channels by which pods join them, and accelerators.
+
+Channels are devices of the vendor's DRA driver, seen in its ResourceSlices; they are looked at as soon as a
+set is in a domain. Nodes are looked at only for the automatic mode, which is for clusters whose nodes are all
+alike: elsewhere the operator has no right to see them, and needs none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Mapping
+
+import structlog
+
+from grove.api.meta import ObjectMeta
+from grove.api.types.kubernetes_objects import Node, NodeStatus, ResourceSlice
+from grove.fabrics.channel_coverage import ChannelCoverage, channel_coverage, coverage_problem
+from grove.fabrics.provider import FabricDomainProvider
+from grove.fabrics.registry import Providers
+from grove.kube.cache.cache import Cache
+from grove.kube.cache.reflector import CrdWaiter, Reflector
+from grove.kube.client.client import Client
+from grove.kube.client.resource import NODES, RESOURCE_SLICES
+
+log = structlog.get_logger("grove.operator")
+
+_NOTIFY_DELAY = 1.0  # nodes come and go in numbers: what is to be said of them can wait so long
+
+
+class FabricNodes:
+    """The nodes of the cluster, as far as fabric domains go. `automatic`: somebody wants to know whether they
+    are alike."""
+
+    def __init__(self, fabrics: Providers, *, automatic: bool = False) -> None:
+        auto = fabrics.auto if automatic else None
+        self._node_cache = _NodeCache(auto) if auto is not None else None
+        self._channel_caches = {
+            provider.vendor: _ChannelCache(provider) for provider in fabrics if provider.driver
+        }
+        self._listeners: list[Callable[[str], None]] = []
+        self._surveys: dict[str, ChannelCoverage] = {}
+        self._logged: tuple[str, ...] = ()
+        self._changed_vendors: set[str] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        for channel_cache in self._channel_caches.values():
+            channel_cache.on_change = self._on_channels
+        if self._node_cache is not None and auto is not None:
+            self.require(auto.vendor)
+            self._node_cache.subscribe(self._on_node)
+            self._node_cache.on_synced_or_absent(self._on_nodes)
+
+    def require(self, vendor: str) -> None:
+        """Look at the channels of a vendor from now on."""
+        if (channel_cache := self._channel_caches.get(vendor)) is not None:
+            channel_cache.required.set()
+
+    def subscribe(self, listener: Callable[[str], None]) -> None:
+        """Call `listener` with the vendor whose channels are more now, or fewer: a moment later, and once for
+        all that happens meanwhile."""
+        self._listeners.append(listener)
+
+    def count(self, vendor: str) -> int | None:
+        """How many pods can be in domains of a vendor at once; None if nobody knows."""
+        channel_cache = self._channel_caches.get(vendor)
+        return (
+            sum(channel_cache.by_node.values())
+            if channel_cache is not None and channel_cache.synced.is_set()
+            else None
+        )
+
+    def nodes_by_domain(self, vendor: str) -> Mapping[str, list[str]]:
+        """By the UID of a domain, the nodes that say that they are in it, as far as nodes are seen."""
+        found: dict[str, list[str]] = {}
+        if self._node_cache is not None and self._node_cache.provider.vendor == vendor:
+            for node in self._node_cache:
+                if uid := node.metadata.labels.get(vendor):
+                    found.setdefault(uid, []).append(node.metadata.name)
+        return found
+
+    def channel_coverage(self, vendor: str) -> ChannelCoverage | None:
+        """How the nodes stand; None if nobody knows."""
+        node_cache, channel_cache = self._node_cache, self._channel_caches.get(vendor)
+        if node_cache is None or channel_cache is None or node_cache.provider.vendor != vendor:
+            return None
+        if not (node_cache.synced.is_set() and channel_cache.synced.is_set()):
+            return None
+        if vendor not in self._surveys:
+            amounts = {node.metadata.name: int(node.status.allocatable[vendor]) for node in node_cache}
+            self._surveys[vendor] = channel_coverage(amounts, channel_cache.by_node)
+        return self._surveys[vendor]
+
+    async def run(self, client: Client, crd_watch: CrdWaiter) -> None:
+        """Watch what is wanted, until cancelled."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                if self._node_cache is not None:
+                    tasks.create_task(Reflector(client, self._node_cache).run())
+                for channel_cache in self._channel_caches.values():
+                    tasks.create_task(_watch_when_required(client, channel_cache, crd_watch))
+        finally:
+            if self._timer is not None:
+                self._timer.cancel()
+
+    def _on_node(self, old: Node | None, new: Node | None) -> None:
+        """Of which domain it is changes often, and nobody waits for that."""
+        if old is None or new is None or old.status != new.status:
+            self._on_nodes()
+
+    def _on_nodes(self) -> None:
+        self._surveys.clear()
+        self._schedule_notify()
+
+    def _on_channels(self, vendor: str) -> None:
+        self._surveys.clear()
+        self._changed_vendors.add(vendor)
+        self._schedule_notify()
+
+    def _schedule_notify(self) -> None:
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(_NOTIFY_DELAY, self._notify)
+
+    def _notify(self) -> None:
+        self._timer = None
+        changed, self._changed_vendors = self._changed_vendors, set()
+        for vendor in changed:
+            for listener in self._listeners:
+                listener(vendor)
+        if self._node_cache is not None:
+            self._log_survey(self._node_cache.provider)
+
+    def _log_survey(self, provider: FabricDomainProvider) -> None:
+        """Whether all nodes are alike, whenever that is not what was said last."""
+        found = self.channel_coverage(provider.vendor)
+        if found is None or found.without_channel == self._logged:
+            return
+        self._logged = found.without_channel
+        write, message = log.warning if found.without_channel else log.info, coverage_problem(found, provider)
+        write("nodes surveyed", key=provider.vendor, action="go on", reason=message or "they are alike")
+
+
+async def _watch_when_required(client: Client, channel_cache: _ChannelCache, crd_watch: CrdWaiter) -> None:
+    await channel_cache.required.wait()
+    await Reflector(client, channel_cache, crd_watch=crd_watch, optional=True).run()
+
+
+class _ChannelCache(Cache[ResourceSlice]):
+    """The channels of one vendor, counted by node."""
+
+    def __init__(self, provider: FabricDomainProvider) -> None:
+        super().__init__(RESOURCE_SLICES, ResourceSlice, fields=f"spec.driver={provider.driver}")
+        self.required = asyncio.Event()
+        self.by_node: Counter[str] = Counter()
+        self.on_change: Callable[[str], None] = lambda _: None
+        self._provider = provider
+        self.subscribe(self._count)
+        self.on_synced_or_absent(lambda: self.on_change(provider.vendor))
+
+    def _count(self, old: ResourceSlice | None, new: ResourceSlice | None) -> None:
+        changes: Counter[str] = Counter()
+        for found, sign in ((old, -1), (new, 1)):
+            if found is not None and (node := found.spec.node_name):
+                changes[node] += sign * self._provider.channels(found.spec.devices)
+        changes = Counter({node: change for node, change in changes.items() if change})
+        self.by_node.update(changes)
+        if changes and self.synced.is_set():
+            self.on_change(self._provider.vendor)
+
+
+class _NodeCache(Cache[Node]):
+    """Keeps of each node, under the name of the vendor, which domain it is in and how many accelerators it
+    has. Nothing else: there are many, and they tell of themselves often."""
+
+    def __init__(self, provider: FabricDomainProvider) -> None:
+        super().__init__(NODES, Node)
+        self.provider = provider
+
+    def _store(self, old: Node | None, new: Node) -> None:
+        meta, vendor = new.metadata, self.provider.vendor
+        holder = self.provider.node_holder({"metadata": {"labels": meta.labels}})
+        slim = ObjectMeta(
+            meta.name,
+            uid=meta.uid,
+            resource_version=meta.resource_version,
+            labels={vendor: holder} if holder else {},
+        )
+        amount = self.provider.amount(new.status.allocatable)
+        super()._store(old, Node(slim, status=NodeStatus({vendor: amount})))

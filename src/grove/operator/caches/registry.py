@@ -1,0 +1,281 @@
+"""What the operator knows of the cluster: one cache a kind, indexed by replica and by set."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from functools import partial
+from itertools import chain
+from typing import Any, TypeVar
+
+from msgspec import Raw, Struct
+
+from grove.api.configuration.types import PODS_PER_SET
+from grove.api.meta import ObjectMeta
+from grove.api.naming import labels, names
+from grove.api.types.clustertopology import ClusterTopology, ClusterTopologyBinding
+from grove.api.types.kind import Kind
+from grove.api.types.kubernetes_objects import (
+    HorizontalPodAutoscaler,
+    PartialObjectMetadata,
+    ResourceClaimTemplateObject,
+    ResourceQuota,
+    Service,
+)
+from grove.api.types.pod import Pod
+from grove.api.types.podclique import PodClique
+from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
+from grove.api.types.podcliqueset import PodCliqueSet
+from grove.api.types.podgang import PodGang
+from grove.fabrics.provider import Domain, FabricDomainProvider, Scope
+from grove.fabrics.registry import Providers
+from grove.fabrics.requirements import domain_requirements
+from grove.kube.cache.cache import Cache, HasMetadata
+from grove.kube.cache.index import IndexFunction
+from grove.kube.client.resource import (
+    CUSTOM_RESOURCE_DEFINITIONS,
+    HORIZONTAL_POD_AUTOSCALERS,
+    PODS,
+    RESOURCE_CLAIM_TEMPLATES,
+    RESOURCE_CLAIMS,
+    RESOURCE_QUOTAS,
+    ROLE_BINDINGS,
+    ROLES,
+    SECRETS,
+    SERVICE_ACCOUNTS,
+    SERVICES,
+    Resource,
+)
+from grove.operator.caches.fabric_nodes import FabricNodes
+from grove.operator.caches.set_sizes import Sizes
+from grove.operator.keys import SetKey, replica_of, set_of
+from grove.plan.desired.shared_claims import referred_templates
+from grove.plan.rbac import RbacObjects
+from grove.schedulers.backend import ForeignKind, SchedulerObject
+from grove.topology.constraints import topology_name_of
+
+T = TypeVar("T", bound=HasMetadata)
+
+BY_REPLICA = "replica"
+BY_SET = "set"
+BY_TOPOLOGY = "topology"
+BY_DOMAIN = "domain"
+BY_CLAIM = "claim"
+BY_OWNER = "owner"
+BY_TEMPLATE = "template"
+BY_OWNER_LABEL = "holder"
+MANAGED_BY_OPERATOR = {labels.MANAGED_BY: labels.OPERATOR}
+
+
+class InspectedCRD(Struct, frozen=True):
+    """A CRD that somebody reads all of."""
+
+    metadata: ObjectMeta
+    spec: Raw
+
+
+def resource_of(kind: Kind) -> Resource:
+    """How the API server serves one of our kinds."""
+    return Resource(kind.group, kind.version, kind.plural, kind.name, kind.namespaced)
+
+
+def external_resource(kind: ForeignKind) -> Resource:
+    """The same for a kind of somebody else."""
+    return Resource(kind.group, kind.version, kind.plural, kind.name, kind.namespaced)
+
+
+class Caches:
+    """Everything that plans are made from."""
+
+    def __init__(
+        self,
+        scheduler_kinds: Iterable[ForeignKind] = (),
+        scheduler_topologies: Iterable[ForeignKind] = (),
+        versioned_kinds: Iterable[ForeignKind] = (),
+        fabrics: Providers | None = None,
+        *,
+        auto_fabric: bool = False,
+        pods_per_set: int = PODS_PER_SET,
+    ) -> None:
+        self.fabrics = fabrics or Providers()
+        self.fabric_nodes = FabricNodes(self.fabrics, automatic=auto_fabric)
+        """What nodes have for fabric domains."""
+        self.sets: Cache[PodCliqueSet] = Cache(
+            resource_of(PodCliqueSet.KIND),
+            PodCliqueSet,
+            indexes={
+                BY_TOPOLOGY: _topology,
+                BY_TEMPLATE: referred_templates,
+                BY_DOMAIN: partial(_requested_domains, self.fabrics),
+            },
+        )
+        self.groups = _replica_cache(resource_of(PodCliqueScalingGroup.KIND), PodCliqueScalingGroup)
+        self.cliques = _replica_cache(resource_of(PodClique.KIND), PodClique)
+        self.sizes = Sizes(self.sets, self.cliques, self.groups, pods_per_set)
+        """How many pods sets ask for. It follows before all others, who ask it."""
+        self.gangs = _replica_cache(resource_of(PodGang.KIND), PodGang)
+        self.pods = _replica_cache(PODS, Pod, {BY_CLAIM: _claim_template_names})
+        self.services = _replica_cache(SERVICES, Service)
+        self.autoscalers = _replica_cache(HORIZONTAL_POD_AUTOSCALERS, HorizontalPodAutoscaler)
+        self.service_accounts = _set_cache(SERVICE_ACCOUNTS)
+        self.roles = _set_cache(ROLES)
+        self.role_bindings = _set_cache(ROLE_BINDINGS)
+        self.topologies: Cache[ClusterTopology] = Cache(resource_of(ClusterTopology.KIND), ClusterTopology)
+        self.topology_bindings: Cache[ClusterTopologyBinding] = Cache(
+            resource_of(ClusterTopologyBinding.KIND), ClusterTopologyBinding
+        )
+        self.claims: Cache[PartialObjectMetadata] = Cache(
+            RESOURCE_CLAIMS,
+            PartialObjectMetadata,
+            indexes={BY_REPLICA: _replica, BY_SET: _set, BY_OWNER_LABEL: _owner_label},
+            labels=MANAGED_BY_OPERATOR,
+        )
+        self.claim_templates: Cache[ResourceClaimTemplateObject] = Cache(
+            RESOURCE_CLAIM_TEMPLATES, ResourceClaimTemplateObject
+        )
+        self.quotas: Cache[ResourceQuota] = Cache(RESOURCE_QUOTAS, ResourceQuota)
+        self.scheduler_objects = {
+            kind: _replica_cache(external_resource(kind), SchedulerObject) for kind in scheduler_kinds
+        }
+        """What schedulers were told about gangs. Their CRDs may be missing: nobody but their users waits."""
+        self.scheduler_topologies: dict[ForeignKind, Cache[SchedulerObject]] = {
+            kind: Cache(external_resource(kind), SchedulerObject) for kind in scheduler_topologies
+        }
+        """The schedulers' own topologies, whoever manages them."""
+        self.inspected_crds = {kind: _crd_cache(kind) for kind in versioned_kinds}
+        """The CRDs of those kinds of which not every version will do."""
+        self.domains: dict[str, Cache[Domain]] = {
+            provider.vendor: Cache(
+                external_resource(provider.api),
+                Domain,
+                indexes={BY_OWNER: _owner_uids, BY_CLAIM: partial(_domain_claim_template, provider)},
+            )
+            for provider in self.fabrics
+        }
+        """Fabric domains by vendor, whoever made them."""
+
+    @property
+    def replica_objects(self) -> tuple[Cache[Any], ...]:
+        """The caches of what belongs to replicas."""
+        return (self.groups, self.cliques, self.gangs, self.pods, self.services, self.autoscalers)
+
+    @property
+    def rbac_objects(self) -> tuple[Cache[PartialObjectMetadata], ...]:
+        """The caches of what lets init containers look at pods; it belongs to sets."""
+        return (self.service_accounts, self.roles, self.role_bindings)
+
+    @property
+    def all(self) -> tuple[Cache[Any], ...]:
+        return (*self.needed, *self.optional)
+
+    @property
+    def optional(self) -> tuple[Cache[Any], ...]:
+        """The caches that only some sets need: what they hold may not be served, or not be ours to see."""
+        of_schedulers = (*self.scheduler_objects.values(), *self.scheduler_topologies.values())
+        return (self.claims, self.claim_templates, self.quotas, *of_schedulers, *self.domains.values())
+
+    @property
+    def needed(self) -> tuple[Cache[Any], ...]:
+        """The caches without which nothing can be planned."""
+        return (self.sets, *self.replica_objects, *self.rbac_objects, self.topologies, self.topology_bindings)
+
+    @property
+    def resources(self) -> tuple[Resource, ...]:
+        """All that is written. Secrets are made, and never looked at."""
+        return (*(cache.resource for cache in self.all), SECRETS)
+
+    def access(self, key: SetKey) -> RbacObjects:
+        """What lets the init containers of a set look at its pods."""
+        role = names.role(key.name)
+        return RbacObjects(
+            self.service_accounts.get(key.namespace, names.service_account(key.name)),
+            self.roles.get(key.namespace, role),
+            self.role_bindings.get(key.namespace, role),
+        )
+
+    def claim_owner(self, claim: PartialObjectMetadata) -> HasMetadata | None:
+        """What says the replica of a claim: itself, or the clique or group that it belongs to."""
+        carried, namespace = claim.metadata.labels, claim.metadata.namespace
+        if name := carried.get(labels.CLIQUE):
+            return self.cliques.get(namespace, name)
+        if name := carried.get(labels.GROUP):
+            return self.groups.get(namespace, name)
+        return claim
+
+    @property
+    def unsynced(self) -> list[str]:
+        """What is not known yet, or not served any more."""
+        return [cache.resource.label for cache in self.needed if not cache.synced.is_set()]
+
+    def parts_of(self, key: SetKey) -> Iterator[list[Any]]:
+        """What is there of a set and belongs to replicas, cache by cache, each read when its turn comes."""
+        return (cache.by_index(BY_SET, key) for cache in (*self.replica_objects, self.claims))
+
+
+def owning_topology(found: SchedulerObject) -> str:
+    """The topology that we manage a scheduler's one for; empty if we do not."""
+    kinds = {ClusterTopology.KIND.name, ClusterTopologyBinding.KIND.name}
+    if found.metadata.labels.get(labels.MANAGED_BY) != labels.OPERATOR:
+        return ""
+    owners = (owner for owner in found.metadata.owner_references if owner.controller and owner.kind in kinds)
+    return next((owner.name for owner in owners), "")
+
+
+def _crd_cache(kind: ForeignKind) -> Cache[InspectedCRD]:
+    return Cache(CUSTOM_RESOURCE_DEFINITIONS, InspectedCRD, fields=f"metadata.name={kind.crd_name}")
+
+
+def _replica_cache(
+    resource: Resource, as_type: type[T], more: Mapping[str, IndexFunction[T]] | None = None
+) -> Cache[T]:
+    indexes: dict[str, IndexFunction[T]] = {BY_REPLICA: _replica, BY_SET: _set, **(more or {})}
+    return Cache(resource, as_type, indexes=indexes, labels=MANAGED_BY_OPERATOR)
+
+
+def _set_cache(resource: Resource) -> Cache[PartialObjectMetadata]:
+    return Cache(resource, PartialObjectMetadata, labels=MANAGED_BY_OPERATOR)
+
+
+def _requested_domains(fabrics: Providers, workload: PodCliqueSet) -> Iterator[Hashable]:
+    """The domains that a set may ask for, by vendor, namespace and name; where the name depends on a count,
+    by what it begins with: no index is as large as a count."""
+    meta = workload.metadata
+    for demand in dict.fromkeys(chain.from_iterable(domain_requirements(workload, fabrics).values())):
+        name = demand.base if demand.scope is Scope.SHARED else f"{demand.base}-*"
+        yield demand.vendor, meta.namespace, name
+
+
+def _claim_template_names(pod: Pod) -> Iterator[Hashable]:
+    for claim in pod.spec.resource_claims:
+        if claim.resource_claim_template_name:
+            yield pod.metadata.namespace, claim.resource_claim_template_name
+
+
+def _domain_claim_template(provider: FabricDomainProvider, domain: Domain) -> Iterator[Hashable]:
+    yield domain.metadata.namespace, provider.template_name(domain)
+
+
+def _owner_uids(found: HasMetadata) -> Iterator[Hashable]:
+    return (owner.uid for owner in found.metadata.owner_references)
+
+
+def _owner_label(found: HasMetadata) -> Iterator[Hashable]:
+    """The clique or group whose labels a claim carries: they do not say the replica."""
+    for label in (labels.CLIQUE, labels.GROUP):
+        if name := found.metadata.labels.get(label):
+            yield found.metadata.namespace, label, name
+            return
+
+
+def _topology(workload: PodCliqueSet) -> Iterator[Hashable]:
+    if name := topology_name_of(workload.spec.template):
+        yield name
+
+
+def _replica(found: HasMetadata) -> Iterator[Hashable]:
+    if key := replica_of(found.metadata):
+        yield key
+
+
+def _set(found: HasMetadata) -> Iterator[Hashable]:
+    if key := set_of(found.metadata):
+        yield key

@@ -1,0 +1,95 @@
+"""Bringing CustomResourceDefinitions up to date, whoever made them and however.
+
+Helm makes those of a chart once and never looks at them again. The whole `spec` is replaced: an apply would
+leave standing what an earlier release declared and this one does not, as Helm is on record as its manager.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from typing import Any
+
+from msgspec import Struct
+
+from grove.kube.cache.cache import Cache
+from grove.kube.cache.crd_watch import CustomResourceDefinition
+from grove.kube.cache.reflector import Reflector
+from grove.kube.client.client import JSON, Client, Object
+from grove.kube.client.resource import CUSTOM_RESOURCE_DEFINITIONS
+from grove.kube.errors import AlreadyExists, Conflict, KubeError, NotFound
+
+_MANAGER = "grove-crds"
+_ATTEMPTS = 5
+_SERVED_TIMEOUT = 60.0  # seconds until a definition is served; a moment on any API server that is well
+
+
+class AppliedCRD(Struct, frozen=True):
+    """One definition, now as it should be, and what was done to it."""
+
+    name: str
+    action: str
+
+
+async def apply_crds(client: Client, definitions: Iterable[dict[str, Any]]) -> AsyncIterator[AppliedCRD]:
+    """Make or mend each definition, and wait until it is served."""
+    for definition in definitions:
+        applied = await _apply(client, definition)
+        await _wait_until_served(client, definition)
+        yield applied
+
+
+async def _apply(client: Client, definition: dict[str, Any]) -> AppliedCRD:
+    name = definition["metadata"]["name"]
+    for _ in range(_ATTEMPTS):
+        try:
+            found = await client.get(CUSTOM_RESOURCE_DEFINITIONS, name, as_type=Object)
+        except NotFound:
+            found = None
+        try:
+            if found is None:
+                await client.create(
+                    CUSTOM_RESOURCE_DEFINITIONS, definition, field_manager=_MANAGER, as_type=Object
+                )
+                return AppliedCRD(name, "created")
+            updated = await _replace(client, name, found.metadata.resource_version, definition["spec"])
+        except (AlreadyExists, Conflict):
+            continue  # somebody else is at it: see what they made of it
+        changed = updated.metadata.resource_version != found.metadata.resource_version
+        return AppliedCRD(name, "changed" if changed else "unchanged")
+    raise KubeError(f"CustomResourceDefinition {name} keeps changing: see who else writes it")
+
+
+async def _replace(client: Client, name: str, version: str, spec: dict[str, Any]) -> Object:
+    patch: list[dict[str, Any]] = [
+        {"op": "replace", "path": "/metadata/resourceVersion", "value": version},
+        {"op": "replace", "path": "/spec", "value": spec},
+    ]
+    return await client.patch(
+        CUSTOM_RESOURCE_DEFINITIONS, name, patch, kind=JSON, field_manager=_MANAGER, as_type=Object
+    )
+
+
+async def _wait_until_served(client: Client, definition: dict[str, Any]) -> None:
+    """Wait until the API server says so. One name is watched: the right to do so may be for it alone."""
+    name = definition["metadata"]["name"]
+    version = definition["spec"]["versions"][0]["name"]
+    served = asyncio.Event()
+
+    def on_change(_old: CustomResourceDefinition | None, new: CustomResourceDefinition | None) -> None:
+        if new is not None and new.serves(version):
+            served.set()
+
+    cache = Cache(CUSTOM_RESOURCE_DEFINITIONS, CustomResourceDefinition, fields=f"metadata.name={name}")
+    cache.subscribe(on_change)
+    watching = asyncio.create_task(Reflector(client, cache).run())
+    try:
+        async with asyncio.timeout(_SERVED_TIMEOUT):
+            await served.wait()
+    except TimeoutError:
+        raise KubeError(
+            f"CustomResourceDefinition {name} is not served after {_SERVED_TIMEOUT:g} s: see its conditions"
+        ) from None
+    finally:
+        watching.cancel()
+        await asyncio.wait({watching})

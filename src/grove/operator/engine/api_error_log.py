@@ -1,0 +1,75 @@
+"""What the API server refuses, in the log: once for each trouble, however often it is tried again.
+
+Whoever looks at a set finds it in the status; this is for whoever looks at the operator: it may lack a right.
+"""
+
+from __future__ import annotations
+
+import structlog
+from msgspec.structs import replace
+
+from grove.kube.errors import ApiError, Forbidden, ServerError, TooManyRequests
+from grove.kube.executor.outcome import IntentState, Outcome, Result
+from grove.operator.engine.errors import collect_errors
+from grove.operator.keys import WorkloadKey
+
+log = structlog.get_logger("grove.operator")
+
+_WEBHOOK = "failed calling webhook"
+
+
+class ApiErrorLog:
+    """Remembers what was said last of each key."""
+
+    def __init__(self) -> None:
+        self._logged: dict[WorkloadKey, frozenset[str]] = {}
+        self._by_quota: dict[str, set[WorkloadKey]] = {}
+
+    def record(self, key: WorkloadKey, outcome: Outcome) -> None:
+        """Say what is refused now and was not before; what was carried out is not remembered."""
+        rejected = tuple(filter(_is_rejection, outcome.results))
+        if any(map(_exceeds_quota, rejected)):
+            self._by_quota.setdefault(key.namespace, set()).add(key)
+        elif self._by_quota:
+            self._forget_quota(key)
+        if not rejected:
+            if not outcome.failed:
+                self._logged.pop(key, None)
+            return
+        errors = collect_errors(replace(outcome, results=rejected), 0)
+        found = [error.description for error in errors.of_set]
+        found += [error.description for part in errors.of_children.values() for error in part]
+        for message in found:
+            if message not in self._logged.get(key, ()):
+                log.warning("refused", key=str(key), action="retry", reason=message)
+        self._logged[key] = frozenset(found)
+
+    def by_quota(self, namespace: str) -> list[WorkloadKey]:
+        """The keys of a namespace whose latest writes exceeded a quota."""
+        return sorted(self._by_quota.get(namespace, ()))
+
+    def forget(self, key: WorkloadKey) -> None:
+        """There is no such key any more."""
+        self._logged.pop(key, None)
+        self._forget_quota(key)
+
+    def _forget_quota(self, key: WorkloadKey) -> None:
+        keys = self._by_quota.get(key.namespace, set())
+        keys.discard(key)
+        if not keys:
+            self._by_quota.pop(key.namespace, None)
+
+
+def _is_rejection(result: Result) -> bool:
+    """Answered with no; a server that is not well is told of by whoever speaks to it."""
+    error = result.error
+    if result.state is not IntentState.FAILED or not isinstance(error, ApiError):
+        return False
+    if isinstance(error, ServerError):  # a webhook of a third party that fails is none of the server
+        return _WEBHOOK in error.status.message
+    return not isinstance(error, TooManyRequests)
+
+
+def _exceeds_quota(result: Result) -> bool:
+    """Quotas have no reason of their own in a Status; what they say begins with their name."""
+    return isinstance(result.error, Forbidden) and "quota" in result.error.status.message

@@ -1,0 +1,190 @@
+"""Whose error it is: what failed is told on the object that its user looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from grove.api.error_codes import ErrorCode, Operation, describe
+from grove.api.intents import Create, Delete, DeleteCollection, Intent, Patch, Target
+from grove.api.types.common import LastError
+from grove.api.types.podclique import PodClique
+from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
+from grove.api.types.podcliqueset import PodCliqueSet
+from grove.api.types.podgang import PodGang
+from grove.kube.errors import NoAnswer
+from grove.kube.executor.name_conflict import NameConflict
+from grove.kube.executor.outcome import IntentState, Outcome
+from grove.kube.executor.write_latency import CAUSE
+from grove.plan.desired.shared_claims import KIND as CLAIM
+from grove.plan.model import StatusUpdate, UserError
+from grove.plan.timestamps import rfc3339
+
+_VERBS = {
+    "Create": "CREATE",
+    "Patch": "SYNC",
+    "Status": "SYNC",
+    "Delete": "DELETE",
+    "DeleteCollection": "DELETE",
+}
+_CODES_BY_KIND = {
+    PodClique.KIND.name: ErrorCode.SYNC_CLIQUE,
+    PodGang.KIND.name: ErrorCode.WRITE_GANG,
+    "Service": ErrorCode.SYNC_SERVICE,
+    "HorizontalPodAutoscaler": ErrorCode.SYNC_AUTOSCALER,
+}
+"""What clients know as the code of a failed write, other than a delete."""
+_CLAIM_CODES = {
+    PodCliqueSet.KIND.name: ErrorCode.SYNC_SET_CLAIM,
+    PodCliqueScalingGroup.KIND.name: ErrorCode.SYNC_GROUP_CLAIM,
+    PodClique.KIND.name: ErrorCode.SYNC_CLIQUE_CLAIM,
+}
+"""What it is called if a claim cannot be made, by the kind of its owner."""
+
+
+ChildRef = tuple[str, str]
+"""Kind and name of a clique or a group."""
+
+
+class PassErrors(Struct, frozen=True):
+    """Errors of one pass: of cliques and groups, and of the set for everything else."""
+
+    of_children: dict[ChildRef, tuple[LastError, ...]] = {}
+    of_set: tuple[LastError, ...] = ()
+
+    def differ_from(self, known: tuple[LastError, ...]) -> bool:
+        """Whether the set has other errors than those, whenever they were observed."""
+        return {(error.code, error.description) for error in self.of_set} != {
+            (error.code, error.description) for error in known
+        }
+
+    def last_errors_of(self, target: Target, known: tuple[LastError, ...]) -> tuple[LastError, ...]:
+        """The errors of an object; one that is known already keeps its date."""
+        new = self.of_children.get((target.kind, target.name), ())
+        dates = {(error.code, error.description): error.observed_at for error in known}
+        return tuple(
+            LastError(
+                error.code, error.description, dates.get((error.code, error.description), error.observed_at)
+            )
+            for error in new
+        )
+
+
+def collect_errors(outcome: Outcome, now: float, user_errors: Iterable[UserError] = ()) -> PassErrors:
+    """Sort the errors of an outcome, and what the plan itself complains of; the same error twice is one."""
+    of_children: dict[ChildRef, dict[str, LastError]] = {}
+    of_set: dict[str, LastError] = {}
+    for user_error in user_errors:
+        message = describe(Operation.SYNC, user_error.code, user_error.message)
+        last_error = LastError(user_error.code, message, rfc3339(now))
+        place = of_children.setdefault(child, {}) if (child := _child_of_user_error(user_error)) else of_set
+        place[last_error.description] = last_error
+    for result in outcome.results:
+        if result.state is not IntentState.FAILED:
+            continue
+        child = _child_of(result.intent)
+        cause = _cause(result.error)
+        if _creates(result.intent, "Pod") and result.name and child:
+            # The server's words name the pod, and a hundred pods have one trouble.
+            cause = cause.replace(result.name, f"{child[1]}-*")
+        error = _error(result.intent, cause, now)
+        place = of_children.setdefault(child, {}) if child else of_set
+        # Of many claims that have one trouble, the first is named.
+        error_key = f"{error.code} {cause.replace(result.name, '*')}" if result.name else error.description
+        place.setdefault(error_key if _creates(result.intent, CLAIM) else error.description, error)
+    return PassErrors(
+        {child: tuple(errors.values()) for child, errors in of_children.items()}, tuple(of_set.values())
+    )
+
+
+def unfinished(outcome: Outcome) -> frozenset[ChildRef | None]:
+    """For whom something that was planned has not been done; None: for everybody."""
+    return frozenset(
+        _child_of(result.intent) for result in outcome.results if result.state is not IntentState.DONE
+    )
+
+
+def undone(outcome: Outcome) -> frozenset[str]:
+    """The writes that were planned and have not been done."""
+    return frozenset(result.intent.id for result in outcome.results if result.state is not IntentState.DONE)
+
+
+def complete_status(
+    status_update: StatusUpdate, errors: PassErrors, remaining: frozenset[ChildRef | None]
+) -> StatusUpdate:
+    """What only the outcome can tell: the generation that was acted on, if nothing of it is `remaining` to do, and
+    what went wrong."""
+    if not hasattr(status_update.desired, "last_errors"):
+        return status_update
+    complete = remaining.isdisjoint({None, (status_update.target.kind, status_update.target.name)})
+    if status_update.observed_generation == 0:  # a set, which adds up what its replicas report
+        return status_update if complete else _not_observed(status_update)
+    found = errors.last_errors_of(status_update.target, status_update.current.last_errors)
+    observed = status_update.observed_generation if complete else status_update.current.observed_generation
+    return replace(
+        status_update, desired=replace(status_update.desired, last_errors=found, observed_generation=observed)
+    )
+
+
+def _not_observed(status_update: StatusUpdate) -> StatusUpdate:
+    before = status_update.current.observed_generation
+    return replace(status_update, desired=replace(status_update.desired, observed_generation=before))
+
+
+def _cause(error: Exception | None) -> str:
+    """In the words of whoever refused it; that a name is taken is a word for programs, too."""
+    if isinstance(error, NoAnswer):
+        return f"{error}; {CAUSE}"
+    return f"NameConflict: {error}" if isinstance(error, NameConflict) else str(error)
+
+
+def _error(intent: Intent, cause: str, now: float) -> LastError:
+    deletes = isinstance(intent, Delete | DeleteCollection)
+    operation, code = Operation.DELETE if deletes else Operation.SYNC, _code(intent)
+    return LastError(code, describe(operation, code, _attempt(intent), cause), rfc3339(now))
+
+
+def _code(intent: Intent) -> str:
+    kind = intent.kind if isinstance(intent, DeleteCollection) else intent.target.kind
+    if _creates(intent, CLAIM):
+        return _CLAIM_CODES[_owner(intent)["kind"]]
+    if isinstance(intent, Create | Patch) and kind in _CODES_BY_KIND:
+        return _CODES_BY_KIND[kind]
+    if isinstance(intent, Patch) and kind == "Pod" and "schedulingGates" in intent.body.get("spec", {}):
+        return ErrorCode.REMOVE_GATE
+    return f"ERR_{_VERBS[type(intent).__name__]}_{kind.upper()}"
+
+
+def _attempt(intent: Intent) -> str:
+    """What was tried, without the names that differ between pods of one clique: their error is one."""
+    if _creates(intent, "Pod"):
+        return f"could not create pods of {_owner(intent)['name']}"
+    return f"could not {intent.id}"
+
+
+def _child_of(intent: Intent) -> ChildRef | None:
+    """The clique or group of a pod or claim that could not be made."""
+    if _creates(intent, "Pod"):
+        return PodClique.KIND.name, _owner(intent)["name"]
+    if _creates(intent, CLAIM) and _owner(intent)["kind"] != PodCliqueSet.KIND.name:
+        return _owner(intent)["kind"], _owner(intent)["name"]
+    return None
+
+
+def _child_of_user_error(user_error: UserError) -> ChildRef | None:
+    """The clique or group that something is to be told on."""
+    if user_error.clique:
+        return PodClique.KIND.name, user_error.clique
+    return (PodCliqueScalingGroup.KIND.name, user_error.group) if user_error.group else None
+
+
+def _creates(intent: Intent, kind: str) -> bool:
+    return isinstance(intent, Create) and intent.target.kind == kind
+
+
+def _owner(intent: Intent) -> dict[str, Any]:
+    owner: dict[str, Any] = intent.body["metadata"]["ownerReferences"][0]  # type: ignore[union-attr]
+    return owner

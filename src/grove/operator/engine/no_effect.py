@@ -1,0 +1,34 @@
+"""Plans that come again although all of them was done: something undoes them, or they have no effect."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import structlog
+
+from grove.api.intents import Intent
+from grove.operator.keys import WorkloadKey
+
+log = structlog.get_logger("grove.operator")
+
+
+class NoEffectDetector:
+    """Remembers what was done last for each key."""
+
+    def __init__(self) -> None:
+        self._last: dict[WorkloadKey, tuple[str, ...]] = {}
+
+    def repeated(self, key: WorkloadKey, done: Sequence[Intent]) -> bool:
+        """Whether the same was done before, with nothing else in between."""
+        ids = tuple(intent.id for intent in done)
+        repeated = bool(ids) and self._last.get(key) == ids
+        if ids:
+            self._last[key] = ids
+        else:
+            self._last.pop(key, None)
+        if repeated:
+            log.warning("plan has no effect", key=str(key), action="back off", reason=", ".join(ids[:3]))
+        return repeated
+
+    def forget(self, key: WorkloadKey) -> None:
+        self._last.pop(key, None)

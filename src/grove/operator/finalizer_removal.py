@@ -1,0 +1,49 @@
+"""Letting go of every set when the operator leaves for good.
+
+Nobody else takes off its finalizer: a set that is deleted later would hang for ever. The pods, and all else
+that a set has, stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from grove.api.naming import well_known
+from grove.api.types.podcliqueset import PodCliqueSet
+from grove.kube.client.client import Client, Object
+from grove.kube.errors import Conflict, KubeError, NotFound
+from grove.operator.caches.registry import resource_of
+
+_SETS = resource_of(PodCliqueSet.KIND)
+_ATTEMPTS = 5
+
+
+async def remove_finalizers(client: Client) -> AsyncIterator[str]:
+    """Take the operator's finalizer off every set; yields each as `namespace/name`."""
+    for _ in range(_ATTEMPTS):
+        sets = await _sets_with_finalizer(client)
+        if not sets:
+            return
+        for found in sets:
+            if await _remove_finalizer(client, found):
+                yield f"{found.metadata.namespace}/{found.metadata.name}"
+    raise KubeError("the finalizers of PodCliqueSets keep coming back: stop every operator first")
+
+
+async def _sets_with_finalizer(client: Client) -> list[Object]:
+    try:
+        found = await client.list(_SETS, as_type=Object)
+    except NotFound:  # no such kind, no such sets
+        return []
+    return [each for each in found.items if well_known.SET_FINALIZER in each.metadata.finalizers]
+
+
+async def _remove_finalizer(client: Client, found: Object) -> bool:
+    meta = found.metadata
+    rest = [name for name in meta.finalizers if name != well_known.SET_FINALIZER]
+    body = {"metadata": {"resourceVersion": meta.resource_version, "finalizers": rest}}
+    try:
+        await client.patch(_SETS, meta.name, body, namespace=meta.namespace, as_type=Object)
+    except (Conflict, NotFound):  # changed under our hands, or gone: the next round sees
+        return False
+    return True

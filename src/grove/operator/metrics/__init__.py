@@ -1,0 +1,1 @@
+"""The Prometheus metrics of the leader."""

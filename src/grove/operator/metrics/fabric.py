@@ -1,0 +1,102 @@
+"""What is counted about fabric domains: how many there are in which state, and how long they take."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
+
+from prometheus_client import Counter as Count
+from prometheus_client import Gauge, Histogram
+
+from grove.api.formats import timestamps
+from grove.fabrics.provider import Domain, FabricDomainProvider
+from grove.operator.caches.registry import Caches
+from grove.plan.fabric.state import is_managed
+
+_PHASES = ("pending", "forming", "ready", "terminating")
+_BUCKETS = (0.1, 0.25, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600)
+
+domains = Gauge(
+    "grove_fabric_domains", "Fabric domains that we manage, by vendor and phase", ["vendor", "phase"]
+)
+nodes = Gauge(
+    "grove_fabric_nodes",
+    "Nodes with accelerators, by vendor and whether they have a channel; counted in the automatic mode only",
+    ["vendor", "channel"],
+)
+domain_ready_seconds = Histogram(
+    "grove_fabric_domain_ready_seconds",
+    "From a domain's creation to its nodes' first being ready",
+    buckets=_BUCKETS,
+)
+domain_failures = Count(
+    "grove_fabric_domain_failures_total", "Writes of fabric domains that failed", ["vendor", "intent"]
+)
+
+
+def phase_of(provider: FabricDomainProvider, domain: Domain) -> str:
+    """Where a domain is in its life, in one word."""
+    if domain.metadata.deletion_timestamp is not None:
+        return "terminating"
+    view = provider.observe(domain)
+    if not view.total_nodes:
+        return "pending"
+    return "ready" if view.ready_nodes == view.total_nodes else "forming"
+
+
+class DomainReadyTimer:
+    """How long domains take to be ready for the first time."""
+
+    def __init__(self, provider: FabricDomainProvider, clock: Callable[[], float] = time.time) -> None:
+        self._provider, self._clock = provider, clock
+        self._started_at: dict[str, float] = {}
+
+    def on_domain(self, old: Domain | None, new: Domain | None) -> None:
+        """A domain that came, changed or went; one that was there before us is known to the second."""
+        if new is None:
+            if old is not None:
+                self._started_at.pop(old.metadata.uid, None)
+        elif not is_managed(new) or new.metadata.deletion_timestamp is not None:
+            self._started_at.pop(new.metadata.uid, None)
+        elif phase_of(self._provider, new) == "ready":
+            if (started_at := self._started_at.pop(new.metadata.uid, None)) is not None:
+                domain_ready_seconds.observe(max(0.0, self._clock() - started_at))
+        elif old is None:
+            created = new.metadata.creation_timestamp
+            self._started_at[new.metadata.uid] = (
+                timestamps.parse(created).timestamp() if created else self._clock()
+            )
+
+
+def track(caches: Caches) -> ExitStack:
+    """Count on these caches until the stack is closed."""
+    undo = ExitStack()
+    for provider in caches.fabrics:
+        cache, readiness = caches.domains[provider.vendor], DomainReadyTimer(provider)
+        for domain in cache:
+            readiness.on_domain(None, domain)
+        undo.callback(cache.subscribe(readiness.on_domain))
+        for phase in _PHASES:
+            gauge = domains.labels(provider.vendor, phase)
+            gauge.set_function(partial(_domain_count, caches, provider, phase))
+            undo.callback(gauge.set_function, lambda: 0)
+        for with_channel in (True, False):
+            gauge = nodes.labels(provider.vendor, "yes" if with_channel else "no")
+            gauge.set_function(partial(_node_count, caches, provider, with_channel))
+            undo.callback(gauge.set_function, lambda: 0)
+    return undo
+
+
+def _node_count(caches: Caches, provider: FabricDomainProvider, with_channel: bool) -> int:
+    found = caches.fabric_nodes.channel_coverage(provider.vendor)
+    if found is None:
+        return 0
+    return found.accelerated - len(found.without_channel) if with_channel else len(found.without_channel)
+
+
+def _domain_count(caches: Caches, provider: FabricDomainProvider, phase: str) -> int:
+    managed = filter(is_managed, caches.domains[provider.vendor])
+    return Counter(phase_of(provider, domain) for domain in managed)[phase]

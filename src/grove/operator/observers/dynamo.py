@@ -1,0 +1,177 @@
+"""What there is to see of one DynamoGraphDeployment: the deployment, all that was made of it, and what of the
+cluster decides about it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from grove.api.configuration.types import TopologyMode
+from grove.api.naming import labels
+from grove.api.types.pod import PodPhase
+from grove.api.types.podcliqueset import PodCliqueSet
+from grove.dynamo import keys, naming
+from grove.dynamo.api.scaling_adapter import ScalingAdapter
+from grove.dynamo.backends.lws import workload_ref
+from grove.dynamo.context import GraphContext, runs_on_grove
+from grove.dynamo.decode.decoder import read
+from grove.dynamo.decode.normalize import graph as normalised
+from grove.dynamo.graph import Graph
+from grove.dynamo.render import auxiliary_objects, gpu_claims, image_pull_secrets, topology_affinity
+from grove.dynamo.render.image_pull_secrets import Secrets
+from grove.dynamo.snapshot import GraphSnapshot, StoredGraph, raw
+from grove.kube.cache.cache import Cache
+from grove.operator.caches.dynamo import GraphCaches, GraphKey, owning_graph
+from grove.operator.caches.nodes import Nodes
+from grove.operator.caches.registry import BY_SET, Caches
+from grove.operator.dynamo_settings import DynamoSettings
+from grove.operator.keys import SetKey
+from grove.operator.observers import ssh_keys
+from grove.plan.desired.template_hash import template_hash
+from grove.plan.members.pod_state import terminating
+from grove.rules.decode import ObjectFormatError
+
+
+class GraphObserver:
+    """Looks at deployments, one at a time. `sets` are the names of their sets, kept up to date by others."""
+
+    def __init__(
+        self,
+        caches: Caches,
+        graph_caches: GraphCaches,
+        settings: DynamoSettings,
+        nodes: Nodes,
+        sets: Mapping[GraphKey, str],
+    ) -> None:
+        self._caches, self._graph_caches, self._settings = caches, graph_caches, settings
+        self._nodes, self._sets = nodes, sets
+        self._ssh_keys: dict[GraphKey, tuple[str, str]] = {}
+        """Pairs for SSH that are yet to be stored."""
+
+    async def of(self, key: GraphKey, stored: StoredGraph) -> GraphSnapshot:
+        """All that is known about the deployment now."""
+        snapshot = GraphSnapshot(
+            stored=stored,
+            context=self._context(),
+            facts=replace(self._settings.facts, topologies=self._topologies()),
+        )
+        try:
+            graph = normalised(read(raw(stored)))
+        except ObjectFormatError:
+            return snapshot
+        workload = self.workload(key, stored.metadata.uid)
+        if workload is not None:
+            self._ssh_keys.pop(key, None)
+        secrets = self._graph_caches.registries(key.namespace)
+        names = {
+            clique.metadata.name: clique for clique in self._objects_of_set(self._caches.cliques, workload)
+        }
+        groups = {group.metadata.name: group for group in self._objects_of_set(self._caches.groups, workload)}
+        return replace(
+            snapshot,
+            context=replace(
+                snapshot.context,
+                claim_templates=self._templates(key, graph),
+                node_labels=self._node_labels(graph),
+            ),
+            workload=workload,
+            cliques=names,
+            groups=groups,
+            pull_secrets=secrets,
+            started=self._started_components(graph, workload, secrets),
+            children=self._graph_caches.existing(key.namespace, _child_names(graph)),
+            ssh_key=await self._ssh_key(key, graph) if workload is None else None,
+        )
+
+    def workload(self, key: GraphKey, uid: str = "") -> PodCliqueSet | None:
+        """The set that the deployment controls."""
+        found = self._caches.sets.get(key.namespace, self._sets.get(key, ""))
+        if found is None or owning_graph(found.metadata) != key:
+            return None
+        owners = {owner.uid for owner in found.metadata.owner_references}
+        return found if not uid or uid in owners else None
+
+    def forget(self, key: GraphKey) -> None:
+        """The deployment is gone."""
+        self._ssh_keys.pop(key, None)
+
+    def _context(self) -> GraphContext:
+        return replace(
+            self._settings.context,
+            topologies=self._topologies(),
+            leader_worker_sets=self._graph_caches.leader_worker_sets,
+            kueue_topologies=self._graph_caches.kueue_topologies,
+        )
+
+    def _topologies(self) -> dict[str, tuple[str, ...]]:
+        """Of two kinds with one name, the ClusterTopology counts."""
+        found = (*self._caches.topology_bindings, *self._caches.topologies)
+        return {each.metadata.name: tuple(level.domain for level in each.spec.levels) for each in found}
+
+    @staticmethod
+    def _objects_of_set(cache: Cache[Any], workload: PodCliqueSet | None) -> list[Any]:
+        if workload is None:
+            return []
+        return cache.by_index(BY_SET, SetKey(workload.metadata.namespace, workload.metadata.name))
+
+    def _started_components(
+        self, graph: Graph, workload: PodCliqueSet | None, secrets: Secrets
+    ) -> frozenset[str]:
+        """Components that have pods of their latest template at work, if a Secret has come that they could be
+        given: others are still to be replaced."""
+        if workload is None or not any(
+            image_pull_secrets.has_new(
+                image_pull_secrets.matching_secrets(graph, each, secrets, known), known
+            )
+            for each in graph.components
+            for known in (image_pull_secrets.current_secrets_in_set(each, workload),)
+        ):
+            return frozenset()
+        template = workload.spec.template
+        latest = {template_hash(clique, template.priority_class_name) for clique in template.cliques}
+        pods = (each for each in self._objects_of_set(self._caches.pods, workload) if not terminating(each))
+        return frozenset(
+            pod.metadata.labels.get(keys.COMPONENT, "")
+            for pod in pods
+            if pod.metadata.labels.get(labels.TEMPLATE_HASH) in latest
+            and pod.status.phase != PodPhase.PENDING
+        )
+
+    def _templates(self, key: GraphKey, graph: Graph) -> dict[str, dict[str, Any]]:
+        """Those that its GPUs are counted by."""
+        found = {
+            name: self._caches.claim_templates.get(key.namespace, name)
+            for name in gpu_claims.template_names(graph)
+        }
+        return {name: msgspec.json.decode(each.spec.spec) for name, each in found.items() if each is not None}
+
+    def _node_labels(self, graph: Graph) -> frozenset[str] | None:
+        """Those that its domains are and that a node has, where affinity enforces its constraints."""
+        topology = self._settings.context.topology
+        if runs_on_grove(graph) or topology.mode is not TopologyMode.AFFINITY or not graph.constrained:
+            return None
+        wanted = frozenset(topology_affinity.domain_labels(graph, topology).values())
+        self._nodes.require(wanted)
+        found = self._nodes.labels(wanted)
+        return None if found is None else wanted & {label for node in found for label in node}
+
+    async def _ssh_key(self, key: GraphKey, graph: Graph) -> tuple[str, str] | None:
+        if not auxiliary_objects.needs_ssh(graph):
+            return None
+        if key not in self._ssh_keys:
+            self._ssh_keys[key] = await asyncio.to_thread(ssh_keys.generate_key_pair)
+        return self._ssh_keys[key]
+
+
+def _child_names(graph: Graph) -> Iterator[tuple[str, str]]:
+    for body in (*auxiliary_objects.owned_objects(graph), *auxiliary_objects.shared_objects(graph)):
+        yield body["kind"], body["metadata"]["name"]
+    for component in graph.components:
+        yield workload_ref(graph, component)
+        yield ScalingAdapter.KIND.name, naming.child_object(graph, component)
+    for claim in graph.claims:
+        yield "PersistentVolumeClaim", claim.name

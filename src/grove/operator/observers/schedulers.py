@@ -1,0 +1,82 @@
+"""Which scheduler a set's pods ask for, and what that scheduler was told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from importlib.metadata import entry_points
+
+import msgspec
+
+from grove.api.configuration.types import Scheduler
+from grove.api.types.pod import Pod
+from grove.api.types.podcliqueset import PodCliqueSet
+from grove.api.types.podgang import PodGang
+from grove.operator.caches.registry import BY_REPLICA, Caches, InspectedCRD
+from grove.operator.keys import ReplicaKey
+from grove.plan.gang.scheduler_selection import scheduler_of
+from grove.schedulers.backend import SchedulerBackend, SchedulerObject, VersionedBackend
+from grove.schedulers.registry import ENTRY_POINTS, Factory, SchedulerBackends, backends
+
+
+def load_backends(scheduler: Scheduler) -> SchedulerBackends:
+    """The backends that a configuration lists, those of others found by entry point. Raises
+    ConfigurationError."""
+    listed = {profile.name for profile in scheduler.profiles}
+    others: dict[str, Factory] = {
+        point.name: lambda config, point=point: point.load()(config)  # type: ignore[misc]
+        for point in entry_points(group=ENTRY_POINTS)
+        if point.name in listed
+    }
+    return backends(scheduler, others)
+
+
+class SchedulerLookup:
+    """The backends in use, and what the caches know of their objects."""
+
+    def __init__(self, caches: Caches, in_use: SchedulerBackends | None) -> None:
+        self._caches, self._in_use = caches, in_use
+        self._checked_crds: dict[str, tuple[str, str]] = {}
+        """By backend, the version of the definition that it was asked about, and what it said."""
+
+    def of(
+        self, workload: PodCliqueSet, index: int, gangs: Mapping[str, PodGang], pods: Iterable[Pod]
+    ) -> SchedulerBackend | None:
+        """The backend of a replica; None: its scheduler is told nothing."""
+        in_use = self._in_use
+        return in_use.of(scheduler_of(workload, index, gangs, pods, in_use.by_name)) if in_use else None
+
+    def objects(
+        self, key: ReplicaKey, backend: SchedulerBackend | None
+    ) -> Mapping[str, SchedulerObject] | None:
+        """What a scheduler was told about the gangs of a replica; None if that cannot be seen."""
+        if backend is None or backend.gang_object_kind is None:
+            return {}
+        cache = self._caches.scheduler_objects.get(backend.gang_object_kind)
+        if cache is None or not cache.synced_or_absent.is_set():
+            return None
+        return {found.metadata.name: found for found in cache.by_index(BY_REPLICA, key)}
+
+    def incompatibility(self, backend: SchedulerBackend | None) -> str:
+        """Why what is installed of a scheduler will not do; empty if it will, or if nobody has looked."""
+        kind = backend.gang_object_kind if backend is not None else None
+        cache = self._caches.inspected_crds.get(kind) if kind is not None else None
+        if (
+            cache is None
+            or kind is None
+            or not cache.synced.is_set()
+            or not isinstance(backend, VersionedBackend)
+        ):
+            return ""
+        found = cache.get("", kind.crd_name)
+        version = found.metadata.resource_version if found is not None else ""
+        known = self._checked_crds.get(backend.name)
+        if known is None or known[0] != version:
+            known = self._checked_crds[backend.name] = (version, _check_crd(backend, found))
+        return known[1]
+
+
+def _check_crd(backend: VersionedBackend, found: InspectedCRD | None) -> str:
+    try:
+        return backend.crd_problem({"spec": msgspec.json.decode(found.spec)} if found is not None else None)
+    except Exception as problem:  # of somebody else
+        return f"its definition could not be judged: {type(problem).__name__}: {problem}"

@@ -1,0 +1,18 @@
+"""A key by which the pods of one namespace log in to each other."""
+
+from __future__ import annotations
+
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+_BITS = 2048
+
+
+def generate_key_pair() -> tuple[str, str]:
+    """A fresh one, private and public, as OpenSSH reads them. Takes a while."""
+    key = rsa.generate_private_key(public_exponent=65537, key_size=_BITS)
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH, serialization.NoEncryption()
+    )
+    public = key.public_key().public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)
+    return private.decode(), f"{public.decode()}\n"

@@ -1,0 +1,223 @@
+"""From the caches to a snapshot: all that is known about a replica, or about a set that ends, right now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+
+from grove.api.naming import names
+from grove.api.types.kubernetes_objects import HorizontalPodAutoscaler
+from grove.api.types.pod import Pod
+from grove.api.types.podclique import PodClique
+from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
+from grove.api.types.podcliqueset import PodCliqueSet
+from grove.api.types.podgang import PodGang
+from grove.fabrics.membership import Members
+from grove.kube.executor.outcome import IntentState, Outcome
+from grove.operator.caches.registry import BY_REPLICA, BY_SET, Caches
+from grove.operator.engine.placement import PlacementState
+from grove.operator.keys import ReplicaKey, SetKey, replica_of
+from grove.operator.observers.claims import SharedClaims
+from grove.operator.observers.fabric import FabricLookup
+from grove.operator.observers.schedulers import SchedulerLookup
+from grove.operator.observers.topology import TopologyLookup
+from grove.plan.deletion import OwnedObjects
+from grove.plan.desired.limits import is_held, members
+from grove.plan.placement import NoAssigner
+from grove.plan.snapshot import Snapshot
+
+
+class Observer:
+    """Makes snapshots, and remembers which pods it has seen go, and which have gone out of sight: they were
+    deleted without grace, or somebody took off the label that they are found by."""
+
+    def __init__(
+        self,
+        caches: Caches,
+        placement: PlacementState | None = None,
+        init_image: str = "",
+        topologies: TopologyLookup | None = None,
+        schedulers: SchedulerLookup | None = None,
+        fabric_lookup: FabricLookup | None = None,
+    ) -> None:
+        self._caches, self._placement = caches, placement or PlacementState(NoAssigner())
+        self._init_image = init_image
+        self._topologies = topologies or TopologyLookup(caches, enabled=False)
+        self._schedulers = schedulers or SchedulerLookup(caches, None)
+        self._fabric_lookup = fabric_lookup or FabricLookup(caches)
+        self.shared_claims = SharedClaims(caches)
+        self._deleted: dict[ReplicaKey, set[str]] = {}
+        self._lost_pods: dict[ReplicaKey, dict[str, Pod]] = {}
+        caches.pods.subscribe(self._on_pod)
+
+    def replica(self, key: ReplicaKey) -> Snapshot | None:
+        """One replica; None if there is no such set."""
+        caches = self._caches
+        workload = caches.sets.get(key.namespace, key.set_name)
+        if workload is None:
+            self._deleted.pop(key, None)
+            self._lost_pods.pop(key, None)
+            return None
+        groups = {group.metadata.name: group for group in caches.groups.by_index(BY_REPLICA, key)}
+        cliques = self._cliques(key)
+        held = self._is_held(key, workload, groups, cliques)
+        inside = partial(self._members, key, workload, cliques if held else None)
+        gangs = self._gangs(key, workload, inside)
+        pods = tuple(caches.pods.by_index(BY_REPLICA, key))
+        scheduler = self._schedulers.of(workload, key.replica, gangs, pods)
+        domains = self._fabric_lookup.of_replica(key, workload, inside)
+        return Snapshot(
+            workload=workload,
+            index=key.replica,
+            service=caches.services.get(key.namespace, names.service(key.set_name, key.replica)),
+            groups=groups,
+            cliques=cliques,
+            gangs=gangs,
+            autoscalers=self._autoscalers(key, workload),
+            pods=pods,
+            deleted_pods=self._deleted_but_referenced(key, gangs),
+            binding=caches.role_bindings.get(key.namespace, names.role(key.set_name)),
+            init_image=self._init_image,
+            placements=self._placement.of(key, workload),
+            topology=self._topologies.of(workload),
+            scheduler=scheduler,
+            scheduler_objects=self._schedulers.objects(key, scheduler),
+            fabrics=caches.fabrics,
+            domains=domains,
+            templates=self._fabric_lookup.templates(domains) if domains else {},
+            channels=self._fabric_lookup.channels(domains) if domains else {},
+            shared=self.shared_claims.of_replica(key, workload, groups, cliques),
+            held=held,
+            crd_problem=self._schedulers.incompatibility(scheduler),
+        )
+
+    def owned_objects(self, key: SetKey) -> OwnedObjects:
+        """Everything that carries the labels of a set, and the domains that it owns."""
+        caches = self._caches
+        workload = caches.sets.get(key.namespace, key.name)
+        return OwnedObjects(
+            services=tuple(caches.services.by_index(BY_SET, key)),
+            groups=tuple(caches.groups.by_index(BY_SET, key)),
+            cliques=tuple(caches.cliques.by_index(BY_SET, key)),
+            gangs=tuple(caches.gangs.by_index(BY_SET, key)),
+            autoscalers=tuple(caches.autoscalers.by_index(BY_SET, key)),
+            claims=tuple(caches.claims.by_index(BY_SET, key)),
+            pods=tuple(caches.pods.by_index(BY_SET, key)),
+            access=caches.access(key),
+            domains=self._fabric_lookup.owned(workload.metadata.uid) if workload else (),
+        )
+
+    def lost_pods(self, key: ReplicaKey) -> list[Pod]:
+        """Pods that are out of sight and that a gang still names: to be looked for before one plans."""
+        lost = self._lost_pods.get(key)
+        workload = self._caches.sets.get(key.namespace, key.set_name)
+        if not lost or workload is None:
+            return []
+        if workload.metadata.deletion_timestamp is not None or key.replica >= workload.spec.replicas:
+            return []
+        existing = partial(self._members, key, workload, self._cliques(key))
+        named = _referenced_pods(self._gangs(key, workload, existing))
+        return [pod for name, pod in lost.items() if name in named]
+
+    def resolve_lost_pods(self, key: ReplicaKey, outcome: Outcome) -> None:
+        """What was found is in the cache again; what was not has departed."""
+        lost = self._lost_pods.get(key, {})
+        for result in outcome.results:
+            if result.state is IntentState.CONFLICT and result.name in lost:
+                del lost[result.name]
+                self._deleted.setdefault(key, set()).add(result.name)
+
+    def _gangs(self, key: ReplicaKey, workload: PodCliqueSet, inside: Members) -> dict[str, PodGang]:
+        """By label, and by the names that they must have: upstream's gangs do not say their replica."""
+        gangs = {gang.metadata.name: gang for gang in self._caches.gangs.by_index(BY_REPLICA, key)}
+        for name in self._expected_gangs(key, workload, inside):
+            if name not in gangs and (found := self._caches.gangs.get(key.namespace, name)):
+                gangs[name] = found
+        return gangs
+
+    def _autoscalers(self, key: ReplicaKey, workload: PodCliqueSet) -> dict[str, HorizontalPodAutoscaler]:
+        """By label, and by name as with gangs."""
+        cache = self._caches.autoscalers
+        if not len(cache):
+            return {}
+        found = {known.metadata.name: known for known in cache.by_index(BY_REPLICA, key)}
+        template = workload.spec.template
+        parts = [clique.name for clique in template.cliques]
+        parts += [group.name for group in template.pod_clique_scaling_groups]
+        for part in parts:
+            name = names.autoscaler(key.set_name, key.replica, part)
+            if name not in found and (known := cache.get(key.namespace, name)):
+                found[name] = known
+        return found
+
+    def _expected_gangs(self, key: ReplicaKey, workload: PodCliqueSet, inside: Members) -> list[str]:
+        expected = [names.base_gang(key.set_name, key.replica)]
+        for template in workload.spec.template.pod_clique_scaling_groups:
+            group_name = names.group(key.set_name, key.replica, template.name)
+            expected += [
+                names.scaled_gang(group_name, replica, template.min_available)
+                for replica in inside(template.name)
+                if replica >= template.min_available
+            ]
+        return expected
+
+    def _cliques(self, key: ReplicaKey) -> dict[str, PodClique]:
+        return {clique.metadata.name: clique for clique in self._caches.cliques.by_index(BY_REPLICA, key)}
+
+    def _is_held(
+        self,
+        key: ReplicaKey,
+        workload: PodCliqueSet,
+        groups: Mapping[str, PodCliqueScalingGroup],
+        cliques: Mapping[str, PodClique],
+    ) -> bool:
+        sizes = self._caches.sizes
+        return is_held(workload, key.replica, groups, cliques, sizes.asked(workload), sizes.limit)
+
+    def _members(
+        self, key: ReplicaKey, workload: PodCliqueSet, cliques: Mapping[str, PodClique] | None, group: str
+    ) -> Iterable[int]:
+        """The replicas of a group: all that it asks for, or those of which any of the `cliques` is."""
+        name = names.group(key.set_name, key.replica, group)
+        templates = workload.spec.template.pod_clique_scaling_groups
+        template = next(template for template in templates if template.name == group)
+        if cliques is not None:
+            return members(name, template.clique_names, cliques)
+        found = self._caches.groups.get(key.namespace, name)
+        return range(found.spec.replicas if found else template.replicas)
+
+    def _on_pod(self, old: Pod | None, new: Pod | None) -> None:
+        found = new or old
+        if found is None or (key := replica_of(found.metadata)) is None:
+            return
+        name = found.metadata.name
+        if new is not None:
+            self._lost_pods.get(key, {}).pop(name, None)
+        elif found.metadata.deletion_timestamp is None:
+            self._lost_pods.setdefault(key, {})[name] = found
+        else:
+            self._deleted.setdefault(key, set()).add(name)
+
+    def _deleted_but_referenced(self, key: ReplicaKey, gangs: dict[str, PodGang]) -> frozenset[str]:
+        """A pod that no gang names any more need not be remembered."""
+        departed, lost = self._deleted.get(key), self._lost_pods.get(key)
+        if not departed and not lost:
+            return frozenset()
+        named = _referenced_pods(gangs)
+        if lost is not None:
+            self._lost_pods[key] = {name: pod for name, pod in lost.items() if name in named}
+        if departed is not None:
+            departed &= named
+        for memory in (self._deleted, self._lost_pods):
+            if not memory.get(key):
+                memory.pop(key, None)
+        return frozenset(self._deleted.get(key, ()))
+
+
+def _referenced_pods(gangs: dict[str, PodGang]) -> set[str]:
+    return {
+        reference.name
+        for gang in gangs.values()
+        for group in gang.spec.pod_groups
+        for reference in group.pod_references
+    }

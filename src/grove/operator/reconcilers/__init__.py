@@ -1,0 +1,1 @@
+"""One reconciler for each kind of key, and the actions that only some passes need."""

@@ -1,0 +1,1 @@
+"""Event mapping: which change of which object enqueues which key, and after which delay."""

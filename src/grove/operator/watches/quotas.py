@@ -1,0 +1,64 @@
+"""Sets that a quota has refused go on as soon as the quota has room.
+
+Other refusals (LimitRange, admission policies, PodSecurity, a missing ServiceAccount or PriorityClass) have
+no event that ends them: those are retried with back-off, once a minute at the latest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from fractions import Fraction
+
+from grove.api.formats import quantities
+from grove.api.types.kubernetes_objects import ResourceQuota
+from grove.kube.cache.cache import Cache
+from grove.kube.workqueue.queue import WorkQueue
+from grove.operator.engine.api_error_log import ApiErrorLog
+from grove.operator.keys import Key
+
+_MOMENT = 0.25  # seconds until the API server's own cache of quotas has learned of a change, too
+_PAUSE = 5.0  # seconds between retries while other workloads of the namespace come and go
+
+
+class QuotaWakes:
+    """Wakes the keys of a namespace that were refused when one of its quotas has more room."""
+
+    def __init__(self, quotas: Cache[ResourceQuota], refusals: ApiErrorLog, queue: WorkQueue[Key]) -> None:
+        self._refusals, self._queue = refusals, queue
+        self._latest: dict[str, float] = {}  # when keys were woken because something was freed
+        quotas.subscribe(self._on_quota)
+
+    def _on_quota(self, old: ResourceQuota | None, new: ResourceQuota | None) -> None:
+        if old is None:
+            return
+        namespace = old.metadata.namespace
+        keys = self._refusals.by_quota(namespace)
+        if not keys:
+            self._latest.pop(namespace, None)
+            return
+        now = asyncio.get_running_loop().time()
+        if new is None or old.status.hard != new.status.hard:
+            for key in keys:
+                self._queue.reset_backoff(key)
+                self._queue.enqueue(key, now + _MOMENT)
+        elif freed(old, new):
+            latest = self._latest.get(namespace, now - _PAUSE)
+            at = latest if latest > now else max(now + _MOMENT, latest + _PAUSE)
+            self._latest[namespace] = at
+            for key in keys:
+                self._queue.enqueue(key, at)
+
+
+def freed(old: ResourceQuota, new: ResourceQuota) -> bool:
+    """Whether less is used of anything than before."""
+    return any(
+        _amount(new.status.used.get(name, "0")) < _amount(used) for name, used in old.status.used.items()
+    )
+
+
+def _amount(written: str) -> Fraction:
+    """What is no quantity is nothing: API servers write only quantities."""
+    try:
+        return quantities.parse(written)
+    except ValueError:
+        return Fraction(0)

@@ -1,0 +1,118 @@
+"""The webhooks of one operator process: where they listen, with which certificate, and whether they work."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+from grove.api.configuration.types import CertProvisionMode, OperatorConfiguration, WebhookServer
+from grove.api.naming.well_known import OperatorEnv
+from grove.dynamo.context import GraphContext
+from grove.fabrics.registry import Providers, providers
+from grove.kube.certs.serving_context import FileServingContext, ServingContext
+from grove.kube.client.client import Client
+from grove.kube.errors import ConfigError
+from grove.operator.caches.registry import Caches
+from grove.operator.servers import Endpoint
+from grove.rules.model import Facts
+from grove.schedulers.registry import SchedulerBackends
+from grove.webhooks import registrations, selfcheck, server
+from grove.webhooks.certificate_rotation import CertificateRotator
+from grove.webhooks.cluster_facts import ClusterFacts
+from grove.webhooks.configuration_watch import WebhookClientConfig, WebhookConfigurations
+from grove.webhooks.dynamo_facts import GraphClusterFacts
+from grove.webhooks.reviewer import Reviewer
+
+ACCOUNT = OperatorEnv.SERVICE_ACCOUNT
+"""The environment variable that says as whom we run."""
+
+
+class AdmissionWebhooks:
+    """Answers on every replica, leader or not. Raises ConfigError if it never could. `sets` tells whether the
+    cluster serves LeaderWorkerSets."""
+
+    def __init__(
+        self,
+        config: OperatorConfiguration,
+        caches: Caches,
+        client: Client,
+        operator_namespace: str,
+        account: str,
+        in_use: SchedulerBackends | None = None,
+        leader_worker_sets: Callable[[], bool] = lambda: False,
+        fabrics: Providers | None = None,
+    ) -> None:
+        where, authorizer = config.server.webhooks, config.authorizer.enabled
+        if authorizer and not account:
+            raise ConfigError(f"authorizer.enabled: who we are is not known: set {ACCOUNT}")
+        facts = Facts.of(
+            config,
+            operator_user=registrations.account(operator_namespace, account) if account else "",
+            in_use=in_use,
+            fabrics=providers(config.fabrics) if fabrics is None else fabrics,
+        )
+        cluster_facts, dynamo = ClusterFacts(caches, client, facts), config.dynamo.enabled
+        graphs = (
+            GraphClusterFacts(caches, cluster_facts, GraphContext.of(config), leader_worker_sets)
+            if dynamo
+            else None
+        )
+        reviewer = Reviewer(cluster_facts, authorizer=authorizer, graphs=graphs)
+        manual_certificate = where.cert_provision_mode is CertProvisionMode.MANUAL
+        self._client = client
+        self._configurations = WebhookConfigurations(
+            registrations.served(authorizer=authorizer, dynamo=dynamo)
+        )
+        self.serving = _certificate_files(where) if manual_certificate else ServingContext()
+        self.rotator = (
+            None if manual_certificate else self._automatic_rotation(operator_namespace, where.secret_name)
+        )
+        self.address: tuple[str, int] | None = None
+        self.endpoint = Endpoint(
+            "server.webhooks.port",
+            where.bind_address,
+            where.port,
+            server.runner(server.application(reviewer)),
+            self.serving.context,
+            self._opened,
+        )
+
+    def _automatic_rotation(self, operator_namespace: str, secret: str) -> CertificateRotator:
+        return CertificateRotator(
+            self._client, self.serving, self._configurations, namespace=operator_namespace, secret=secret
+        )
+
+    def _opened(self, address: tuple[str, int]) -> None:
+        host, port = address
+        loopback = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - read, not bound
+        self.address = loopback.get(host, host), port
+
+    async def run(self) -> None:
+        """Keep the certificate good, until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            # Who injects must see the configurations; for a brought certificate they only tell who trusts it.
+            tasks.create_task(self._configurations.watch(self._client, needed=self.rotator is not None))
+            if self.rotator is not None:
+                tasks.create_task(self.rotator.run())
+
+    async def not_ready_reasons(self) -> list[str]:
+        """What an API server that calls us waits for; empty if it is answered."""
+        if not self._configurations.ready:
+            return ["the webhook configurations"]
+        if not self.serving.ready or self.address is None:
+            why = self.rotator.last_error if self.rotator is not None else ""
+            return [f"the webhooks' certificate ({why})" if why else "the webhooks' certificate"]
+        client_configs: list[WebhookClientConfig | None] = [*self._configurations]
+        found = [
+            await selfcheck.failure(self.address, client_config) for client_config in client_configs or [None]
+        ]
+        return list(filter(None, dict.fromkeys(found)))
+
+
+def _certificate_files(where: WebhookServer) -> FileServingContext:
+    folder = Path(where.server_cert_dir)
+    try:
+        return FileServingContext(folder / "tls.crt", folder / "tls.key")
+    except ConfigError as problem:
+        raise ConfigError(f"server.webhooks.serverCertDir: {problem}") from None

@@ -1,0 +1,157 @@
+"""The end of a set: all that is its own goes, by us, for the garbage collector is slow; then it may go.
+
+    pods deleted -> gone -> the rest deleted -> fabric domains let go (see `domains`) -> finalizer taken off
+
+Everything is deleted one by one, as the object that was seen: whoever learns late that a set has gone can
+not take down its successor of the same name, and what only looks like ours is spared. One by one is also
+faster: the server works through a collection one object after another, but through many requests at once.
+What is on its way out already is not asked again, so each pass is about what is left.
+
+With `--cascade=orphan` the garbage collector takes the set off everything it owns and then its own finalizer
+off the set: who comes later sees a set like any other that ends. So something that it owns must witness that
+it still does, or nothing is deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from grove.api.intents import Delete, Patch, Target
+from grove.api.naming import well_known
+from grove.api.types.kubernetes_objects import HorizontalPodAutoscaler, PartialObjectMetadata, Service
+from grove.api.types.pod import Pod
+from grove.api.types.podclique import PodClique
+from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
+from grove.api.types.podcliqueset import PodCliqueSet
+from grove.api.types.podgang import PodGang
+from grove.fabrics.provider import Domain
+from grove.plan import autoscaling
+from grove.plan.autoscaling import delete_autoscaler
+from grove.plan.desired import shared_claims
+from grove.plan.fabric.state import is_managed
+from grove.plan.members.pod_state import controller_uid
+from grove.plan.model import Plan
+from grove.plan.ownership.ownership import is_owned, is_owned_pod
+from grove.plan.rbac import RbacObjects, delete_rbac
+from grove.plan.resource_claims import delete_claim
+from grove.plan.scale_in import terminating_until
+from grove.plan.writes.builders import (
+    CachedObject,
+    GroveObject,
+    confirm,
+    delete,
+    delete_pod,
+    patch_if_unchanged,
+    target_of_kind,
+)
+
+T = TypeVar("T", bound=CachedObject)
+
+_Other = Service | HorizontalPodAutoscaler | PartialObjectMetadata
+
+ORPHAN = "orphan"  # the garbage collector's finalizer of `--cascade=orphan`
+
+
+class OwnedObjects(Struct, frozen=True):
+    """All that carries the labels of a set that ends, whoever owns it."""
+
+    services: tuple[Service, ...] = ()
+    groups: tuple[PodCliqueScalingGroup, ...] = ()
+    cliques: tuple[PodClique, ...] = ()
+    gangs: tuple[PodGang, ...] = ()
+    autoscalers: tuple[HorizontalPodAutoscaler, ...] = ()
+    claims: tuple[PartialObjectMetadata, ...] = ()
+    pods: tuple[Pod, ...] = ()
+    access: RbacObjects = RbacObjects()
+    domains: tuple[Domain, ...] = ()
+    """Fabric domains that name the set as an owner."""
+
+
+def plan_deletion(workload: PodCliqueSet, owned_objects: OwnedObjects, now: float) -> Plan:
+    """The next step of a set that is being deleted. With `--cascade=orphan` everything stays."""
+    finalizers, uid = workload.metadata.finalizers, workload.metadata.uid
+    if well_known.SET_FINALIZER not in finalizers:
+        return Plan()
+    if ORPHAN not in finalizers and (precondition := _confirm_ownership(uid, owned_objects)):
+        pods = _pods(uid, owned_objects)
+        deletions = [delete_pod(pod) for pod in pods if not _is_terminating(pod)]
+        if not deletions and (wait_until := terminating_until(pods, now)) is not None:
+            return Plan(requeue_at=wait_until)
+        if deletions := deletions or _other_deletions(uid, owned_objects):
+            return Plan(
+                (precondition, *(replace(deletion, after=(precondition.id,)) for deletion in deletions))
+            )
+    if ORPHAN not in finalizers and any(map(_blocks_deletion, owned_objects.domains)):
+        return Plan()  # it is let go when the pods are gone; that wakes us
+    rest = [name for name in finalizers if name != well_known.SET_FINALIZER]
+    return Plan((patch_if_unchanged(workload, {"metadata": {"finalizers": rest}}),))
+
+
+def _blocks_deletion(domain: Domain) -> bool:
+    """Whether a domain of ours is there to stay, or could not go without us."""
+    held = well_known.COMPUTE_DOMAIN_FINALIZER in domain.metadata.finalizers
+    return is_managed(domain) and (held or not _is_terminating(domain))
+
+
+def _confirm_ownership(uid: str, owned_objects: OwnedObjects) -> Patch | None:
+    """Confirms that something is still owned by the set: it fails if that has changed since we looked."""
+    parts: Iterable[GroveObject] = chain[GroveObject](
+        owned_objects.gangs, owned_objects.groups, owned_objects.cliques
+    )
+    owned = sorted((part for part in parts if controller_uid(part.metadata) == uid), key=_is_terminating)
+    if owned:
+        return confirm(owned[0])
+    others: tuple[_Other, ...] = (*owned_objects.services, *owned_objects.autoscalers, *owned_objects.claims)
+    for found in others:
+        if controller_uid(found.metadata) == uid:
+            version = {"resourceVersion": found.metadata.resource_version}
+            return Patch(_target(found), {"metadata": version})
+    return None
+
+
+def _target(found: _Other) -> Target:
+    if isinstance(found, Service):
+        return target_of_kind("v1", "Service", found)
+    kind = shared_claims if isinstance(found, PartialObjectMetadata) else autoscaling
+    return target_of_kind(kind.API_VERSION, kind.KIND, found)
+
+
+def _pods(uid: str, owned_objects: OwnedObjects) -> list[Pod]:
+    """They go first: they hold GPUs, the rest holds nothing, and every request for it would keep the cluster
+    from letting pods go. So it goes when they are gone, or take too long for that."""
+    groups = _owned_by({uid}, owned_objects.groups)
+    cliques = _owned_by({uid, *(group.metadata.uid for group in groups)}, owned_objects.cliques)
+    uids = {clique.metadata.uid for clique in cliques}
+    return [pod for pod in owned_objects.pods if is_owned_pod(pod, uids)]
+
+
+def _other_deletions(uid: str, owned_objects: OwnedObjects) -> list[Delete]:
+    groups = list(_owned_by({uid}, owned_objects.groups))
+    cliques = list(_owned_by({uid, *(group.metadata.uid for group in groups)}, owned_objects.cliques))
+    parts: Iterable[GroveObject] = chain[GroveObject](cliques, groups, _owned_by({uid}, owned_objects.gangs))
+    services = (
+        service for service in _owned_by({uid}, owned_objects.services) if not _is_terminating(service)
+    )
+    scalers = (found for found in _owned_by({uid}, owned_objects.autoscalers) if not _is_terminating(found))
+    owners = {uid, *(group.metadata.uid for group in groups), *(clique.metadata.uid for clique in cliques)}
+    claims = (claim for claim in _owned_by(owners, owned_objects.claims) if not _is_terminating(claim))
+    return [
+        *map(delete_claim, claims),
+        *(delete(part) for part in parts if not _is_terminating(part)),
+        *(Delete(target_of_kind("v1", "Service", found), uid=found.metadata.uid) for found in services),
+        *map(delete_autoscaler, scalers),
+        *delete_rbac(uid, owned_objects.access),
+    ]
+
+
+def _owned_by(parents: set[str], parts: Iterable[T]) -> Iterator[T]:
+    return (part for part in parts if is_owned(part, parents))
+
+
+def _is_terminating(part: CachedObject) -> bool:
+    return part.metadata.deletion_timestamp is not None

@@ -1,0 +1,1 @@
+"""The objects that a replica should have, computed from the set alone."""

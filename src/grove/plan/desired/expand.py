@@ -1,0 +1,197 @@
+"""From a set to what one replica of it consists of: groups, cliques and gangs, by name and number.
+
+Numbers belong to whoever scales: the count of a clique or group that exists is its own, the template's
+is only for one that is yet to be made. A part that is scaled to 0 leaves its gang.
+
+    base gang      every clique of no group, and of each group the replicas below minAvailable
+    scaled gangs   one for each further replica of a group
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from grove.api.naming import names
+from grove.api.types.podclique import PodCliqueSpec
+from grove.api.types.podcliqueset import (
+    CliqueTemplate,
+    PodCliqueSet,
+    PodCliqueSetTemplate,
+    ScalingGroupTemplate,
+)
+from grove.fabrics.membership import DomainAttachment
+from grove.plan.desired.template_hash import combine_hashes, template_hash
+
+DomainsOfClique = Callable[[str, int], tuple[DomainAttachment, ...]]
+"""The places in fabric domains of a clique, by its name in the set and the replica of its group."""
+
+
+class Held(Protocol):
+    """What a replica that is held has (see `limits`)."""
+
+    @property
+    def groups(self) -> Mapping[str, tuple[int, ...]]:
+        """Of each group, the replicas that there are."""
+        ...
+
+    @property
+    def cliques(self) -> Mapping[str, int]:
+        """Of each clique that there is, how many pods it keeps."""
+        ...
+
+
+class Group(Struct, frozen=True, gc=False):
+    """A scaling group that a replica has."""
+
+    name: str
+    template: ScalingGroupTemplate
+    replicas: int
+    min_available: int
+    present: tuple[int, ...] | None = None
+    """In a replica that is held, which replicas of the group there are; None: all that it asks for."""
+
+    @property
+    def indices(self) -> Sequence[int]:
+        """Its replicas."""
+        return range(self.replicas) if self.present is None else self.present
+
+    @property
+    def needed(self) -> Sequence[int]:
+        """Its replicas that belong to the base gang."""
+        if self.present is None:
+            return range(self.min_available)
+        return [index for index in self.present if index < self.min_available]
+
+
+class Clique(Struct, frozen=True, gc=False):
+    """A clique that a replica has."""
+
+    name: str
+    template: CliqueTemplate
+    replicas: int
+    min_available: int
+    gang: str
+    template_hash: str
+    base_gang: str = ""
+    """The gang that must be scheduled first; empty in the base gang itself."""
+    group: Group | None = None
+    group_replica: int = 0
+    fabric_domains: tuple[DomainAttachment, ...] = ()
+    """The fabric domains that its pods join."""
+
+
+class Gang(Struct, frozen=True, gc=False):
+    """A gang that a replica has, with the cliques that have pods in it."""
+
+    name: str
+    cliques: tuple[Clique, ...]
+    base_gang: str = ""
+
+
+class ReplicaLayout(Struct, frozen=True, gc=False):
+    """All that one replica consists of."""
+
+    groups: tuple[Group, ...]
+    cliques: tuple[Clique, ...]
+    gangs: tuple[Gang, ...]
+    generation_hash: str
+    """What all pods of the set are made from."""
+
+
+def min_available(spec: PodCliqueSpec) -> int:
+    """How many pods of a clique are needed."""
+    return spec.replicas if spec.min_available is None else spec.min_available
+
+
+def expand(
+    workload: PodCliqueSet,
+    index: int,
+    group_counts: Mapping[str, int],
+    clique_counts: Mapping[str, int],
+    fabric_domains: DomainsOfClique | None = None,
+    held: Held | None = None,
+) -> ReplicaLayout:
+    """What replica `index` consists of, with the counts of the groups and cliques that exist, by name. Of a
+    replica that is held, only cliques and replicas of groups that it has; their counts are what it keeps."""
+    template, set_name = workload.spec.template, workload.metadata.name
+    parts = _CliqueBuilder(
+        template, held.cliques if held else clique_counts, names.base_gang(set_name, index), fabric_domains
+    )
+    groups = tuple(
+        _group(set_name, index, group, group_counts, held) for group in template.pod_clique_scaling_groups
+    )
+    grouped = {name for group in groups for name in group.template.clique_names}
+    cliques = [
+        parts.clique(names.clique(set_name, index, clique.name), clique.name)
+        for clique in template.cliques
+        if clique.name not in grouped
+    ]
+    for group in groups:
+        cliques += parts.members(group)
+    if held is not None:
+        cliques = [clique for clique in cliques if clique.name in held.cliques]
+    return ReplicaLayout(groups, tuple(cliques), _gangs(parts.base, cliques), parts.generation_hash)
+
+
+def _group(
+    set_name: str, index: int, template: ScalingGroupTemplate, counts: Mapping[str, int], held: Held | None
+) -> Group:
+    name = names.group(set_name, index, template.name)
+    present = held.groups.get(name, ()) if held is not None else None
+    return Group(name, template, counts.get(name, template.replicas), template.min_available, present)
+
+
+class _CliqueBuilder:
+    """Makes the cliques of one replica from the templates."""
+
+    def __init__(
+        self,
+        template: PodCliqueSetTemplate,
+        counts: Mapping[str, int],
+        base: str,
+        fabric_domains: DomainsOfClique | None,
+    ) -> None:
+        self._counts, self.base, self._domains_of_clique = counts, base, fabric_domains
+        hashes = [template_hash(clique, template.priority_class_name) for clique in template.cliques]
+        self.generation_hash = combine_hashes(hashes)
+        self._templates = {
+            clique.name: (clique, hash_) for clique, hash_ in zip(template.cliques, hashes, strict=True)
+        }
+
+    def clique(self, name: str, template_name: str, scaled_gang: str = "", **member: Any) -> Clique:
+        if template_name not in self._templates:
+            raise ValueError(f"podCliqueScalingGroups names clique {template_name}, which there is not")
+        template, hash_ = self._templates[template_name]
+        return Clique(
+            name=name,
+            template=template,
+            replicas=self._counts.get(name, template.spec.replicas),
+            min_available=min_available(template.spec),
+            gang=scaled_gang or self.base,
+            template_hash=hash_,
+            base_gang=self.base if scaled_gang else "",
+            fabric_domains=self._domains_of_clique(template_name, member.get("group_replica", 0))
+            if self._domains_of_clique
+            else (),
+            **member,
+        )
+
+    def members(self, group: Group) -> Iterator[Clique]:
+        for replica in group.indices:
+            in_base = replica < group.min_available
+            gang = "" if in_base else names.scaled_gang(group.name, replica, group.min_available)
+            for template_name in group.template.clique_names:
+                name = names.member_clique(group.name, replica, template_name)
+                yield self.clique(name, template_name, gang, group=group, group_replica=replica)
+
+
+def _gangs(base: str, cliques: list[Clique]) -> tuple[Gang, ...]:
+    members: dict[str, list[Clique]] = {base: []}
+    for clique in cliques:
+        members.setdefault(clique.gang, [])
+        if clique.replicas > 0:
+            members[clique.gang].append(clique)
+    return tuple(Gang(name, tuple(inside), "" if name == base else base) for name, inside in members.items())

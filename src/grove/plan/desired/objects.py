@@ -1,0 +1,185 @@
+"""The objects of a replica as they should be: names, labels, owners, specs. Bodies are JSON to be.
+
+Counts are not in here: they are written when an object is made, and belong to whoever scales from then on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from grove.api.meta import ObjectMeta
+from grove.api.naming import annotations as keys
+from grove.api.naming import labels, names
+from grove.api.types.kind import Kind
+from grove.api.types.pod import read_template
+from grove.api.types.podcliqueset import PodCliqueSet
+from grove.plan.desired.expand import Clique, Gang, Group, ReplicaLayout
+from grove.plan.desired.packing import Packing
+from grove.plan.desired.startup_order import starts_after
+
+Body = dict[str, Any]
+
+
+def to_builtins(value: object) -> Any:
+    """A wire type as JSON to be, raw parts included."""
+    return msgspec.json.decode(msgspec.json.encode(value))
+
+
+def named_scheduler(workload: PodCliqueSet) -> str:
+    """The scheduler that a set names, the same for all of its pods; empty if it does not care."""
+    named = (_scheduler_named_in(bytes(clique.spec.pod_spec)) for clique in workload.spec.template.cliques)
+    return next(filter(None, named), "")
+
+
+@lru_cache(maxsize=1024)
+def _scheduler_named_in(pod_spec: bytes) -> str:
+    return read_template(msgspec.Raw(pod_spec)).scheduler_name
+
+
+def controller_reference(api_version: str, kind: str, name: str, uid: str) -> list[Body]:
+    """A controller reference, the only owner of what we make."""
+    reference = {"apiVersion": api_version, "kind": kind, "name": name, "uid": uid}
+    return [{**reference, "controller": True, "blockOwnerDeletion": True}]
+
+
+def set_owner_reference(workload: PodCliqueSet) -> list[Body]:
+    kind = PodCliqueSet.KIND
+    return controller_reference(kind.api_version, kind.name, workload.metadata.name, workload.metadata.uid)
+
+
+def metadata(
+    workload: PodCliqueSet,
+    name: str,
+    object_labels: labels.Labels,
+    annotations: Mapping[str, str],
+    owners: list[Body],
+) -> Body:
+    """What an object of a replica is called, what it carries and whose it is."""
+    body: Body = {
+        "name": name,
+        "namespace": workload.metadata.namespace,
+        "labels": object_labels,
+        "ownerReferences": owners,
+    }
+    return body | {"annotations": annotations} if annotations else body
+
+
+def grove_object(kind: Kind, metadata: Body, spec: Body) -> Body:
+    """An object of one of our kinds."""
+    return {"apiVersion": kind.api_version, "kind": kind.name, "metadata": metadata, "spec": spec}
+
+
+def service_metadata(workload: PodCliqueSet, index: int) -> Body:
+    set_name = workload.metadata.name
+    name = names.service(set_name, index)
+    object_labels = labels.for_replica(set_name, index, name, labels.ComponentLabel.HEADLESS_SERVICE)
+    return metadata(workload, name, object_labels, {}, set_owner_reference(workload))
+
+
+def service_managed_spec(workload: PodCliqueSet, index: int) -> Body:
+    """By the headless Service of a replica its pods find each other."""
+    config = workload.spec.template.headless_service_config
+    return {
+        "selector": labels.pods_of_replica(workload.metadata.name, index),
+        "publishNotReadyAddresses": config is None or config.publish_not_ready_addresses,
+    }
+
+
+def group_metadata(workload: PodCliqueSet, index: int, wanted: Group) -> Body:
+    object_labels = labels.for_replica(
+        workload.metadata.name, index, wanted.name, labels.ComponentLabel.GROUP
+    )
+    annotations = wanted.template.annotations
+    if workload.metadata.annotations.get(keys.AUTO_MNNVL) == keys.AUTO_MNNVL_ENABLED:
+        annotations = {**annotations, keys.AUTO_MNNVL: keys.AUTO_MNNVL_ENABLED}
+    if (of_set := workload.metadata.annotations.get(keys.MNNVL_GROUP)) is not None:
+        annotations = {keys.MNNVL_GROUP: of_set, **annotations}
+    return metadata(workload, wanted.name, object_labels, annotations, set_owner_reference(workload))
+
+
+def group_managed_spec(wanted: Group) -> Body:
+    """The spec of a scaling group, but for its replicas."""
+    return {"minAvailable": wanted.min_available, "cliqueNames": list(wanted.template.clique_names)}
+
+
+def clique_labels(workload: PodCliqueSet, index: int, wanted: Clique) -> labels.Labels:
+    """What a PodClique carries, and its pods with it: the template's labels, with ours above them."""
+    set_name, template = workload.metadata.name, wanted.template
+    grove_labels = labels.for_clique(
+        set_name, index, wanted.name, template.name, wanted.gang, wanted.template_hash
+    )
+    if wanted.group is not None:
+        grove_labels = labels.for_member_clique(
+            grove_labels, wanted.group.name, wanted.group_replica, wanted.base_gang
+        )
+    if wanted.fabric_domains:
+        grove_labels[labels.COMPUTE_DOMAIN] = wanted.fabric_domains[0].domain
+    return {**template.labels, **grove_labels}
+
+
+def clique_managed_spec(workload: PodCliqueSet, index: int, layout: ReplicaLayout, wanted: Clique) -> Body:
+    """The spec of a clique, but for its pods' and its replicas."""
+    spec = wanted.template.spec
+    managed_spec: Body = {
+        "roleName": spec.role_name or wanted.template.name,
+        "minAvailable": wanted.min_available,
+    }
+    if after := starts_after(workload, index, layout, wanted):
+        managed_spec["startsAfter"] = list(after)
+    if spec.auto_scaling_config is not None:
+        managed_spec["autoScalingConfig"] = to_builtins(spec.auto_scaling_config)
+    return managed_spec
+
+
+def gang_metadata(
+    workload: PodCliqueSet, index: int, wanted: Gang, scheduler: str, known: ObjectMeta, topology: str = ""
+) -> Body:
+    """What somebody of ours put on the gang, below what the set says, below what we say."""
+    of_set = workload.metadata
+    grove_labels = labels.for_gang(of_set.name, index, scheduler)
+    object_labels = _inherited(known.labels, of_set.labels) | grove_labels
+    annotations = _inherited(known.annotations, of_set.annotations)
+    annotations.pop(keys.TOPOLOGY_NAME, None)
+    if topology:
+        annotations[keys.TOPOLOGY_NAME] = topology
+    return metadata(workload, wanted.name, object_labels, annotations, set_owner_reference(workload))
+
+
+def _inherited(existing: Mapping[str, str], of_set: Mapping[str, str]) -> dict[str, str]:
+    grove_labels = {key: value for key, value in existing.items() if key.startswith(labels.GROVE_PREFIX)}
+    return grove_labels | {
+        key: value
+        for key, value in of_set.items()
+        if not key.startswith(labels.GROVE_PREFIX) and not key.startswith("kubectl.kubernetes.io/")
+    }
+
+
+def gang_spec(
+    workload: PodCliqueSet,
+    wanted: Gang,
+    references: Mapping[str, tuple[str, ...]],
+    packing: Packing,
+) -> Body:
+    """The pods of a gang, clique by clique, and how close together they must sit."""
+    namespace = workload.metadata.namespace
+    spec: Body = {
+        "podgroups": tuple(
+            {
+                "name": clique.name,
+                "podReferences": tuple(
+                    {"namespace": namespace, "name": name} for name in references[clique.name]
+                ),
+                "minReplicas": clique.min_available,
+                **packing.of_clique(clique.name),
+            }
+            for clique in wanted.cliques
+        ),
+        **packing.of_gang(),
+    }
+    if priority := workload.spec.template.priority_class_name:
+        spec["priorityClassName"] = priority
+    return spec

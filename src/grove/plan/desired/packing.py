@@ -1,0 +1,78 @@
+"""How close together the pods of a gang must sit: the constraints of the set, put where schedulers look.
+
+base gang      the set's constraint; each replica of a group that has one; each clique's
+scaled gang    the group's constraint, or the set's if it has none; each clique's
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from grove.api.naming import names
+from grove.api.types.podcliqueset import PodCliqueSet
+from grove.plan.desired.expand import Gang
+from grove.topology.constraints import ResolvedTopology, to_label_keys
+
+Body = dict[str, Any]
+
+
+class Packing(Struct, frozen=True):
+    """The constraints of one gang, in node label keys."""
+
+    topology: str = ""
+    """The topology that they mean; empty if there are none."""
+    gang: Body | None = None
+    parts: tuple[Body, ...] = ()
+    """Replicas of groups whose pods must sit closer together than the gang."""
+    cliques: Mapping[str, Body] = {}
+
+    def of_gang(self) -> Body:
+        """What is added to the spec of the gang."""
+        fields = {"topologyConstraint": self.gang, "topologyConstraintGroupConfigs": self.parts}
+        return {name: value for name, value in fields.items() if value}
+
+    def of_clique(self, clique: str) -> Body:
+        """What is added to the gang's entry for a clique."""
+        return {"topologyConstraint": self.cliques[clique]} if clique in self.cliques else {}
+
+
+def pack(workload: PodCliqueSet, gang: Gang, topology: ResolvedTopology | None) -> Packing:
+    """The constraints of a gang; none if constraints are switched off."""
+    if topology is None:
+        return Packing()
+    gang_constraint = _gang_constraint(workload, gang, topology)
+    parts = () if gang.base_gang else _group_constraints(gang, topology)
+    cliques = {
+        clique.name: constraint
+        for clique in gang.cliques
+        if (constraint := to_label_keys(clique.template.topology_constraint, topology))
+    }
+    constrained = gang_constraint or cliques or any("topologyConstraint" in part for part in parts)
+    return Packing(topology.name if constrained else "", gang_constraint, parts, cliques)
+
+
+def _gang_constraint(workload: PodCliqueSet, gang: Gang, topology: ResolvedTopology) -> Body | None:
+    constraint = workload.spec.template.topology_constraint
+    if gang.base_gang:
+        groups = (clique.group for clique in gang.cliques if clique.group is not None)
+        own = (group.template.topology_constraint for group in groups)
+        constraint = next(own, None) or constraint
+    return to_label_keys(constraint, topology)
+
+
+def _group_constraints(gang: Gang, topology: ResolvedTopology) -> tuple[Body, ...]:
+    """One for each replica of a group that asks for something, whether or not the topology has it: which
+    pods belong together does not change with its levels."""
+    parts: dict[str, Body] = {}
+    for clique in gang.cliques:
+        if clique.group is None or clique.group.template.topology_constraint is None:
+            continue
+        name = names.group_replica(clique.group.name, clique.group_replica)
+        part = parts.setdefault(name, {"name": name, "podGroupNames": ()})
+        part["podGroupNames"] += (clique.name,)
+        if constraint := to_label_keys(clique.group.template.topology_constraint, topology):
+            part["topologyConstraint"] = constraint
+    return tuple(parts.values())

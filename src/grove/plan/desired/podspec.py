@@ -1,0 +1,161 @@
+"""The spec of a pod: what the user wrote, with what every pod gets. Fields we do not know pass through."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from grove.api.naming import annotations as keys
+from grove.api.naming import labels, names, well_known
+from grove.api.naming.well_known import Env
+from grove.api.types.podcliqueset import PodCliqueSet
+from grove.fabrics.membership import DomainAttachment
+from grove.plan.desired.expand import Clique
+from grove.plan.desired.template_hash import spec_digest
+from grove.plan.members.membership import Member
+
+Body = dict[str, Any]
+
+_POD_VARIABLES = frozenset(
+    {Env.SET_NAME, Env.SET_INDEX, Env.CLIQUE_NAME, Env.HEADLESS_SERVICE, Env.POD_INDEX}
+)
+_GROUP_VARIABLES = frozenset({Env.GROUP_NAME, Env.GROUP_PODS, Env.GROUP_INDEX})
+
+
+def clique_pod_spec(workload: PodCliqueSet, wanted: Clique) -> Body:
+    """The pod spec of a clique: the template's, in a group the variables that tell which one, and the claims
+    by which its pods join fabric domains."""
+    raw = bytes(wanted.template.spec.pod_spec)
+    if wanted.fabric_domains:
+        return _spec_with_domains(raw, _group_pods(workload, wanted), wanted.fabric_domains)
+    return _decoded(raw) if wanted.group is None else _member_spec(raw, _group_pods(workload, wanted))
+
+
+def same_spec(found: Raw, workload: PodCliqueSet, wanted: Clique) -> bool:
+    """Whether a PodClique has the pod spec that it should have, however it is spelled."""
+    digest = _spec_digest(
+        bytes(wanted.template.spec.pod_spec), _group_pods(workload, wanted), wanted.fabric_domains
+    )
+    return spec_digest(bytes(found)) == digest
+
+
+def _group_pods(workload: PodCliqueSet, wanted: Clique) -> int:
+    """How many pods one replica of the clique's group has, by the template; 0 outside of groups."""
+    if wanted.group is None:
+        return 0
+    counts = {clique.name: clique.spec.replicas for clique in workload.spec.template.cliques}
+    return sum(counts[name] for name in wanted.group.template.clique_names)
+
+
+@lru_cache(maxsize=1024)
+def _spec_digest(raw: bytes, group_pods: int, fabric_domains: tuple[DomainAttachment, ...]) -> str:
+    return spec_digest(msgspec.json.encode(_spec_with_domains(raw, group_pods, fabric_domains)))
+
+
+@lru_cache(maxsize=1024)
+def _spec_with_domains(raw: bytes, group_pods: int, fabric_domains: tuple[DomainAttachment, ...]) -> Body:
+    spec = _member_spec(raw, group_pods) if group_pods else _decoded(raw)
+    for fabric_domain in fabric_domains:
+        spec = fabric_domain.provider.inject(
+            spec, fabric_domain.template, fabric_domain.policy, fabric_domain.requirement.by_claim
+        )
+    return spec
+
+
+@lru_cache(maxsize=1024)
+def _decoded(raw: bytes) -> Body:
+    """Shared between plans: whoever changes something copies what leads to it."""
+    spec: Body = msgspec.json.decode(raw)
+    return spec
+
+
+@lru_cache(maxsize=1024)
+def _member_spec(raw: bytes, group_pods: int) -> Body:
+    variables = [
+        _from_label(Env.GROUP_NAME, labels.GROUP),
+        {"name": Env.GROUP_PODS.value, "value": str(group_pods)},
+        _from_label(Env.GROUP_INDEX, labels.GROUP_REPLICA),
+    ]
+    return _with_variables(_decoded(raw), variables, _GROUP_VARIABLES)
+
+
+def clique_annotations(wanted: Clique) -> dict[str, str]:
+    """What a PodClique and its pods are annotated with: all that the template says but what is for gangs."""
+    return {key: value for key, value in wanted.template.annotations.items() if key != keys.TOPOLOGY_NAME}
+
+
+def pod_spec(
+    workload: PodCliqueSet,
+    index: int,
+    wanted: Clique,
+    scheduler: str,
+    gated: bool,
+    node_selector: Mapping[str, str] | None = None,
+) -> Body:
+    """What all pods of a clique have in common; each only adds its host name. A place is a demand on top of
+    what the user demands of nodes."""
+    set_name, namespace = workload.metadata.name, workload.metadata.namespace
+    variables = [
+        {"name": Env.SET_NAME.value, "value": set_name},
+        {"name": Env.SET_INDEX.value, "value": str(index)},
+        {"name": Env.CLIQUE_NAME.value, "value": wanted.name},
+        {"name": Env.HEADLESS_SERVICE.value, "value": names.service_host(set_name, index, namespace)},
+        _from_label(Env.POD_INDEX, labels.POD_INDEX),
+    ]
+    spec = _with_variables(clique_pod_spec(workload, wanted), variables, _POD_VARIABLES)
+    spec["subdomain"] = names.service(set_name, index)
+    spec["schedulerName"] = scheduler
+    if node_selector:
+        spec["nodeSelector"] = {**(spec.get("nodeSelector") or {}), **node_selector}
+    if gated:
+        others = [
+            gate for gate in spec.get("schedulingGates") or [] if gate.get("name") != well_known.GANG_GATE
+        ]
+        spec["schedulingGates"] = [{"name": well_known.GANG_GATE}, *others]
+    return spec
+
+
+def pod(
+    workload: PodCliqueSet,
+    wanted: Clique,
+    member: Member,
+    spec: Body,
+    object_labels: labels.Labels,
+    owners: list[Body],
+) -> Body:
+    """One pod of a clique. `object_labels` is what its PodClique carries."""
+    annotations = clique_annotations(wanted)
+    if member.failures:
+        annotations[keys.PRIOR_FAILURES] = str(member.failures)
+    metadata: Body = {
+        "name": member.name,
+        "namespace": workload.metadata.namespace,
+        "labels": labels.for_pod(object_labels, wanted.name, member.index),
+        "ownerReferences": owners,
+    }
+    if annotations:
+        metadata["annotations"] = annotations
+    hostname = names.pod_host(wanted.name, member.index)
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {**spec, "hostname": hostname}}
+
+
+def _with_variables(spec: Body, variables: list[Body], reserved: frozenset[Env]) -> Body:
+    """The spec with these variables first in every container, whoever else tried to set them."""
+    changed = dict(spec)
+    for kind in ("containers", "initContainers"):
+        if spec.get(kind):
+            changed[kind] = [_with_env(container, variables, reserved) for container in spec[kind]]
+    return changed
+
+
+def _with_env(container: Body, variables: list[Body], reserved: frozenset[Env]) -> Body:
+    own = [variable for variable in container.get("env") or [] if variable.get("name") not in reserved]
+    return {**container, "env": [*variables, *own]}
+
+
+def _from_label(name: Env, label: str) -> Body:
+    return {"name": name.value, "valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{label}']"}}}

@@ -1,0 +1,69 @@
+"""Hashes of templates: what tells an old pod from a new one.
+
+They are made from canonical JSON of what the user wrote, never from what our types know of it: a field that
+this version of the operator has not heard of counts, and one that a later version learns changes nothing. How
+it is spelled does not count (`spelling`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from grove.api.types.podcliqueset import CliqueTemplate, PodCliqueSet
+from grove.plan.desired.canonical import canonical
+
+_LENGTH = 16
+_DIGITS = frozenset("0123456789abcdef")
+
+
+def template_hash(clique: CliqueTemplate, priority_class: str) -> str:
+    """What pods of a clique are made from: its labels, annotations and pod spec, with the set's priority."""
+    labels = tuple(sorted(clique.labels.items()))
+    annotations = tuple(sorted(clique.annotations.items()))
+    return _template_hash(labels, annotations, bytes(clique.spec.pod_spec), priority_class)
+
+
+def generation_hash(workload: PodCliqueSet) -> str:
+    """What all pods of a set are made from; a change of it starts an update."""
+    template = workload.spec.template
+    return combine_hashes(
+        [template_hash(clique, template.priority_class_name) for clique in template.cliques]
+    )
+
+
+def combine_hashes(template_hashes: Sequence[str]) -> str:
+    """The same, from the hashes of the set's cliques."""
+    return _digest(msgspec.json.encode(template_hashes))
+
+
+def is_own_hash(written: str | None) -> bool:
+    """Whether we wrote this hash: upstream's are shorter or longer, and of other letters."""
+    return written is not None and len(written) == _LENGTH and _DIGITS.issuperset(written)
+
+
+@lru_cache(maxsize=4096)
+def spec_digest(raw: bytes) -> str:
+    """Equal for any two spellings of one pod spec."""
+    return _digest(msgspec.json.encode(canonical(msgspec.json.decode(raw)), order="sorted"))
+
+
+@lru_cache(maxsize=4096)
+def _template_hash(
+    labels: tuple[tuple[str, str], ...],
+    annotations: tuple[tuple[str, str], ...],
+    pod_spec: bytes,
+    priority: str,
+) -> str:
+    spec: dict[str, Any] = canonical(msgspec.json.decode(pod_spec))
+    spec["priorityClassName"] = priority
+    content = {"labels": dict(labels), "annotations": dict(annotations), "podSpec": spec}
+    return _digest(msgspec.json.encode(content, order="sorted"))
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:_LENGTH]

@@ -1,0 +1,1 @@
+"""Fabric domains: planning, state, events, status and channels."""

@@ -1,0 +1,84 @@
+"""Places in fabric domains: a pod takes one channel of its node, and there are only so many.
+
+A node of today's fabrics has one: whatever else is free there, one pod in a domain fits, of whichever set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from grove.api.formats import timestamps
+from grove.api.types.pod import Pod
+from grove.plan.desired.expand import Gang
+from grove.plan.fabric.model import ChannelHolder, DomainSnapshot
+
+UNSCHEDULABLE_WAIT = 60.0
+"""How long pods may look for nodes before somebody is told who has them."""
+_MAX_NAMED = 3
+_SCHEDULED = "PodScheduled"
+_UNSCHEDULABLE = "Unschedulable"
+
+
+def unschedulable_since(pod: Pod) -> float | None:
+    """Since when the scheduler has found no node for a pod; None if it has, or has not looked."""
+    for condition in pod.status.conditions:
+        if (
+            condition.type == _SCHEDULED
+            and condition.status == "False"
+            and condition.reason == _UNSCHEDULABLE
+        ):
+            said = condition.last_transition_time or pod.metadata.creation_timestamp
+            return timestamps.parse(said).timestamp() if said else 0.0
+    return None
+
+
+def busy_channels_message(snapshot: DomainSnapshot, now: float) -> tuple[str, float | None]:
+    """Who has the channels that pods of a domain wait for, once they have waited for long; and when to look
+    again, for others come and go without anybody's telling this domain."""
+    if not snapshot.unschedulable:
+        return "", None
+    due = min(snapshot.unschedulable) + UNSCHEDULABLE_WAIT
+    if now < due or not snapshot.holders:
+        return "", due if now < due else now + UNSCHEDULABLE_WAIT
+    kind, count = snapshot.provider.api.name, len(snapshot.unschedulable)
+    pods = "1 pod" if count == 1 else f"{count} pods"
+    named = "; ".join(
+        _holder_text(kind, holder, snapshot.namespace) for holder in snapshot.holders[:_MAX_NAMED]
+    )
+    message = (
+        f"{pods} of {kind} {snapshot.name} found no node for {UNSCHEDULABLE_WAIT:g} s, and a node has one channel: "
+        f"{named}{_more(snapshot.holders)}"
+    )
+    return message, now + UNSCHEDULABLE_WAIT
+
+
+def _holder_text(kind: str, holder: ChannelHolder, namespace: str) -> str:
+    """Names of objects in other namespaces are not disclosed; an administrator finds them by the nodes."""
+    nodes = ", ".join(holder.nodes[:_MAX_NAMED]) + _more(holder.nodes)
+    if holder.namespace != namespace:
+        return f"a {kind} of another namespace holds {nodes}"
+    owners = f" of PodCliqueSet {', '.join(holder.owners)}" if holder.owners else ""
+    return f"{kind} {holder.namespace}/{holder.name}{owners} holds {nodes}"
+
+
+def _more(listed: Sequence[object]) -> str:
+    return f" and {len(listed) - _MAX_NAMED} more" if len(listed) > _MAX_NAMED else ""
+
+
+def channel_shortage(gang: Gang, channels: Mapping[str, int]) -> str:
+    """Why a gang cannot be placed although its nodes may have room: more of its pods must be in domains at
+    once than there are channels. Empty if that is not why."""
+    for vendor, there in channels.items():
+        with_domains = [
+            one
+            for one in gang.cliques
+            if any(fabric_domain.provider.vendor == vendor for fabric_domain in one.fabric_domains)
+        ]
+        needed = sum(clique.min_available for clique in with_domains)
+        if 0 < there < needed:
+            nodes = "1 node has" if there == 1 else f"{there} nodes have"
+            return (
+                f"{needed} pods that are in fabric domains need a node each, and {nodes} a channel: "
+                "use fewer pods with more accelerators each, or add nodes"
+            )
+    return ""

@@ -1,0 +1,241 @@
+"""One fabric domain: made when somebody needs it, shared by those who name it, gone after their pods.
+
+    somebody needs it:  missing -> made          ours -> labels, owners and finalizer kept
+    nobody does:        pods gone -> our finalizer taken off -> deleted
+
+Who needs it follows from the sets, never from the owners that it names: those only mirror it, for people and
+for the garbage collector. Deleted by hand it stays, terminating, held by our finalizer until nobody needs it:
+the driver has taken it down by then, and what is made in its place would be another domain.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from grove.api.event_reasons import EventReason
+from grove.api.intents import Delete, Intent, Patch
+from grove.api.meta import ObjectMeta
+from grove.api.naming import labels, well_known
+from grove.api.types.podcliqueset import PodCliqueSet
+from grove.fabrics.provider import Domain, DomainRequest, Scope
+from grove.fabrics.requirements import Mode
+from grove.plan.desired import objects
+from grove.plan.fabric.channels import busy_channels_message
+from grove.plan.fabric.events import conflict_events, foreign_domain_events, split_fabric_events
+from grove.plan.fabric.model import DomainConsumer, DomainEvent, DomainPlan, DomainSnapshot
+from grove.plan.fabric.state import DomainState, is_managed, mode_of, state_message
+from grove.plan.members.pod_state import controller_uid
+from grove.plan.writes.builders import confirm, create, target_of_kind
+
+Body = dict[str, Any]
+
+
+def plan_domain(snapshot: DomainSnapshot, now: float) -> DomainPlan:
+    """The next step."""
+    plan = _step(snapshot)
+    message, requeue_at = busy_channels_message(snapshot, now)
+    busy_events = (
+        DomainEvent(consumer.workload, EventReason.IMEX_CHANNEL_BUSY, message, warning=True)
+        for consumer in (_in_priority_order(snapshot.consumers) if message else ())
+    )
+    return replace(plan, events=(*plan.events, *busy_events), requeue_at=requeue_at)
+
+
+def _step(snapshot: DomainSnapshot) -> DomainPlan:
+    consumers, found = _in_priority_order(snapshot.consumers), snapshot.found
+    if found is None:
+        return _plan_creation(snapshot, consumers) if consumers else DomainPlan()
+    if not is_managed(found):
+        return DomainPlan(events=foreign_domain_events(snapshot, consumers))
+    entitled = [consumer for consumer in consumers if _may_use(found, consumer)]
+    if found.metadata.deletion_timestamp is not None:
+        return _plan_terminating(snapshot, found, consumers, entitled)
+    events = conflict_events(snapshot, consumers)
+    if not entitled:
+        deletion = _plan_deletion(snapshot, found)
+        return replace(deletion, events=(*events, *deletion.events))
+    return DomainPlan(
+        _plan_repair(snapshot, found, entitled), (*events, *split_fabric_events(snapshot, found, entitled))
+    )
+
+
+def _in_priority_order(consumers: tuple[DomainConsumer, ...]) -> list[DomainConsumer]:
+    """Whose it is first: a domain for one set alone comes before one that is shared."""
+    return sorted(
+        consumers,
+        key=lambda consumer: (consumer.membership.requirement.mode, consumer.workload.metadata.name),
+    )
+
+
+def _may_use(found: Domain, consumer: DomainConsumer) -> bool:
+    """Whether a domain of ours is, or can become, this set's."""
+    mode, meta = consumer.membership.requirement.mode, found.metadata
+    if mode_of(found) != mode:
+        return False
+    if mode is Mode.EXPLICIT:
+        return meta.deletion_timestamp is None or consumer.workload.metadata.uid in _owners(meta)
+    controller = controller_uid(meta)
+    if controller:
+        return controller == consumer.workload.metadata.uid
+    return meta.labels.get(labels.PART_OF) == consumer.workload.metadata.name
+
+
+def _owners(meta: ObjectMeta) -> set[str]:
+    return {owner.uid for owner in meta.owner_references}
+
+
+# Making.
+
+
+def _plan_creation(snapshot: DomainSnapshot, consumers: list[DomainConsumer]) -> DomainPlan:
+    first_consumers = _first_consumers(consumers)
+    made = create(_body(snapshot, first_consumers))
+    kind, name = snapshot.provider.api.name, snapshot.name
+    events = [
+        DomainEvent(
+            consumer.workload, EventReason.COMPUTE_DOMAIN_CREATED, f"{kind} {name} created", intent=made.id
+        )
+        for consumer in first_consumers
+    ]
+    if snapshot.in_use:
+        note = f"{kind} {name} was made anew: its pods still claim from the one before, restart them"
+        events += [
+            DomainEvent(consumer.workload, EventReason.COMPUTE_DOMAIN_CREATED, note, True, made.id)
+            for consumer in first_consumers
+        ]
+    return DomainPlan((made,), tuple(events))
+
+
+def _first_consumers(consumers: list[DomainConsumer]) -> list[DomainConsumer]:
+    """Those of the users who will have it: one alone, or all who name it."""
+    if consumers[0].membership.requirement.mode is Mode.AUTO:
+        return consumers[:1]
+    return consumers
+
+
+def _body(snapshot: DomainSnapshot, consumers: list[DomainConsumer]) -> Body:
+    request = DomainRequest(
+        snapshot.name,
+        snapshot.namespace,
+        _labels(snapshot.name, consumers[0], consumers[0].workload.metadata.name),
+        tuple(_owner(consumer) for consumer in consumers),
+        (well_known.COMPUTE_DOMAIN_FINALIZER,),
+        dict(consumers[0].membership.requirement.options),
+    )
+    return snapshot.provider.build_domain(request)
+
+
+def _labels(name: str, consumer: DomainConsumer, part_of: str) -> labels.Labels:
+    demand, component = consumer.membership.requirement, labels.ComponentLabel.COMPUTE_DOMAIN
+    object_labels = labels.named(part_of, name, component) | {labels.COMPUTE_DOMAIN_MODE: demand.mode.value}
+    if demand.scope is not Scope.SHARED:
+        object_labels[labels.SET_REPLICA] = str(consumer.membership.replicas[0])
+    if demand.group:
+        object_labels[labels.MNNVL_GROUP] = demand.group
+    return object_labels
+
+
+def _owner(consumer: DomainConsumer) -> Body:
+    """The set that a domain is for controls it; of several that share it none does."""
+    (owner,) = objects.set_owner_reference(consumer.workload)
+    if consumer.membership.requirement.mode is Mode.AUTO:
+        return owner
+    return {key: value for key, value in owner.items() if key not in ("controller", "blockOwnerDeletion")}
+
+
+# Keeping.
+
+
+def _plan_repair(
+    snapshot: DomainSnapshot, found: Domain, consumers: list[DomainConsumer]
+) -> tuple[Intent, ...]:
+    meta = found.metadata
+    names = [consumer.workload.metadata.name for consumer in consumers]
+    part_of = meta.labels.get(labels.PART_OF, "")
+    primary = consumers[names.index(part_of)] if part_of in names else consumers[0]
+    wanted = _labels(snapshot.name, primary, primary.workload.metadata.name)
+    changes: Body = {}
+    if changed := {key: value for key, value in wanted.items() if meta.labels.get(key) != value}:
+        changes["labels"] = changed
+    if well_known.COMPUTE_DOMAIN_FINALIZER not in meta.finalizers:
+        changes["finalizers"] = [*meta.finalizers, well_known.COMPUTE_DOMAIN_FINALIZER]
+    fences: list[Patch] = []
+    if (owners := _desired_owners(found, consumers)) is not None:
+        changes["ownerReferences"] = owners
+        fences = [
+            confirm(consumer.workload)
+            for consumer in consumers
+            if consumer.workload.metadata.uid not in _owners(meta)
+        ]
+    if not changes:
+        return ()
+    patch = _change(snapshot, found, changes)
+    return (*fences, replace(patch, after=tuple(fence.id for fence in fences)))
+
+
+def _desired_owners(found: Domain, consumers: list[DomainConsumer]) -> list[Body] | None:
+    """The owners as they should be: those who need it, and whoever is no set; None: as they are."""
+    known, kind = found.metadata.owner_references, PodCliqueSet.KIND.name
+    wanted = {consumer.workload.metadata.uid: consumer for consumer in consumers}
+    kept = [owner for owner in known if owner.kind != kind or owner.uid in wanted]
+    new = [consumer for uid, consumer in wanted.items() if uid not in _owners(found.metadata)]
+    if len(kept) == len(known) and not new:
+        return None
+    return [*objects.to_builtins(kept), *(_owner(consumer) for consumer in new)]
+
+
+# Letting go.
+
+
+def _plan_deletion(snapshot: DomainSnapshot, found: Domain) -> DomainPlan:
+    """Nobody needs it. Pods go first; a count that says so is confirmed; then the domain goes. What belongs
+    to a set that we have not seen may be needed by it: if that is gone, the garbage collector knows."""
+    if snapshot.in_use or snapshot.unknown_owner:
+        return DomainPlan()
+    kind = snapshot.provider.api
+    fences = [*map(confirm, snapshot.former_owners), *map(confirm, snapshot.counts)]
+    after = tuple(fence.id for fence in fences)
+    writes: list[Intent] = [*fences]
+    if well_known.COMPUTE_DOMAIN_FINALIZER in found.metadata.finalizers:
+        finalizer_removal = replace(_remove_finalizer(snapshot, found), after=after)
+        writes.append(finalizer_removal)
+        after = (finalizer_removal.id,)
+    target = target_of_kind(kind.api_version, kind.name, found)
+    deletion = Delete(target, uid=found.metadata.uid, after=after)
+    note = f"{kind.name} {snapshot.name} deleted"
+    events = [
+        DomainEvent(workload, EventReason.COMPUTE_DOMAIN_DELETED, note, intent=deletion.id)
+        for workload in snapshot.former_owners
+    ]
+    return DomainPlan((*writes, deletion), tuple(events))
+
+
+def _plan_terminating(
+    snapshot: DomainSnapshot, found: Domain, consumers: list[DomainConsumer], entitled: list[DomainConsumer]
+) -> DomainPlan:
+    """Somebody deleted it: it goes when nobody whose it was needs it any more."""
+    if not entitled and not snapshot.in_use:
+        held = well_known.COMPUTE_DOMAIN_FINALIZER in found.metadata.finalizers
+        return DomainPlan((_remove_finalizer(snapshot, found),) if held else ())
+    message = state_message(DomainState.TERMINATING, snapshot.provider, snapshot.name)
+    return DomainPlan(
+        events=tuple(
+            DomainEvent(consumer.workload, EventReason.COMPUTE_DOMAIN_TERMINATING, message, warning=True)
+            for consumer in consumers
+        )
+    )
+
+
+def _remove_finalizer(snapshot: DomainSnapshot, found: Domain) -> Patch:
+    kept = [name for name in found.metadata.finalizers if name != well_known.COMPUTE_DOMAIN_FINALIZER]
+    return _change(snapshot, found, {"finalizers": kept})
+
+
+def _change(snapshot: DomainSnapshot, found: Domain, metadata: Body) -> Patch:
+    """A patch that fails if the domain has changed since we looked: finalizers and owners are lists, and
+    the driver writes them as well."""
+    kind = snapshot.provider.api
+    version = {"resourceVersion": found.metadata.resource_version}
+    return Patch(target_of_kind(kind.api_version, kind.name, found), {"metadata": {**version, **metadata}})

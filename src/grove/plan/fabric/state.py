@@ -1,0 +1,101 @@
+"""What a fabric domain is to a set that needs it, and what to say about it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from grove.api.meta import ObjectMeta
+from grove.api.naming import labels
+from grove.api.types.podcliqueset import PodCliqueSet
+from grove.fabrics.provider import Domain, FabricDomainProvider
+from grove.fabrics.requirements import DomainRequirement, Mode
+from grove.plan.members.pod_state import controller_uid
+
+
+class DomainState(StrEnum):
+    """What a domain is to a set that needs it."""
+
+    USABLE = "usable"
+    MISSING = "missing"
+    NOT_OWNED_YET = "not yet ours"
+    TERMINATING = "terminating"
+    CONFLICT = "conflict"
+    TEMPLATE_CONFLICT = "its template is somebody else's"
+    NOT_SERVED = "not served"
+
+
+def is_managed(domain: Domain) -> bool:
+    """Whether a domain was made by us, whoever for."""
+    object_labels = domain.metadata.labels
+    return (
+        object_labels.get(labels.MANAGED_BY) == labels.OPERATOR
+        and object_labels.get(labels.COMPONENT) == labels.ComponentLabel.COMPUTE_DOMAIN
+    )
+
+
+def mode_of(domain: Domain) -> str:
+    """For whom it was made: one set's replica, or whoever names it. Upstream's say nothing."""
+    return domain.metadata.labels.get(labels.COMPUTE_DOMAIN_MODE, Mode.AUTO.value)
+
+
+def domain_state(domain: Domain | None, demand: DomainRequirement, workload: PodCliqueSet) -> DomainState:
+    """What a domain, or its absence, is to a set."""
+    if domain is None:
+        return DomainState.MISSING
+    meta, uid = domain.metadata, workload.metadata.uid
+    if demand.mode is Mode.AUTO:
+        return _exclusive_domain_state(domain, workload)
+    if is_managed(domain) and mode_of(domain) != Mode.EXPLICIT:
+        return DomainState.CONFLICT
+    if meta.deletion_timestamp is not None:
+        return DomainState.TERMINATING
+    if not is_managed(domain) or any(owner.uid == uid for owner in meta.owner_references):
+        return DomainState.USABLE
+    return DomainState.NOT_OWNED_YET
+
+
+def template_state(
+    provider: FabricDomainProvider, domain: Domain, template: ObjectMeta | None
+) -> DomainState:
+    """The state of a domain by the ResourceClaimTemplate that has the name of its own. One that is not there
+    is the driver's business: pods wait for it by themselves."""
+    if template is None or provider.owns_template(domain, template):
+        return DomainState.USABLE
+    return DomainState.TEMPLATE_CONFLICT if template.deletion_timestamp is None else DomainState.NOT_OWNED_YET
+
+
+def with_template_state(state: DomainState, of_template: DomainState) -> DomainState:
+    """The state of a domain whose template is in that state: claims that are made from somebody else's are
+    for something else."""
+    return of_template if state is DomainState.USABLE else state
+
+
+def _exclusive_domain_state(domain: Domain, workload: PodCliqueSet) -> DomainState:
+    """A domain that is for one set alone."""
+    meta = domain.metadata
+    if is_managed(domain) and mode_of(domain) == Mode.AUTO:
+        if (controller := controller_uid(meta)) == workload.metadata.uid:
+            return DomainState.USABLE if meta.deletion_timestamp is None else DomainState.TERMINATING
+        if not controller and meta.labels.get(labels.PART_OF) == workload.metadata.name:
+            return DomainState.NOT_OWNED_YET if meta.deletion_timestamp is None else DomainState.TERMINATING
+    return DomainState.CONFLICT if meta.deletion_timestamp is None else DomainState.TERMINATING
+
+
+def state_message(state: DomainState, provider: FabricDomainProvider, name: str, template: str = "") -> str:
+    """What only a person can mend about a domain; empty if it will come by itself."""
+    kind = provider.api.name
+    if state is DomainState.NOT_SERVED:
+        return f"pods wait for {kind} {name}: {provider.api.crd_name} is not served: {provider.advice}"
+    if state is DomainState.TERMINATING:
+        return (
+            f"{kind} {name} is being deleted while it is needed, and goes when nobody needs it: new pods "
+            "wait; scale in past the replica and out again, or delete the PodCliqueSet"
+        )
+    if state is DomainState.CONFLICT:
+        return f"{kind} {name} belongs to somebody else: delete it or rename the workload"
+    if state is DomainState.TEMPLATE_CONFLICT:
+        return (
+            f"ResourceClaimTemplate {template or name}, by which pods join {kind} {name}, belongs to "
+            "somebody else: delete it or rename the workload"
+        )
+    return ""

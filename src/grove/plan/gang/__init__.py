@@ -1,0 +1,1 @@
+"""PodGangs and what their scheduler is given."""

@@ -1,0 +1,179 @@
+"""Telling the scheduler about gangs: its own object for each, written after the gang and before the pods.
+
+A gang that cannot be told gets no pods: they would be placed one by one, or never. Where the configuration
+does not list the scheduler of a replica, nobody is held up, and people are told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from textwrap import shorten
+
+from msgspec import Struct
+
+from grove.api.configuration.types import DEFAULT_SCHEDULER
+from grove.api.event_reasons import EventReason
+from grove.api.intents import Create, Patch, Target
+from grove.api.types.pod import Pod
+from grove.plan.gang.scheduler_selection import scheduler_of, unconfigured_message
+from grove.plan.members.pod_state import controller_uid
+from grove.plan.model import UserError
+from grove.plan.snapshot import Snapshot
+from grove.plan.writes.builders import create
+from grove.plan.writes.diff import merge_patch
+from grove.schedulers.backend import (
+    AnnotatedGangBackend,
+    Body,
+    GangRequest,
+    PodAdditions,
+    PodGroupBackend,
+    SchedulerBackend,
+    SchedulerObject,
+    SchedulingSpec,
+    UnsupportedGang,
+    WaitingReasonBackend,
+)
+
+SCHEDULER_OBJECT_ERROR = "ERR_SYNC_PODGROUP"
+_NO_MARKS = PodAdditions()
+_MAX_MESSAGE_LENGTH = 500  # characters: some schedulers speak of every node
+
+
+class _SchedulerError(Struct, frozen=True):
+    message: str
+    event: EventReason = EventReason.SCHEDULER_SYNC_FAILED
+
+
+class SchedulerObjects:
+    """Tells one replica's gangs to their scheduler. A backend of somebody else may raise anything."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._backend, self._existing = snapshot.scheduler, snapshot.scheduler_objects
+        self._wish = SchedulingSpec(snapshot.workload.metadata, snapshot.workload.spec.template)
+        self._topology, self._lacking = snapshot.topology, snapshot.crd_problem
+        self._errors: dict[str, _SchedulerError] = {}
+        self.pending_reasons: dict[str, str] = {}
+        """By gang, why it waits for nodes, in one line: as its scheduler puts it, if it knows of the gang."""
+        self.minimum_first = self._backend is not None and self._backend.minimum_first
+        """Whether pods beyond a gang's minimum wait until that is placed."""
+        self.scheduler = self._backend.name if self._backend else _requested_scheduler(snapshot)
+        configured = self._backend is not None or self.scheduler == DEFAULT_SCHEDULER
+        self.unconfigured_scheduler = "" if configured else self.scheduler
+        """The scheduler, if that is told nothing because the configuration does not list it."""
+        self._unconfigured = "" if configured else unconfigured_message(self.scheduler, snapshot.workload)
+
+    def plan_object(self, gang: Body, uid: str) -> Create | Patch | None:
+        """What has to be written about a gang; nothing if the scheduler knows it, or cannot be told."""
+        if self._backend is None:
+            if self._unconfigured:
+                self.pending_reasons[gang["metadata"]["name"]] = self._unconfigured
+            return None
+        kind = self._backend.gang_object_kind
+        if self._existing is None and kind is not None:
+            why = f"cannot see {kind.plural}.{kind.group}: may the operator list and watch them?"
+            self._fail(gang, _SchedulerError(why))
+            return None
+        try:
+            return self._plan_object(self._backend, gang, uid)
+        except Exception as exception:
+            self._fail(gang, _error_of(self._backend, exception))
+            return None
+
+    def _plan_object(self, backend: SchedulerBackend, gang: Body, uid: str) -> Create | Patch | None:
+        found = (self._existing or {}).get(backend.gang_object_name(gang))
+        if found is not None and controller_uid(found.metadata) != uid:
+            found = None  # its name is taken: whoever creates it learns by whom
+        if found is not None:
+            self._read_status(backend, gang["metadata"]["name"], found)
+        request = GangRequest(gang, uid, self._wish, self._topology_name(), found, self._lacking)
+        body = backend.gang_object(request)
+        if body is None:
+            return None
+        return create(body) if found is None else _repair_patch(body, found)
+
+    def _read_status(self, backend: SchedulerBackend, gang: str, found: SchedulerObject) -> None:
+        if isinstance(backend, WaitingReasonBackend):
+            with suppress(Exception):  # what it says is welcome, and not needed
+                if said := shorten(backend.waiting_reason(found), _MAX_MESSAGE_LENGTH, placeholder=" ..."):
+                    self.pending_reasons[gang] = f"{backend.name} says: {said}"
+
+    def annotations(self) -> Mapping[str, str]:
+        """What gangs are annotated with for their scheduler; nothing if it is at a loss."""
+        try:
+            return (
+                dict(self._backend.gang_annotations)
+                if isinstance(self._backend, AnnotatedGangBackend)
+                else {}
+            )
+        except Exception:
+            return {}
+
+    def failed(self, gang: str) -> bool:
+        """Whether the gang cannot be told."""
+        return gang in self._errors
+
+    def marks(self, gang: Body, clique: str, members: Iterable[Pod | None]) -> PodAdditions | None:
+        """What pods of a clique that are to be made carry for their scheduler; None if that cannot be known.
+        `members` are all of the gang, those that are yet to be made as None."""
+        backend = self._backend
+        if backend is None:
+            return _NO_MARKS
+        try:
+            if isinstance(backend, PodGroupBackend) and not backend.can_join_group(gang, members):
+                return backend.ungrouped_pod_additions(gang, clique)
+            return backend.pod_additions(gang, clique)
+        except Exception as exception:
+            self._fail(gang, _error_of(backend, exception))
+            return None
+
+    def errors(self, cliques: Mapping[str, Iterable[str]]) -> tuple[UserError, ...]:
+        """What only a person can mend, told on the cliques of the gangs that it is about."""
+        errors = (
+            dict.fromkeys(cliques, _SchedulerError(self._unconfigured))
+            if self._unconfigured
+            else self._errors
+        )
+        return tuple(
+            UserError(clique, SCHEDULER_OBJECT_ERROR, error.message, gang, error.event.value)
+            for gang, error in errors.items()
+            for clique in cliques.get(gang, ())
+        )
+
+    def _fail(self, gang: Body, error: _SchedulerError) -> None:
+        self._errors[gang["metadata"]["name"]] = error
+
+    def _topology_name(self) -> str:
+        """What the scheduler calls the topology: somebody else's object, or the one that we manage."""
+        if self._topology is None or self._backend is None:
+            return ""
+        return self._topology.references.get(self._backend.name, self._topology.name)
+
+
+def _requested_scheduler(snapshot: Snapshot) -> str:
+    named = scheduler_of(snapshot.workload, snapshot.index, snapshot.gangs, snapshot.pods)
+    return named or DEFAULT_SCHEDULER
+
+
+def _error_of(backend: SchedulerBackend, exception: Exception) -> _SchedulerError:
+    if isinstance(exception, UnsupportedGang):
+        return _SchedulerError(str(exception), exception.event)
+    return _SchedulerError(
+        f"scheduler backend {backend.name} failed: {type(exception).__name__}: {exception}"
+    )
+
+
+def _repair_patch(body: Body, found: SchedulerObject) -> Patch | None:
+    metadata: Body = {}
+    for field, known in (("labels", found.metadata.labels), ("annotations", found.metadata.annotations)):
+        wanted = body["metadata"].get(field) or {}
+        if changed := {key: value for key, value in wanted.items() if known.get(key) != value}:
+            metadata[field] = changed
+    spec = merge_patch(found.spec, body["spec"])
+    if not metadata and not spec:
+        return None
+    patch: Body = {"metadata": {"uid": found.metadata.uid, **metadata}}
+    if spec:
+        patch["spec"] = spec
+    target = Target(body["apiVersion"], body["kind"], found.metadata.name, found.metadata.namespace)
+    return Patch(target, patch)

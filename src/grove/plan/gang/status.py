@@ -1,0 +1,84 @@
+"""What gangs report about themselves: made, placed, ready, and where that puts them in their life."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from grove.api.conditions import ConditionType, GangReason
+from grove.api.meta import Condition
+from grove.api.types.podgang import GangPhase, PodGang, PodGangStatus
+from grove.plan.desired.expand import Gang
+from grove.plan.status.clique_and_group import CliqueHealth
+from grove.plan.status.conditions import is_true, merge_conditions, new_condition
+
+SCHEDULER_MESSAGE_SEPARATOR = "; "
+"""Parts what we say of a gang that waits from what its scheduler does."""
+
+
+def gang_status(
+    gang: PodGang,
+    wanted: Gang,
+    views: Mapping[str, CliqueHealth],
+    restarts_exhausted: str,
+    message: str,
+    now: float,
+    channel_shortage: str = "",
+) -> PodGangStatus:
+    """A PodGang's status: made, placed, ready, and where that puts it in its life. `restarts_exhausted` says why it is
+    not started anew any more, `message` are the scheduler's if it cannot place it, `channel_shortage` says why nobody
+    could."""
+    members = [views[clique.name] for clique in wanted.cliques]
+    pods_created = all(view.complete for view in members) or is_true(
+        gang.status.conditions, ConditionType.INITIALIZED
+    )
+    waiting_for_nodes = [view.wanted.name for view in members if not view.scheduled]
+    waiting_for_pods = [view.wanted.name for view in members if not view.available]
+    new_conditions: tuple[Condition, ...] = (
+        new_condition(
+            ConditionType.INITIALIZED,
+            pods_created,
+            GangReason.PODS_CREATED if pods_created else GangReason.PODS_PENDING,
+            "PodGang is fully initialized" if pods_created else "Not all pods have been created yet",
+        ),
+        _scheduled_condition(waiting_for_nodes, message, channel_shortage),
+        new_condition(
+            ConditionType.READY,
+            not waiting_for_pods,
+            GangReason.NOT_READY if waiting_for_pods else GangReason.READY,
+            _too_few_pods_message("ready", waiting_for_pods),
+        ),
+    )
+    phase = GangPhase.RUNNING
+    if waiting_for_pods:
+        phase = GangPhase.PENDING if waiting_for_nodes else GangPhase.STARTING
+    known = tuple(
+        condition for condition in gang.status.conditions if condition.reason != GangReason.BUDGET_SPENT
+    )
+    if restarts_exhausted:
+        known = gang.status.conditions
+        new_conditions = (
+            *new_conditions,
+            new_condition(ConditionType.UNHEALTHY, True, GangReason.BUDGET_SPENT, restarts_exhausted),
+        )
+    return replace(gang.status, phase=phase.value, conditions=merge_conditions(known, new_conditions, now))
+
+
+def _scheduled_condition(waiting: list[str], message: str, channel_shortage: str) -> Condition:
+    if waiting and channel_shortage:
+        return new_condition(
+            ConditionType.SCHEDULED, False, GangReason.ONE_MEMBER_POD_PER_NODE, channel_shortage
+        )
+    reason = GangReason.NOT_SCHEDULED if waiting else GangReason.SCHEDULED
+    suffix = f"{SCHEDULER_MESSAGE_SEPARATOR}{message}" if waiting and message else ""
+    return new_condition(
+        ConditionType.SCHEDULED, not waiting, reason, _too_few_pods_message("scheduled", waiting) + suffix
+    )
+
+
+def _too_few_pods_message(what: str, names: list[str]) -> str:
+    if not names:
+        return f"Every clique has the pods that it needs {what}"
+    shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return f"Too few pods {what} in {shown}"

@@ -1,0 +1,1 @@
+"""The pods of a clique: membership, state, counts, replacement and deletion."""

@@ -1,0 +1,42 @@
+"""Pods that should be gone and are not: their node is lost, and nobody is there to say that they have ended.
+
+They are replaced at once like any pod that is deleted. Whether they may also be forgotten is for the user to
+say, in an annotation of the set: on a node that is only cut off they may still run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from grove.api.intents import Delete
+from grove.api.naming import annotations as keys
+from grove.api.types.pod import Pod
+from grove.api.types.podcliqueset import PodCliqueSet
+from grove.plan.members import pod_state
+from grove.plan.timestamps import seconds, timestamp
+from grove.plan.writes.builders import target_of_kind
+
+
+def force_deletes(
+    workload: PodCliqueSet, pods: Iterable[Pod], now: float
+) -> tuple[list[Delete], float | None]:
+    """Deletes without grace for what should have been gone so long ago, and when to look again."""
+    delay = _force_delete_after(workload)
+    if delay is None:
+        return [], None
+    terminating = [pod for pod in pods if pod_state.terminating(pod)]
+    due = [(timestamp(pod.metadata.deletion_timestamp) + delay, pod) for pod in terminating]
+    deletes = [
+        Delete(target_of_kind("v1", "Pod", pod), uid=pod.metadata.uid, grace_seconds=0)
+        for when, pod in due
+        if when <= now
+    ]
+    return deletes, min((when for when, _ in due if when > now), default=None)
+
+
+def _force_delete_after(workload: PodCliqueSet) -> float | None:
+    text = workload.metadata.annotations.get(keys.FORCE_DELETE_AFTER)
+    try:
+        return None if text is None else seconds(text)
+    except ValueError:
+        return None

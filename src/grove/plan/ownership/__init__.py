@@ -1,0 +1,1 @@
+"""Ownership, repair and adoption of a set's objects."""

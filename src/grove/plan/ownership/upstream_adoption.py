@@ -1,0 +1,69 @@
+"""Objects that upstream's operator made: taken over as they are, without touching a running pod.
+
+Upstream's hashes cannot be computed here. What tells its objects from ours is a label of ours that they lack;
+if such a clique has the pod spec that it should have, its pods are as new as they can be, and get our hash in
+the place of theirs. Upstream's finalizers guard nothing, and nobody is left who would take them off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from grove.api.intents import Intent
+from grove.api.meta import ObjectMeta
+from grove.api.naming import labels
+from grove.api.naming.well_known import LEGACY_FINALIZERS
+from grove.api.types.pod import Pod
+from grove.api.types.podclique import PodClique
+from grove.api.types.podcliqueset import PodCliqueSet
+from grove.plan.desired.expand import Clique
+from grove.plan.desired.podspec import same_spec
+from grove.plan.members import pod_state
+from grove.plan.snapshot import Snapshot
+from grove.plan.writes.builders import GroveObject, patch_if_unchanged, patch_pod_metadata
+
+
+def upstream_template_hash(workload: PodCliqueSet, clique: PodClique | None, wanted: Clique) -> str:
+    """What upstream called the template that the pods of a clique should have; empty if the clique is ours or
+    has another pod spec. Until pods have our hash in the place of theirs, they are as new as they can be."""
+    if clique is None or not (upstream_hash := _upstream_hash(clique)):
+        return ""
+    return upstream_hash if same_spec(clique.spec.pod_spec, workload, wanted) else ""
+
+
+def _upstream_hash(clique: PodClique) -> str:
+    object_labels = clique.metadata.labels
+    return "" if labels.CLIQUE_TEMPLATE in object_labels else object_labels.get(labels.TEMPLATE_HASH, "")
+
+
+def relabel_pods(clique: PodClique, pods: Iterable[Pod], wanted: Clique) -> list[Intent]:
+    """Our labels for the pods of a clique that has the pod spec it should have. The clique itself is to be
+    relabelled after them: its old hash says which of them are new."""
+    if not (upstream_hash := _upstream_hash(clique)):
+        return []
+    grove_labels = {labels.TEMPLATE_HASH: wanted.template_hash, labels.CLIQUE_TEMPLATE: wanted.template.name}
+    return [
+        patch_pod_metadata(pod, {"labels": grove_labels})
+        for pod in pods
+        if pod.metadata.labels.get(labels.TEMPLATE_HASH) == upstream_hash and not pod_state.terminating(pod)
+    ]
+
+
+def without_legacy_finalizers(finalizers: Iterable[str]) -> list[str]:
+    return [name for name in finalizers if name not in LEGACY_FINALIZERS]
+
+
+def remove_legacy_finalizers(snapshot: Snapshot) -> list[Intent]:
+    """Lets go of cliques and groups that are deleted and only wait for upstream to take its finalizer off."""
+    parents: list[GroveObject] = [*snapshot.cliques.values(), *snapshot.groups.values()]
+    return [
+        patch_if_unchanged(
+            found, {"metadata": {"finalizers": without_legacy_finalizers(found.metadata.finalizers)}}
+        )
+        for found in parents
+        if found.metadata.deletion_timestamp is not None and has_legacy_finalizers(found.metadata)
+    ]
+
+
+def has_legacy_finalizers(found: ObjectMeta) -> bool:
+    return not LEGACY_FINALIZERS.isdisjoint(found.finalizers)

@@ -1,0 +1,255 @@
+"""The plan for a set as a whole: its finalizer, and its status rolled up from its replicas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from grove.api.conditions import ConditionType
+from grove.api.error_codes import Operation, describe
+from grove.api.event_reasons import EventReason
+from grove.api.intents import Intent, Status
+from grove.api.meta import Condition
+from grove.api.naming import labels, well_known
+from grove.api.types.common import LastError
+from grove.api.types.podcliqueset import (
+    PodCliqueSet,
+    PodCliqueSetStatus,
+    PodCliqueSetUpdateProgress,
+    UpdateStrategyType,
+)
+from grove.plan.desired.shared_claims import ClaimObjects
+from grove.plan.desired.template_hash import generation_hash
+from grove.plan.fabric.status import DomainObservation, failures, with_domains
+from grove.plan.gang.scheduler_objects import SCHEDULER_OBJECT_ERROR
+from grove.plan.gang.scheduler_selection import unconfigured_message
+from grove.plan.model import Plan, PlannedEvent, ReplicaSummary, StatusUpdate, UserError
+from grove.plan.ownership.ownership import keep_owned_claims
+from grove.plan.rbac import RbacObjects, plan_rbac, token_secret_settled_at
+from grove.plan.resource_claims import plan_set_claims
+from grove.plan.rollout.replica_order import next_update_progress
+from grove.plan.status import conditions
+from grove.plan.timestamps import rfc3339
+from grove.plan.writes.builders import patch_if_unchanged, target, write_status
+from grove.plan.writes.collector import WriteCollector
+from grove.topology.availability import levels_unavailable
+from grove.topology.constraints import ResolvedTopology
+
+ON_DELETE = UpdateStrategyType.ON_DELETE
+
+
+class ReplicaReport(Struct, frozen=True, gc=False):
+    """What the latest pass over a replica found: how it stands, and what went wrong."""
+
+    generation: int
+    """Of the set, if all was done that it asks for; 0 if something is left."""
+    summary: ReplicaSummary
+    errors: tuple[LastError, ...] = ()
+
+
+def plan_set(
+    workload: PodCliqueSet,
+    reports: Mapping[int, ReplicaReport],
+    now: float,
+    access: RbacObjects | None = None,
+    errors: tuple[LastError, ...] = (),
+    topology: ResolvedTopology | None = None,
+    shared: ClaimObjects | None = None,
+    domains: Sequence[DomainObservation] = (),
+    too_many: UserError | None = None,
+) -> Plan:
+    """What to do about a set. Its status, errors apart, waits until every replica has reported. With
+    `too_many` pods asked for it is held: then those replicas count that have reported. Without
+    `access` nothing is granted, without `shared` no claims are made; `errors` are those of the pass before;
+    `domains` are those that the set is in."""
+    if workload.metadata.deletion_timestamp is not None:
+        return Plan()
+    intents, user_errors = _set_writes(workload, access, shared, now)
+    requeue_at = token_secret_settled_at(workload, access, now) if access is not None else None
+    wanted: Sequence[int] = range(workload.spec.replicas)
+    if too_many is not None:
+        user_errors = (*user_errors, too_many)
+        wanted = sorted(index for index in reports if index < workload.spec.replicas)
+    elif not all(index in reports for index in wanted):
+        return Plan(intents, _early(workload, reports, errors), requeue_at, errors=user_errors)
+    summaries = [reports[index].summary for index in wanted]
+    hash_ = generation_hash(workload)
+    progress = next_update_progress(workload, hash_, summaries, now, wanted)
+    errors = (*errors, *failures(domains))
+    status = _status(workload, {index: reports[index] for index in wanted}, errors, now)
+    status = replace(status, conditions=_conditions(workload, topology, summaries, now))
+    events: tuple[PlannedEvent, ...] = ()
+    if progress == workload.status.update_progress:
+        if all(summary.generation_hash == hash_ for summary in summaries):
+            status = replace(status, current_generation_hash=hash_)
+    elif well_known.SET_FINALIZER in workload.metadata.finalizers:
+        decision = _update_decision(workload, hash_, progress)
+        intents, events = (
+            (*intents, decision),
+            tuple(_update_events(workload, progress, reports, decision.id)),
+        )
+    status = with_domains(status, workload, domains, now)
+    status_update = StatusUpdate(
+        target(workload), workload.status, status, resource_version=workload.metadata.resource_version
+    )
+    return Plan(
+        intents, (status_update,), requeue_at, errors=user_errors, events=events, partial=too_many is not None
+    )
+
+
+def _update_decision(
+    workload: PodCliqueSet, hash_: str, progress: PodCliqueSetUpdateProgress | None
+) -> Status:
+    """That an update begins, moves on or ends. Replicas act on it: it is written at once, by whoever knows
+    the latest, and is not told before."""
+    return write_status(
+        workload, replace(workload.status, current_generation_hash=hash_, update_progress=progress)
+    )
+
+
+def _set_writes(
+    workload: PodCliqueSet, access: RbacObjects | None, shared: ClaimObjects | None, now: float
+) -> tuple[tuple[Intent, ...], tuple[UserError, ...]]:
+    """What a set has besides its replicas: our finalizer, grants for init containers, shared claims."""
+    writes = WriteCollector()
+    user_errors: tuple[UserError, ...] = ()
+    if well_known.SET_FINALIZER not in workload.metadata.finalizers:
+        finalizers = [*workload.metadata.finalizers, well_known.SET_FINALIZER]
+        writes.add(patch_if_unchanged(workload, {"metadata": {"finalizers": finalizers}}))
+    if access is not None:
+        writes.add_all(plan_rbac(workload, access, now))
+    if shared is not None:
+        claims, user_errors = plan_set_claims(workload, keep_owned_claims(shared, workload.metadata.uid))
+        writes.add_all(claims)
+    return writes.intents(), user_errors
+
+
+def _update_events(
+    workload: PodCliqueSet,
+    progress: PodCliqueSetUpdateProgress | None,
+    reports: Mapping[int, ReplicaReport],
+    intent: str,
+) -> Iterator[PlannedEvent]:
+    """What there is to tell of an update that moves on."""
+    before = workload.status.update_progress
+    if progress is None:
+        return
+    if before is None or before.update_started_at != progress.update_started_at:
+        yield PlannedEvent(
+            intent, EventReason.UPDATE_STARTED, "The template has changed: its update has begun"
+        )
+    else:
+        for entry in before.currently_updating:
+            index = entry.replica_index
+            done = index in reports and reports[index].summary.update_complete
+            if done and entry not in progress.currently_updating:
+                yield PlannedEvent(intent, EventReason.REPLICA_UPDATED, f"Replica {index} is updated")
+    if progress.update_ended_at is not None and workload.spec.update_strategy.type is not ON_DELETE:
+        yield PlannedEvent(
+            intent, EventReason.UPDATE_FINISHED, f"All {workload.spec.replicas} replicas are updated"
+        )
+
+
+def _status(
+    workload: PodCliqueSet,
+    reports: Mapping[int, ReplicaReport],
+    set_errors: tuple[LastError, ...],
+    now: float,
+) -> PodCliqueSetStatus:
+    before = workload.status
+    current = not set_errors and all(
+        report.generation >= workload.metadata.generation and not report.errors for report in reports.values()
+    )
+    summaries = [report.summary for report in reports.values()]
+    of_replicas = chain.from_iterable(report.errors for report in reports.values())
+    all_errors = chain(set_errors, of_replicas, _unconfigured_scheduler_errors(workload, reports, now))
+    return replace(
+        before,
+        observed_generation=workload.metadata.generation if current else before.observed_generation,
+        last_errors=_last_errors(before, all_errors),
+        replicas=workload.spec.replicas,
+        available_replicas=sum(summary.available for summary in summaries),
+        updated_replicas=sum(summary.updated for summary in summaries),
+        hpa_pod_selector=labels.selector(labels.pods_of_set(workload.metadata.name)),
+        update_progress=before.update_progress and _with_counts(before.update_progress, summaries),
+    )
+
+
+def _early(
+    workload: PodCliqueSet, reports: Mapping[int, ReplicaReport], set_errors: tuple[LastError, ...]
+) -> tuple[StatusUpdate, ...]:
+    """The errors that are known before every replica has reported: they may be why some have not."""
+    of_replicas = chain.from_iterable(report.errors for report in reports.values())
+    found = _last_errors(workload.status, chain(set_errors, of_replicas))
+    if not found:
+        return ()
+    status = replace(workload.status, last_errors=found)
+    return (
+        StatusUpdate(
+            target(workload), workload.status, status, resource_version=workload.metadata.resource_version
+        ),
+    )
+
+
+def _last_errors(before: PodCliqueSetStatus, all_errors: Iterable[LastError]) -> tuple[LastError, ...]:
+    """At most 16 errors, each once; one that is known already keeps its date."""
+    errors = {(error.code, error.description): error for error in all_errors}
+    errors |= {
+        key: error for error in before.last_errors if (key := (error.code, error.description)) in errors
+    }
+    return tuple(errors[key] for key in sorted(errors))[:16]
+
+
+def _unconfigured_scheduler_errors(
+    workload: PodCliqueSet, reports: Mapping[int, ReplicaReport], now: float
+) -> Iterator[LastError]:
+    """Replicas whose scheduler the configuration has forgotten. It holds up nothing that the set asks for."""
+    by_scheduler: dict[str, list[str]] = {}
+    for index, report in reports.items():
+        if report.summary.unconfigured_scheduler:
+            by_scheduler.setdefault(report.summary.unconfigured_scheduler, []).append(str(index))
+    for scheduler, replicas in by_scheduler.items():
+        rest = f" and {len(replicas) - 3} more" if len(replicas) > 3 else ""
+        which = f"replica{'s' if len(replicas) > 1 else ''} {', '.join(replicas[:3])}{rest}"
+        message = f"{which}: {unconfigured_message(scheduler, workload)}"
+        yield LastError(
+            SCHEDULER_OBJECT_ERROR, describe(Operation.SYNC, SCHEDULER_OBJECT_ERROR, message), rfc3339(now)
+        )
+
+
+def _conditions(
+    workload: PodCliqueSet, topology: ResolvedTopology | None, summaries: list[ReplicaSummary], now: float
+) -> conditions.Conditions:
+    known = conditions.merge_conditions(
+        workload.status.conditions, (_update_in_progress(workload, summaries),), now
+    )
+    levels = levels_unavailable(workload, topology)
+    if levels is None:
+        return conditions.without(known, ConditionType.TOPOLOGY_LEVELS_UNAVAILABLE)
+    return conditions.merge_conditions(known, (levels,), now)
+
+
+def _update_in_progress(workload: PodCliqueSet, summaries: list[ReplicaSummary]) -> Condition:
+    progress = workload.status.update_progress
+    rolling = sum(summary.updating for summary in summaries)
+    stalled = sum(summary.stalled for summary in summaries)
+    overdue = f"{stalled} of {rolling} cliques and groups that are being replaced come no further"
+    under_way = rolling > 0 or (progress is not None and progress.update_ended_at is None)
+    return conditions.update_in_progress(under_way, overdue if stalled else "")
+
+
+def _with_counts(
+    progress: PodCliqueSetUpdateProgress, summaries: list[ReplicaSummary]
+) -> PodCliqueSetUpdateProgress:
+    over = progress.update_ended_at is not None
+    return replace(
+        progress,
+        currently_updating=() if over else progress.currently_updating,
+        updated_pod_cliques_count=sum(summary.updated_cliques for summary in summaries),
+        total_pod_cliques_count=sum(summary.cliques for summary in summaries),
+        updated_pod_clique_scaling_groups_count=sum(summary.updated_groups for summary in summaries),
+        total_pod_clique_scaling_groups_count=sum(summary.groups for summary in summaries),
+    )

@@ -1,0 +1,295 @@
+"""Shared claims: made before the pods that refer to them, mended, and gone with what they are for.
+
+    owner -> claims -> a gang that begins -> pods
+    counts confirmed, pods deleted -> claims of an index that nobody has -> their owner, if that goes too
+
+A claim's spec is never touched: Kubernetes forbids it. What all replicas share is made by the set's own plan;
+the replicas wait until it is there. A claim that is deleted while pods use it stays until they are gone; only
+then can it be made again, and whoever needs it until then waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from msgspec.structs import replace
+
+from grove.api.error_codes import ErrorCode
+from grove.api.intents import Create, Delete, Patch, uid_of
+from grove.api.naming import labels
+from grove.api.naming.annotations import SHARED_WITH_NAMESPACES
+from grove.api.types.common import ResourceSharing
+from grove.api.types.kind import Kind
+from grove.api.types.kubernetes_objects import PartialObjectMetadata
+from grove.api.types.podclique import PodClique
+from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
+from grove.api.types.podcliqueset import PodCliqueSet
+from grove.plan.desired import objects, shared_claims
+from grove.plan.desired.expand import Clique, Gang, Group, ReplicaLayout
+from grove.plan.desired.shared_claims import API_VERSION, KIND, Body, ClaimObjects, SharedClaim
+from grove.plan.members.clique_state import CliqueState
+from grove.plan.members.membership import Member
+from grove.plan.members.pod_state import controller_uid, terminating
+from grove.plan.model import UserError
+from grove.plan.ownership.repair import ObjectRepair
+from grove.plan.snapshot import Snapshot
+from grove.plan.writes.builders import confirm, create, delete_pod, target_of_kind
+from grove.plan.writes.collector import WriteCollector
+
+CLAIMS_NOT_VISIBLE = (
+    "cannot see resourceclaims.resource.k8s.io: does the cluster serve resource.k8s.io/v1, and may the "
+    "operator list and watch resourceclaims and resourceclaimtemplates?"
+)
+
+
+def plan_set_claims(
+    workload: PodCliqueSet, known: ClaimObjects
+) -> tuple[tuple[Create | Patch, ...], tuple[UserError, ...]]:
+    """Make and mend what all replicas of a set share; `known` is what is ours of it, or nobody's."""
+    if not known.visible:
+        return (), (UserError("", ErrorCode.SYNC_SET_CLAIM, CLAIMS_NOT_VISIBLE),)
+    writes: list[Create | Patch] = []
+    user_errors: dict[str, UserError] = {}
+    for claim in shared_claims.set_claims(workload):
+        owners = objects.set_owner_reference(workload)
+        if (found := known.claims.get(claim.name)) is not None:
+            if patch := _repair_patch(found, claim, owners):
+                writes += _with_set_precondition(workload, patch)
+        elif claim.name in known.terminating:
+            continue
+        elif body := _body(workload, claim, known, owners):
+            writes.append(create(body))
+        else:
+            user_error = _missing_template_error(workload, claim, known)
+            user_errors[user_error.message] = user_error
+    return tuple(writes), tuple(user_errors.values())
+
+
+class ClaimPlanner:
+    """Plans the claims of one replica, and knows which of them its pods can refer to."""
+
+    def __init__(self, snapshot: Snapshot, repair: ObjectRepair, writes: WriteCollector) -> None:
+        self._snapshot, self._repair, self._writes = snapshot, repair, writes
+        self._workload, self._known = snapshot.workload, snapshot.shared
+        self._has_shared_claims = shared_claims.has_shared_claims(snapshot.workload.spec.template)
+        self._created: dict[str, str] = {}
+        """The writes that make claims, by the name of the claim."""
+        self._wanted_names: set[str] = set()
+        self._errors: dict[tuple[str, str], UserError] = {}
+
+    def plan(self, layout: ReplicaLayout, cliques: Mapping[str, CliqueState]) -> None:
+        """Make what is missing and mend what is wrong."""
+        if not self._has_shared_claims:
+            return
+        if not self._known.visible:
+            self._add_error(UserError("", ErrorCode.SYNC_SET_CLAIM, CLAIMS_NOT_VISIBLE))
+            return
+        for claim in self._wanted(layout, cliques):
+            self._wanted_names.add(claim.name)
+            owners, after = self._owners(claim.owner)
+            if (found := self._known.claims.get(claim.name)) is not None:
+                if patch := _repair_patch(found, claim, owners):
+                    self._writes.add(self._repair.after_confirming_set(patch))
+            elif claim.name not in self._known.terminating and claim.name not in self._created:
+                self._create(claim, owners, after)
+
+    def _wanted(self, layout: ReplicaLayout, cliques: Mapping[str, CliqueState]) -> Iterator[SharedClaim]:
+        yield from shared_claims.replica_claims(self._workload, self._snapshot.index)
+        for group in layout.groups:
+            yield from shared_claims.group_claims(self._workload, group)
+        for clique in cliques.values():
+            yield from shared_claims.clique_claims(self._workload, clique.wanted, _indices(clique))
+
+    def _create(self, claim: SharedClaim, owners: list[Body], after: tuple[str, ...]) -> None:
+        body = _body(self._workload, claim, self._known, owners)
+        if body is None:
+            self._add_error(_missing_template_error(self._workload, claim, self._known))
+        else:
+            fences = self._fences(claim.owner)
+            self._created[claim.name] = self._writes.add(create(body, (*after, *fences)))
+
+    def _owners(self, owner: Clique | Group | None) -> tuple[list[Body], tuple[str, ...]]:
+        """Whom a claim belongs to, and what must be made before."""
+        if owner is None:
+            return objects.set_owner_reference(self._workload), ()
+        kind = _kind(owner)
+        if made := self._repair.created(kind, owner.name):
+            return objects.controller_reference(kind.api_version, kind.name, owner.name, uid_of(made)), (
+                made.id,
+            )
+        uid = self._object(owner).metadata.uid
+        return objects.controller_reference(kind.api_version, kind.name, owner.name, uid), ()
+
+    def _object(self, owner: Clique | Group) -> PodClique | PodCliqueScalingGroup:
+        parts = self._snapshot.cliques if isinstance(owner, Clique) else self._snapshot.groups
+        return parts[owner.name]
+
+    def _fences(self, owner: Clique | Group | None) -> tuple[str, ...]:
+        """Confirms the count that asks for a claim: it may have been scaled away (see `mend`)."""
+        if owner is None:
+            return self._repair.fences()
+        if self._repair.created(_kind(owner), owner.name) is not None:
+            return ()
+        return (self._writes.confirm(self._object(owner)),)
+
+    # What pods ask.
+
+    def names_for(self, clique: Clique, member: Member) -> tuple[str, ...]:
+        """The claims that a pod refers to."""
+        if not self._has_shared_claims:
+            return ()
+        return shared_claims.claim_names_of_pod(self._workload, self._snapshot.index, clique, member.index)
+
+    def lacks_claim(self, clique: Clique, member: Member) -> bool:
+        """Whether a pod cannot be made yet, for want of a claim."""
+        for name in self.names_for(clique, member):
+            if name in self._known.claims or name in self._created:
+                continue
+            if name in self._known.terminating:
+                self._add_error(_claim_in_use_error(clique, name))
+            return True
+        return False
+
+    def writes_before_pod(self, clique: Clique, member: Member) -> tuple[str, ...]:
+        """What must be written before a pod is made."""
+        return tuple(self._created[name] for name in self.names_for(clique, member) if name in self._created)
+
+    def writes_before_gang(self, gang: Gang, cliques: Mapping[str, CliqueState]) -> tuple[str, ...]:
+        """What must be written before a gang begins: a claim that is refused must not leave it half begun."""
+        if not self._created:
+            return ()
+        pods = ((clique, member) for clique in gang.cliques for member in cliques[clique.name].members)
+        return tuple(
+            dict.fromkeys(
+                write for clique, member in pods for write in self.writes_before_pod(clique, member)
+            )
+        )
+
+    # What goes.
+
+    def delete_surplus(self, layout: ReplicaLayout, cliques: Mapping[str, CliqueState]) -> None:
+        """Claims of an index that nobody has, in groups and cliques that stay. The pods have been planned."""
+        if not self._has_shared_claims:
+            return
+        for group in layout.groups:
+            if (found := self._snapshot.groups.get(group.name)) is not None:
+                self._delete_surplus_of(found, labels.GROUP, labels.GROUP_REPLICA)
+        for clique in cliques.values():
+            if clique.found is not None:
+                self._delete_surplus_of(clique.found, labels.CLIQUE, labels.POD_INDEX)
+
+    def _delete_surplus_of(
+        self, owner: PodClique | PodCliqueScalingGroup, label: str, index_label: str
+    ) -> None:
+        for claim in claims_of(self._known, label, owner.metadata.name):
+            object_labels = claim.metadata.labels
+            if claim.metadata.name in self._wanted_names or index_label not in object_labels:
+                continue
+            position = {key: object_labels[key] for key in (label, index_label)}
+            pods = [pod for pod in self._snapshot.pods if position.items() <= pod.metadata.labels.items()]
+            after = self._writes.planned_ids(delete_pod(pod).id for pod in pods)
+            if len(after) < sum(not terminating(pod) for pod in pods):
+                continue  # a pod of a deleted PodClique is left to the garbage collector, and still uses it
+            self._writes.add(delete_claim(claim, (self._writes.confirm(owner), *after)))
+
+    def _add_error(self, user_error: UserError) -> None:
+        self._errors[(user_error.clique or user_error.group, user_error.message)] = user_error
+
+    @property
+    def errors(self) -> tuple[UserError, ...]:
+        """What only a person can mend."""
+        return tuple(self._errors.values())
+
+
+def claims_of(known: ClaimObjects, label: str, owner: str) -> Iterator[PartialObjectMetadata]:
+    """The claims of a group or a clique."""
+    return (claim for claim in known.claims.values() if claim.metadata.labels.get(label) == owner)
+
+
+def claims_of_replica(known: ClaimObjects) -> Iterator[PartialObjectMetadata]:
+    """All that is there of a replica's claims: not what it shares with others."""
+    return (
+        claim
+        for claim in known.claims.values()
+        if not labels.CLAIM_SCOPE_LABELS.isdisjoint(claim.metadata.labels)
+    )
+
+
+def delete_claim(found: PartialObjectMetadata, after: tuple[str, ...] = ()) -> Delete:
+    return Delete(target_of_kind(API_VERSION, KIND, found), uid=found.metadata.uid, after=after)
+
+
+def _kind(owner: Clique | Group) -> Kind:
+    return PodClique.KIND if isinstance(owner, Clique) else PodCliqueScalingGroup.KIND
+
+
+def _indices(clique: CliqueState) -> Iterable[int]:
+    """As many as there are replicas, and those of pods that stay with another index: theirs is in use."""
+    members = (member.index for member in clique.members)
+    return dict.fromkeys((*range(clique.wanted.replicas), *members))
+
+
+def _body(workload: PodCliqueSet, claim: SharedClaim, known: ClaimObjects, owners: list[Body]) -> Body | None:
+    spec = shared_claims.claim_spec(workload, claim.source, known)
+    if spec is None:
+        return None
+    metadata = objects.metadata(workload, claim.name, claim.labels, {}, owners)
+    return {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": spec}
+
+
+def _repair_patch(found: PartialObjectMetadata, claim: SharedClaim, owners: list[Body]) -> Patch | None:
+    """Our labels, and an owner on what has none. Labels of others stay."""
+    metadata: Body = {}
+    object_labels = found.metadata.labels
+    if changed := {key: value for key, value in claim.labels.items() if object_labels.get(key) != value}:
+        metadata["labels"] = changed
+    if not controller_uid(found.metadata):
+        metadata["resourceVersion"] = found.metadata.resource_version
+        metadata["ownerReferences"] = [*objects.to_builtins(found.metadata.owner_references), *owners]
+    if not metadata:
+        return None
+    return Patch(
+        target_of_kind(API_VERSION, KIND, found), {"metadata": {"uid": found.metadata.uid, **metadata}}
+    )
+
+
+def _with_set_precondition(workload: PodCliqueSet, patch: Patch) -> tuple[Patch, ...]:
+    """What nobody owns is taken back only by a set that is known to be there (see `mend`)."""
+    if "ownerReferences" not in patch.body["metadata"]:
+        return (patch,)
+    precondition = confirm(workload)
+    return precondition, replace(patch, after=(precondition.id,))
+
+
+def _missing_template_error(workload: PodCliqueSet, claim: SharedClaim, known: ClaimObjects) -> UserError:
+    """The same words for every replica: one trouble is told once."""
+    owner = claim.owner
+    message = _no_template_words(
+        workload, claim.source, "the set" if owner is None else owner.template.name, known
+    )
+    if isinstance(owner, Group):
+        return UserError("", claim.code, message, group=owner.name)
+    return UserError(owner.name if owner is not None else "", claim.code, message)
+
+
+def _no_template_words(
+    workload: PodCliqueSet, source: ResourceSharing, part: str, known: ClaimObjects
+) -> str:
+    """Of a template in another namespace it is not disclosed whether it exists."""
+    own = workload.metadata.namespace
+    template = f"ResourceClaimTemplate {source.namespace or own}/{source.name}"
+    claim_names_of_pod = f"which resourceSharing of {part} refers to"
+    if shared_claims.crosses_namespaces(workload, source):
+        remedy = f"create it, or add {own} to its annotation {SHARED_WITH_NAMESPACES}"
+        return f"{template}, {claim_names_of_pod}, does not exist or is not shared with namespace {own}: {remedy}"
+    if reason := known.undecodable.get((own, source.name)):
+        return f"cannot decode {template}, {claim_names_of_pod} ({reason}): replace it"
+    return f"there is no {template}, {claim_names_of_pod}: create it"
+
+
+def _claim_in_use_error(clique: Clique, name: str) -> UserError:
+    message = (
+        f"pods wait for ResourceClaim {name}, which was deleted while others use it: it is made again when "
+        "the pods that use it are gone"
+    )
+    return UserError(clique.name, ErrorCode.SYNC_CLIQUE_CLAIM, message)

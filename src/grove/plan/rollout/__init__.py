@@ -1,0 +1,1 @@
+"""Rolling updates: replica order, update units, steps and progress."""

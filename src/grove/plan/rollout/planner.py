@@ -1,0 +1,127 @@
+"""An update as part of a replica's plan: what is decided is written down, then members are replaced.
+
+the set confirmed -> status of clique or group written, pods that are not ready confirmed
+  -> gang names the successors -> pods deleted -> their successors created
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from msgspec.structs import replace
+
+from grove.api.naming import labels
+from grove.api.types.pod import Pod
+from grove.api.types.podclique import PodClique
+from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
+from grove.plan.desired.expand import Clique, ReplicaLayout
+from grove.plan.desired.template_hash import is_own_hash
+from grove.plan.members.clique_state import CliqueState, by_replica
+from grove.plan.rollout.progress import CliqueProgress, GroupProgress, UpdateTarget
+from grove.plan.rollout.replica_order import UpdateMode, is_update_complete, update_mode
+from grove.plan.rollout.steps import RolloutStep, plan_clique_step, plan_group_step
+from grove.plan.snapshot import Snapshot
+from grove.plan.writes.builders import confirm_pod, write_status
+from grove.plan.writes.collector import WriteCollector
+
+AnyRolloutStep = RolloutStep[CliqueProgress] | RolloutStep[GroupProgress]
+DecideMembers = Callable[[Clique, frozenset[str]], CliqueState]
+
+
+class RolloutPlanner:
+    """The update of one replica: its steps, and the cliques as they are after them. Whatever else is to be
+    done about a clique comes first, for an object is written once in a plan."""
+
+    def __init__(self, snapshot: Snapshot, writes: WriteCollector, decide_members: DecideMembers) -> None:
+        self._snapshot, self._writes, self._decide_members = snapshot, writes, decide_members
+        self.clique_steps: dict[str, RolloutStep[CliqueProgress]] = {}
+        self.group_steps: dict[str, RolloutStep[GroupProgress]] = {}
+
+    def plan(
+        self, layout: ReplicaLayout, cliques: dict[str, CliqueState], now: float
+    ) -> dict[str, CliqueState]:
+        """Plan the next steps, if it is this replica's turn; the cliques with their members of then."""
+        mode = update_mode(self._snapshot.workload, self._snapshot.index, layout.generation_hash)
+        over = is_update_complete(self._snapshot.workload, layout.generation_hash)
+        target = UpdateTarget(mode, layout.generation_hash, now, over)
+        updated = dict(cliques)
+        for name, clique in cliques.items():
+            standalone = clique.wanted.group is None or mode is UpdateMode.ON_DELETE
+            if standalone and clique.found is not None:
+                self.clique_steps[name] = step = plan_clique_step(target, clique.found, clique)
+                updated |= self._with_replacements(clique.found, step, [clique])
+        for group in layout.groups:
+            if (known := self._snapshot.groups.get(group.name)) is not None:
+                replicas = by_replica(cliques.values(), group.name)
+                step_of_group = plan_group_step(target, known, group, replicas, self._snapshot.pods)
+                self.group_steps[group.name] = step_of_group
+                group_cliques = [clique for members in replicas.values() for clique in members]
+                updated |= self._with_replacements(known, step_of_group, group_cliques)
+        return updated
+
+    @property
+    def running(self) -> int:
+        """How many updates of cliques and groups are under way."""
+        return sum(step.running for step in self._steps)
+
+    @property
+    def stalled(self) -> int:
+        """How many of them have come no further for longer than they may."""
+        return sum(step.overdue for step in self._steps)
+
+    @property
+    def requeue_at(self) -> float | None:
+        return min((step.requeue_at for step in self._steps if step.requeue_at is not None), default=None)
+
+    @property
+    def _steps(self) -> list[AnyRolloutStep]:
+        return [*self.clique_steps.values(), *self.group_steps.values()]
+
+    def _with_replacements(
+        self,
+        found: PodClique | PodCliqueScalingGroup,
+        step: AnyRolloutStep,
+        cliques: Iterable[CliqueState],
+    ) -> dict[str, CliqueState]:
+        """The cliques of which members are replaced, to be so after the writes that say it."""
+        affected = [clique for clique in cliques if step.replaced_names & {*clique.membership.references}]
+        if not affected or self._writes.writes_for(found) or any(map(self._is_changing, affected)):
+            return {}
+        fences = (
+            self._writes.confirm(self._snapshot.workload),
+            *(self._writes.add(confirm_pod(pod)) for pod in _pods_to_confirm(step)),
+            self._record(found, step),
+        )
+        replanned = [
+            self._decide_members(clique.wanted, step.replaced_names & {*clique.membership.references})
+            for clique in affected
+        ]
+        return {clique.wanted.name: replace(clique, fences=fences) for clique in replanned}
+
+    def _record(self, found: PodClique | PodCliqueScalingGroup, step: AnyRolloutStep) -> str:
+        """That it is written down which members go, and that it still stands there if it does already."""
+        if step.planned_progress == found.status.update_progress:
+            return self._writes.confirm(found)
+        return self._writes.add(
+            write_status(found, replace(found.status, update_progress=step.planned_progress))
+        )
+
+    def _is_changing(self, clique: CliqueState) -> bool:
+        """Members come or go already, or the clique itself is to be mended."""
+        membership = clique.membership
+        if membership.scales_in or membership.to_delete or clique.found is None:
+            return True
+        return bool(self._writes.writes_for(clique.found))
+
+
+def _pods_to_confirm(step: AnyRolloutStep) -> list[Pod]:
+    """Who goes for what may be over: who was not ready may be by now, and whose hash was upstream's may have
+    been given ours."""
+    unready = {pod.metadata.name for pod in step.unready}
+    return [
+        pod for pod in step.replaced_pods if pod.metadata.name in unready or not is_own_hash(_hash_of(pod))
+    ]
+
+
+def _hash_of(pod: Pod) -> str | None:
+    return pod.metadata.labels.get(labels.TEMPLATE_HASH)

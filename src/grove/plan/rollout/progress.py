@@ -1,0 +1,72 @@
+"""How far an update of a clique or group has come, as its status tells it: begun, ended, and what was taken
+down for it, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from grove.api.types.podclique import PodCliqueUpdateProgress, PodsSelectedToUpdate
+from grove.api.types.podcliquescalinggroup import (
+    PodCliqueScalingGroupUpdateProgress,
+    ReplicasSelectedToUpdate,
+)
+from grove.plan.rollout.replica_order import UpdateMode
+from grove.plan.rollout.units import Name, UpdateDecision, UpdateUnit
+from grove.plan.timestamps import rfc3339
+
+CliqueProgress = PodCliqueUpdateProgress
+GroupProgress = PodCliqueScalingGroupUpdateProgress
+P = TypeVar("P", CliqueProgress, GroupProgress)
+
+
+class UpdateTarget(Struct, frozen=True, gc=False):
+    """Where an update of a replica leads, and whether it may go on."""
+
+    mode: UpdateMode
+    generation_hash: str
+    now: float
+    over: bool = False
+    """The set says that all of it is done."""
+
+
+def resume_progress(target: UpdateTarget, known: P | None, new_progress: P, same: bool) -> P | None:
+    """The progress to go on from: what is known, or a new one if it leads elsewhere."""
+    if target.mode is UpdateMode.ON_DELETE and not same:
+        return replace(new_progress, update_ended_at=new_progress.update_started_at)
+    if target.over and known is not None:
+        # Who saw late may have been the last to tell of another update, or of this one as it was.
+        ended = known.update_ended_at or new_progress.update_started_at
+        return replace(new_progress, update_started_at=known.update_started_at, update_ended_at=ended)
+    return new_progress if target.mode is UpdateMode.ROLLING and not same else known
+
+
+def close_or_reopen(progress: P, target: UpdateTarget, decision: UpdateDecision[Name]) -> P:
+    """Ended if nothing is left to do, and open again if there is: a pod of the old template came late."""
+    over = decision.over or target.mode is UpdateMode.ON_DELETE
+    if over and progress.update_ended_at is None:
+        progress = replace(progress, update_ended_at=rfc3339(target.now))
+        if isinstance(progress, CliqueProgress):
+            return replace(progress, ready_pods_selected_to_update=None)
+        return replace(progress, ready_replica_indices_selected_to_update=None)
+    if not over and target.mode is UpdateMode.ROLLING:
+        return replace(progress, update_ended_at=None)
+    return progress
+
+
+def replaced_units(selected: PodsSelectedToUpdate | ReplicasSelectedToUpdate | None) -> tuple[Any, ...]:
+    """What the update took down, in order."""
+    return (*selected.completed, selected.current) if selected else ()
+
+
+def record_selection(
+    replaced_earlier: tuple[Any, ...], chosen: Sequence[UpdateUnit[Any]]
+) -> tuple[Any, tuple[Any, ...]]:
+    """The unit that is taken down now, and those before it."""
+    current = chosen[-1].name
+    earlier = dict.fromkeys([*replaced_earlier, *(unit.name for unit in chosen)])
+    earlier.pop(current)
+    return current, tuple(earlier)

@@ -1,0 +1,188 @@
+"""Rolling update of one replica: which pods are replaced next, and how far cliques and groups have come.
+
+Decisions are written down before they are acted on: that a unit is taken down stands in the status of its
+clique or group, with the version that was read, before its gang forgets it and its pods are deleted. Whoever
+plans again after a crash finds it there and goes on. What is replaced because it is not ready is confirmed
+to be so first: an old view of pods must not take down a clique that has come up since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Generic
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from grove.api.types.common import RollingUpdate
+from grove.api.types.pod import Pod
+from grove.api.types.podclique import PodClique, PodsSelectedToUpdate
+from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup, ReplicasSelectedToUpdate
+from grove.plan.desired.expand import Group
+from grove.plan.members import pod_state
+from grove.plan.members.clique_state import CliqueState
+from grove.plan.members.terminating import surplus_pods, surplus_replicas, terminating_until
+from grove.plan.rollout.progress import (
+    CliqueProgress,
+    GroupProgress,
+    P,
+    UpdateTarget,
+    close_or_reopen,
+    record_selection,
+    replaced_units,
+    resume_progress,
+)
+from grove.plan.rollout.replica_order import UpdateMode
+from grove.plan.rollout.unit_state import outdated, pods_as_units, replica_as_unit
+from grove.plan.rollout.units import Name, UpdateDecision, select_units
+from grove.plan.timestamps import rfc3339, seconds, timestamp
+
+
+class RolloutStep(Struct, Generic[P], frozen=True):
+    """What the update does about one clique or group, and how its progress then reads."""
+
+    progress: P | None = None
+    planned_progress: P | None = None
+    """The same with the units that are now to be taken down: written down before they are, told after."""
+    replaced_pods: tuple[Pod, ...] = ()
+    """Pods to replace."""
+    unready: tuple[Pod, ...] = ()
+    """Those whose not being ready is the reason."""
+    overdue: bool = False
+    """It has come no further for longer than it may."""
+    requeue_at: float | None = None
+
+    @property
+    def replaced_names(self) -> frozenset[str]:
+        return frozenset(pod.metadata.name for pod in self.replaced_pods)
+
+    @property
+    def running(self) -> bool:
+        return self.progress is not None and self.progress.update_ended_at is None
+
+
+def plan_clique_step(
+    target: UpdateTarget, found: PodClique, clique: CliqueState
+) -> RolloutStep[CliqueProgress]:
+    """The next step for a clique that stands alone."""
+    known, wanted = found.status.update_progress, clique.wanted
+    new_progress = CliqueProgress(
+        update_started_at=rfc3339(target.now),
+        pod_clique_set_generation_hash=target.generation_hash,
+        pod_template_hash=wanted.template_hash,
+    )
+    same = known is not None and (
+        known.pod_clique_set_generation_hash == target.generation_hash
+        and known.pod_template_hash == wanted.template_hash
+    )
+    progress = resume_progress(target, known, new_progress, same)
+    if progress is None or (target.mode is UpdateMode.NONE and progress.update_ended_at is not None):
+        return RolloutStep(progress)
+    selected = progress.ready_pods_selected_to_update
+    replaced_earlier = replaced_units(selected)
+    units = pods_as_units(clique, replaced_earlier, selected.current if selected else "", target.now)
+    rolling_update = wanted.template.rolling_update
+    decision = select_units(
+        units, wanted.min_available, _budget(rolling_update) - surplus_pods(clique, target.now)
+    )
+    progress = close_or_reopen(progress, target, decision)
+    step = _step(progress, decision, [clique], rolling_update, target)
+    if not decision.chosen:
+        return step
+    chosen = PodsSelectedToUpdate(*record_selection(replaced_earlier, decision.chosen))
+    return replace(step, planned_progress=replace(progress, ready_pods_selected_to_update=chosen))
+
+
+def plan_group_step(
+    target: UpdateTarget,
+    found: PodCliqueScalingGroup,
+    group: Group,
+    replicas: Mapping[int, Sequence[CliqueState]],
+    pods: Sequence[Pod] = (),
+) -> RolloutStep[GroupProgress]:
+    """The next step for a scaling group, of which each replica is replaced as a whole. `pods` are all that
+    there are, of replicas that it has no more, too."""
+    known = found.status.update_progress
+    new_progress = GroupProgress(
+        update_started_at=rfc3339(target.now), pod_clique_set_generation_hash=target.generation_hash
+    )
+    same = known is not None and known.pod_clique_set_generation_hash == target.generation_hash
+    progress = resume_progress(target, known, new_progress, same)
+    if progress is None:
+        return RolloutStep(progress)
+    views = [clique.view for cliques in replicas.values() for clique in cliques]
+    # Counts are what is seen, also when all is over: who sees late may have been the last to count.
+    progress = replace(
+        progress,
+        updated_pod_cliques_count=sum(view.current and view.available for view in views),
+        total_pod_cliques_count=len(views),
+    )
+    if target.mode is UpdateMode.NONE and progress.update_ended_at is not None:
+        return RolloutStep(progress)
+    selected = progress.ready_replica_indices_selected_to_update
+    replaced_earlier = replaced_units(selected)
+    units = [
+        replica_as_unit(index, cliques, replaced_earlier, target.now) for index, cliques in replicas.items()
+    ]
+    if selected is not None:
+        units.sort(key=lambda unit: unit.name != selected.current)
+    surplus = surplus_replicas(group, pods, target.now)
+    decision = select_units(units, group.min_available, _budget(group.template.rolling_update) - len(surplus))
+    progress = close_or_reopen(progress, target, decision)
+    all_cliques = [clique for cliques in replicas.values() for clique in cliques]
+    step = _step(progress, decision, all_cliques, group.template.rolling_update, target, surplus.values())
+    if not decision.chosen:
+        return step
+    chosen = ReplicasSelectedToUpdate(*record_selection(replaced_earlier, decision.chosen))
+    return replace(step, planned_progress=replace(progress, ready_replica_indices_selected_to_update=chosen))
+
+
+def _budget(rolling_update: RollingUpdate | None) -> int:
+    """How many units may be down at once."""
+    return (
+        1
+        if rolling_update is None or rolling_update.max_unavailable is None
+        else max(1, rolling_update.max_unavailable)
+    )
+
+
+def _step(
+    progress: P,
+    decision: UpdateDecision[Name],
+    cliques: Sequence[CliqueState],
+    rolling_update: RollingUpdate | None,
+    target: UpdateTarget,
+    others: Iterable[float] = (),
+) -> RolloutStep[P]:
+    times = [terminating_until(pod, target.now) for clique in cliques for pod in clique.pods]
+    times += others
+    overdue = False
+    if (
+        progress.update_ended_at is None
+        and rolling_update is not None
+        and rolling_update.progress_deadline is not None
+    ):
+        deadline = _latest_progress(progress, cliques) + seconds(rolling_update.progress_deadline)
+        overdue = target.now >= deadline
+        times.append(0.0 if overdue else deadline)
+    if target.mode is not UpdateMode.ROLLING:
+        return RolloutStep(progress)
+    going = (*decision.unready, *decision.chosen)
+    return RolloutStep(
+        progress,
+        progress,
+        replaced_pods=tuple(pod for unit in going for pod in unit.pods),
+        unready=tuple(pod for unit in decision.unready for pod in unit.pods if not pod_state.ready(pod)),
+        overdue=overdue,
+        requeue_at=min((when for when in times if when), default=None),
+    )
+
+
+def _latest_progress(progress: CliqueProgress | GroupProgress, cliques: Sequence[CliqueState]) -> float:
+    """When a new pod was last made or became ready; that is written on the pods themselves."""
+    latest = timestamp(progress.update_started_at)
+    for clique in cliques:
+        for pod in clique.pods:
+            if not outdated(clique, pod):
+                latest = max(latest, timestamp(pod.metadata.creation_timestamp), pod_state.ready_since(pod))
+    return latest

@@ -1,0 +1,78 @@
+"""What an update may take down: the pods of a clique, or the replicas of a group, as units to be judged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from grove.api.naming import labels
+from grove.api.types.pod import Pod
+from grove.plan.members import pod_state
+from grove.plan.members.clique_state import CliqueState
+from grove.plan.members.membership import Member, age_key, is_successor
+from grove.plan.members.terminating import terminating_until
+from grove.plan.rollout.units import UpdateUnit
+
+
+def pods_as_units(
+    clique: CliqueState, replaced_earlier: tuple[str, ...], current: str, now: float
+) -> list[UpdateUnit[str]]:
+    """The one that was chosen before, then the oldest first."""
+    leaving = {
+        pod_state.index_of(pod): terminating_until(pod, now)
+        for pod in clique.pods
+        if pod_state.terminating(pod)
+    }
+    units = [
+        _pod_as_unit(clique, member, replaced_earlier, leaving.get(member.index, 0.0))
+        for member in clique.members
+    ]
+    return sorted(
+        units, key=lambda unit: (unit.name != current, age_key(unit.pods[0] if unit.pods else None))
+    )
+
+
+def _pod_as_unit(
+    clique: CliqueState, member: Member, replaced_earlier: tuple[str, ...], until: float
+) -> UpdateUnit[str]:
+    pod = member.pod
+    ready = pod is not None and pod_state.alive(pod) and pod_state.ready(pod)
+    replaced_by_update = not ready and any(
+        is_successor(clique.uid, clique.wanted.name, member, name) for name in replaced_earlier
+    )
+    return UpdateUnit(
+        member.name,
+        outdated=pod is not None and outdated(clique, pod),
+        ready=ready,
+        complete=pod is not None,
+        terminating_until=until,
+        replaced_by_update=replaced_by_update,
+        unschedulable=pod is not None and pod_state.unschedulable(pod),
+        pods=(pod,) if pod is not None else (),
+    )
+
+
+def replica_as_unit(
+    index: int, cliques: Sequence[CliqueState], replaced_earlier: tuple[int, ...], now: float
+) -> UpdateUnit[int]:
+    """A replica of a group, which goes and comes as a whole."""
+    members = [(clique, member.pod) for clique in cliques for member in clique.members]
+    pods = tuple(pod for _, pod in members if pod is not None)
+    leaving = [pod for clique in cliques for pod in clique.pods if pod_state.terminating(pod)]
+    return UpdateUnit(
+        index,
+        outdated=any(pod is not None and outdated(clique, pod) for clique, pod in members),
+        ready=all(clique.view.available for clique in cliques),
+        complete=len(pods) == len(members),
+        terminating_until=max((terminating_until(pod, now) for pod in leaving), default=0.0),
+        replaced_by_update=index in replaced_earlier,
+        unschedulable=any(map(pod_state.unschedulable, pods)),
+        pods=pods,
+    )
+
+
+def outdated(clique: CliqueState, pod: Pod) -> bool:
+    """Whether a pod is of another template than its clique."""
+    written = pod.metadata.labels.get(labels.TEMPLATE_HASH)
+    return written != clique.wanted.template_hash and (
+        not clique.upstream_hash or written != clique.upstream_hash
+    )

@@ -1,0 +1,218 @@
+"""What is too much goes: replicas beyond the set's count, group replicas beyond the group's.
+
+    counts confirmed -> gangs rewritten or deleted -> pods -> cliques, groups -> claims, the Service deleted
+
+A count is confirmed with the object it was read from before anything is deleted because of it: whoever acts
+on an old view of that count is stopped there. Pods go when no gang names them any more, as everywhere.
+
+Pods hold GPUs, the rest holds nothing. So what else a replica of the set has goes when the pods of all that
+go with it are gone: until then, every request would keep the cluster from letting pods go. Its cliques go as
+soon as their pods have been told to, unless many replicas go at once: who counts cliques when the last pod is
+gone must not find more of them than there are replicas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from typing import TypeVar
+
+from grove.api.intents import Delete
+from grove.api.naming import labels, names
+from grove.api.types.pod import Pod
+from grove.api.types.podclique import PodClique
+from grove.plan.autoscaling import delete_autoscaler
+from grove.plan.desired.expand import ReplicaLayout
+from grove.plan.members import pod_state
+from grove.plan.model import Plan
+from grove.plan.ownership.ownership import PodsByClique, is_owned_pod, keep_owned
+from grove.plan.ownership.upstream_adoption import remove_legacy_finalizers
+from grove.plan.resource_claims import claims_of, claims_of_replica, delete_claim
+from grove.plan.snapshot import Snapshot
+from grove.plan.timestamps import timestamp
+from grove.plan.writes.builders import GroveObject, delete, delete_pod, target_of_kind
+from grove.plan.writes.collector import WriteCollector
+
+T = TypeVar("T", bound=GroveObject)
+
+POD_TERMINATION_WAIT = 10.0
+"""For how many seconds pods that were told to go hold up the rest. Some have an hour to end, and those of a
+lost node never do."""
+
+BULK_THRESHOLD = 128
+"""If more replicas go at once, only their pods go at first: 250 cliques cost 500 pods three seconds."""
+
+
+def plan_scale_in(snapshots: Sequence[Snapshot], now: float) -> Plan:
+    """Replicas that the set no longer has: their gangs and pods, then all else that they have."""
+    replicas, owners_too = list(map(keep_owned, snapshots)), len(snapshots) <= BULK_THRESHOLD
+    writes, terminating = (
+        WriteCollector(chain.from_iterable(map(remove_legacy_finalizers, snapshots))),
+        list[Pod](),
+    )
+    for snapshot in replicas:
+        pods_by_clique = PodsByClique(snapshot.pods)
+        pods = _pods_of(snapshot.cliques.values(), pods_by_clique)
+        pods += chain.from_iterable(pods_by_clique.orphans.values())
+        _delete_pods(snapshot, pods, writes, owners=owners_too and _has_deletable_owners(snapshot))
+        terminating += (
+            pod for pod in snapshot.pods if pod_state.terminating(pod) and _belongs_to_replica(pod, snapshot)
+        )
+    if writes.intents():
+        return Plan(writes.intents())
+    waits = terminating_until(terminating, now)
+    if waits is None:
+        for snapshot in replicas:
+            _delete_remaining(snapshot, writes)
+    return Plan(writes.intents(), requeue_at=waits)
+
+
+def _delete_pods(snapshot: Snapshot, pods: Iterable[Pod], writes: WriteCollector, *, owners: bool) -> None:
+    """Gangs, pods, and whoever owned these."""
+    staying = {pod.metadata.name: pod for pod in pods if not pod_state.terminating(pod)}
+    if not (staying or snapshot.gangs or owners):
+        return
+    fence = (writes.confirm(snapshot.workload),)
+    after = tuple(writes.add(delete(gang, fence)) for gang in snapshot.gangs.values()) or fence
+    deletes_by_owner: dict[str, list[str]] = {}
+    for pod in staying.values():
+        deletes_by_owner.setdefault(pod_state.controller_uid(pod.metadata), []).append(
+            writes.add(delete_pod(pod, after))
+        )
+    if owners:
+        # What scales them would complain of their being gone.
+        prior_deletes = tuple(
+            writes.add(delete_autoscaler(found, fence)) for found in snapshot.autoscalers.values()
+        )
+        for clique in snapshot.cliques.values():
+            writes.add(
+                delete(clique, (*(deletes_by_owner.get(clique.metadata.uid) or after), *prior_deletes))
+            )
+        gone = writes.planned_ids(delete(clique).id for clique in snapshot.cliques.values())
+        writes.add_all(delete(group, gone or (*after, *prior_deletes)) for group in snapshot.groups.values())
+
+
+def _has_deletable_owners(snapshot: Snapshot) -> bool:
+    """Who owns claims as well stays with them: they are found by it."""
+    return bool(snapshot.cliques or snapshot.groups) and not any(claims_of_replica(snapshot.shared))
+
+
+def deletion_requested(snapshot: Snapshot, replicas: int) -> bool:
+    """Whether all of a replica, one of so many, has been told to go that goes before its pods are gone."""
+    pods_terminating = all(map(pod_state.terminating, snapshot.pods))
+    return (
+        pods_terminating
+        and not snapshot.gangs
+        and not (replicas <= BULK_THRESHOLD and _has_deletable_owners(snapshot))
+    )
+
+
+def terminating_until(terminating: Iterable[Pod], now: float) -> float | None:
+    """Until when pods that were told to go are waited for; None if that is not worth while."""
+    last = max(map(_wait_until, terminating), default=0.0)
+    return last if last > now else None
+
+
+def _wait_until(pod: Pod) -> float:
+    meta = pod.metadata
+    return (
+        timestamp(meta.deletion_timestamp) - (meta.deletion_grace_period_seconds or 0) + POD_TERMINATION_WAIT
+    )
+
+
+def has_objects(snapshot: Snapshot) -> bool:
+    """Whether anything is left of a replica that goes."""
+    owned = keep_owned(snapshot)
+    parts = (owned.cliques, owned.groups, owned.gangs, owned.service, owned.autoscalers)
+    return any(parts) or any(claims_of_replica(owned.shared)) or has_pods(snapshot)
+
+
+def has_pods(snapshot: Snapshot) -> bool:
+    """Whether pods of the replica are there, on their way out or not; those of others do not count."""
+    return any(_belongs_to_replica(pod, snapshot) for pod in snapshot.pods)
+
+
+def _belongs_to_replica(pod: Pod, snapshot: Snapshot) -> bool:
+    """Whether a pod is of a clique of this replica, which may have gone before it, or was left by one."""
+    base = names.base_gang(snapshot.workload.metadata.name, snapshot.index)
+    for owner in pod.metadata.owner_references:
+        if owner.controller:
+            return owner.kind == PodClique.KIND.name and owner.name.startswith(f"{base}-")
+    return is_owned_pod(pod, frozenset())
+
+
+def _delete_remaining(snapshot: Snapshot, writes: WriteCollector) -> None:
+    parts: list[GroveObject] = [*snapshot.cliques.values(), *snapshot.groups.values()]
+    service, autoscalers = snapshot.service, snapshot.autoscalers.values()
+    claims = list(claims_of_replica(snapshot.shared))
+    if not (parts or service or autoscalers or claims):
+        return
+    fence = (writes.confirm(snapshot.workload),)
+    prior_deletes = tuple(writes.add(delete_claim(claim, fence)) for claim in claims)
+    writes.add_all(delete(part, prior_deletes or fence) for part in parts)
+    writes.add_all(delete_autoscaler(found, fence) for found in autoscalers)
+    if service is not None:
+        writes.add(Delete(target_of_kind("v1", "Service", service), uid=service.metadata.uid, after=fence))
+
+
+def delete_surplus(
+    snapshot: Snapshot, layout: ReplicaLayout, pods_by_clique: PodsByClique, writes: WriteCollector
+) -> None:
+    """Cliques, groups and gangs that the shape of the replica no longer has. The gangs that stay have been
+    planned: where they name such a clique, they are to forget it first."""
+    cliques = _surplus(snapshot.cliques, {clique.name for clique in layout.cliques})
+    groups = _surplus(snapshot.groups, {group.name for group in layout.groups})
+    gangs = _surplus(snapshot.gangs, {gang.name for gang in layout.gangs})
+    if not (cliques or groups or gangs):
+        return
+    counts = chain.from_iterable(count_owners(snapshot, clique.metadata.name) for clique in cliques)
+    if groups or gangs:
+        counts = chain(counts, _all_count_owners(snapshot))
+    fences = tuple(dict.fromkeys(map(writes.confirm, counts)))
+    for gang in gangs:
+        writes.add(delete(gang, fences))
+    for clique in cliques:
+        after = fences + _gang_writes_naming(snapshot, clique.metadata.name, writes)
+        staying = (pod for pod in _pods_of([clique], pods_by_clique) if not pod_state.terminating(pod))
+        pods = (delete_pod(pod, after) for pod in staying)
+        then = after + tuple(map(writes.add, pods))
+        writes.add(delete(clique, _delete_claims(snapshot, labels.CLIQUE, clique, then, writes) or after))
+    for group in groups:
+        writes.add(delete(group, _delete_claims(snapshot, labels.GROUP, group, fences, writes) or fences))
+
+
+def _delete_claims(
+    snapshot: Snapshot, label: str, owner: GroveObject, after: tuple[str, ...], writes: WriteCollector
+) -> tuple[str, ...]:
+    """The writes that remove the claims of a clique or group which goes."""
+    claims = claims_of(snapshot.shared, label, owner.metadata.name)
+    return tuple(writes.add(delete_claim(claim, after)) for claim in claims)
+
+
+def count_owners(snapshot: Snapshot, clique: str) -> tuple[GroveObject, ...]:
+    """Whose counts say that there is no such clique: its group's; if that is not known, all there are."""
+    found = snapshot.cliques.get(clique)
+    group = snapshot.groups.get(found.metadata.labels.get(labels.GROUP, "")) if found else None
+    return (group,) if group is not None else _all_count_owners(snapshot)
+
+
+def _all_count_owners(snapshot: Snapshot) -> tuple[GroveObject, ...]:
+    return (*snapshot.groups.values(), snapshot.workload)
+
+
+def _gang_writes_naming(snapshot: Snapshot, clique: str, writes: WriteCollector) -> tuple[str, ...]:
+    """The writes by which gangs stop naming the pods of a clique."""
+    return tuple(
+        write
+        for gang in snapshot.gangs.values()
+        if any(group.name == clique for group in gang.spec.pod_groups)
+        for write in writes.writes_for(gang)
+    )
+
+
+def _surplus(found: Mapping[str, T], wanted: set[str]) -> list[T]:
+    return [part for name, part in found.items() if name not in wanted]
+
+
+def _pods_of(cliques: Iterable[PodClique], pods_by_clique: PodsByClique) -> list[Pod]:
+    return [pod for clique in cliques for pod in pods_by_clique.of(clique.metadata.name, clique.metadata.uid)]

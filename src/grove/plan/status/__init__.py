@@ -1,0 +1,1 @@
+"""Statuses of cliques, groups and replicas, and their conditions."""

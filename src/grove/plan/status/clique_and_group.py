@@ -1,0 +1,282 @@
+"""What cliques and groups report about themselves. Each number is counted from pods, here and now:
+nothing is inferred from what another object reported earlier."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from grove.api.conditions import CliqueReason, ConditionType, GroupReason
+from grove.api.meta import Condition
+from grove.api.naming import labels
+from grove.api.types.podclique import PodClique, PodCliqueStatus, PodCliqueUpdateProgress
+from grove.api.types.podcliquescalinggroup import (
+    PodCliqueScalingGroup,
+    PodCliqueScalingGroupStatus,
+    PodCliqueScalingGroupUpdateProgress,
+)
+from grove.plan.desired.expand import Clique, Group
+from grove.plan.members.counts import PodCounts
+from grove.plan.status.conditions import (
+    Conditions,
+    find,
+    is_true,
+    merge_conditions,
+    new_condition,
+    update_in_progress,
+)
+from grove.plan.timestamps import timestamp
+
+
+class CliqueHealth:
+    """One clique as its parents see it."""
+
+    def __init__(self, wanted: Clique, count: PodCounts, was_updated: bool = False) -> None:
+        self.wanted, self.count = wanted, count
+        self._was_updated = was_updated
+
+    @property
+    def needed(self) -> int:
+        """How many pods must be there; scaled to 0, none."""
+        return self.wanted.min_available if self.wanted.replicas else 0
+
+    @property
+    def scheduled(self) -> bool:
+        """Enough pods have a node."""
+        return self.count.scheduled >= self.needed
+
+    @property
+    def available(self) -> bool:
+        return self.count.ready >= self.needed
+
+    @property
+    def complete(self) -> bool:
+        return self.count.replicas == self.wanted.replicas
+
+    @property
+    def updated(self) -> bool:
+        """Every pod is made from the latest template."""
+        return self.complete and self.count.updated == self.count.replicas
+
+    @property
+    def current(self) -> bool:
+        """The same, and once it was so, pods that have gone missing since make nothing outdated."""
+        still_updated = self._was_updated and self.count.updated == self.count.replicas >= self.needed
+        return still_updated or self.updated
+
+    @property
+    def breached(self) -> bool:
+        return self.count.scheduled - self.count.unhealthy < self.needed
+
+
+class RestartState(Struct, frozen=True, gc=False):
+    """The time since a clique was last started anew."""
+
+    restarted_at: float = 0.0
+    """When that was; 0 if never."""
+    pending: bool = False
+    """Its pods are still those of a life that is over: the next thing that happens to them is their end."""
+
+
+class ReplicaRestart(Struct, frozen=True, gc=False):
+    """The latest end of a whole replica of the set, as one of its groups sees it."""
+
+    at: float = 0.0
+    """When it was started anew; 0 if never."""
+    unrecovered: bool = False
+    """Too few replicas of the group have had their nodes since."""
+
+
+def has_been_scheduled(before: PodCliqueStatus, view: CliqueHealth, restart: RestartState) -> bool:
+    """Whether enough pods have had their nodes since the clique was last started anew. That is remembered:
+    it cannot be seen from the pods of today."""
+    known = find(before.conditions, ConditionType.WAS_SCHEDULED)
+    if view.wanted.replicas and view.scheduled and not restart.pending:
+        return True
+    return (
+        known is not None
+        and known.status == "True"
+        and timestamp(known.last_transition_time) >= restart.restarted_at
+    )
+
+
+def _conditions_since_restart(before: PodCliqueStatus, restart: RestartState) -> tuple[Condition, ...]:
+    """The conditions without what was so before the clique was started anew."""
+    return tuple(
+        condition
+        for condition in before.conditions
+        if condition.type != ConditionType.WAS_SCHEDULED
+        or timestamp(condition.last_transition_time) >= restart.restarted_at
+    )
+
+
+def clique_status(
+    clique: PodClique,
+    view: CliqueHealth,
+    progress: PodCliqueUpdateProgress | None,
+    overdue: bool,
+    set_name: str,
+    generation_hash: str,
+    restart: RestartState,
+    now: float,
+) -> PodCliqueStatus:
+    """A PodClique's status."""
+    updating = progress is not None and progress.update_ended_at is None
+    was_updated = view.updated and not updating
+    conditions = (
+        *_clique_conditions(view, updating),
+        *_was_scheduled_condition(has_been_scheduled(clique.status, view, restart)),
+    )
+    count, before, hash_ = view.count, clique.status, view.wanted.template_hash
+    known = merge_conditions(_conditions_since_restart(before, restart), conditions, now)
+    selector = "" if view.wanted.group else labels.selector(labels.pods_of_clique(set_name, view.wanted.name))
+    return replace(
+        before,
+        replicas=count.replicas,
+        ready_replicas=count.ready,
+        scheduled_replicas=count.scheduled,
+        schedule_gated_replicas=count.gated,
+        updated_replicas=count.updated,
+        hpa_pod_selector=selector,
+        conditions=known if view.wanted.group else _with_update(known, updating, overdue, now),
+        current_pod_template_hash=hash_ if was_updated else before.current_pod_template_hash,
+        current_pod_clique_set_generation_hash=(
+            generation_hash if was_updated else before.current_pod_clique_set_generation_hash
+        ),
+        update_progress=progress,
+    )
+
+
+def _was_scheduled_condition(so: bool) -> tuple[Condition, ...]:
+    """Said once it is so: what has never been needs no condition."""
+    if not so:
+        return ()
+    return (
+        new_condition(
+            ConditionType.WAS_SCHEDULED, True, CliqueReason.HAD_NODES, "Enough pods have had a node"
+        ),
+    )
+
+
+def _clique_conditions(view: CliqueHealth, updating: bool) -> tuple[Condition, Condition]:
+    need, count = view.needed, view.count
+    scheduled_message = f"{count.scheduled} of {view.wanted.replicas} pods are scheduled, {need} are needed"
+    ready_message = f"{count.ready} of {view.wanted.replicas} pods are ready, {need} are needed"
+    scheduled = new_condition(
+        ConditionType.CLIQUE_SCHEDULED,
+        view.scheduled,
+        CliqueReason.SUFFICIENT_SCHEDULED_PODS
+        if view.scheduled
+        else CliqueReason.INSUFFICIENT_SCHEDULED_PODS,
+        scheduled_message,
+    )
+    if updating:
+        return scheduled, new_condition(
+            ConditionType.MIN_AVAILABLE_BREACHED, None, CliqueReason.UPDATE_IN_PROGRESS, ready_message
+        )
+    reason = CliqueReason.SUFFICIENT_READY_PODS
+    if view.breached:
+        short_of_nodes = count.scheduled < need
+        reason = (
+            CliqueReason.SCHEDULED_REPLICAS_BELOW_MIN_AVAILABLE
+            if short_of_nodes
+            else CliqueReason.INSUFFICIENT_READY_PODS
+        )
+    breached = new_condition(
+        ConditionType.MIN_AVAILABLE_BREACHED,
+        view.breached,
+        reason,
+        scheduled_message if reason is CliqueReason.SCHEDULED_REPLICAS_BELOW_MIN_AVAILABLE else ready_message,
+    )
+    return scheduled, breached
+
+
+def group_status(
+    group: PodCliqueScalingGroup,
+    wanted: Group,
+    replicas: Sequence[Sequence[CliqueHealth]],
+    progress: PodCliqueScalingGroupUpdateProgress | None,
+    overdue: bool,
+    set_name: str,
+    generation_hash: str,
+    restart: ReplicaRestart,
+    now: float,
+) -> PodCliqueScalingGroupStatus:
+    """A PodCliqueScalingGroup's status, from the member cliques of each of its replicas."""
+    updating = progress is not None and progress.update_ended_at is None
+    before = group.status
+    available = [views for views in replicas if all(view.scheduled and view.available for view in views)]
+    updated = sum(all(view.current for view in views) for views in available)
+    everything_updated = all(view.updated for views in replicas for view in views)
+    return replace(
+        before,
+        replicas=wanted.replicas,
+        scheduled_replicas=sum(all(view.scheduled for view in views) for views in replicas),
+        available_replicas=len(available),
+        updated_replicas=updated,
+        selector=labels.selector(labels.pods_of_group(set_name, wanted.name)),
+        conditions=_with_update(
+            _group_conditions(before.conditions, _group_breach(wanted, replicas, updating), restart, now),
+            updating,
+            overdue,
+            now,
+        ),
+        current_pod_clique_set_generation_hash=(
+            generation_hash
+            if everything_updated and not updating
+            else before.current_pod_clique_set_generation_hash
+        ),
+        update_progress=progress,
+    )
+
+
+_DEADLINE_EXCEEDED = "It has come no further for longer than progressDeadline"
+
+
+def _with_update(known: Conditions, updating: bool, overdue: bool, now: float) -> Conditions:
+    """Whether an update goes on, and whether it still comes further."""
+    return merge_conditions(
+        known, (update_in_progress(updating, _DEADLINE_EXCEEDED if overdue else ""),), now
+    )
+
+
+def _group_conditions(
+    known: Conditions, breach: Condition, restart: ReplicaRestart, now: float
+) -> Conditions:
+    """With a breach for which the replica was started anew, or which comes of that, comes the note that it
+    was, until it is over."""
+    conditions = merge_conditions(known, (breach,), now)
+    since = find(conditions, ConditionType.MIN_AVAILABLE_BREACHED)
+    assert since is not None
+    noted = is_true(known, ConditionType.GANG_TERMINATION_IN_PROGRESS)
+    of_it = noted or restart.unrecovered or timestamp(since.last_transition_time) <= restart.at
+    if breach.status == "True" and restart.at and of_it:
+        message = "The replica was started anew and is not whole yet"
+        active = new_condition(
+            ConditionType.GANG_TERMINATION_IN_PROGRESS, True, GroupReason.GANG_TERMINATION_ACTIVE, message
+        )
+        return merge_conditions(conditions, (active,), now)
+    return tuple(
+        condition for condition in conditions if condition.type != ConditionType.GANG_TERMINATION_IN_PROGRESS
+    )
+
+
+def _group_breach(wanted: Group, replicas: Sequence[Sequence[CliqueHealth]], updating: bool) -> Condition:
+    healthy = sum(not any(view.breached for view in views) for views in replicas)
+    need = wanted.min_available if wanted.replicas else 0
+    message = f"{healthy} of {wanted.replicas} replicas are sound, {need} are needed"
+    if updating:
+        return new_condition(
+            ConditionType.MIN_AVAILABLE_BREACHED, None, GroupReason.UPDATE_IN_PROGRESS, message
+        )
+    breached = healthy < need
+    return new_condition(
+        ConditionType.MIN_AVAILABLE_BREACHED,
+        breached,
+        GroupReason.INSUFFICIENT_AVAILABLE_REPLICAS
+        if breached
+        else GroupReason.SUFFICIENT_AVAILABLE_REPLICAS,
+        message,
+    )

@@ -1,0 +1,1 @@
+"""Gang termination: policy and history."""

@@ -1,0 +1,191 @@
+"""The plan for a topology: every scheduler that keeps one of its own is brought in step, or compared.
+
+no reference    the scheduler's object is ours: made, made anew, repaired
+a reference     it is somebody else's: compared, never written
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from grove.api.conditions import ConditionType, DriftReason
+from grove.api.intents import Intent
+from grove.api.meta import Condition
+from grove.api.types.clustertopology import (
+    ClusterTopologyBinding,
+    SchedulerTopologyStatus,
+    TopologyStatus,
+    TopologyUsers,
+)
+from grove.plan.model import Plan, StatusUpdate
+from grove.plan.status.conditions import Conditions, merge_conditions, without
+from grove.plan.writes.builders import target
+from grove.schedulers.backend import AnyTopology, SchedulerObject, TopologyAware, TopologySync
+from grove.topology.level_status import level_statuses
+
+_SHADOWED = "ClusterTopologyOfSameName"
+_MAX_USERS = 20
+
+
+class SchedulerTopology(Struct, frozen=True):
+    """A scheduler that knows topologies, and what it has of this one."""
+
+    backend: TopologyAware
+    served: bool
+    """Whether the cluster serves its kind of topology."""
+    reference: str = ""
+    """The object that somebody else manages; empty: we manage one."""
+    found: SchedulerObject | None = None
+    previously_managed: SchedulerObject | None = None
+    """One that we managed before somebody else did."""
+    error: str = ""
+    """Why it could not be brought in step the last time."""
+
+
+class TopologyUsage(Struct, frozen=True):
+    """What else there is to say about a topology: an observation, nothing depends on it."""
+
+    nodes: tuple[Mapping[str, str], ...] | None = None
+    """The labels of all nodes, as far as they matter; None: nobody has looked yet."""
+    users: tuple[str, ...] = ()
+    """The sets that name it."""
+
+
+_NO_USAGE = TopologyUsage()
+
+
+def plan_topology(
+    topology: AnyTopology,
+    scheduler_topologies: Sequence[SchedulerTopology],
+    enabled: Collection[str],
+    now: float,
+    usage: TopologyUsage = _NO_USAGE,
+) -> Plan:
+    """What to do about a topology. `enabled` are all schedulers that workloads may use."""
+    entries: list[SchedulerTopologyStatus] = []
+    intents: list[Intent] = []
+    healthy = True
+    for each in sorted(scheduler_topologies, key=lambda each: each.backend.name):
+        name = each.reference or topology.metadata.name
+        try:
+            name = each.reference or each.backend.topology_name(topology)
+            sync = _sync(topology, each)
+        except Exception as problem:  # a backend of somebody else must not cost the others theirs
+            sync, healthy = TopologySync(in_sync=False, message=f"{type(problem).__name__}: {problem}"), False
+        healthy = healthy and not each.error and not sync.failed
+        intents += sync.intents
+        entries.append(_entry(each.backend.name, name, sync, each.error))
+    unavailable = list(_unavailable(topology, {each.backend.name for each in scheduler_topologies}, enabled))
+    drift = _drift(topology, entries, unavailable)
+    known = without(topology.status.conditions, ConditionType.SHADOWED)
+    status = replace(
+        topology.status,
+        conditions=_with_condition(known, drift, ConditionType.SCHEDULER_TOPOLOGY_DRIFT, now),
+        scheduler_topology_statuses=(*entries, *unavailable),
+        used_by=_users(usage.users),
+    )
+    if usage.nodes is not None:
+        status = replace(
+            status, nodes=len(usage.nodes), levels=level_statuses(topology.spec.levels, usage.nodes)
+        )
+    if healthy and not intents:
+        status = replace(status, observed_generation=topology.metadata.generation)
+    return Plan(tuple(intents), (_status_update(topology, status),))
+
+
+def plan_shadowed(binding: ClusterTopologyBinding, now: float) -> Plan:
+    """What to do about a binding whose name a ClusterTopology has, too: to say so."""
+    shadowed = Condition(
+        type=ConditionType.SHADOWED,
+        status="True",
+        reason=_SHADOWED,
+        message=f'ClusterTopology "{binding.metadata.name}" is used instead',
+        observed_generation=binding.metadata.generation,
+    )
+    known = without(binding.status.conditions, ConditionType.SCHEDULER_TOPOLOGY_DRIFT)
+    status = replace(
+        binding.status,
+        conditions=merge_conditions(known, (shadowed,), now),
+        scheduler_topology_statuses=(),
+        nodes=0,
+        levels=(),
+        used_by=None,
+        observed_generation=binding.metadata.generation,
+    )
+    return Plan((), (_status_update(binding, status),))
+
+
+def _status_update(found: AnyTopology, status: TopologyStatus) -> StatusUpdate:
+    return StatusUpdate(target(found), found.status, status, resource_version=found.metadata.resource_version)
+
+
+def _sync(topology: AnyTopology, each: SchedulerTopology) -> TopologySync:
+    if not each.served:
+        why = f"topology CRD for scheduler backend {each.backend.name} not found in cluster"
+        return TopologySync(in_sync=False, message=why)
+    if not each.reference:
+        return each.backend.sync_topology(topology, each.found)
+    sync = each.backend.check_topology_drift(topology, each.reference, each.found)
+    if each.previously_managed is None:
+        return sync
+    deletes = each.backend.on_topology_delete(each.previously_managed.metadata.name, each.previously_managed)
+    return replace(sync, intents=(*sync.intents, *deletes))
+
+
+def _users(named: tuple[str, ...]) -> TopologyUsers:
+    return TopologyUsers(count=len(named), pod_clique_sets=tuple(sorted(named)[:_MAX_USERS]))
+
+
+def _entry(scheduler: str, name: str, sync: TopologySync, error: str = "") -> SchedulerTopologyStatus:
+    messages = [part for part in (sync.message, error) if part]
+    return SchedulerTopologyStatus(
+        scheduler_name=scheduler,
+        in_sync=sync.in_sync,
+        reference=name,
+        topology_reference=name,
+        scheduler_backend_topology_observed_version=sync.observed,
+        scheduler_backend_topology_observed_generation=sync.observed,
+        message=": ".join(messages),
+    )
+
+
+def _unavailable(
+    topology: AnyTopology, aware: Collection[str], enabled: Collection[str]
+) -> Iterator[SchedulerTopologyStatus]:
+    for scheduler, reference in topology.spec.references:
+        if scheduler not in aware:
+            why = "does not support topology management" if scheduler in enabled else "is not enabled"
+            message = f"scheduler backend {scheduler} {why}"
+            yield _entry(scheduler, reference, TopologySync(in_sync=False, message=message))
+
+
+def _drift(
+    topology: AnyTopology,
+    entries: Sequence[SchedulerTopologyStatus],
+    unavailable: Sequence[SchedulerTopologyStatus],
+) -> Condition | None:
+    if not entries and not unavailable:
+        return None
+    drifted = sum(not entry.in_sync for entry in entries)
+    status, reason = "False", DriftReason.IN_SYNC
+    message = "All scheduler backend topologies are in sync"
+    if unavailable:
+        status, reason = "Unknown", DriftReason.NOT_FOUND
+        message = "One or more referenced scheduler backends are unavailable for topology management"
+    elif drifted:
+        status, reason = "True", DriftReason.DRIFT
+        message = f"One or more scheduler backend topologies have drifted: {drifted} of {len(entries)}"
+    return Condition(
+        type=ConditionType.SCHEDULER_TOPOLOGY_DRIFT,
+        status=status,
+        reason=reason,
+        message=message,
+        observed_generation=topology.metadata.generation,
+    )
+
+
+def _with_condition(known: Conditions, drift: Condition | None, type_: str, now: float) -> Conditions:
+    return merge_conditions(known, (drift,), now) if drift is not None else without(known, type_)

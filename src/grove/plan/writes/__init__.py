@@ -1,0 +1,1 @@
+"""Collecting and building the writes of a plan."""

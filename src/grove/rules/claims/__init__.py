@@ -1,0 +1,1 @@
+"""Validation of resource claims that the parts of a set share."""

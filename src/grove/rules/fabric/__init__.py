@@ -1,0 +1,1 @@
+"""Defaulting and validation of fabric domains, such as multi-node NVLink."""

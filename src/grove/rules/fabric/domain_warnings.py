@@ -1,0 +1,99 @@
+"""Fabric domains: what is legal, and hardly meant, or hardly possible on these nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from grove.api.naming import annotations as keys
+from grove.api.types.pod import read_template
+from grove.api.types.podcliqueset import CliqueTemplate
+from grove.fabrics import requirements
+from grove.fabrics.channel_coverage import coverage_problem
+from grove.fabrics.provider import FabricDomainProvider, Scope
+from grove.fabrics.requirements import DomainRequirements
+from grove.rules.decode import Workload
+from grove.rules.model import Facts
+
+_AUTO = f"metadata.annotations.{keys.AUTO_MNNVL}"
+_CLIQUES = "spec.template.cliques"
+_GROUPS = "spec.template.podCliqueScalingGroups"
+
+
+def warnings(workload: Workload, facts: Facts) -> Iterator[str]:
+    """What is legal, and hardly meant."""
+    auto, annotations = facts.fabrics.auto, workload.metadata.annotations
+    domain_requirements = requirements.of_template(
+        workload.metadata.effective_name, annotations, workload.template, facts.fabrics
+    )
+    if (
+        annotations.get(keys.AUTO_MNNVL) == keys.AUTO_MNNVL_ENABLED
+        and auto is not None
+        and not domain_requirements
+    ):
+        yield f"{_AUTO} has no effect: no container asks for the accelerators of {auto.vendor}"
+    for provider in facts.fabrics:
+        yield from _misplaced_annotations(workload, provider)
+        for index, clique in enumerate(workload.template.cliques):
+            if clique.annotations.get(provider.annotation_key):
+                yield from _unlikely_use(workload, index, clique, provider)
+    yield from _about_nodes(workload, facts, domain_requirements)
+    for vendor in sorted(
+        {requirement.vendor for each in domain_requirements.values() for requirement in each} & facts.unserved
+    ):
+        provider = facts.fabrics.of(vendor)
+        yield (
+            f"pods that need a {provider.api.name} will wait: {provider.api.crd_name} is not served; "
+            f"{provider.advice}"
+        )
+
+
+def _misplaced_annotations(workload: Workload, provider: FabricDomainProvider) -> Iterator[str]:
+    key = provider.annotation_key
+    if key in workload.metadata.annotations:
+        yield f"metadata.annotations.{key} is ignored: annotate cliques with it"
+    for index, group in enumerate(workload.template.pod_clique_scaling_groups):
+        if key in group.annotations:
+            yield f"{_GROUPS}[{index}].annotations.{key} is ignored: annotate cliques with it"
+
+
+def _unlikely_use(
+    workload: Workload, index: int, clique: CliqueTemplate, provider: FabricDomainProvider
+) -> Iterator[str]:
+    path = f"{_CLIQUES}[{index}].annotations.{provider.annotation_key}"
+    if not requirements.uses_accelerators(clique, provider):
+        yield f"{path}: no container asks for the accelerators of {provider.vendor}; all get the claim"
+    if workload.spec.replicas > 1 and requirements.scope_of(clique, provider) is Scope.SHARED:
+        yield f"{path}: all replicas share one domain; {provider.scope_key}: replica gives each its own"
+
+
+def _about_nodes(workload: Workload, facts: Facts, domain_requirements: DomainRequirements) -> Iterator[str]:
+    """What the nodes are like, where they are seen: some may have no channel, and each has but one."""
+    asked = {requirement.vendor for each in domain_requirements.values() for requirement in each}
+    for vendor, survey in facts.channel_coverage.items():
+        if vendor not in asked:
+            continue
+        provider = facts.fabrics.of(vendor)
+        if words := coverage_problem(survey, provider):
+            yield words
+        for index, clique in enumerate(workload.template.cliques):
+            mine = any(
+                requirement.vendor == vendor for requirement in domain_requirements.get(clique.name, ())
+            )
+            amount, pods = _amount(clique, provider), _pods(workload, clique)
+            if mine and pods > 1 and 0 < amount < survey.smallest:
+                yield (
+                    f"{_CLIQUES}[{index}]: a node has one channel, so these {pods} pods take as many nodes, "
+                    f"with {amount} of at least {survey.smallest} accelerators each"
+                )
+
+
+def _amount(clique: CliqueTemplate, provider: FabricDomainProvider) -> int:
+    """How many accelerators a pod asks for."""
+    found = (container.resources for container in read_template(clique.spec.pod_spec).containers)
+    return sum(provider.amount({**one.requests, **one.limits}) for one in found)
+
+
+def _pods(workload: Workload, clique: CliqueTemplate) -> int:
+    groups = workload.template.pod_clique_scaling_groups
+    members = next((group.replicas for group in groups if clique.name in group.clique_names), 1)
+    return workload.spec.replicas * members * clique.spec.replicas

@@ -1,0 +1,130 @@
+"""What is refused of the cliques of a set."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from grove.api.naming import names
+from grove.api.types.common import AutoScalingConfig
+from grove.api.types.podcliqueset import CliqueTemplate
+from grove.rules import syntax
+from grove.rules.decode import CliquePodSpec, PodContainer, Workload
+from grove.rules.model import FieldError, duplicate, invalid, required
+from grove.rules.podcliqueset import update_strategy
+
+_CLIQUES = "spec.template.cliques"
+
+
+def errors(workload: Workload, creating: bool) -> Iterator[FieldError]:
+    """What is wrong with the cliques; some things only count when the set is made."""
+    cliques = workload.template.cliques
+    if not cliques:
+        yield required(_CLIQUES, "at least one PodClique must be defined")
+    members = {name for group in workload.template.pod_clique_scaling_groups for name in group.clique_names}
+    for index, (clique, pod) in enumerate(zip(cliques, workload.pods, strict=True)):
+        path = f"{_CLIQUES}[{index}]"
+        yield from _name(path, clique.name, workload, clique.name not in members)
+        yield from syntax.label_errors(f"{path}.labels", clique.labels)
+        yield from syntax.annotation_errors(f"{path}.annotations", clique.annotations)
+        yield from _counts(f"{path}.spec", clique)
+        yield from update_strategy.errors(f"{path}.rollingUpdate", clique.rolling_update)
+        yield from _pod(f"{path}.spec.podSpec.spec", pod, creating)
+    yield from (duplicate(f"{_CLIQUES}.name", name) for name in duplicates(clique.name for clique in cliques))
+    roles = (clique.spec.role_name or clique.name for clique in cliques)
+    yield from (duplicate(f"{_CLIQUES}.roleName", role) for role in duplicates(roles))
+
+
+def warnings(workload: Workload) -> Iterator[str]:
+    """What is legal, and hardly meant."""
+    members = {name for group in workload.template.pod_clique_scaling_groups for name in group.clique_names}
+    for index, (clique, pod) in enumerate(zip(workload.template.cliques, workload.pods, strict=True)):
+        path = f"{_CLIQUES}[{index}]"
+        if pod.restart_policy not in ("", "Always"):
+            yield (
+                f"{path}.spec.podSpec.restartPolicy is {pod.restart_policy}: a pod that ends is not started "
+                "again but replaced"
+            )
+        if clique.rolling_update is not None and clique.name in members:
+            yield f"{path}.rollingUpdate is ignored: the clique is updated with its scaling group"
+        else:
+            yield from update_strategy.warnings(f"{path}.rollingUpdate", clique.rolling_update, workload.spec)
+
+
+def duplicates(found: Iterable[str]) -> list[str]:
+    """What is there more than once."""
+    listed = list(found)
+    if len(set(listed)) == len(listed):
+        return []
+    return [each for each, count in Counter(listed).items() if count > 1]
+
+
+def _name(path: str, name: str, workload: Workload, standalone: bool) -> Iterator[FieldError]:
+    if not name:
+        yield required(f"{path}.name")
+        return
+    yield from (invalid(f"{path}.name", name, wrong) for wrong in syntax.host_name_part(name))
+    chosen = (workload.metadata.effective_name, name)
+    if standalone and (length := names.user_names_length(chosen)) > names.MAX_USER_NAMES_LENGTH:
+        yield from too_long(length, {f"{path}.name": name, "metadata.name": workload.metadata.effective_name})
+
+
+def too_long(length: int, places: dict[str, str]) -> Iterator[FieldError]:
+    """Names that are too long only together: said at each of them."""
+    for path, name in places.items():
+        yield invalid(
+            path,
+            name,
+            f"the names of set, scaling group and clique have {length} characters together, "
+            f"{names.MAX_USER_NAMES_LENGTH} are the most: shorten one of them",
+        )
+
+
+def _counts(path: str, clique: CliqueTemplate) -> Iterator[FieldError]:
+    replicas, least = clique.spec.replicas, clique.spec.min_available
+    if replicas <= 0:
+        yield invalid(f"{path}.replicas", replicas, "must be greater than 0")
+    if least is None:
+        yield required(f"{path}.minAvailable")
+    elif least <= 0:
+        yield invalid(f"{path}.minAvailable", least, "must be greater than 0")
+    elif least > replicas:
+        yield invalid(f"{path}.minAvailable", least, "minAvailable must not be greater than replicas")
+    if clique.spec.auto_scaling_config is not None:
+        yield from _bounds(f"{path}.autoScalingConfig", clique.spec.auto_scaling_config, least, replicas)
+
+
+def _bounds(path: str, config: AutoScalingConfig, least: int | None, replicas: int) -> Iterator[FieldError]:
+    fewest, most = config.min_replicas, config.max_replicas
+    if fewest is None:
+        yield required(f"{path}.minReplicas")
+    elif least is not None and fewest < least:
+        yield invalid(f"{path}.minReplicas", fewest, "must be greater than or equal to minAvailable")
+    if fewest is not None and most < fewest:
+        yield invalid(f"{path}.maxReplicas", most, "must be greater than or equal to minReplicas")
+    if most < replicas:
+        yield invalid(f"{path}.maxReplicas", most, "must be greater than or equal to replicas")
+
+
+def _pod(path: str, pod: CliquePodSpec, creating: bool) -> Iterator[FieldError]:
+    if creating and pod.topology_spread_constraints:
+        count = len(pod.topology_spread_constraints)
+        yield invalid(f"{path}.topologySpreadConstraints", f"({count})", "must not be set")
+    if creating and pod.node_name:
+        yield invalid(f"{path}.nodeName", pod.node_name, "must not be set")
+    for index, container in enumerate(pod.containers):
+        yield from _variables(f"{path}.containers[{index}].env", container)
+    for index, container in enumerate(pod.init_containers):
+        yield from _variables(f"{path}.initContainers[{index}].env", container)
+
+
+def _variables(path: str, container: PodContainer) -> Iterator[FieldError]:
+    for index, variable in enumerate(container.env):
+        if not variable.name:
+            yield required(f"{path}[{index}].name")
+        yield from (
+            invalid(f"{path}[{index}].name", variable.name, wrong)
+            for wrong in (syntax.variable(variable.name) if variable.name else ())
+        )
+    named = duplicates(variable.name for variable in container.env if variable.name)
+    yield from (duplicate(path, name) for name in named)

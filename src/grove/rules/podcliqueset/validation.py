@@ -1,0 +1,137 @@
+"""What is refused of a PodCliqueSet, and why.
+
+Both entry points take raw JSON objects, after `default_set`; fields that nobody here knows are left alone.
+First the shape is judged, then the rules: whatever is wrong is told at once. A change is not held up by what
+was wrong before it: a set that was stored under other rules can still be scaled and mended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain, islice
+from typing import Any
+
+from grove.rules import counts, decode, syntax
+from grove.rules.claims import resource_sharing
+from grove.rules.decode import ObjectFormatError, Workload
+from grove.rules.error_verdict import never_raises
+from grove.rules.fabric import domain_warnings, domains, mnnvl_group
+from grove.rules.model import AdmissionResult, Facts, FieldError, invalid, required
+from grove.rules.podcliqueset import (
+    cliques,
+    immutable_fields,
+    scaling_groups,
+    scheduler_rules,
+    startup_order,
+    topology_constraints,
+    update_strategy,
+)
+from grove.rules.podcliqueset.defaults import default_set
+from grove.schedulers.backend import ClusterLookup
+
+Body = dict[str, Any]
+
+_MAX_WARNINGS = 20
+_MAX_WARNING = 256
+"""What the API server hands on."""
+
+
+@never_raises
+def on_create(new: Body, facts: Facts) -> AdmissionResult:
+    """Judges a set that is to be made. Never raises."""
+    workload = decode.workload(new)
+    errors = [
+        *_errors(workload, facts, creating=True),
+        *(
+            topology_constraints.on_create(workload, facts)
+            or scheduler_rules.unsupported_constraints(workload, facts)
+        ),
+        *mnnvl_group.on_create(workload, facts),
+        *domains.on_create(workload, facts),
+        *counts.on_create(workload, facts),
+    ]
+    modules = (topology_constraints, scheduler_rules, domain_warnings)
+    hints = chain.from_iterable(module.warnings(workload, facts) for module in modules)
+    return _result(errors, chain(_warnings(workload), hints))
+
+
+@never_raises
+def on_update(old: Body, new: Body, facts: Facts) -> AdmissionResult:
+    """Judges a change. Never raises."""
+    workload = decode.workload(new)
+    try:
+        stored = decode.workload(default_set(old))
+    except (ObjectFormatError, RecursionError):
+        # Nothing can be said about what changed; the new object stands for itself.
+        errors = [*_errors(workload, facts, creating=False), *counts.on_create(workload, facts)]
+        return _result(errors, _warnings(workload))
+    errors = list(_errors(workload, facts, creating=False))
+    if errors:
+        known = set(map(str, _errors(stored, facts, creating=False)))
+        errors = [error for error in errors if str(error) not in known]
+    errors += immutable_fields.errors(stored, workload)
+    errors += topology_constraints.on_update(stored, workload, facts)
+    errors += mnnvl_group.on_update(stored, workload)
+    errors += domains.on_update(stored, workload, facts)
+    errors += counts.on_update(stored, workload, facts)
+    return _result(errors, _warnings(workload))
+
+
+def topologies_named(body: Body) -> frozenset[str]:
+    """Topologies that the set names: whoever asks for a verdict looks for those that `Facts` does not know.
+    Never raises."""
+    try:
+        return topology_constraints.topologies_named(decode.workload(body))
+    except (ObjectFormatError, RecursionError):
+        return frozenset()
+
+
+def lookups(body: Body, facts: Facts) -> tuple[ClusterLookup, ...]:
+    """What else of the cluster decides about the set, to be looked for likewise. Never raises."""
+    try:
+        return scheduler_rules.lookups(decode.workload(body), facts)
+    except (ObjectFormatError, RecursionError):
+        return ()
+
+
+def _result(errors: list[FieldError], warnings: Iterator[str]) -> AdmissionResult:
+    if errors:
+        return AdmissionResult(tuple(errors))
+    return AdmissionResult(warnings=tuple(each[:_MAX_WARNING] for each in islice(warnings, _MAX_WARNINGS)))
+
+
+def _errors(workload: Workload, facts: Facts, creating: bool) -> Iterator[FieldError]:
+    yield from _metadata(workload)
+    if workload.spec.replicas < 0:
+        yield invalid("spec.replicas", workload.spec.replicas, "must be non-negative")
+    yield from resource_sharing.errors(workload)
+    yield from cliques.errors(workload, creating)
+    yield from scheduler_rules.errors(workload, facts)
+    yield from startup_order.errors(workload.template)
+    yield from scaling_groups.errors(workload)
+    delay = workload.template.termination_delay
+    if delay is None:
+        yield required("spec.template.terminationDelay")
+    else:
+        yield from update_strategy.duration("spec.template.terminationDelay", delay)
+
+
+def _metadata(workload: Workload) -> Iterator[FieldError]:
+    metadata = workload.metadata
+    if metadata.name:
+        yield from (
+            invalid("metadata.name", metadata.name, why) for why in syntax.host_name_part(metadata.name)
+        )
+    elif metadata.generate_name:
+        for why in syntax.host_name_part(metadata.effective_name):
+            yield invalid("metadata.generateName", metadata.generate_name, why)
+    else:
+        yield required("metadata.name", "name or generateName is required")
+    yield from syntax.label_errors("metadata.labels", metadata.labels)
+    yield from syntax.annotation_errors("metadata.annotations", metadata.annotations)
+
+
+def _warnings(workload: Workload) -> Iterator[str]:
+    yield from cliques.warnings(workload)
+    yield from startup_order.warnings(workload.template)
+    yield from scaling_groups.warnings(workload)

@@ -1,0 +1,53 @@
+"""What the nodes of a cluster say to the levels of a topology: who carries which label, and whether the
+narrower domains really lie inside the broader ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from grove.api.types.clustertopology import TopologyLevel, TopologyLevelStatus
+
+_MAX_EXAMPLES = 3
+_MAX_NAMED = 3
+
+
+def level_statuses(
+    levels: Sequence[TopologyLevel], nodes: Iterable[Mapping[str, str]]
+) -> tuple[TopologyLevelStatus, ...]:
+    """One entry a level, from the labels of all nodes."""
+    labelled = [0] * len(levels)
+    around: list[dict[str, set[str]]] = [{} for _ in levels]
+    """By level and value, the values of the level around it."""
+    for labels in nodes:
+        outer = ""
+        for index, level in enumerate(levels):
+            value = labels.get(level.key, "")
+            if value:
+                labelled[index] += 1
+                around[index].setdefault(value, set()).add(outer)
+            outer = value
+    return tuple(
+        _entry(level, labelled[index], around[index], levels[index - 1].domain if index else "")
+        for index, level in enumerate(levels)
+    )
+
+
+def _entry(
+    level: TopologyLevel, labelled: int, around: dict[str, set[str]], outer: str
+) -> TopologyLevelStatus:
+    split = sorted(value for value, parents in around.items() if outer and len(parents) > 1)
+    return TopologyLevelStatus(
+        domain=level.domain,
+        labelled_nodes=labelled,
+        values=len(around),
+        nesting_violations=len(split),
+        examples=tuple(
+            f"{level.domain} {value} is in {outer} {_format_values(around[value])}"
+            for value in split[:_MAX_EXAMPLES]
+        ),
+    )
+
+
+def _format_values(values: set[str]) -> str:
+    named = [value or "(none)" for value in sorted(values)]
+    return " and ".join([*named[:_MAX_NAMED], *(["others"] if len(named) > _MAX_NAMED else [])])

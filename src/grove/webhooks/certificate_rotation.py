@@ -1,0 +1,111 @@
+"""Certificates that look after themselves: made, kept, renewed and announced by whichever replica is there.
+
+Nothing polls. A pass is made when a certificate is due, and when somebody made, changed or wiped one of our
+webhook configurations: another replica that announces a new authority wakes this one the same way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import structlog
+
+from grove.kube.certs.certificate_secret import CertificateManager
+from grove.kube.certs.serving_context import ServingContext
+from grove.kube.client.client import Client
+from grove.kube.client.retry import Backoff
+from grove.webhooks.configuration_watch import WebhookConfigurations
+from grove.webhooks.registrations import SERVICE
+
+log = structlog.get_logger("grove.webhooks")
+
+_MAX_INTERVAL = 12 * 3600.0  # then the Secret is read again, in case someone else has replaced it
+_MIN_INTERVAL = 1.0  # between two passes, should somebody else keep writing what we write
+
+
+class CertificateRotator:
+    """Looks after the certificate of one replica, side by side with those of the others."""
+
+    def __init__(
+        self,
+        client: Client,
+        serving: ServingContext,
+        configurations: WebhookConfigurations,
+        *,
+        namespace: str,
+        secret: str,
+        propagation_delay: float = 5.0,
+        wall_clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._client, self._serving, self._configurations = client, serving, configurations
+        self._namespace, self._secret = namespace, secret
+        self.propagation_delay, self.wall_clock = propagation_delay, wall_clock
+        self.last_error = ""
+        """Why the last pass failed; empty if it did not."""
+
+    async def run(self) -> None:
+        """Refresh now, whenever it is due and whenever the configurations change, until cancelled."""
+        backoff, rng, failures = Backoff(first=1.0, longest=60.0), random.Random(), 0  # noqa: S311 - jitter
+        await self._configurations.synced()
+        while True:
+            self._configurations.changed.clear()
+            begun = time.monotonic()
+            try:
+                due = await self.refresh()
+                interval = min(_MAX_INTERVAL, max(_MIN_INTERVAL, (due - self.wall_clock()).total_seconds()))
+                self.last_error, failures = "", 0
+            except Exception as problem:  # admission keeps answering with the certificate that it has
+                self.last_error = str(problem) or type(problem).__name__
+                interval, failures = backoff.pause(failures, rng), failures + 1
+                log.warning("certificate not renewed", key=self._key, action="retry", reason=self.last_error)
+            await _wait(self._configurations.changed, interval)
+            await asyncio.sleep(max(0.0, begun + _MIN_INTERVAL - time.monotonic()))
+
+    async def refresh(self) -> datetime:
+        """One pass; returns when the next one is due."""
+        before = self._serving.current_pair
+        certificate_manager = CertificateManager(
+            self._client,
+            self._serving,
+            namespace=self._namespace,
+            secret=self._secret,
+            hosts=hosts(self._namespace, self._configurations),
+            webhooks=self._configurations.present,
+            known_authorities=b"".join(
+                dict.fromkeys(client_config.ca_bundle for client_config in self._configurations)
+            ),
+            propagation_delay=self.propagation_delay,
+            wall_clock=self.wall_clock,
+        )
+        due = await certificate_manager.refresh()
+        if self._serving.current_pair is not before:
+            log.info("certificate shown", key=self._key, action="serve", reason=f"due {due:%Y-%m-%d}")
+        return due
+
+    @property
+    def _key(self) -> str:
+        return f"{self._namespace}/{self._secret}"
+
+
+def hosts(namespace: str, configurations: WebhookConfigurations) -> tuple[str, ...]:
+    """The names that the certificate must be good for: those of the Service, and those that we are called."""
+    service = (f"{SERVICE}.{namespace}.svc", SERVICE, f"{SERVICE}.{namespace}")
+    full = (f"{SERVICE}.{namespace}.svc.cluster.local",)
+    configured = sorted(
+        client_config.host
+        for client_config in configurations
+        if client_config.host and client_config.host.isascii()
+    )
+    return tuple(dict.fromkeys((*service, *full, *configured)))
+
+
+async def _wait(event: asyncio.Event, at_most: float) -> None:
+    try:
+        async with asyncio.timeout(at_most):
+            await event.wait()
+    except TimeoutError:
+        return

@@ -1,0 +1,217 @@
+"""What the rules are told of the cluster: from the caches, and where those know nothing, from the server.
+
+A topology and a set that names it may be applied in one breath, and a cache is a moment behind. So a name
+that the cache does not know is asked for before anything is refused or waved through because of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from grove.api.naming.annotations import shared_with
+from grove.api.types.clustertopology import ClusterTopology, ClusterTopologyBinding
+from grove.api.types.kubernetes_objects import ResourceClaimTemplateObject
+from grove.api.types.podcliqueset import PodCliqueSet
+from grove.fabrics.channel_coverage import ChannelCoverage
+from grove.fabrics.provider import Domain
+from grove.fabrics.requirements import DomainRequirement, Mode, domain_requirements
+from grove.kube.cache.cache import Cache
+from grove.kube.client.client import Client, Object
+from grove.kube.client.resource import RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS, Resource
+from grove.kube.errors import KubeError, NotFound
+from grove.rules.fabric.accelerator_claims import ClaimSource, device_classes_in
+from grove.rules.model import Facts, ParentSet, TopologyUser
+from grove.schedulers.backend import ClusterLookup
+from grove.topology.constraints import domains as constrained
+from grove.topology.constraints import topology_name_of
+from grove.topology.nesting import nestings
+
+T = TypeVar("T")
+_TIMEOUT = 2.0  # seconds for all live reads of a review: the API server that asks us waits for 5
+_MAX_NAMES = 4  # that are looked up; a set that names two topologies is refused anyway
+_MAX_CLAIMS = 20
+_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?").fullmatch  # others cannot exist
+
+
+class ClusterLookupFailed(Exception):
+    """The cluster could not be asked; the message says what about, and that it is worth another try."""
+
+
+class NodeSurveys(Protocol):
+    """Knows the nodes."""
+
+    def channel_coverage(self, vendor: str) -> ChannelCoverage | None:
+        """How they stand; None if nobody knows."""
+        ...
+
+
+class FactCaches(Protocol):
+    """The caches that are looked at."""
+
+    sets: Cache[PodCliqueSet]
+    topologies: Cache[ClusterTopology]
+    topology_bindings: Cache[ClusterTopologyBinding]
+    domains: dict[str, Cache[Domain]]
+    claim_templates: Cache[ResourceClaimTemplateObject]
+
+    @property
+    def fabric_nodes(self) -> NodeSurveys:
+        """What nodes have for fabric domains."""
+        ...
+
+
+class ClusterFacts:
+    """Facts for one review at a time."""
+
+    def __init__(self, caches: FactCaches, client: Client, static_facts: Facts) -> None:
+        self._caches, self._client, self.static_facts = caches, client, static_facts
+
+    def base_facts(self) -> Facts:
+        """The standing facts, which vendors' kinds are not served, and what nodes have for their domains."""
+        unserved = {
+            vendor
+            for vendor, cache in self._caches.domains.items()
+            if cache.synced_or_absent.is_set() and not cache.synced.is_set()
+        }
+        surveys = {
+            vendor: found
+            for vendor in self._caches.domains
+            if (found := self._caches.fabric_nodes.channel_coverage(vendor))
+        }
+        if not unserved and not surveys:
+            return self.static_facts
+        return replace(self.static_facts, unserved=frozenset(unserved), channel_coverage=surveys)
+
+    async def facts_with_topologies(
+        self, topologies: Iterable[str], lookups: Iterable[ClusterLookup] = ()
+    ) -> Facts:
+        """The standing facts, what these topologies are like, those aside that do not exist, and what
+        schedulers want to know before they take a set."""
+        known: dict[str, tuple[str, ...]] = {}
+        for name in sorted(filter(_NAME, topologies))[:_MAX_NAMES]:
+            if (domains := await self._domains(name)) is not None:
+                known[name] = domains
+        asked = [lookup for lookup in lookups if _NAME(lookup.name)][:_MAX_NAMES]
+        found = {lookup: await self._lookup(lookup) for lookup in asked}
+        base_facts = self.base_facts()
+        return replace(base_facts, topologies=known, found=found) if known or found else base_facts
+
+    def domain_sharers(self, namespace: str, name: str) -> tuple[tuple[str, DomainRequirement], ...]:
+        """What other sets of the namespace ask for by name."""
+        others = (
+            found
+            for found in self._caches.sets
+            if found.metadata.namespace == namespace
+            and found.metadata.name != name
+            and found.metadata.deletion_timestamp is None
+        )
+        return tuple(
+            (found.metadata.name, demand)
+            for found in others
+            for asked in domain_requirements(found, self.static_facts.fabrics).values()
+            for demand in asked
+            if demand.mode is Mode.EXPLICIT
+        )
+
+    async def device_classes(
+        self, namespace: str, sources: Iterable[ClaimSource]
+    ) -> Mapping[ClaimSource, frozenset[str] | None]:
+        """Of which classes the devices are that claims ask for; None: there is no such claim, or template."""
+        places = {source: source.namespace or namespace for source in sources}
+        asked = [source for source in sources if _NAME(source.name) and _NAME(places[source])][:_MAX_CLAIMS]
+        found = await asyncio.gather(*(self._classes(namespace, source) for source in asked))
+        return dict(zip(asked, found, strict=True))
+
+    async def _classes(self, namespace: str, source: ClaimSource) -> frozenset[str] | None:
+        """None, too, if it is a template of another namespace that is not shared with this one."""
+        place = source.namespace or namespace
+        if not source.claim and (known := self._caches.claim_templates.get(place, source.name)):
+            notes, spec = known.metadata.annotations, msgspec.json.decode(known.spec.spec)
+        else:
+            resource = RESOURCE_CLAIMS if source.claim else RESOURCE_CLAIM_TEMPLATES
+            body = await _read(
+                f"{resource.kind} {source.name}",
+                lambda: self._client.get(resource, source.name, namespace=place, as_type=dict),
+            )
+            if body is None:
+                return None
+            notes, spec = body["metadata"].get("annotations") or {}, body.get("spec") or {}
+            spec = spec if source.claim else spec.get("spec") or {}
+        return device_classes_in(spec) if place == namespace or shared_with(notes, namespace) else None
+
+    def facts_for_topology(self, kind: str, name: str) -> Facts:
+        """The standing facts, and who would notice a change of this topology. It is for a warning: what the
+        caches know will do."""
+        if not self.static_facts.topology_aware:
+            return self.static_facts
+        named = ((found, found.spec.template) for found in self._caches.sets)
+        users = tuple(
+            TopologyUser(
+                f"{found.metadata.namespace}/{found.metadata.name}",
+                constrained(template),
+                tuple(nestings(template)),
+            )
+            for found, template in named
+            if topology_name_of(template) == name
+        )
+        kinds = (self._caches.topologies, self._caches.topology_bindings)
+        others = (cache.get("", name) for cache in kinds if cache.resource.plural != kind)
+        other_kind_domains = next((_domains_of(found) for found in others if found is not None), None)
+        return replace(self.static_facts, users=users, other_kind_domains=other_kind_domains)
+
+    async def _lookup(self, lookup: ClusterLookup) -> dict[str, Any] | None:
+        kind = lookup.kind
+        resource = Resource(kind.group, kind.version, kind.plural, kind.name, kind.namespaced)
+        return await _read(
+            f"{kind.name} {lookup.name}", lambda: self._client.get(resource, lookup.name, as_type=dict)
+        )
+
+    async def parent(self, namespace: str, name: str) -> ParentSet | None:
+        """The set of that name; None if there certainly is none."""
+        known: PodCliqueSet | Object | None = self._caches.sets.get(namespace, name)
+        if known is None and namespace and _NAME(name):
+            known = await _read(
+                f"PodCliqueSet {name}",
+                lambda: self._client.get(
+                    self._caches.sets.resource, name, namespace=namespace, as_type=Object
+                ),
+            )
+        return ParentSet(name, known.metadata.annotations) if known is not None else None
+
+    async def _domains(self, name: str) -> tuple[str, ...] | None:
+        # Of two with one name, the first counts.
+        kinds = (self._caches.topologies, self._caches.topology_bindings)
+        for cache in kinds:
+            if (known := cache.get("", name)) is not None:
+                return _domains_of(known)
+        for cache in kinds:
+            live = await _read(f"{cache.resource.kind} {name}", self._reader(cache, name))
+            if live is not None:
+                return _domains_of(live)
+        return None
+
+    def _reader(
+        self, cache: Cache[ClusterTopology] | Cache[ClusterTopologyBinding], name: str
+    ) -> Callable[[], Awaitable[ClusterTopology | ClusterTopologyBinding]]:
+        return lambda: self._client.get(cache.resource, name, as_type=cache.as_type)
+
+
+async def _read(what: str, read: Callable[[], Awaitable[T]]) -> T | None:
+    try:
+        async with asyncio.timeout(_TIMEOUT):
+            return await read()
+    except NotFound:
+        return None
+    except (TimeoutError, KubeError, ValueError) as problem:
+        why = str(problem) or f"no answer within {_TIMEOUT:g} s"
+        raise ClusterLookupFailed(f"{what} could not be looked up: {why}; try again") from problem
+
+
+def _domains_of(topology: ClusterTopology | ClusterTopologyBinding) -> tuple[str, ...]:
+    return tuple(level.domain for level in topology.spec.levels)

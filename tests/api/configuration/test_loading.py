@@ -1,0 +1,202 @@
+"""The operator's configuration file."""
+
+from __future__ import annotations
+
+import pytest
+
+from grove.api.configuration import loading
+from grove.api.configuration.loading import ConfigurationError, load
+from grove.api.configuration.types import CertProvisionMode, LogLevel, OperatorConfiguration, SchedulerProfile
+
+
+def test_an_empty_file_means_the_defaults():
+    config = load(None)
+    assert config == OperatorConfiguration()
+    assert (config.server.webhooks.port, config.server.health_probes.port, config.server.metrics.port) == (
+        2750,
+        2751,
+        2752,
+    )
+    assert config.controllers.pod_clique.concurrent_syncs == 10
+    assert config.controllers.pod_gang.concurrent_syncs == 5
+    assert not config.network.auto_mnnvl_enabled
+    assert config.network.explicit_compute_domains
+    assert not config.topology_aware_scheduling.enabled
+    assert not config.dynamo.enabled
+    assert config.fabrics == ("nvidia",)
+    assert config.dynamo.topology_aware_scheduling.allowed_domains == (
+        "region",
+        "zone",
+        "datacenter",
+        "block",
+        "rack",
+        "host",
+        "numa",
+    )
+
+
+def test_a_file_as_the_chart_writes_it():
+    config = load(
+        {
+            "apiVersion": "operator.config.grove.io/v1alpha1",
+            "kind": "OperatorConfiguration",
+            "leaderElection": {"enabled": True, "leaseDuration": "30s", "renewDeadline": "20s"},
+            "server": {"webhooks": {"port": 9443, "certProvisionMode": "manual"}},
+            "logLevel": "debug",
+            "network": {"autoMNNVLEnabled": True, "autoMNNVLDetectDRA": True},
+            "topologyAwareScheduling": {"enabled": True},
+            "scheduler": {"profiles": [{"name": "kai-scheduler", "config": {"queue": "a"}}]},
+            "authorizer": {"exemptServiceAccountUserNames": ["system:kube-controller-manager"]},
+            "somethingOfALaterVersion": {"a": 1},
+        }
+    )
+    assert config.leader_election.lease_duration == "30s"
+    assert config.leader_election.retry_period == "2s"
+    assert config.server.webhooks.port == 9443
+    assert config.server.webhooks.cert_provision_mode is CertProvisionMode.MANUAL
+    assert config.log_level is LogLevel.DEBUG
+    assert config.network.auto_mnnvl_enabled
+    assert config.network.auto_mnnvl_detect_dra
+    assert config.authorizer.exempt_service_account_user_names == ("system:kube-controller-manager",)
+    assert config.scheduler.enabled_profiles == (
+        SchedulerProfile("kai-scheduler", {"queue": "a"}),
+        SchedulerProfile("default-scheduler"),
+    )
+
+
+def test_the_default_scheduler_is_not_listed_twice():
+    config = load(
+        {"scheduler": {"profiles": [{"name": "default-scheduler", "config": {"gangScheduling": True}}]}}
+    )
+    assert config.scheduler.enabled_profiles == (
+        SchedulerProfile("default-scheduler", {"gangScheduling": True}),
+    )
+
+
+ELECTION = {"enabled": True}
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ({"logLevel": "loud"}, 'logLevel: must be debug or info or error, not "loud"'),
+        (
+            {"network": {"autoMNNVLEnabled": "yes"}},
+            'network.autoMNNVLEnabled: must be true or false, not "yes"',
+        ),
+        (
+            {"server": {"webhooks": {"certProvisionMode": "hope"}}},
+            'server.webhooks.certProvisionMode: must be auto or manual, not "hope"',
+        ),
+        ([], "the file: must be a mapping, not a list"),
+        (
+            {"kind": "Pod"},
+            "kind: must be OperatorConfiguration of operator.config.grove.io/v1alpha1, not Pod of",
+        ),
+        ({"runtimeClientConnection": {"burst": -1}}, "runtimeClientConnection.burst: must not be negative"),
+        (
+            {"controllers": {"podCliqueScalingGroup": {"concurrentSyncs": 0}}},
+            "controllers.podCliqueScalingGroup.concurrentSyncs: must be greater than 0",
+        ),
+        (
+            {"leaderElection": {**ELECTION, "leaseDuration": "10s"}},
+            "leaseDuration: must be greater than renewDeadline",
+        ),
+        (
+            {"leaderElection": {**ELECTION, "retryPeriod": "0s"}},
+            "leaderElection.retryPeriod: must be greater than 0",
+        ),
+        ({"leaderElection": {**ELECTION, "renewDeadline": "soon"}}, '"soon" is not a duration'),
+        ({"leaderElection": {**ELECTION, "resourceName": ""}}, "leaderElection.resourceName: must be set"),
+        (
+            {"leaderElection": {**ELECTION, "retryPeriod": "10s"}},
+            "leaderElection.renewDeadline: must be greater than retryPeriod",
+        ),
+        (
+            {"leaderElection": {**ELECTION, "resourceLock": "endpoints"}},
+            "leaderElection.resourceLock: must be leases, not endpoints",
+        ),
+        ({"server": []}, "server: must be a mapping, not a list"),
+        ({"server": {"metrics": {"port": 65536}}}, "server.metrics.port: must be between 0"),
+        (
+            {"server": {"metrics": {"port": "2752"}}},
+            'server.metrics.port: must be a whole number, not "2752"',
+        ),
+        ({"debugging": {"pprofBindPort": -1}}, "debugging.pprofBindPort: must be between 0"),
+        ({"fabrics": "nvidia"}, 'fabrics: must be a list, not "nvidia"'),
+        (
+            {"scheduler": {"profiles": [{"name": "a", "config": 1}]}},
+            "profiles[0].config: must be a mapping, not 1",
+        ),
+        ({"fabrics": ["nvidia", 1]}, "fabrics[1]: must be text, not 1"),
+        ({"scheduler": {"profiles": [{}]}}, "scheduler.profiles[0].name: must be set"),
+        ({"scheduler": {"profiles": [{"name": ""}]}}, "scheduler.profiles[0].name: must be set"),
+        (
+            {"scheduler": {"profiles": [{"name": "volcano"}, {"name": "volcano"}]}},
+            "scheduler.profiles[1].name: volcano is listed twice",
+        ),
+        (
+            {"scheduler": {"defaultProfileName": "kai-scheduler"}},
+            "scheduler.defaultProfileName: kai-scheduler is not one of the profiles",
+        ),
+    ],
+)
+def test_what_cannot_be_used_is_named_in_one_line(document, message):
+    with pytest.raises(ConfigurationError) as caught:
+        load(document)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_all_mistakes_are_told_at_once():
+    with pytest.raises(ConfigurationError) as caught:
+        load({"runtimeClientConnection": {"burst": -1}, "scheduler": {"defaultProfileName": "x"}})
+    assert str(caught.value).count(";") == 1
+
+
+def test_all_values_of_a_wrong_type_are_told_at_once():
+    with pytest.raises(ConfigurationError) as caught:
+        load(
+            {
+                "logLevel": 1,
+                "server": {"metrics": {"port": "x"}},
+                "scheduler": {"profiles": [{}, {"name": 2}]},
+            }
+        )
+    assert [problem.partition(":")[0] for problem in caught.value.problems] == [
+        "server.metrics.port",
+        "logLevel",
+        "scheduler.profiles[0].name",
+        "scheduler.profiles[1].name",
+    ]
+
+
+def test_what_stands_beside_a_value_of_a_wrong_type_is_not_judged_by_its_default():
+    with pytest.raises(ConfigurationError) as caught:
+        load({"leaderElection": {"enabled": True, "leaseDuration": 30, "renewDeadline": "20s"}})
+    assert caught.value.problems == ("leaderElection.leaseDuration: must be text, not 30",)
+
+
+def test_keys_that_mean_nothing_are_found_at_every_depth():
+    document = {
+        "logLevl": "debug",
+        "server": {"metrics": {"prot": 1, "port": 2}},
+        "scheduler": {"profiles": [{"name": "default-scheduler", "config": {"theirs": 1}, "nmae": "x"}]},
+        "dynamo": {"topologyAwareScheduling": {"domainToLabelMapping": {"rack": "example.com/rack"}}},
+        "leaderElection": None,
+    }
+    assert list(loading.unknown_keys(document)) == [
+        "logLevl",
+        "server.metrics.prot",
+        "scheduler.profiles[0].nmae",
+    ]
+    assert list(loading.unknown_keys(None)) == []
+
+
+def test_a_key_without_a_value_means_its_default():
+    document = {"leaderElection": None, "server": {"metrics": {"port": None}}, "debugging": None}
+    assert load(document) == OperatorConfiguration()
+
+
+def test_an_election_that_does_not_take_place_is_not_judged():
+    assert list(loading.problems(load({"leaderElection": {"leaseDuration": "0s"}}))) == []

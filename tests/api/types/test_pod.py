@@ -1,0 +1,16 @@
+"""Views of pods: lenient where Kubernetes is."""
+
+from __future__ import annotations
+
+import msgspec
+
+from grove.api.types.pod import Pod
+
+
+def test_a_condition_without_a_date_does_not_hide_its_pod() -> None:
+    pod = msgspec.json.decode(
+        b'{"metadata": {"name": "a"}, "status": {"conditions": ['
+        b'{"type": "Ready", "status": "True", "lastProbeTime": null, "lastTransitionTime": null}]}}',
+        type=Pod,
+    )
+    assert pod.status.conditions[0].last_transition_time is None

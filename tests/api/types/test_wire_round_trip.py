@@ -1,0 +1,67 @@
+"""What holds for every object of our kinds on its way over the wire."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from grove.api.configuration.types import OperatorConfiguration
+from grove.api.types import pod
+from grove.api.types.podclique import PodClique
+from grove.api.types.podcliqueset import PodCliqueSet
+from grove.api.types.registry import KINDS
+from tests.api.types.wire_values import raw_objects, values
+
+encode = msgspec.json.Encoder().encode
+quick = settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+
+
+@pytest.mark.parametrize("kind", [*KINDS, OperatorConfiguration], ids=lambda kind: kind.__name__)
+@quick
+@given(data=st.data())
+def test_an_object_comes_back_as_it_was_byte_for_byte(kind, data):
+    value = data.draw(values(kind))
+    wire = encode(value)
+    back = msgspec.json.decode(wire, type=kind)
+    assert back == value
+    assert encode(back) == wire
+
+
+@quick
+@given(pod_spec=raw_objects(), metric=raw_objects(), claim=raw_objects())
+def test_templates_pass_through_with_every_field_in_its_place(pod_spec, metric, claim):
+    """Unknown fields, their order, white space and spelling of numbers: none of it is ours to touch."""
+    written = (
+        b'{"spec":{"template":{"cliques":[{"name":"a","spec":{"podSpec":%b,"autoScalingConfig":'
+        b'{"maxReplicas":2,"metrics":[%b]}}}],"resourceClaimTemplates":[{"name":"c","templateSpec":%b}]}}}'
+    ) % (pod_spec, metric, claim)
+    read = msgspec.json.decode(written, type=PodCliqueSet)
+    (clique,) = read.spec.template.cliques
+    (claim_template,) = read.spec.template.resource_claim_templates
+    assert bytes(clique.spec.pod_spec) == pod_spec
+    assert [bytes(each) for each in clique.spec.auto_scaling_config.metrics] == [metric]
+    assert bytes(claim_template.template_spec) == claim
+    made = encode(PodClique(spec=clique.spec))
+    assert b'"podSpec":' + pod_spec in made
+
+
+@quick
+@given(extra=raw_objects())
+def test_fields_that_we_do_not_know_disturb_nobody(extra):
+    """A newer API server, or a newer CRD, may send more than we know."""
+    known = b'{"metadata":{"name":"a"%b},"spec":{"nodeName":"n"%b},"status":{"phase":"Running"%b}%b}'
+    more = b',"ofALaterVersion":' + extra
+    plain = msgspec.json.decode(known % ((b"",) * 4), type=pod.Pod)
+    assert msgspec.json.decode(known % ((more,) * 4), type=pod.Pod) == plain
+
+
+@quick
+@given(extra=raw_objects())
+def test_a_view_reads_its_fields_out_of_any_template(extra):
+    gpus = b'"resources":{"limits":{"nvidia.com/gpu":8,"cpu":"500m"}}'
+    template = b'{"x":%b,"containers":[{"y":%b,"name":"a",%b}],"schedulerName":"kai"}' % (extra, extra, gpus)
+    view = pod.read_template(msgspec.Raw(template))
+    assert view.scheduler_name == "kai"
+    assert view.containers[0].resources.limits == {"nvidia.com/gpu": 8, "cpu": "500m"}

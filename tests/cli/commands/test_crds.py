@@ -1,0 +1,53 @@
+"""`grove crds`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+import structlog
+import yaml
+
+from grove.api.crds import crd
+from grove.cli.commands.crds import crds
+from grove.cli.main import main
+from grove.dynamo.api import crd_definitions
+from tests.shared import ROOT
+
+
+def test_it_prints_what_the_chart_installs(capsys):
+    crds()
+    printed = capsys.readouterr().out
+    files = [path.read_text() for path in (ROOT / "charts/grove/crds").iterdir()]
+    assert sorted(printed.split("---\n")) == sorted("".join(files).split("---\n"))
+    assert list(yaml.load_all(printed, Loader=yaml.CSafeLoader)) == crd.all_definitions()
+
+
+def test_those_of_dynamo_come_only_if_they_are_asked_for(capsys):
+    crds(dynamo=True)
+    printed = list(yaml.load_all(capsys.readouterr().out, Loader=yaml.CSafeLoader))
+    assert printed == crd_definitions.all_definitions()
+
+
+@pytest.mark.parametrize("command", [["crds", "--apply"], ["detach"]])
+def test_without_a_cluster_it_is_one_line(command, monkeypatch, capsys):
+    monkeypatch.setenv("KUBECONFIG", "/nowhere")
+    try:
+        with pytest.raises(SystemExit) as ended:
+            main(command)
+    finally:
+        structlog.reset_defaults()  # it logs to what is standard error only in this test
+    assert ended.value.code == 1
+    assert capsys.readouterr().err == "grove: no file of KUBECONFIG=/nowhere exists: correct or unset it\n"
+
+
+def test_it_is_a_command():
+    run = subprocess.run(
+        [sys.executable, "-c", "from grove.cli.main import main; main(['crds'])"],
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    assert run.stdout.startswith("---\napiVersion: apiextensions.k8s.io/v1\n")
+    assert run.stderr == ""

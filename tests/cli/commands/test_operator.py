@@ -1,0 +1,122 @@
+"""`grove operator`: what it says and with which code it ends when it cannot start."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from grove.api.configuration.loading import ConfigurationError
+from grove.cli.commands.operator import operator, read
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "config.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_every_wrong_key_is_a_line_of_its_own(tmp_path, capsys):
+    path = write(tmp_path, "logLevel: loud\nleaderElection: {enabled: yes}\nserver: {metrics: {port: 1:30}}")
+    assert operator(config=path) == 2
+    assert capsys.readouterr().err.splitlines() == [
+        f'grove: {path}: leaderElection.enabled: must be true or false, not "yes"',
+        f'grove: {path}: server.metrics.port: must be a whole number, not "1:30"',
+        f'grove: {path}: logLevel: must be debug or info or error, not "loud"',
+    ]
+
+
+def test_types_values_and_names_that_are_wrong_are_told_together(tmp_path, capsys):
+    path = write(
+        tmp_path,
+        "leaderElection: {enabled: yes}\nserver: {metrics: {port: 70000}}\n"
+        "scheduler: {profiles: [{name: nobody}]}\nfabrics: [nobody]\n",
+    )
+    assert operator(config=path) == 2
+    first, second, vendor, scheduler = capsys.readouterr().err.splitlines()
+    assert first == f'grove: {path}: leaderElection.enabled: must be true or false, not "yes"'
+    where = f"grove: {path}: server.metrics.port"
+    assert second == f"{where}: must be between 0 (any free port) and 65535, not 70000"
+    assert vendor.startswith(f"grove: {path}: fabrics[0]: ")
+    assert scheduler.startswith(f"grove: {path}: scheduler.profiles[0].name: no scheduler backend nobody: ")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a: b: c", "not YAML at line 1"),
+        ("- 1", "the file: must be a mapping, not a list"),
+        ("just words", 'the file: must be a mapping, not "just words"'),
+        ("kind: Pod\napiVersion: v1", "kind: must be OperatorConfiguration"),
+    ],
+)
+def test_what_is_no_configuration_is_said_in_one_line(tmp_path, capsys, text, words):
+    assert operator(config=write(tmp_path, text)) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert words in line
+
+
+def test_schedulers_that_nobody_knows_are_wrong_keys_too(tmp_path, capsys):
+    default = "{name: default-scheduler, config: {gangScheduling: 1}}"
+    path = write(tmp_path, f"scheduler: {{profiles: [{{name: nobody}}, {default}]}}")
+    assert operator(config=path) == 2
+    unknown, malformed = capsys.readouterr().err.splitlines()
+    assert unknown.startswith(f"grove: {path}: scheduler.profiles[0].name: no scheduler backend nobody: ")
+    assert malformed.endswith("scheduler.profiles[1].config: gangScheduling must be true or false, not 1")
+
+
+def test_a_file_that_is_not_there(tmp_path, capsys):
+    path = tmp_path / "nowhere"
+    assert operator(config=path) == 2
+    why = "cannot be read (No such file or directory): check the path and mode"
+    assert capsys.readouterr().err == f"grove: {path}: {why}\n"
+
+
+def test_a_file_that_is_not_text(tmp_path):
+    path = tmp_path / "config.yaml"
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ConfigurationError, match="not text: write it as YAML or JSON"):
+        read(path)
+
+
+def test_yaml_and_json_say_the_same(tmp_path):
+    as_yaml = read(write(tmp_path, "leaderElection:\n  enabled: true\n  leaseDuration: 30s\n"))
+    as_json = read(write(tmp_path, '{"leaderElection": {"enabled": true, "leaseDuration": "30s"}}'))
+    assert as_yaml == as_json == {"leaderElection": {"enabled": True, "leaseDuration": "30s"}}
+
+
+def grove(*arguments: str) -> subprocess.CompletedProcess[str]:
+    code = "from grove.cli.main import main; main()"
+    return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True)
+
+
+def test_an_option_that_there_is_not_is_a_wrong_command_line():
+    run = grove("operator", "--konfig", "x")
+    assert run.returncode == 1
+    assert "--konfig" in run.stderr
+
+
+@pytest.mark.parametrize("with_file", [True, False])
+def test_a_kubeconfig_that_is_not_there_is_one_line(tmp_path, with_file):
+    missing = tmp_path / "kubeconfig"
+    config = ("--config", str(write(tmp_path, ""))) if with_file else ()
+    run = grove("operator", *config, "--kubeconfig", str(missing))
+    assert run.returncode == 4
+    assert run.stderr == f"grove: kubeconfig {missing} does not exist: check the path\n"
+
+
+def test_help_names_the_exit_codes():
+    told = " ".join(grove("operator", "--help").stdout.split())
+    assert "2 wrong configuration; 4 no kubeconfig, certificate or free port; 6 leadership lost" in told
+
+
+def test_a_key_with_a_slip_in_it_is_warned_of(tmp_path):
+    path = write(tmp_path, "logLevl: debug\n")
+    ended = grove("operator", "--config", str(path), "--kubeconfig", str(tmp_path / "nowhere"))
+    assert ended.returncode == 4
+    first, _ = ended.stderr.splitlines()
+    line = json.loads(first)
+    assert (line["level"], line["message"], line["key"]) == ("warning", "ignored", "logLevl")

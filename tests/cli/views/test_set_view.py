@@ -1,0 +1,152 @@
+"""From objects to views: who belongs where, and how it is counted."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+import pytest
+
+from grove.api.naming import well_known
+from grove.api.types.pod import Pod
+from grove.cli.views.claim_view import ClaimView
+from grove.cli.views.pod_reason import ReasonedPod, pod_reason
+from grove.cli.views.set_view import (
+    CliqueView,
+    GangView,
+    GroupReplicaView,
+    GroupView,
+    PodView,
+    ReplicaView,
+    SetView,
+    pod_state,
+    set_views,
+)
+from tests.cli.views.builders import a_simulator, found, tell, view
+from tests.plan.builders import Body
+from tests.plan.simulator import actors
+from tests.shared import ROOT
+
+
+def test_a_set_that_is_whole():
+    seen = view(a_simulator())
+    assert (seen.available, seen.replicas, seen.ready) == (1, 1, True)
+    (replica,) = seen.members
+    assert [(gang.name, gang.phase, gang.pods) for gang in replica.gangs] == [
+        ("demo-0", "Running", 4),
+        ("demo-0-model-0", "Running", 1),
+    ]
+    (router,) = replica.cliques
+    assert (router.name, router.ready, router.replicas, router.needed) == ("demo-0-router", 3, 3, 2)
+    assert [pod.state for pod in router.pods] == ["ready"] * 3
+    (model,) = replica.groups
+    assert (model.available, model.replicas, model.needed) == (2, 2, 1)
+    assert [(member.index, member.gang) for member in model.members] == [(0, "demo-0"), (1, "demo-0-model-0")]
+    assert [clique.name for member in model.members for clique in member.cliques] == [
+        "demo-0-model-0-leader",
+        "demo-0-model-1-leader",
+    ]
+
+
+def test_a_pod_that_goes_is_shown_and_not_counted():
+    sim = a_simulator()
+    actors.delete(sim, next(iter(sim.pods("demo-0-router"))))
+    seen = view(sim)
+    assert seen.cliques[0].ready == 2
+    assert sorted(pod.state for pod in seen.cliques[0].pods) == ["ready", "ready", "terminating"]
+    assert not seen.ready
+
+
+@pytest.mark.parametrize("missing", ["PodGang", "PodClique", "PodCliqueScalingGroup"])
+def test_not_ready_while_parts_are_on_their_way(missing):
+    sim = a_simulator()
+    name = sorted(sim.api.all(missing))[-1]
+    if missing == "PodClique":
+        sim.scale(missing, name, 2)
+    elif missing == "PodGang":
+        sim.api.patch(missing, name, {"status": {"phase": "Starting"}}, status=True)
+    else:
+        sim.api.patch(missing, name, {"status": {"availableReplicas": 1}}, status=True)
+    assert not view(sim).ready
+
+
+def test_what_the_set_complains_of():
+    sim = a_simulator()
+    error = {"code": "ERR", "description": "no quota", "observedAt": "2026-01-01T00:00:00Z"}
+    tell(sim, {"lastErrors": [error]})
+    assert view(sim).errors == ("no quota",)
+
+
+def test_nothing_made_yet_is_no_trouble():
+    sim = a_simulator(running=False)
+    only = msgspec.structs.replace(found(sim), groups=(), cliques=(), gangs=(), pods=())
+    (seen,) = set_views(only)
+    assert (seen.members, seen.available, seen.replicas) == ((), 0, 1)
+
+
+READY = [{"type": "Ready", "status": "True"}]
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "word"),
+    [
+        ({"schedulingGates": [{"name": well_known.GANG_GATE}]}, {"phase": "Pending"}, "gated"),
+        ({}, {"phase": "Pending"}, "unscheduled"),
+        ({"nodeName": "n"}, {"phase": "Pending"}, "starting"),
+        ({"nodeName": "n"}, {"phase": "Running", "conditions": READY}, "ready"),
+        ({"nodeName": "n"}, {"phase": "Failed"}, "failed"),
+        ({"nodeName": "n"}, {"phase": "Succeeded"}, "succeeded"),
+        (
+            {"nodeName": "n"},
+            {"phase": "Running", "containerStatuses": [{"lastState": {"terminated": {"exitCode": 1}}}]},
+            "failing",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_the_state_of_a_pod(spec: Body, status: Body, word: str):
+    body = {"metadata": {"name": "p"}, "spec": spec, "status": status}
+    assert pod_state(msgspec.json.decode(msgspec.json.encode(body), type=Pod)) == word
+
+
+WAITING = {"name": "m", "state": {"waiting": {"reason": "ImagePullBackOff"}}}
+INITIALIZING = {"name": "i", "state": {"waiting": {"reason": "PodInitializing"}}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "why"),
+    [
+        ({}, {}, ""),
+        ({"schedulerName": "kai"}, {}, "kai has not looked at it yet"),
+        ({}, {"conditions": [{"type": "PodScheduled", "status": "False", "message": "no\nroom"}]}, "no room"),
+        ({"nodeName": "n"}, {"containerStatuses": [INITIALIZING, WAITING]}, "m: ImagePullBackOff"),
+        ({"nodeName": "n"}, {"initContainerStatuses": [WAITING]}, "m: ImagePullBackOff"),
+        ({"nodeName": "n"}, {"containerStatuses": [INITIALIZING]}, ""),
+        ({"nodeName": "n"}, {"phase": "Failed", "reason": "Evicted"}, "Evicted"),
+        (
+            {"nodeName": "n"},
+            {"conditions": [{"type": "Ready", "status": "True"}], "containerStatuses": [WAITING]},
+            "",
+        ),
+    ],
+)
+def test_why_a_pod_is_not_ready(spec: Body, status: Body, why: str):
+    conditions = [*status.get("conditions", ())]
+    if "nodeName" in spec:
+        conditions.append({"type": "PodScheduled", "status": "True", "message": "long ago"})
+    body = {"metadata": {"name": "p"}, "spec": spec, "status": {**status, "conditions": conditions}}
+    pod = msgspec.json.decode(msgspec.json.encode(body), type=ReasonedPod)
+    assert pod_reason(pod, pod_state(pod)) == why
+
+
+def test_the_page_names_every_field_and_state():
+    page = (ROOT / "docs/looking.md").read_text()
+    rows = re.findall(r"^\| (?:a|its) \w+ \| (.+) \|$", page, re.MULTILINE)
+    views = (SetView, ReplicaView, GangView, GroupView, GroupReplicaView, CliqueView, PodView, ClaimView)
+    assert [re.findall(r"`(\w+)`", row) for row in rows] == [
+        [field.encode_name for field in msgspec.structs.fields(view)] for view in views
+    ]
+    states = re.findall(r"`(\w+)`", page.partition("## What a pod does")[2].partition("## ")[0])
+    source = (ROOT / "src/grove/cli/views/set_view.py").read_text().partition("def pod_state")[2]
+    named = set(re.findall(r'"([a-z]+)"', source.partition("\ndef ")[0]))
+    assert set(states) == named | {"failed", "succeeded"}

@@ -1,0 +1,199 @@
+"""Lines as they are printed, at every width."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+from rich.cells import cell_len
+
+from grove.cli.views.set_view import CliqueView, PodView, ReplicaView, SetView
+from grove.cli.views.text_layout import Row, age, lines, shorten, table, tree
+from tests.cli.views.builders import a_simulator, tell, view
+from tests.plan.simulator import actors
+
+NOW = 1_800_000_000.0
+
+
+def printed(seen: SetView, width: int | None = None, **options: bool) -> list[str]:
+    """The lines, with what follows from UIDs made up."""
+    text = "\n".join(line.text for line in lines(tree(seen, **options), width))
+    return re.sub(r"-[bcdfghjklmnpqrstvwxz2456789]{8}\b", "-xxxxxxxx", text).splitlines()
+
+
+def test_a_tree_where_there_is_room():
+    assert printed(view(a_simulator())) == [
+        "demo  1/1 available",
+        "└─ replica 0  Running, gang demo-0",
+        "   ├─ demo-0-router  3/3 ready, 2 needed",
+        "   │  ├─ demo-0-router-xxxxxxxx  ready, on node",
+        "   │  ├─ demo-0-router-xxxxxxxx  ready, on node",
+        "   │  └─ demo-0-router-xxxxxxxx  ready, on node",
+        "   └─ demo-0-model  2/2 available, 1 needed",
+        "      ├─ replica 0  Running, gang demo-0",
+        "      │  └─ demo-0-model-0-leader  1/1 ready",
+        "      │     └─ demo-0-model-0-leader-xxxxxxxx  ready, on node",
+        "      └─ replica 1  Running, gang demo-0-model-0",
+        "         └─ demo-0-model-1-leader  1/1 ready",
+        "            └─ demo-0-model-1-leader-xxxxxxxx  ready, on node",
+    ]
+
+
+def test_a_tree_on_a_terminal_of_40_columns():
+    assert printed(view(a_simulator()), 40) == [
+        "demo  1/1 available",
+        "└─ replica 0  Running, gang demo-0",
+        "   ├─ demo-0-router  3/3 ready, 2 needed",
+        "   │  ├─ …-xxxxxxxx  ready, on node",
+        "   │  ├─ …-xxxxxxxx  ready, on node",
+        "   │  └─ …-xxxxxxxx  ready, on node",
+        "   └─ …-model  2/2 available, 1 needed",
+        "      ├─ replica 0  Running, gang demo-0",
+        "      │  └─ …-leader  1/1 ready",
+        "      │     └─ …-xxxxxxxx  ready",
+        "      └─ replica 1  Running",
+        "         └─ …-leader  1/1 ready",
+        "            └─ …-xxxxxxxx  ready",
+    ]
+
+
+def test_without_pods_and_while_it_starts():
+    assert printed(view(a_simulator(running=False)), pods=False) == [
+        "demo  0/1 available",
+        "└─ replica 0  Pending, gang demo-0",
+        "   ├─ demo-0-router  0/3 ready, 2 needed",
+        "   └─ demo-0-model  0/2 available, 1 needed",
+        "      ├─ replica 0  Pending, gang demo-0",
+        "      │  └─ demo-0-model-0-leader  0/1 ready",
+        "      └─ replica 1  Pending, gang demo-0-model-0",
+        "         └─ demo-0-model-1-leader  0/1 ready",
+    ]
+
+
+def test_errors_come_last_and_on_one_line():
+    sim = a_simulator()
+    error = {"code": "E", "description": "no quota:\n  8 GPUs", "observedAt": "2026-01-01T00:00:00Z"}
+    tell(sim, {"availableReplicas": 1, "lastErrors": [error]})
+    assert printed(view(sim))[-1] == "└─ error  no quota: 8 GPUs"
+
+
+def of_one_pod(pod: PodView, width: int | None = None) -> str:
+    clique = CliqueView("demo-0-router", 0, 1, 1, "demo-0", (pod,))
+    seen = SetView("ns", "demo", 0, 1, members=(ReplicaView(0, cliques=(clique,)),))
+    *_, last = printed(seen, width)
+    return last
+
+
+def test_a_pod_tells_why_after_where():
+    pod = PodView("demo-0-router-xxxxxxxx", "starting", "node", "m: ImagePullBackOff")
+    assert of_one_pod(pod).endswith("demo-0-router-xxxxxxxx  starting, on node, m: ImagePullBackOff")
+    assert of_one_pod(pod, 50).endswith("…-xxxxxxxx  starting, on node")
+
+
+def test_of_a_long_reason_the_beginning_is_told():
+    why = "0/16 nodes are available: 16 Insufficient nvidia.com/gpu."
+    pod = PodView("demo-0-router-xxxxxxxx", "unscheduled", why=why)
+    assert of_one_pod(pod).endswith(f"demo-0-router-xxxxxxxx  unscheduled: {why}")
+    assert of_one_pod(pod, 60) == "      └─ …-xxxxxxxx  unscheduled: 0/16 nodes are available:…"
+
+
+def test_moods():
+    sim = a_simulator()
+    actors.fail(sim, next(iter(sim.pods("demo-0-router"))))
+    found = {line.name: line.style for line in lines(tree(view(sim)))}
+    assert found["demo-0-router"] == "yellow"
+    assert found["demo-0-model-0-leader"] == "green"
+    assert sorted(style for name, style in found.items() if name.startswith("demo-0-router-")) == [
+        "green",
+        "green",
+        "red",
+    ]
+
+
+names = st.text(st.sampled_from("ab-字 "), min_size=1, max_size=30)
+rows = st.recursive(
+    st.builds(Row, names, st.lists(names, max_size=3).map(tuple)),
+    lambda inner: st.builds(
+        Row, names, st.lists(names, max_size=3).map(tuple), children=st.lists(inner, max_size=3).map(tuple)
+    ),
+    max_leaves=6,
+)
+
+
+@given(rows, st.integers(20, 120))
+def test_no_line_is_wider_than_the_terminal_and_none_is_lost(row, width):
+    def size(one: Row) -> int:
+        return 1 + sum(map(size, one.children))
+
+    fitted = list(lines(row, width))
+    assert len(fitted) == size(row)
+    deepest = max(cell_len(line.guides) for line in fitted)
+    assert all(cell_len(line.text) <= max(width, deepest + 10) for line in fitted)
+
+
+SEEN = view(a_simulator())
+SETS = [
+    replace(SEEN, age="2027-01-15T07:59:18Z"),
+    replace(SEEN, namespace="prod", name="llama-70b-disaggregated", available=0, members=(), age=None),
+]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (
+            {"namespaces": False},
+            [
+                "NAME                     AVAILABLE  GANGS  PODS  AGE",
+                "demo                     1/1        2/2    5/5   42s",
+                "llama-70b-disaggregated  0/1        0/0    0/0   -",
+            ],
+        ),
+        (
+            {"namespaces": False, "width": 50},
+            [
+                "NAME                     AVAILABLE  GANGS  PODS",
+                "demo                     1/1        2/2    5/5",
+                "llama-70b-disaggregated  0/1        0/0    0/0",
+            ],
+        ),
+        (
+            {"namespaces": False, "width": 40},
+            [
+                "NAME                     AVAILABLE  PODS",
+                "demo                     1/1        5/5",
+                "llama-70b-disaggregated  0/1        0/0",
+            ],
+        ),
+        (
+            {"namespaces": True, "width": 40},
+            [
+                "NAMESPACE  NAME                     AVA…",
+                "ns         demo                     1/1…",
+                "prod       llama-70b-disaggregated  0/1…",
+            ],
+        ),
+    ],
+    ids=["room", "50 columns", "40 columns", "40 columns and namespaces"],
+)
+def test_tables(options, expected):
+    assert table(SETS, NOW, **options) == expected
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [(-5, "0s"), (0, "0s"), (119, "119s"), (120, "2m"), (7199, "119m"), (7200, "2h"), (200_000, "2d")],
+)
+def test_ages(seconds, shown):
+    assert age("2027-01-15T08:00:00Z", NOW + seconds) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "shown"),
+    [("abc", 3, "abc"), ("abcd", 3, "ab…"), ("字字", 3, "字…"), ("ab", 1, "…"), ("ab", 0, "")],
+)
+def test_shortened(text, width, shown):
+    assert shorten(text, width) == shown

@@ -1,0 +1,52 @@
+"""The chart on this machine: values for its addresses, and the operator that its Deployment describes."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from grove.kube.client.client import Client
+from grove.kube.client.resource import CONFIG_MAPS, DEPLOYMENTS
+from grove.local.cluster.lifecycle import LocalCluster
+from tests.chart import ACCOUNT, NAMESPACE, account
+from tests.cluster.chart.job_runner import WAIT
+from tests.cluster.operator.support.processes import OperatorProcess, running
+
+ADDRESS = "127.96.100.1"
+"""Of the operator's Service: where the API server looks for it, and where it listens."""
+
+
+def free_port() -> int:
+    with socket.create_server((ADDRESS, 0)) as server:
+        return int(server.getsockname()[1])
+
+
+def local_values() -> dict[str, Any]:
+    """What differs from the defaults: addresses on this machine, and pods of Jobs that wait for us."""
+    servers = ("webhooks", "healthProbes", "metrics")
+    ports = {name: {"port": free_port(), "bindAddress": ADDRESS} for name in servers}
+    return {
+        "service": {"clusterIP": ADDRESS},
+        "jobs": {"podAnnotations": WAIT},
+        "config": {"server": ports},
+    }
+
+
+@asynccontextmanager
+async def operator_of(site: LocalCluster, admin: Client, folder: Path) -> AsyncIterator[OperatorProcess]:
+    """The operator as the Deployment describes it: its account, and the ConfigMap that its pods mount."""
+    deployment = await admin.get(DEPLOYMENTS, "grove-operator", namespace=NAMESPACE, as_type=dict)
+    pod = deployment["spec"]["template"]["spec"]
+    assert (pod["containers"][0]["args"][0], pod["serviceAccountName"]) == ("operator", ACCOUNT)
+    (name,) = (each["configMap"]["name"] for each in pod["volumes"] if each["name"] == "config")
+    config = (await admin.get(CONFIG_MAPS, name, namespace=NAMESPACE, as_type=dict))["data"]["config.yaml"]
+    who = await account(admin, site, NAMESPACE, ACCOUNT)
+    async with running(folder, who.kubeconfig, yaml.safe_load(config)) as operator:
+        await operator.hear("working")
+        await operator.hear("certificate shown")
+        yield operator

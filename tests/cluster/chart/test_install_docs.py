@@ -1,0 +1,82 @@
+"""Every command of docs/install.md, in the order of the page, as a reader would type them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from grove.kube.client.client import Client
+from grove.local.build import binaries
+from grove.local.cluster.lifecycle import LocalCluster
+from tests import chart
+from tests.cluster.chart.chart_operator import local_values, operator_of
+from tests.cluster.chart.job_runner import running_jobs
+from tests.shared import ROOT
+
+pytestmark = pytest.mark.cluster
+
+
+def scripts_of(page: str) -> Iterator[tuple[str, str]]:
+    """The commands below each heading."""
+    text = re.sub(r"```.*?```", "", (ROOT / page).read_text(), flags=re.DOTALL)  # without examples of files
+    for section in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
+        heading, _, text = section.partition("\n")
+        if lines := [line[4:] for line in text.splitlines() if line.startswith("    ")]:
+            yield heading, "\n".join(lines)
+
+
+@pytest.fixture
+def shell(site: LocalCluster, control_plane: binaries.Binaries, tmp_path: Path) -> dict[str, str]:
+    """A reader's environment: a cluster, `kubectl`, `grove`, a `helm` that knows this machine's addresses."""
+    values = tmp_path / "local.yaml"
+    values.write_text(yaml.safe_dump(local_values()))
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    programs = {
+        "kubectl": f'exec {control_plane["kubectl"]} "$@"',
+        "grove": f'exec {sys.executable} -c "from grove.cli.main import main; main()" "$@"',
+        "helm": f'[ "$1" = upgrade ] && set -- "$@" --values {values}; exec {chart.program()} "$@"',
+    }
+    for name, line in programs.items():
+        (tools / name).write_text(f"#!/bin/bash\n{line}\n")
+        (tools / name).chmod(0o755)
+    return {**os.environ, "KUBECONFIG": str(site.kubeconfig), "PATH": f"{tools}:{os.environ['PATH']}"}
+
+
+async def type_in(script: str, shell: dict[str, str]) -> str:
+    """Type it into a shell; what was said."""
+    process = await asyncio.create_subprocess_exec(
+        "bash",
+        "-euo",
+        "pipefail",
+        "-c",
+        script,
+        cwd=ROOT,
+        env=shell,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    said, _ = await process.communicate()
+    assert process.returncode == 0, f"{script}\n{said.decode()}"
+    return said.decode()
+
+
+async def test_the_page(site: LocalCluster, admin: Client, shell: dict[str, str], tmp_path: Path) -> None:
+    first, *rest = scripts_of("docs/install.md")
+    installing, _, trying = first[1].partition("kubectl apply")
+    assert [heading for heading, _ in rest] == ["Change something", "Rights", "Upgrade", "Uninstall"]
+    async with running_jobs(site, admin) as ran:
+        await type_in(installing, shell)
+        async with operator_of(site, admin, tmp_path):  # which the Deployment's nodes cannot run
+            await type_in(f"kubectl apply{trying}", shell)
+            for _, script in rest[:-1]:
+                await type_in(script, shell)
+        await type_in(rest[-1][1], shell)
+    assert [(each.job, each.code) for each in ran] == [("grove-crds", 0)] * 3 + [("grove-detach", 0)]

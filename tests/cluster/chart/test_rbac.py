@@ -1,0 +1,165 @@
+"""What the chart's ServiceAccount may do: what docs/rights.md says, and nothing else."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+
+from grove.kube.client.client import Client
+from grove.kube.client.decoding import Object
+from grove.kube.client.resource import PODS, ROLES, SECRETS, SERVICE_ACCOUNTS, Resource
+from grove.kube.errors import Forbidden
+from grove.local.cluster.lifecycle import LocalCluster
+from tests.chart import ACCESS_REVIEWS, ACCOUNT, NAMESPACE, Account, account
+from tests.shared import ROOT
+
+pytestmark = pytest.mark.cluster
+
+Right = tuple[str, str, str, str]
+"""API group, resource, name, verb; an empty name means any."""
+
+_AUTHORIZATION = "authorization.k8s.io"
+RULES_REVIEWS = Resource(
+    _AUTHORIZATION, "v1", "selfsubjectrulesreviews", "SelfSubjectRulesReview", namespaced=False
+)
+USER = f"system:serviceaccount:{NAMESPACE}:{ACCOUNT}"
+
+
+def documented(heading: str) -> set[Right]:
+    """The rows of one table of docs/rights.md."""
+    page = (ROOT / "docs/rights.md").read_text()
+    section = page.partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    rows = [line.split("|")[1:-1] for line in section.splitlines() if line.startswith("|")][2:]
+    return {
+        (group.strip(), resource, name, verb)
+        for group, resources, verbs, names, _ in rows
+        for resource, name, verb in itertools.product(resources.split(), names.split() or [""], verbs.split())
+    }
+
+
+async def rights(client: Client, namespace: str) -> set[Right]:
+    """What the API server says that we may do there."""
+    body = {
+        "apiVersion": RULES_REVIEWS.api_version,
+        "kind": RULES_REVIEWS.kind,
+        "spec": {"namespace": namespace},
+    }
+    answer: dict[str, Any] = await client.create(RULES_REVIEWS, body, as_type=dict)
+    status = answer["status"]
+    assert not status["incomplete"], status.get("evaluationError")
+    resources = {
+        right
+        for rule in status["resourceRules"]
+        for right in itertools.product(
+            rule.get("apiGroups") or (), rule["resources"], rule.get("resourceNames") or [""], rule["verbs"]
+        )
+    }
+    paths = {
+        ("", path, "", verb)
+        for rule in status["nonResourceRules"]
+        for path in rule["nonResourceURLs"]
+        for verb in rule["verbs"]
+    }
+    return resources | paths
+
+
+@pytest.fixture
+async def nobody(cluster: LocalCluster, client: Client, namespace: str) -> Account:
+    """An account that nobody gave a right."""
+    body = {"metadata": {"name": "nobody"}}
+    await client.create(SERVICE_ACCOUNTS, body, namespace=namespace, as_type=Object)
+    return await account(client, cluster, namespace, "nobody")
+
+
+@pytest.mark.parametrize("place", ["elsewhere", "its own namespace"])
+async def test_the_account_may_do_what_is_documented_and_nothing_else(
+    operator_account: Account, nobody: Account, namespace: str, place: str
+) -> None:
+    where = NAMESPACE if place == "its own namespace" else namespace
+    async with Client(operator_account.config) as operator, Client(nobody.config) as anybody:
+        beyond = await rights(operator, where) - await rights(anybody, where)
+    expected = documented("Everywhere")
+    if where == NAMESPACE:
+        expected |= documented("In its own namespace")
+    assert beyond == expected
+
+
+DENIED = [
+    *[
+        ("", "secrets", verb)
+        for verb in ("get", "list", "watch", "update", "patch", "delete", "deletecollection")
+    ],
+    *[
+        ("", resource, "create")
+        for resource in ("pods/exec", "pods/attach", "pods/portforward", "pods/eviction")
+    ],
+    *[("", "pods/log", "get"), ("", "pods/ephemeralcontainers", "patch"), ("", "pods/binding", "create")],
+    *[("", "serviceaccounts/token", "create"), ("", "serviceaccounts", "impersonate")],
+    *[("", "users", "impersonate"), ("", "groups", "impersonate")],
+    *[("", "nodes", verb) for verb in ("get", "list", "patch", "update", "delete")],
+    *[("", "nodes/proxy", "get"), ("", "configmaps", "get"), ("", "configmaps", "create")],
+    *[("", "namespaces", verb) for verb in ("get", "list", "create", "patch", "delete")],
+    *[("", "persistentvolumes", "create"), ("", "persistentvolumeclaims", "create")],
+    *[
+        ("rbac.authorization.k8s.io", kind, verb)
+        for kind in ("roles", "clusterroles")
+        for verb in ("escalate", "bind", "update", "patch")
+    ],
+    *[("rbac.authorization.k8s.io", kind, "create") for kind in ("clusterroles", "clusterrolebindings")],
+    *[("apps", kind, "create") for kind in ("deployments", "daemonsets", "statefulsets")],
+    ("batch", "jobs", "create"),
+    *[("grove.io", "podcliquesets", verb) for verb in ("create", "update", "delete", "deletecollection")],
+    *[
+        ("admissionregistration.k8s.io", kind, verb)
+        for kind in ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
+        for verb in ("create", "delete", "patch", "list")
+    ],
+    *[("apiextensions.k8s.io", "customresourcedefinitions", verb) for verb in ("create", "patch", "delete")],
+    *[("coordination.k8s.io", "leases", verb) for verb in ("get", "patch", "create")],
+    ("certificates.k8s.io", "certificatesigningrequests", "create"),
+]
+
+
+async def test_what_would_be_dangerous_is_denied(
+    operator_account: Account, client: Client, namespace: str
+) -> None:
+    async def allowed(group: str, resource: str, verb: str) -> bool:
+        plural, _, subresource = resource.partition("/")
+        about = {
+            "namespace": namespace,
+            "group": group,
+            "resource": plural,
+            "subresource": subresource,
+            "verb": verb,
+        }
+        body = {
+            "apiVersion": ACCESS_REVIEWS.api_version,
+            "kind": ACCESS_REVIEWS.kind,
+            "spec": {"user": USER, "resourceAttributes": about},
+        }
+        return bool((await client.create(ACCESS_REVIEWS, body, as_type=dict))["status"]["allowed"])
+
+    assert [each for each in DENIED if await allowed(*each)] == []
+    assert await allowed("", "secrets", "create")  # the question is asked the right way
+
+
+async def test_it_can_hand_on_no_more_than_it_has(operator_account: Account, namespace: str) -> None:
+    def role(*resources: str) -> dict[str, Any]:
+        rule = {"apiGroups": [""], "resources": list(resources), "verbs": ["get", "list", "watch"]}
+        return {"metadata": {"name": f"see-{len(resources)}"}, "rules": [rule]}
+
+    async with Client(operator_account.config) as operator:
+        await operator.create(ROLES, role("pods", "pods/status"), namespace=namespace, as_type=Object)
+        with pytest.raises(Forbidden, match="attempting to grant RBAC permissions not currently held"):
+            await operator.create(ROLES, role("secrets"), namespace=namespace, as_type=Object)
+
+
+async def test_a_secret_that_it_made_stays_closed_to_it(operator_account: Account, namespace: str) -> None:
+    async with Client(operator_account.config) as operator:
+        body = {"metadata": {"name": "made"}, "stringData": {"a": "b"}}
+        await operator.create(SECRETS, body, namespace=namespace, as_type=Object)
+        with pytest.raises(Forbidden):
+            await operator.get(SECRETS, "made", namespace=namespace, as_type=Object)
+        assert (await operator.list(PODS, namespace=namespace, as_type=Object)).items == []

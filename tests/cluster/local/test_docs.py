@@ -1,0 +1,112 @@
+"""What README.md and pages of docs tell people to type, typed."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from grove.local.cluster.lifecycle import down
+from grove.local.state_dir import StateDir
+from tests.clusters import one_at_a_time
+from tests.pages import block, mentioned, section, type_in
+from tests.shared import ROOT
+
+README = (ROOT / "README.md").read_text()
+TWO = ["make demo", "make test"]
+ASIDE = ["make help", "make down"]
+CLUSTER = ["grove up", "grove cluster status", "grove kubectl", "grove down"]
+
+
+@pytest.fixture
+def home(tmp_path: Path, control_plane: object):
+    """A home without a cluster; whatever is left running there ends with the test."""
+    state = StateDir(tmp_path / ".local/state/grove/default")
+    with one_at_a_time("operator on the documented ports"):
+        yield tmp_path
+        down(state, delete=True)
+
+
+def left(home: Path) -> list[Path]:
+    return list((home / ".local/state/grove").glob("*"))
+
+
+def test_every_command_of_the_readme_is_typed_below() -> None:
+    typed = {*TWO, *ASIDE, *CLUSTER, *block(section("README.md", "Try the operator"))}
+    assert set(block(README)) | {*mentioned(README)} - {"grove", "grove operator"} == typed
+    assert "grove operator 2> operator.log &" in typed
+
+
+@pytest.mark.skipif(Path(sys.prefix) != ROOT / ".venv", reason="make has an environment of its own")
+def test_the_two_commands(home: Path) -> None:
+    narrowed = "make test ARGS='-q tests/api/naming/test_names.py'"  # all of it would include this test
+    said = type_in([*TWO[:1], narrowed, *ASIDE], home).stdout
+    assert "gang demo-0-decode-1: Running" in said
+    assert re.search(r"^\d+ passed", said, re.MULTILINE)
+    assert "stopped operator, " in said
+    assert left(home) == []
+
+
+def test_the_local_control_plane(home: Path) -> None:
+    said = type_in(CLUSTER, home).stdout
+    assert "16 of 16 nodes ready" in said
+    assert "kubectl controls the Kubernetes cluster manager" in said
+
+
+def test_try_the_operator(home: Path) -> None:
+    said = type_in(block(section("README.md", "Try the operator")), home).stdout
+    assert "demo  1/1 available" in said
+    assert left(home) == []
+
+
+def test_autoscaling_and_sharing(home: Path) -> None:
+    """The commands of the second page are typed on the cluster of the first."""
+    *commands, kill, down_ = block(section("docs/autoscaling.md", "Try it"))
+    *begin, sharing = commands[:3], block(section("docs/sharing.md", "Try it"))
+    assert [sharing[:3], sharing[-2:]] == [*begin, [kill, down_]]
+    across = block(section("docs/sharing.md", "Templates of another namespace"))
+    said = type_in([*commands, *sharing[3:-2], *across, kill, down_], home).stdout
+    assert "podcliqueset.grove.io/guest condition met" in said
+    assert re.search(r"^twins-0-(server|shadow)-\S+ +twins-0-gpu$", said, re.MULTILINE)
+    assert re.search(r"^twins-0-loader-\S+ +twins-0-loader-1-port$", said, re.MULTILINE)
+    assert re.search(r"^twins-0-loader-2-port +allocated,reserved", said, re.MULTILINE)
+    assert re.search(r"^chat-0-router +PodClique/chat-0-router .* 2 +6 ", said, re.MULTILINE)
+    assert re.search(r"^chat-0-decode +PodCliqueScalingGroup/chat-0-decode .* 1 +4 ", said, re.MULTILINE)
+    assert re.search(r"chat-0-decode +3/3 available", said)
+    assert left(home) == []
+
+
+def test_topologies(home: Path) -> None:
+    said = type_in(block(section("docs/topology.md", "Try it")), home).stdout
+    pods = dict(re.findall(r"^(packed-\d-worker-\S+) +(\S+)$", said, re.MULTILINE))
+    racks = dict(re.findall(r"^(\S+) +Ready .* (\S+)$", said, re.MULTILINE))
+    assert len(pods) == 8
+    for replica in ("packed-0-", "packed-1-"):
+        assert len({racks[node] for pod, node in pods.items() if pod.startswith(replica)}) == 1
+    assert '{"domain":"rack","labelledNodes":16,"values":2}' in said
+    assert "podcliqueset.grove.io/packed condition met" in said
+    assert left(home) == []
+
+
+def test_updates_and_recovery(home: Path) -> None:
+    """The commands of the second page are typed on the cluster of the first."""
+    *commands, kill, down_ = block(section("docs/updates.md", "Try it"))
+    recovery = block((ROOT / "docs/recovery.md").read_text())
+    assert len(recovery) == 2
+    said = type_in([*commands, *recovery, kill, down_], home).stdout
+    assert re.search(r"^chat-0-\S+ +example.com/\S+:2$", said, re.MULTILINE)
+    for reason in ("UpdateStarted", "ReplicaUpdated", "UpdateFinished"):
+        assert len(re.findall(rf"\b{reason}\b", said)) == 1
+    assert "podcliqueset.grove.io/chat annotated" in said
+    assert left(home) == []
+
+
+def test_start_order(home: Path) -> None:
+    said = type_in(block(section("docs/start-order.md", "Try it")), home).stdout
+    looks = said.split("NAME ")[1:]
+    order = [line.split("-")[2] for line in looks[-1].splitlines() if line.startswith("ordered-0-")]
+    assert order == ["store", "prefill", "prefill", "decode", "decode"]
+    assert "waiting for ordered-0-store (0 of 1 ready)" in said
+    assert left(home) == []

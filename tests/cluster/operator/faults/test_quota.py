@@ -1,0 +1,44 @@
+"""What a quota refused is created as soon as the quota has room, however long the key has been failing."""
+
+from __future__ import annotations
+
+from grove.kube.client.resource import PODS, RESOURCE_QUOTAS
+from grove.kube.client.retry import Backoff
+from tests.cluster.operator.scenarios.api_errors import says
+from tests.cluster.operator.support.harness import World, operating
+from tests.cluster.operator.support.objects import CLIQUES, SETS
+from tests.cluster.operator.support.workloads import clique, workload
+
+NEVER = Backoff(first=3600.0, longest=3600.0)
+"""A key that failed is not retried unless something wakes it."""
+
+
+async def test_creation_goes_on_when_a_quota_has_room(world: World) -> None:
+    """First another pod goes, then the quota is raised, then deleted; each time nothing else happens."""
+    await world.watch(RESOURCE_QUOTAS)
+    quota = {"metadata": {"name": "few"}, "spec": {"hard": {"pods": "3"}}}
+    await world.create(RESOURCE_QUOTAS, quota)
+    foreign = {"metadata": {"name": "foreign"}, "spec": {"containers": [{"name": "main", "image": "i"}]}}
+    await world.create(PODS, foreign)
+    await world.until(lambda: used(world) == "1")
+
+    def ours() -> int:
+        return len(world.pods(part_of="greedy"))
+
+    async with operating(world, backoff=NEVER) as operator:
+        await world.create(SETS, workload("greedy", clique("worker", 5)))
+        await world.until(lambda: ours() == 2 and says(world, CLIQUES, "greedy-0-worker", "quota"), "refused")
+        await operator.recorder.silence()
+        await world.delete(PODS, "foreign", grace_seconds=0)
+        await world.until(lambda: ours() == 3, "another pod went")
+        await operator.recorder.silence()
+        await world.patch(RESOURCE_QUOTAS, "few", {"spec": {"hard": {"pods": "4"}}})
+        await world.until(lambda: ours() == 4, "raised")
+        await operator.recorder.silence()
+        await world.delete(RESOURCE_QUOTAS, "few")
+        await world.until_ready()
+
+
+def used(world: World) -> str:
+    status = world.get(RESOURCE_QUOTAS, "few").status
+    return str(status.get("used", {}).get("pods"))

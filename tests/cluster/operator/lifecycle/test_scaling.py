@@ -1,0 +1,39 @@
+"""Scaling at three levels: out, in, to zero and back; what is scaled in leaves nothing behind."""
+
+from __future__ import annotations
+
+import pytest
+
+from grove.kube.client.resource import PODS
+from grove.kube.errors import Invalid
+from tests.cluster.operator.support.harness import World, operating
+from tests.cluster.operator.support.objects import CLIQUES, GANGS, GROUPS, SETS
+from tests.cluster.operator.support.workloads import clique, small, workload
+
+
+async def test_a_count_between_zero_and_the_minimum_is_refused_at_the_door(world: World) -> None:
+    async with operating(world):
+        await world.create(SETS, workload("firm", clique("worker", 3, 2)))
+        await world.until_ready()
+        with pytest.raises(Invalid):
+            await world.scale(CLIQUES, "firm-0-worker", 1)
+    assert len(world.pods()) == 3
+
+
+async def test_whoever_counts_cliques_when_the_last_pod_is_gone_finds_none_too_many(world: World) -> None:
+    """Upstream's tests of scaling down look at cliques and gangs as soon as the count of pods is right."""
+    async with operating(world):
+        await world.create(SETS, small(replicas=2))
+        await world.until_ready()
+        held = next(pod for pod in world.pods() if "small-1-" in pod.name)
+        await world.patch(PODS, held.name, {"metadata": {"finalizers": ["example.com/hold"]}})
+        await world.scale(SETS, "small", 1)
+        for resource in (GANGS, CLIQUES, GROUPS):
+            await world.until(
+                lambda resource=resource: not any("small-1" in name for name in world.names(resource)),
+                f"no {resource.plural} of the replica that goes",
+            )
+        assert [pod.name for pod in world.all(PODS) if "small-1-" in pod.name].count(held.name) == 1
+        await world.patch(PODS, held.name, {"metadata": {"finalizers": None}})
+        await world.until_ready()
+        assert len(world.all(PODS)) == 5

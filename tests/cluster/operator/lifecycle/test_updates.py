@@ -1,0 +1,238 @@
+"""A changed template reaches the pods: one replica of the set after another, one pod or one group replica at
+a time. Named after upstream's scenarios where there is one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from grove.api.naming import labels
+from grove.kube.client.resource import PODS
+from tests.cluster.operator.scenarios.updates import change
+from tests.cluster.operator.support.harness import World, operating
+from tests.cluster.operator.support.nodes import cordoned
+from tests.cluster.operator.support.objects import CLIQUES, GROUPS, SETS, AnyObject, answers
+from tests.cluster.operator.support.state_snapshot import take_snapshot
+from tests.cluster.operator.support.updates import current, progress_of, slow, updated
+from tests.cluster.operator.support.workloads import upstream
+
+
+def unit(pod: AnyObject) -> str:
+    """What a pod goes and comes with: a group's replica, or itself alone."""
+    if group := pod.labels.get(labels.GROUP):
+        return f"{group}/{pod.labels[labels.GROUP_REPLICA]}"
+    return f"{pod.labels[labels.CLIQUE]}/{pod.labels[labels.POD_INDEX]}"
+
+
+class Onlooker:
+    """Notes after every event which units do not answer."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.units = {unit(pod) for pod in world.pods()}
+        self.seen: list[frozenset[str]] = []
+        world.always(self.look)
+
+    def look(self) -> None:
+        pods: dict[str, list[AnyObject]] = {}
+        for pod in self.world.all(PODS):
+            pods.setdefault(unit(pod), []).append(pod)
+        down = frozenset(
+            name for name in self.units if not pods.get(name) or not all(map(answers, pods[name]))
+        )
+        if not self.seen or self.seen[-1] != down:
+            self.seen.append(down)
+
+    def most_at_once(self, prefix: str = "") -> int:
+        return max(len([name for name in down if name.startswith(prefix)]) for down in self.seen)
+
+    def replicas(self, name: str) -> list[int]:
+        """Which replicas of a set were disturbed, in order; no two at once."""
+        order: list[int] = []
+        for down in self.seen:
+            touched = {int(unit.removeprefix(f"{name}-").split("-")[0]) for unit in down}
+            assert len(touched) <= 1, f"two replicas at once: {down}"
+            order += [index for index in touched if order[-1:] != [index]]
+        return order
+
+
+async def test_ru7_one_pod_at_a_time_and_one_replica_of_the_set_after_the_other(world: World) -> None:
+    async with operating(world) as operator:
+        await world.create(SETS, slow(upstream("workload1"), 2))
+        await world.until_ready()
+        await operator.recorder.silence()
+        others = {pod.uid for pod in world.pods() if "-pc-a-" not in pod.name}
+        onlooker = Onlooker(world)
+        await change(world, "workload1", "next:1", "pc-a")
+        await world.until(lambda: updated(world, "workload1"))
+    assert onlooker.most_at_once() == 1
+    assert onlooker.replicas("workload1") == [0, 1]
+    assert others == {pod.uid for pod in world.pods() if "-pc-a-" not in pod.name}, (
+        "who has not changed stays"
+    )
+    assert all(current(pod) for pod in world.pods() if "-pc-a-" in pod.name)
+    assert "currentlyUpdating" not in world.get(SETS, "workload1").status["updateProgress"]
+
+
+async def test_ru8_one_replica_of_a_group_at_a_time(world: World) -> None:
+    async with operating(world) as operator:
+        await world.create(SETS, slow(upstream("workload1"), 2))
+        await world.until_ready()
+        await operator.recorder.silence()
+        alone = {pod.uid for pod in world.pods() if "-pc-a-" in pod.name}
+        inside = {pod.uid for pod in world.pods()} - alone
+        onlooker = Onlooker(world)
+        await change(world, "workload1", "next:1", "pc-b")
+        await world.until(lambda: updated(world, "workload1"))
+    assert onlooker.most_at_once() == 1
+    assert onlooker.replicas("workload1") == [0, 1]
+    assert not inside & {pod.uid for pod in world.pods()}, "a group's replica is replaced as a whole"
+    assert alone <= {pod.uid for pod in world.pods()}
+
+
+async def test_ru9_three_changes_in_a_row_are_one_update_in_the_end(world: World, agents: list[str]) -> None:
+    """While they come there is no room for successors: the first replica cannot be done before the last."""
+    async with operating(world) as operator:
+        await world.create(SETS, slow(upstream("workload1"), 2))
+        await world.until_ready()
+        await operator.recorder.silence()
+        onlooker = Onlooker(world)
+        async with cordoned(world, agents):
+            for clique in ("pc-a", "pc-b", "pc-c"):
+                await change(world, "workload1", "next:1", clique)
+        await world.until(lambda: all(map(current, world.pods())) and updated(world, "workload1"))
+    assert onlooker.replicas("workload1") == [0, 1]
+    for index in (0, 1):
+        for part in ("pc-a", "sg-x"):
+            assert onlooker.most_at_once(f"workload1-{index}-{part}") == 1
+
+
+async def test_ru10_without_room_for_a_successor_one_pod_is_all_it_costs(
+    world: World, agents: list[str]
+) -> None:
+    async with operating(world) as operator:
+        await world.create(SETS, slow(upstream("workload1")))
+        await world.until_ready()
+        before = {pod.uid for pod in world.pods()}
+        async with cordoned(world, agents):
+            await change(world, "workload1", "next:1", "pc-a")
+            await world.until(
+                lambda: len(before & {pod.uid for pod in world.all(PODS)}) == 9 and len(world.pods()) == 10
+            )
+            await operator.recorder.silence()
+            assert len(before & {pod.uid for pod in world.pods()}) == 9
+            clique = world.get(CLIQUES, "workload1-0-pc-a")
+            assert clique.condition("MinAvailableBreached") == "Unknown"
+        await world.until(lambda: updated(world, "workload1"))
+
+
+async def test_an_update_comes_to_the_same_end_as_a_fresh_deployment(world: World) -> None:
+    """All but the history: progress and the generations that count changes."""
+    async with operating(world) as operator:
+        await world.create(SETS, slow(upstream("workload2"), 2))
+        await world.until_ready()
+        await change(world, "workload2", "broken:1", "pc-a", "pc-b")
+        await world.until(lambda: any(current(pod, "broken:1") for pod in world.pods()))
+        await change(world, "workload2", "next:1", "pc-a", "pc-b", "pc-c")
+        await world.until(lambda: all(map(current, world.pods())) and updated(world, "workload2"))
+        await operator.recorder.silence()
+        renewed = take_snapshot(world)
+        spec = world.get(SETS, "workload2").spec
+        await world.delete(SETS, "workload2")
+        await world.until(lambda: not world.all(SETS) and world.whole(), seconds=180)
+        await world.create(SETS, {**upstream("workload2"), "spec": spec})
+        await world.until_ready()
+        await operator.recorder.silence()
+        fresh = take_snapshot(world)
+    for seen in (renewed, fresh):
+        for portrait in seen.values():
+            portrait["status"].pop("updateProgress", None)
+    assert renewed == fresh
+
+
+SCALED = [
+    ("during", "ru11 set out", SETS, "workload1", 3, 30),
+    ("during", "ru12 set in", SETS, "workload1", 1, 10),
+    ("during", "ru14 group out", GROUPS, "workload1-0-sg-x", 3, 24),
+    ("before", "ru15 group out", GROUPS, "workload1-1-sg-x", 3, 24),
+    ("during", "ru18 clique out", CLIQUES, "workload1-0-pc-a", 3, 21),
+    ("before", "ru19 clique out", CLIQUES, "workload1-1-pc-a", 3, 21),
+]
+
+
+@pytest.mark.parametrize(("when", "what", "kind", "name", "count", "pods"), SCALED)
+async def test_ru11_to_ru19_scaled_before_or_during_an_update_it_comes_to_its_end(
+    world: World, when: str, what: str, kind: Any, name: str, count: int, pods: int
+) -> None:
+    everything = ("pc-a", "pc-b", "pc-c")
+    async with operating(world):
+        await world.create(SETS, slow(upstream("workload1"), 2))
+        await world.until_ready()
+        if when == "before":
+            await world.scale(kind, name, count)
+        await change(world, "workload1", "next:1", *everything)
+        if when == "during":
+            await world.until(lambda: _turn(world, "workload1") == 1)
+            await world.scale(kind, name, count)
+        await world.until(
+            lambda: (
+                len(world.all(PODS)) == pods
+                and all(map(current, world.pods()))
+                and updated(world, "workload1")
+            ),
+            f"the end of {what}",
+        )
+    assert world.get(kind, name).spec["replicas"] == count
+
+
+async def test_ru16_ru20_scaled_in_during_an_update_it_comes_to_its_end(world: World) -> None:
+    async with operating(world):
+        await world.create(SETS, slow(upstream("workload2"), 2))
+        await world.until_ready()
+        await world.scale(GROUPS, "workload2-0-sg-x", 3)
+        await world.scale(CLIQUES, "workload2-1-pc-a", 3)
+        await world.until(lambda: len(world.pods()) == 25 and world.whole())
+        await change(world, "workload2", "next:1", "pc-a", "pc-b", "pc-c")
+        await world.until(lambda: any(map(current, world.pods())))
+        await world.scale(GROUPS, "workload2-0-sg-x", 1)
+        await world.until(lambda: _turn(world, "workload2") == 1)
+        await world.scale(CLIQUES, "workload2-1-pc-a", 1)
+        await world.until(
+            lambda: (
+                len(world.all(PODS)) == 15 and all(map(current, world.pods())) and updated(world, "workload2")
+            )
+        )
+
+
+async def test_ru13_ru17_ru21_scaled_in_before_an_update_and_after_it(world: World) -> None:
+    everything = ("pc-a", "pc-b", "pc-c")
+    async with operating(world) as operator:
+        await world.create(SETS, slow(upstream("workload1"), 2))
+        await world.until_ready()
+        for index in (0, 1):
+            await world.scale(GROUPS, f"workload1-{index}-sg-x", 3)
+            await world.scale(CLIQUES, f"workload1-{index}-pc-a", 3)
+        await world.until(lambda: len(world.pods()) == 30 and world.whole())
+        for index in (0, 1):
+            await world.scale(GROUPS, f"workload1-{index}-sg-x", 2)
+            await world.scale(CLIQUES, f"workload1-{index}-pc-a", 2)
+        await change(world, "workload1", "next:1", *everything)
+        await world.until(
+            lambda: (
+                len(world.all(PODS)) == 20 and all(map(current, world.pods())) and updated(world, "workload1")
+            ),
+            "the end of ru17 and ru21",
+        )
+        left = {pod.uid for pod in world.pods() if "workload1-0-" in pod.name}
+        ended = progress_of(world, "workload1")["updateEndedAt"]
+        await world.scale(SETS, "workload1", 1)
+        await world.until(lambda: len(world.all(PODS)) == 10 and updated(world, "workload1"), "ru13")
+        await operator.recorder.silence()
+    assert {pod.uid for pod in world.all(PODS)} == left, "who is new is not updated again"
+    assert progress_of(world, "workload1")["updateEndedAt"] == ended
+
+
+def _turn(world: World, name: str) -> int | None:
+    entries = progress_of(world, name).get("currentlyUpdating") or [{}]
+    return entries[0].get("replicaIndex")

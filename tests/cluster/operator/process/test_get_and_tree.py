@@ -1,0 +1,114 @@
+"""`grove get` and `grove tree` on a real cluster: what is shown, what is said when there is nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from grove.kube.client.resource import PODS
+from grove.local.cluster.lifecycle import LocalCluster
+from tests.cluster.operator.support.harness import World, operating
+from tests.cluster.operator.support.objects import SETS
+from tests.cluster.operator.support.workloads import small
+from tests.kube.auth.kubeconfigs import kubeconfig, write
+from tests.terminal import GROVE, on_terminal
+
+
+async def grove(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [GROVE, *arguments]
+    variables = {**os.environ, **environment}
+    return await asyncio.to_thread(
+        subprocess.run, command, capture_output=True, text=True, check=False, env=variables
+    )
+
+
+async def test_what_is_there(world: World, cluster: LocalCluster) -> None:
+    here = ("-n", world.namespace, "--kubeconfig", str(cluster.kubeconfig))
+    async with operating(world):
+        await world.create(SETS, small())
+        await world.until_ready()
+
+        listed = await grove("get", *here)
+        assert (listed.returncode, listed.stderr) == (0, "")
+        assert [line.split()[:4] for line in listed.stdout.splitlines()] == [
+            ["NAME", "AVAILABLE", "GANGS", "PODS"],
+            ["small", "1/1", "2/2", "5/5"],
+        ]
+        everywhere = await grove("get", "-A", *here[2:])
+        assert re.search(rf"^{world.namespace} +small +1/1", everywhere.stdout, re.MULTILINE)
+
+        shown = await grove("tree", "small", *here)
+        assert (shown.returncode, shown.stderr) == (0, "")
+        assert shown.stdout.startswith("small  1/1 available\n└─ replica 0  Running, gang small-0\n")
+        assert {pod.name for pod in world.all(PODS)} == set(
+            re.findall(r"small-\S+-[a-z0-9]{8}\b", shown.stdout)
+        )
+        assert "\x1b" not in shown.stdout
+        brief = await grove("tree", "--no-pods", *here)
+        assert len(brief.stdout.splitlines()) == len(shown.stdout.splitlines()) - 5
+
+        (item,) = json.loads((await grove("tree", "small", "-o", "json", *here)).stdout)["items"]
+        assert (item["name"], item["available"], item["members"][0]["groups"][0]["replicas"]) == (
+            "small",
+            1,
+            2,
+        )
+        code, narrow = await asyncio.to_thread(on_terminal, "tree", *here, columns=40)
+        assert code == 0
+        assert "\x1b[32m" in narrow
+        plain = re.sub(r"\x1b\[[0-9;]*m", "", narrow).splitlines()
+        assert len(plain) == len(shown.stdout.splitlines())
+        assert max(map(len, plain)) <= 40
+
+
+async def test_nothing_there(world: World, cluster: LocalCluster) -> None:
+    here = ("-n", world.namespace, "--kubeconfig", str(cluster.kubeconfig))
+    empty = await grove("get", *here)
+    assert (empty.returncode, empty.stdout) == (0, "")
+    assert empty.stderr == "no PodCliqueSets in this namespace: grove get -A looks in all\n"
+    assert json.loads((await grove("get", "-o", "json", *here)).stdout) == {"items": []}
+    missing = await grove("tree", "nobody", *here)
+    assert (missing.returncode, missing.stdout) == (1, "")
+    words = (
+        f"grove: no PodCliqueSet nobody in namespace {world.namespace}: grove get -A lists all there are\n"
+    )
+    assert missing.stderr == words
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("get", "-A", "-n", "x"), "--namespace x and --all-namespaces contradict each other: choose one"),
+        (("tree", "web", "-A"), "web has to be looked for in one namespace: say which with --namespace"),
+        (("get", "--kubeconfig", "/nowhere"), "kubeconfig /nowhere does not exist: check the path"),
+    ],
+)
+async def test_what_cannot_be_meant(arguments: tuple[str, ...], words: str) -> None:
+    answer = await grove(*arguments)
+    assert (answer.returncode, answer.stdout) == (1, "")
+    assert answer.stderr == f"grove: {words}\n"
+
+
+async def test_no_cluster_answers(tmp_path: Path) -> None:
+    file = write(tmp_path / "config", kubeconfig(cluster={"server": "https://127.0.0.1:9"}))
+    answer = await grove("tree", KUBECONFIG=str(file))
+    assert answer.returncode == 1
+    assert answer.stderr.startswith("grove: ")
+    assert "127.0.0.1:9" in answer.stderr
+    assert answer.stderr.count("\n") == 1
+
+
+async def test_a_cluster_without_our_kinds(clusters) -> None:
+    bare = await clusters.start("bare")
+    answer = await grove("get", KUBECONFIG=str(bare.kubeconfig))
+    assert answer.returncode == 1
+    assert answer.stderr == (
+        f"grove: {bare.server} does not know PodCliqueSets: "
+        "install our kinds with grove crds | kubectl apply --server-side -f -\n"
+    )

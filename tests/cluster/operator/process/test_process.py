@@ -1,0 +1,286 @@
+"""`grove operator` as a Deployment runs it: starts, works, hands over, waits for what is missing, ends."""
+
+from __future__ import annotations
+
+import signal
+import socket
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grove.api.crds import crd
+from grove.api.types.pod import Pod
+from grove.api.types.podcliqueset import PodCliqueSet
+from grove.api.types.podgang import PodGang
+from grove.kube.auth import config
+from grove.kube.auth.config import Config
+from grove.kube.cache.cache import Cache
+from grove.kube.client.client import Client
+from grove.kube.client.resource import LEASES, PODS
+from grove.kube.leader.lease import Lease
+from grove.local.cluster.lifecycle import LocalCluster
+from grove.local.standins.dra.objects import definition
+from grove.operator.caches.registry import resource_of
+from tests.chart import Account, grant_lease_and_secret, operator_account_of
+from tests.cluster.api.objects import create, pod_clique_set
+from tests.cluster.conftest import apply, established, removed
+from tests.cluster.kube.reflector_harness import wired
+from tests.cluster.operator.support.objects import AnyObject
+from tests.cluster.operator.support.processes import (
+    HERE,
+    PATIENT_ELECTION,
+    QUICK_ELECTION,
+    OperatorProcess,
+    configuration,
+    running,
+    seen,
+)
+from tests.cluster.operator.support.world import watching
+from tests.clusters import Clusters
+
+pytestmark = pytest.mark.cluster
+
+LEASE = "grove-operator-leader-election"
+SOON = 90.0
+"""An operator ends within five seconds; on a machine with better things to do it takes longer."""
+DOCUMENTED = [
+    "grove_gang_scheduled_seconds_count",
+    "grove_gang_ready_seconds_count",
+    "grove_plan_seconds_count",
+    "grove_plan_writes_count",
+    "grove_gated_pods",
+    "grove_workloads",
+    "grove_event_loop_longest_pause_seconds",
+    "grove_leader",
+    "process_cpu_seconds_total",
+]
+
+
+@pytest.fixture
+async def namespace(client: Client, operator_account: Account, namespace: str) -> AsyncIterator[str]:
+    """A namespace of the test's own, in which the operator may have its lease and its certificate. It is left
+    empty: nobody else would let go of sets whose operator has ended."""
+    await grant_lease_and_secret(client, namespace)
+    async with watching(client, operator_account.config, namespace):
+        yield namespace
+
+
+async def make_available(client: Client, namespace: str, name: str) -> None:
+    """A small workload, made and waited for, until its gang says so too."""
+    await create(client, pod_clique_set(name), namespace)
+    sets = Cache(resource_of(PodCliqueSet.KIND), PodCliqueSet, namespace=namespace)
+    await seen(client, sets, lambda found: is_available(found.get(namespace, name)))
+    gangs = Cache(resource_of(PodGang.KIND), AnyObject, namespace=namespace)
+    await seen(client, gangs, lambda found: is_ready(found.get(namespace, f"{name}-0")))
+
+
+def is_available(workload: PodCliqueSet | None) -> bool:
+    return workload is not None and workload.status.available_replicas == workload.spec.replicas
+
+
+def is_ready(gang: AnyObject | None) -> bool:
+    return gang is not None and gang.condition("Ready") == "True"
+
+
+async def holder(client: Client, namespace: str) -> str | None:
+    return (await client.get(LEASES, LEASE, namespace=namespace, as_type=Lease)).spec.holder_identity
+
+
+async def test_alone_it_starts_works_counts_and_ends(
+    operator_account: Account, client: Client, namespace: str, tmp_path: Path
+) -> None:
+    async with running(tmp_path, operator_account.kubeconfig, configuration()) as operator:
+        await operator.hear("working")
+        await operator.hear("certificate shown")
+        assert await operator.probe("/healthz") == (200, "ok\n")
+        await operator.until_ready()
+        before = await operator.counted(grove_workloads=0)  # what other tests left behind is gone
+        assert [name for name in DOCUMENTED if name not in before] == []
+        await make_available(client, namespace, "alone")
+        gang = {"grove_gang_scheduled_seconds_count": 1, "grove_gang_ready_seconds_count": 1}
+        after = await operator.counted(grove_workloads=1, **gang)
+        assert after["grove_gang_ready_seconds_sum"] > 0
+        assert after["grove_plan_seconds_count"] > before["grove_plan_seconds_count"]
+        assert after["grove_plan_writes_sum"] >= 5  # finalizer, service, clique, gang, pod
+        assert (after["grove_leader"], after["grove_gated_pods"]) == (1, 0)
+        code, took = await operator.end()
+        assert (code, took < SOON) == (0, True)
+        assert {line["level"] for line in operator.lines} == {"info"}
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_the_lease_is_released_when_it_is_told_to_stop(
+    operator_account: Account, client: Client, namespace: str, tmp_path: Path, number: signal.Signals
+) -> None:
+    election = configuration(leaderElection=PATIENT_ELECTION)
+    async with running(tmp_path, operator_account.kubeconfig, election, "--namespace", namespace) as operator:
+        await operator.hear("working")
+        assert await holder(client, namespace)
+        code, took = await operator.end(number)
+        assert (code, took < SOON) == (0, True)
+        assert await holder(client, namespace) in ("", None)
+
+
+async def test_told_to_stop_in_the_middle_of_its_work_it_ends_and_the_next_one_finishes(
+    operator_account: Account, client: Client, namespace: str, tmp_path: Path
+) -> None:
+    body = pod_clique_set("many")
+    body["spec"]["replicas"] = 30
+    async with running(tmp_path, operator_account.kubeconfig, configuration()) as operator:
+        await operator.hear("working")
+        await create(client, body, namespace)
+        pods = Cache(PODS, Pod, namespace=namespace)
+        await seen(client, pods, lambda found: len(found) > 0)
+        code, took = await operator.end()
+        assert (code, took < SOON) == (0, True)
+        assert operator.lines[-1]["message"] == "stopped"
+    async with running(tmp_path, operator_account.kubeconfig, configuration()):
+        sets = Cache(resource_of(PodCliqueSet.KIND), PodCliqueSet, namespace=namespace)
+        await seen(client, sets, lambda found: is_available(found.get(namespace, "many")))
+
+
+async def test_when_the_leader_is_killed_the_other_goes_on(
+    operator_account: Account, client: Client, namespace: str, tmp_path: Path
+) -> None:
+    election = configuration(leaderElection={**QUICK_ELECTION, "resourceNamespace": namespace})
+    async with running(tmp_path, operator_account.kubeconfig, election) as leader:
+        await leader.hear("working")
+        async with running(tmp_path, operator_account.kubeconfig, election) as follower:
+            await follower.hear("following")
+            await hand_over(client, namespace, leader, follower)
+
+
+async def hand_over(
+    client: Client, namespace: str, leader: OperatorProcess, follower: OperatorProcess
+) -> None:
+    await follower.hear("certificate shown")
+    await follower.until_ready()
+    assert (await follower.metrics())["grove_leader"] == 0
+    await make_available(client, namespace, "first")
+    code, _ = await leader.end(signal.SIGKILL)
+    assert code == -signal.SIGKILL
+    await follower.hear("working")
+    await make_available(client, namespace, "second")
+    await follower.counted(grove_leader=1, grove_gang_ready_seconds_count=1)
+
+
+async def test_whose_lease_was_taken_exits_for_a_new_start(
+    operator_account: Account, client: Client, namespace: str, tmp_path: Path
+) -> None:
+    election = configuration(leaderElection=PATIENT_ELECTION)
+    async with running(tmp_path, operator_account.kubeconfig, election, "--namespace", namespace) as operator:
+        await operator.hear("working")
+        theft = {"spec": {"holderIdentity": "robber"}}
+        await client.patch(LEASES, LEASE, theft, namespace=namespace, as_type=Lease)
+        assert await operator.ended() == 6
+        assert operator.lines[-1]["reason"] == "no longer the leader: robber holds the lease"
+        assert await holder(client, namespace) == "robber"
+
+
+def by(detour: Config, account: Account, folder: Path) -> Path:
+    """A kubeconfig that goes the other way to the same cluster."""
+    file = folder / "kubeconfig"
+    file.write_text(account.kubeconfig.read_text().replace(account.config.server, detour.server))
+    return file
+
+
+async def test_an_api_server_that_cannot_be_reached_is_waited_for(
+    cluster: LocalCluster, operator_account: Account, tmp_path: Path
+) -> None:
+    async with wired(cluster) as (wire, detour):
+        wire.is_down = True
+        async with running(tmp_path, by(detour, operator_account, tmp_path), configuration()) as operator:
+            await operator.hear("watch interrupted", key="podcliquesets.grove.io")
+            assert (await operator.probe("/healthz"))[0] == 200
+            status, words = await operator.probe("/readyz")
+            assert status == 503
+            assert "podcliquesets.grove.io" in words
+            wire.is_down = False
+            await operator.hear("working")
+            await operator.hear("certificate shown")
+            await operator.until_ready()
+
+
+async def test_it_stops_in_time_although_the_api_server_has_gone_away(
+    cluster: LocalCluster, operator_account: Account, client: Client, namespace: str, tmp_path: Path
+) -> None:
+    election = configuration(leaderElection=PATIENT_ELECTION)
+    async with wired(cluster) as (wire, detour):
+        kubeconfig = by(detour, operator_account, tmp_path)
+        async with running(tmp_path, kubeconfig, election, "--namespace", namespace) as operator:
+            await operator.hear("working")
+            wire.is_down = True
+            wire.cut()
+            await operator.hear("watch interrupted")
+            code, took = await operator.end()
+            assert (code, took < SOON) == (0, True)
+            assert [line["message"] for line in operator.lines][-1] == "stopped"
+
+
+async def test_without_crds_it_waits_and_says_what_would_help(clusters: Clusters, tmp_path: Path) -> None:
+    bare = await clusters.start("bare")
+    election = configuration(leaderElection=PATIENT_ELECTION)
+    async with (
+        Client(config.load(bare.kubeconfig)) as client,
+        running(tmp_path, (await operator_account_of(bare)).kubeconfig, election) as operator,
+    ):
+        told = await operator.hear("CRDs are missing")
+        assert "grove crds | kubectl apply --server-side -f -" in told["reason"]
+        status, words = await operator.probe("/readyz")
+        assert (status, words.startswith("waiting for podcliquesets.grove.io")) == (503, True)
+        for definition in crd.all_definitions():
+            await apply(client, definition)
+            await established(client, definition["metadata"]["name"])
+        await operator.hear("working")
+        await operator.hear("certificate shown")
+        await operator.until_ready()
+
+
+def busy_port(place: str, port: int) -> dict[str, Any]:
+    servers = {"healthProbes": HERE, "metrics": HERE, "webhooks": HERE}
+    return {"server": {**servers, place: {**HERE, "port": port}}}
+
+
+@pytest.mark.parametrize("place", ["healthProbes", "metrics", "webhooks"])
+async def test_a_busy_port_is_one_line(operator_account: Account, tmp_path: Path, place: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        async with running(tmp_path, operator_account.kubeconfig, busy_port(place, port)) as operator:
+            _, words = await operator.process.communicate()
+    assert operator.process.returncode == 4
+    said = words.decode().splitlines()[-1]
+    assert said == (
+        f"grove: server.{place}.port: cannot listen on 127.0.0.1:{port} (Address already in use): "
+        "choose another, or 0 for any free one"
+    )
+
+
+async def test_what_it_is_doing_can_be_looked_at(operator_account: Account, tmp_path: Path) -> None:
+    debugging = {"enableProfiling": True, "pprofBindPort": 0}
+    async with running(tmp_path, operator_account.kubeconfig, configuration(debugging=debugging)) as operator:
+        status, told = await operator.get("debugging.pprofBindPort", "/debug/tasks")
+        assert status == 200
+        assert "reflector.py" in told
+
+
+async def test_automatic_mnnvl_without_the_driver_ends_with_a_code_of_its_own(
+    operator_account: Account, client: Client, namespace: str, tmp_path: Path
+) -> None:
+    wanted = configuration(network={"autoMNNVLEnabled": True})
+    async with running(tmp_path, operator_account.kubeconfig, wanted) as operator:
+        said = await operator.hear("MNNVL preflight check failed", level="error")
+        assert "ComputeDomain CRD (computedomains.resource.nvidia.com) is missing" in said["reason"]
+        assert "install the NVIDIA DRA driver, or disable" in said["reason"]
+        assert await operator.process.wait() == 7
+    await apply(client, definition())
+    await established(client, definition()["metadata"]["name"])
+    try:
+        async with running(tmp_path, operator_account.kubeconfig, wanted) as operator:
+            said = await operator.hear("MNNVL preflight check", level="warning")
+            assert said["reason"].startswith("no ResourceSlice of compute-domain.nvidia.com: pods")  # P5
+            await operator.hear("MNNVL preflight check passed")
+            await operator.hear("working")
+    finally:
+        await removed(client, definition()["metadata"]["name"])

@@ -1,0 +1,173 @@
+"""Kubernetes' own gang scheduling: the unmodified scheduler binds a whole gang in one rack, or nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from grove.api.configuration.types import Scheduler, SchedulerProfile
+from grove.api.crds import crd
+from grove.kube.auth import config
+from grove.kube.client.client import Client
+from grove.kube.client.decoding import Object
+from grove.kube.client.resource import NODES, PODS
+from grove.schedulers.registry import backends
+from tests.chart import AWARE, operator_account_of
+from tests.cluster.conftest import PATIENCE, apply, established
+from tests.cluster.operator.scheduling.test_topology import TOPOLOGIES, a_topology, topology
+from tests.cluster.operator.support.harness import operating
+from tests.cluster.operator.support.objects import GANGS, SETS, gated
+from tests.cluster.operator.support.workloads import clique, workload
+from tests.cluster.operator.support.world import World, watching
+from tests.clusters import Clusters
+from tests.namespaces import make_namespace
+
+GATES = ("GenericWorkload", "GangScheduling", "TopologyAwareWorkloadScheduling")
+IN_TREE = backends(Scheduler((SchedulerProfile("default-scheduler", {"gangScheduling": True}),)))
+RACK = "topology.example.com/rack"
+OTHER_RACK = "example.com/rack"
+SPECIAL = "example.com/special"
+PACKED = {"topologyName": "grove-topology", "pack": {"required": "rack"}}
+
+
+def bound(world: World) -> dict[str, str]:
+    """The node of each pod that has one."""
+    return {pod.name: pod.spec["nodeName"] for pod in world.pods() if pod.spec.get("nodeName")}
+
+
+async def test_a_gang_is_bound_whole_and_in_one_rack_or_not_at_all(clusters: Clusters) -> None:
+    cluster = await clusters.start(
+        "in-tree",
+        nodes=4,
+        shape="1x1x2x2",
+        feature_gates=dict.fromkeys(GATES, True),
+        runtime_config=("scheduling.k8s.io/v1alpha2=true",),
+    )
+    connection = config.load(cluster.kubeconfig)
+    async with Client(connection) as client:
+        async with asyncio.timeout(PATIENCE):
+            for definition in crd.all_definitions():
+                await apply(client, definition)
+                await established(client, definition["metadata"]["name"])
+        nodes = sorted(node.metadata.name for node in (await client.list(NODES, as_type=Object)).items)
+        racks = {name: f"r{number // 2}" for number, name in enumerate(nodes)}
+        for name, rack in racks.items():
+            marks = {RACK: rack, OTHER_RACK: rack}
+            await client.patch(NODES, name, {"metadata": {"labels": marks}}, as_type=Object)
+        await make_namespace(client, "in-tree")
+        account = await operator_account_of(cluster, AWARE)
+        async with (
+            watching(client, account.config, "in-tree") as world,
+            topology(world, "grove-topology"),
+            operating(world, topology_aware=True, backends=IN_TREE),
+        ):
+            world.always(lambda: _whole_or_nothing(world))
+            picky = clique("picky", 1, pod={"nodeSelector": {SPECIAL: "yes"}})
+            body = workload("gang", clique("eager", 4, 1), picky)
+            body["spec"]["template"]["topologyConstraint"] = PACKED
+            await world.create(SETS, body)
+            await world.until(lambda: len(world.pods()) == 5, "all pods")
+            await world.until(lambda: any(map(_refused, world.pods())), "the scheduler to refuse the gang")
+            assert sum(map(gated, world.pods())) == 3, "beyond the minimum, pods wait"
+            chosen = nodes[-1]
+            await client.patch(NODES, chosen, {"metadata": {"labels": {SPECIAL: "yes"}}}, as_type=Object)
+            await world.until(lambda: len(bound(world)) == 5, "the whole gang, and the rest of it")
+            assert {racks[node] for node in bound(world).values()} == {racks[chosen]}
+            await _gone(world, "gang")
+            await _more_than_a_rack_has(world)
+            await _each_replica_in_one_rack(world, racks)
+            await _all_on_one_host(world)
+            await _who_comes_later_on_other_terms(world, racks)
+
+
+def big(name: str, count: int) -> dict[str, Any]:
+    """A clique of pods with half of a node's GPUs each: a rack has room for four."""
+    half = {"limits": {"nvidia.com/gpu": "4"}}
+    return clique(name, count, pod={"containers": [{"name": "main", "image": "model:1", "resources": half}]})
+
+
+async def _gone(world: World, name: str) -> None:
+    await world.delete(SETS, name)
+    await world.until(lambda: not world.all(PODS), "its pods to go")
+
+
+async def _more_than_a_rack_has(world: World) -> None:
+    """TAS13: the cluster has room for five such pods, no rack has."""
+    body = workload("insufficient", big("worker", 5))
+    body["spec"]["template"]["topologyConstraint"] = PACKED
+    await world.create(SETS, body)
+    await world.until(lambda: len(world.pods()) == 5 and all(map(_refused, world.pods())), "all refused")
+    assert bound(world) == {}
+    await world.until(lambda: _explained(world, "insufficient-0"), "the gang to say why")
+    await _gone(world, "insufficient")
+
+
+async def _each_replica_in_one_rack(world: World, racks: dict[str, str]) -> None:
+    """TAS3 and TAS14: four pods fill a rack, and each replica finds one."""
+    body = workload("each", big("worker", 4), replicas=2)
+    body["spec"]["template"]["topologyConstraint"] = PACKED
+    await world.create(SETS, body)
+    await world.until(lambda: len(bound(world)) == 8, "both replicas")
+    found = [{racks[n] for pod, n in bound(world).items() if pod.startswith(f"each-{i}-")} for i in (0, 1)]
+    assert sorted(map(sorted, found)) == [["r0"], ["r1"]]
+    await _gone(world, "each")
+
+
+async def _all_on_one_host(world: World) -> None:
+    """TAS5: a clique that is all of its gang may ask for itself."""
+    body = workload("host", {**big("worker", 2), "topologyConstraint": {"pack": {"required": "host"}}})
+    body["spec"]["template"]["topologyConstraint"] = {"topologyName": "grove-topology"}
+    await world.create(SETS, body)
+    await world.until(lambda: len(bound(world)) == 2, "both pods")
+    assert len(set(bound(world).values())) == 1
+    await _gone(world, "host")
+
+
+async def _who_comes_later_on_other_terms(world: World, racks: dict[str, str]) -> None:
+    """The terms of a PodGroup never change. Who replaces a pod that was placed on others is placed:
+    first where racks are called differently now, then where the topology does not know them any more."""
+    body = workload("later", big("worker", 2))
+    body["spec"]["template"]["topologyConstraint"] = PACKED
+    await world.create(SETS, body)
+    await world.until(lambda: len(bound(world)) == 2, "both pods")
+    levels = a_topology(TOPOLOGIES, "grove-topology")["spec"]["levels"]
+    other = [{**level, "key": OTHER_RACK} if level["domain"] == "rack" else level for level in levels]
+    for terms in (other, [level for level in levels if level["domain"] != "rack"]):
+        before = _constraint(world, "later-0")
+        patch = {"spec": {"levels": terms}}
+        await world.client.patch(TOPOLOGIES, "grove-topology", patch, as_type=Object)
+        await world.until(lambda before=before: _constraint(world, "later-0") != before, "other terms")
+        lost = world.pods()[0]
+        await world.delete(PODS, lost.name)
+        await world.until(lambda lost=lost: lost.name not in bound(world) and len(bound(world)) == 2, "both")
+        if terms is other:
+            assert len({racks[node] for node in bound(world).values()}) == 1
+    await _gone(world, "later")
+
+
+def _constraint(world: World, gang: str) -> object:
+    return world.get(GANGS, gang).spec.get("topologyConstraint")
+
+
+def _explained(world: World, gang: str) -> bool:
+    """Whether a gang says in the scheduler's words why it waits."""
+    found = world.find(GANGS, gang)
+    conditions = found.status.get("conditions", ()) if found else ()
+    told = [each["message"] for each in conditions if each["type"] == "Scheduled"]
+    return any(
+        each.startswith(f"Too few pods scheduled in {gang}-worker; default-scheduler says: ") for each in told
+    )
+
+
+def _refused(pod) -> bool:
+    return pod.condition("PodScheduled") == "False" and not gated(pod)
+
+
+def _whole_or_nothing(world: World) -> None:
+    """Nobody of the gang's surplus is bound before the clique that is hard to place. In which order its pods
+    go in the end is nobody's business."""
+    found = world.find(SETS, "gang")
+    if found is None or found.terminating:
+        return
+    names = bound(world)
+    assert sum("eager" in name for name in names) <= 1 or any("picky" in name for name in names), names

@@ -1,0 +1,191 @@
+"""Topologies and KAI's own on the real API server: TAS1, TAS18, TAS19, and an operator that was away."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import pytest
+
+from grove.api.configuration.types import Scheduler, SchedulerProfile
+from grove.api.types.clustertopology import ClusterTopology, ClusterTopologyBinding
+from grove.kube.cache.cache import Cache
+from grove.kube.cache.reflector import Reflector
+from grove.kube.client.client import Client
+from grove.kube.client.decoding import Object
+from grove.kube.client.resource import NODES, Resource
+from grove.kube.errors import NotFound
+from grove.operator.caches.registry import external_resource, resource_of
+from grove.schedulers.kai_topology import TOPOLOGY
+from grove.schedulers.registry import backends
+from tests.chart import Account
+from tests.cluster.operator.support.harness import operating
+from tests.cluster.operator.support.objects import SETS, AnyObject
+from tests.cluster.operator.support.workloads import clique, workload
+from tests.cluster.operator.support.world import World, watching
+
+TOPOLOGIES, BINDINGS = resource_of(ClusterTopology.KIND), resource_of(ClusterTopologyBinding.KIND)
+THEIRS = external_resource(TOPOLOGY)
+KAI = backends(Scheduler((SchedulerProfile("kai-scheduler"),)))
+HOST = "kubernetes.io/hostname"
+
+
+class Sight:
+    """All topologies, ours and KAI's, as the server tells them."""
+
+    def __init__(self, world: World) -> None:
+        self.world, self._client = world, world.client
+        self._caches = {kind: Cache(kind, AnyObject) for kind in (TOPOLOGIES, BINDINGS, THEIRS)}
+        self._made: list[tuple[Resource, str]] = []
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        tasks = []
+        for cache in self._caches.values():
+            cache.subscribe(lambda *_: self.world.touch())
+            tasks.append(asyncio.create_task(Reflector(self._client, cache).run()))
+        try:
+            yield
+        finally:
+            for kind, name in reversed(self._made):
+                with suppress(NotFound):
+                    await self._client.delete(kind, name, as_type=AnyObject)
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+
+    async def create(self, kind: Resource, name: str, spec: dict[str, Any]) -> None:
+        self._made.append((kind, name))
+        body = {
+            "apiVersion": kind.api_version,
+            "kind": kind.kind,
+            "metadata": {"name": name},
+            "spec": spec,
+        }
+        await self._client.create(kind, body, as_type=AnyObject)
+
+    def levels(self, name: str) -> list[str]:
+        """The levels of KAI's topology; none if there is none."""
+        found = self._caches[THEIRS].get("", name)
+        return [level["nodeLabel"] for level in found.spec["levels"]] if found else []
+
+    def uid(self, name: str) -> str:
+        found = self._caches[THEIRS].get("", name)
+        return found.uid if found else ""
+
+    def drift(self, name: str) -> tuple[str, int]:
+        """What a topology says of itself, and about which generation."""
+        found = self._caches[TOPOLOGIES].get("", name)
+        if found is None:
+            return "", 0
+        return found.condition("SchedulerTopologyDrift"), found.status.get("observedGeneration", 0)
+
+    def status(self, name: str) -> dict[str, Any]:
+        found = self._caches[TOPOLOGIES].get("", name)
+        return dict(found.status) if found else {}
+
+    def message(self, name: str) -> str:
+        found = self._caches[TOPOLOGIES].get("", name)
+        assert found is not None
+        (entry,) = found.status["schedulerTopologyStatuses"]
+        return str(entry.get("message", ""))
+
+    def shadowed(self, name: str) -> str:
+        found = self._caches[BINDINGS].get("", name)
+        return found.condition("Shadowed") if found else ""
+
+    async def patch(self, name: str, *keys: str) -> None:
+        await self._client.patch(TOPOLOGIES, name, {"spec": levels(*keys)}, as_type=AnyObject)
+
+
+def levels(*keys: str) -> dict[str, Any]:
+    return {"levels": [{"domain": f"level-{number}", "key": key} for number, key in enumerate(keys)]}
+
+
+@pytest.fixture
+async def sight(
+    client: Client, aware_account: Account, namespace: str, scheduler_crds: None
+) -> AsyncIterator[Sight]:
+    async with watching(client, aware_account.config, namespace) as world:
+        found = Sight(world)
+        async with found.open():
+            yield found
+
+
+async def test_kais_topology_is_made_made_anew_and_repaired(sight: Sight, client: Client) -> None:
+    until = sight.world.until
+    async with operating(sight.world, topology_aware=True, backends=KAI):
+        await sight.create(TOPOLOGIES, "managed", levels("zone", "rack"))
+        await until(lambda: sight.levels("managed") == ["zone", "rack"], "KAI's topology")
+        await until(lambda: sight.drift("managed") == ("False", 1), "in sync")
+        await client.delete(THEIRS, "managed", as_type=AnyObject, uid=(before := sight.uid("managed")))
+        await until(lambda: sight.uid("managed") not in ("", before), "one that was deleted to come back")
+        await sight.patch("managed", "zone", "block", HOST)
+        await until(lambda: sight.levels("managed") == ["zone", "block", HOST], "the new levels")
+        await until(lambda: sight.drift("managed") == ("False", 2), "in sync again")
+        await sight.patch("managed", HOST, "zone")
+        await until(lambda: sight.drift("managed") == ("True", 2), "what KAI refuses to be told")
+        assert "lowest level" in sight.message("managed")
+        assert sight.levels("managed") == ["zone", "block", HOST]
+        await sight.patch("managed", "zone", "rack")
+        await until(lambda: sight.drift("managed") == ("False", 4), "in sync after all")
+        await sight.create(BINDINGS, "managed", levels("zone"))
+        await until(lambda: sight.shadowed("managed") == "True", "the binding to say that it is not used")
+    await client.delete(BINDINGS, "managed", as_type=AnyObject)
+    await client.delete(TOPOLOGIES, "managed", as_type=AnyObject)
+    async with operating(sight.world, topology_aware=True, backends=KAI):
+        await until(lambda: not sight.levels("managed"), "what was left behind to go")
+
+
+async def test_what_nodes_and_sets_say_is_told_and_follows(sight: Sight, client: Client) -> None:
+    until, world = sight.world.until, sight.world
+    nodes = sorted(node.metadata.name for node in (await client.list(NODES, as_type=Object)).items)
+    row, tray = "example.com/census-row", "example.com/census-tray"
+
+    async def label(chosen: list[str], **values: str | None) -> None:
+        for node in chosen:
+            await client.patch(NODES, node, {"metadata": {"labels": values}}, as_type=Object)
+
+    def seen() -> list[tuple[int, int, int]]:
+        told = sight.status("counted").get("levels", ())
+        return [(each["labelledNodes"], each["values"], each.get("nestingViolations", 0)) for each in told]
+
+    await label(nodes[:3], **{row: "a", tray: "t"})
+    try:
+        async with operating(world, topology_aware=True, backends=KAI):
+            await sight.create(TOPOLOGIES, "counted", levels(row, tray))
+            await until(lambda: seen() == [(3, 1, 0), (3, 1, 0)], "all nodes counted")
+            assert sight.status("counted")["nodes"] == len(nodes)
+            await label(nodes[:1], **{row: "b"})
+            await until(lambda: seen() == [(3, 2, 0), (3, 1, 1)], "a tray in two rows")
+            body = workload("counting", clique("a"))
+            pack = {"topologyName": "counted", "pack": {"preferred": "level-1"}}
+            body["spec"]["template"]["topologyConstraint"] = pack
+            await world.create(SETS, body)
+            users = {"count": 1, "podCliqueSets": [f"{world.namespace}/counting"]}
+            await until(lambda: sight.status("counted").get("usedBy") == users, "who uses it")
+    finally:
+        await label(nodes[:3], **{row: None, tray: None})
+
+
+async def test_a_topology_that_others_manage_is_compared_whenever_it_changes(
+    sight: Sight, client: Client
+) -> None:
+    until = sight.world.until
+    reference = [{"schedulerName": "kai-scheduler", "reference": "theirs"}]
+    async with operating(sight.world, topology_aware=True, backends=KAI):
+        spec = {**levels("zone", "rack"), "schedulerReferences": reference}
+        await sight.create(TOPOLOGIES, "compared", spec)
+        await until(lambda: sight.drift("compared") == ("True", 1), "the missing one to be told")
+        assert sight.message("compared") == 'KAI Topology "theirs" not found'
+        same = {"levels": [{"nodeLabel": "zone"}, {"nodeLabel": "rack"}]}
+        await sight.create(THEIRS, "theirs", same)
+        await until(lambda: sight.drift("compared") == ("False", 1), "in sync")
+        await sight.patch("compared", "rack", "zone")
+        await until(lambda: sight.drift("compared") == ("True", 2), "another order to be told")
+        assert sight.levels("theirs") == ["zone", "rack"], "never written"
+        assert sight.levels("compared") == [], "and none of our own"
+        await client.delete(THEIRS, "theirs", as_type=AnyObject)
+        await until(lambda: sight.message("compared") == 'KAI Topology "theirs" not found', "its end")

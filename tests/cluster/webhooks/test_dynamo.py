@@ -1,0 +1,58 @@
+"""DynamoGraphDeployments on the real API server: filled in and refused, with nothing forgotten on the way."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from msgspec.structs import replace
+
+from grove.dynamo.api import crd_definitions
+from grove.kube.auth import config
+from grove.kube.client.client import Client
+from grove.kube.errors import ApiError
+from grove.local.cluster.lifecycle import LocalCluster
+from grove.operator.caches.dynamo import GRAPHS
+from tests.cluster.conftest import PATIENCE, apply, established
+from tests.cluster.webhooks.harness import admitting, refusal
+from tests.dynamo.builders import component, deployment, manifest
+
+pytestmark = pytest.mark.cluster
+
+OLDER = replace(GRAPHS, version="v1alpha1")
+SWITCHES = {"topologyAwareScheduling": {"enabled": True}, "dynamo": {"enabled": True}}
+
+
+async def test_both_versions_are_asked_about_and_no_field_is_forgotten(
+    cluster: LocalCluster, crds: object, client: Client, namespace: str
+) -> None:
+    for definition in crd_definitions.all_definitions():
+        await apply(client, definition)
+        async with asyncio.timeout(PATIENCE):
+            await established(client, definition["metadata"]["name"])
+    async with admitting(client, config.load(cluster.kubeconfig), namespace, **SWITCHES):
+        body = deployment(component())
+        body["metadata"] = {"name": "app"}
+        made = await client.create(GRAPHS, body, namespace=namespace, as_type=dict)
+        assert made["metadata"]["annotations"]["nvidia.com/workload-provider"] == "grove"
+        assert made["spec"]["components"][0]["replicas"] == 1
+        older = await client.get(OLDER, "app", namespace=namespace, as_type=dict)
+        assert (older["apiVersion"], older["spec"]) == ("nvidia.com/v1alpha1", made["spec"])
+
+        superseded = manifest("superseded")
+        superseded["metadata"] = {"name": "old"}
+        told = await refusal(client, OLDER, superseded, namespace=namespace)
+        for field in ("spec.topologyConstraints:", "spec.topologyConstraints.enabled:", "spec.services:"):
+            assert field in told
+        unknown = deployment(component(replicaz=2))
+        unknown["metadata"] = {"name": "unknown"}
+        told = await refusal(client, GRAPHS, unknown, namespace=namespace)
+        assert "spec.components[0].replicaz: Forbidden: unknown field; did you mean replicas?" in told
+        assert "cannot be added" in await _changed(client, namespace)
+
+
+async def _changed(client: Client, namespace: str) -> str:
+    patch = {"spec": {"components": [component(), component("More")]}}
+    with pytest.raises(ApiError, match="denied the request") as refused:
+        await client.patch(GRAPHS, "app", patch, namespace=namespace, as_type=dict)
+    return str(refused.value)

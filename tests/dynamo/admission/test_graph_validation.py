@@ -1,0 +1,324 @@
+"""What is refused of a deployment, field by field, on creation and on a change."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from grove.dynamo.admission import graph_validation
+from grove.dynamo.admission.defaults import default_graph
+from tests.dynamo.builders import KNOWN, VLLM, alpha, component, deployment, engine, service
+
+
+def refused(body, known=KNOWN):
+    return [str(error) for error in graph_validation.on_create(body, known).errors]
+
+
+MAIN = {"name": "main", "image": "dynamo:1.4.1"}
+
+BAD = [
+    (deployment(), "spec.components: Required value"),
+    ({**deployment(component()), "spec": None}, "spec: Required value"),
+    ({"metadata": {"name": "app"}}, "spec: Required value"),
+    (
+        {**deployment(component()), "spec": {"components": [component()], "services": {"Web": service()}}},
+        "spec.services: Forbidden: the components are in spec.components already",
+    ),
+    (deployment(*[component(f"w{i}") for i in range(26)]), "spec.components: Invalid value: 26: at most 25"),
+    (
+        deployment(component("Web"), component("web")),
+        'spec.components[1].name: Duplicate value: "web"',
+    ),
+    (alpha(Web=service(), web=service()), 'spec.services[web]: Duplicate value: "web"'),
+    (deployment(component("-web")), 'spec.components[0].name: Invalid value: "-web"'),
+    (deployment(component(kind="router")), 'spec.components[0].type: Unsupported value: "router"'),
+    (
+        deployment(component(kind="epp")),
+        "spec.components[0].type: Forbidden: not supported: run the endpoint",
+    ),
+    (alpha(Web=service("epp")), "spec.services[Web].componentType: Forbidden: not supported"),
+    (deployment(component(replicas=-1)), "spec.components[0].replicas: Invalid value: -1"),
+    (deployment(component(minAvailable=0)), "spec.components[0].minAvailable: Invalid value: 0"),
+    (deployment(component(minAvailable=3, replicas=2)), "minAvailable: Invalid value: 3: must not be more"),
+    (deployment(component(multinode={"nodeCount": 0})), "multinode.nodeCount: Invalid value: 0"),
+    (deployment(component(multinode={"nodeCount": 2**31 - 1})), "must not be more than 10000"),
+    (deployment(component(replicas=2**31 - 1)), "must not be more than 100000"),
+    (deployment(component(sharedMemorySize="-1Gi")), 'sharedMemorySize: Invalid value: "-1Gi"'),
+    (deployment(component(sharedMemorySize="much")), 'sharedMemorySize: Invalid value: "much"'),
+    (
+        alpha(Web=service(resources={"limits": {"cpu": "one"}})),
+        'spec.services[Web].resources.limits.cpu: Invalid value: "one"',
+    ),
+    (
+        deployment(component(main={"resources": {"limits": {"nvidia.com/gpu": "1 GPU"}}})),
+        "podTemplate.spec.containers[0].resources.limits[nvidia.com/gpu]: Invalid value",
+    ),
+    (
+        deployment(component(main={"image": ""})),
+        "spec.components[0].podTemplate.spec.containers[main].image: Required value",
+    ),
+    (
+        deployment(component(main={"imagee": "x"})),
+        "podTemplate.spec.containers[0].imagee: Forbidden: unknown field; did you mean image?",
+    ),
+    (
+        deployment({"name": "W", "podTemplate": {"spec": {"containers": [MAIN, {"name": "log"}]}}}),
+        "spec.components[0].containers[log].image: Required value",
+    ),
+    (
+        deployment(component(compilationCache={"pvcName": "cache"})),
+        "compilationCache.mountPath: Required value",
+    ),
+    (deployment(component(compilationCache={})), "compilationCache.pvcName: Required value"),
+    (deployment(component(), backendFramework="triton"), "spec.backendFramework: Unsupported value"),
+    (
+        deployment(component(main={"command": VLLM}), backendFramework="sglang"),
+        'spec.backendFramework: Invalid value: "sglang": component Worker starts vllm',
+    ),
+    (
+        deployment(
+            component(
+                main={"command": ["sh", "-c"], "args": ["python3 -m dynamo.vllm; python -m dynamo.sglang"]}
+            )
+        ),
+        "starts several engines: vllm, sglang",
+    ),
+    (deployment(component(replica=2)), "spec.components[0].replica: Forbidden: unknown field; did you mean"),
+    (deployment(component(replicas="2")), 'spec.components[0].replicas: Invalid value: "2": must be a whole'),
+    (deployment(component(), envs="x"), 'spec.envs: Invalid value: "x": must be a list'),
+    (alpha({"pvcs": [{"create": True}]}, Web=service()), "spec.pvcs[0].size: Required value"),
+    (alpha(Web=service(sharedMemory={})), "spec.services[Web].sharedMemory.size: Required value"),
+    (alpha(Web=service(volumeMounts=[{"name": "x"}])), "volumeMounts[0].mountPoint: Required value"),
+    (
+        deployment(component(), annotations={"nvidia.com/grove-update-strategy": "Rolling"}),
+        "metadata.annotations[nvidia.com/grove-update-strategy]: Unsupported value",
+    ),
+    (
+        deployment(component(), annotations={"nvidia.com/dynamo-operator-origin-version": "new"}),
+        "must be a semantic version",
+    ),
+    # What Dynamo has and this layer does not act on.
+    (
+        deployment(component(scalingAdapter={"enabled": False})),
+        "spec.components[0].scalingAdapter.enabled: Forbidden: unknown field; what is there is in force",
+    ),
+    (deployment(component(experimental={})), "spec.components[0].experimental: Forbidden"),
+    (deployment(component(), restart={"id": "1"}), "spec.restart: Forbidden: a deployment that is made"),
+    (deployment(component(), restart={}), "spec.restart.id: Required value"),
+    (
+        deployment(component(), restart={"id": "1", "strategy": {"type": "Random"}}),
+        "spec.restart.strategy.type: Unsupported value",
+    ),
+    (
+        deployment(component(), restart={"id": "1", "strategy": {"order": ["Web"]}}),
+        "spec.restart.strategy.order: Invalid value",
+    ),
+    (
+        deployment(component(), restart={"id": "1", "strategy": {"type": "Parallel", "order": ["Worker"]}}),
+        "spec.restart.strategy.order: Forbidden",
+    ),
+    (deployment(component(), providerOverride={}), "spec.providerOverride: Forbidden"),
+    (deployment(component(), experimental={"kvTransferPolicy": {}}), "spec.experimental: Forbidden"),
+    (alpha(Web=service(ingress={"enabled": True})), "spec.services[Web].ingress: Forbidden"),
+    (
+        deployment(engine(["--enable-elastic-ep"])),
+        "containers[main].args: Forbidden: --enable-elastic-ep is not supported",
+    ),
+    (
+        deployment(
+            engine(["--tensor-parallel-size", "2"]),
+            annotations={"nvidia.com/vllm-distributed-executor-backend": "Ray"},
+        ),
+        "spec.components[0].multinode: Forbidden: spanning nodes by Ray is not supported",
+    ),
+    (
+        deployment(component(multinode={"leader": {"providerOverride": {}}})),
+        "spec.components[0].multinode.leader: Forbidden",
+    ),
+    # What only Grove can do.
+    (
+        deployment(component(multinode={}), annotations={"nvidia.com/enable-grove": "False"}),
+        "spec.components[0].multinode: Forbidden: needs Grove, which this deployment declines, or Leader",
+    ),
+    (
+        deployment(component(), annotations={"nvidia.com/enable-grove": "false"}, priorityClassName="high"),
+        "spec.priorityClassName: Forbidden",
+    ),
+]
+
+
+@pytest.mark.parametrize(("body", "why"), BAD)
+def test_what_is_wrong_is_named(body, why):
+    assert any(why in error for error in refused(body)), refused(body)
+
+
+def test_everything_that_is_wrong_is_told_at_once():
+    errors = refused(deployment(component("-a", replicas=-1), component("b", kind="x", minAvailable=0)))
+    assert len(errors) == 4
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        deployment(component()),
+        deployment(component(kind=""), component("Web", "frontend"), component("Plan", "planner")),
+        alpha(Web=service("main"), Worker=service(ingress={"enabled": False}, scalingAdapter={})),
+        alpha(Web=service(checkpoint={"enabled": False}, failover={"enabled": False})),
+        deployment(component(replicas=0, minAvailable=2)),
+        deployment(component(multinode={})),
+    ],
+)
+def test_what_is_right_passes(body):
+    assert refused(body) == []
+
+
+def test_a_tag_that_tells_no_version_is_a_warning():
+    body = deployment(component(main={"image": "registry:5000/vllm:my-tag"}))
+    (warning,) = graph_validation.on_create(body, KNOWN).warnings
+    assert warning.startswith("spec.components[0].podTemplate.spec.containers[main].image: my-tag")
+
+
+def test_fields_that_dynamo_ignores_are_a_warning():
+    verdict = graph_validation.on_create(
+        alpha(Web=service(autoscaling={"enabled": True}, dynamoNamespace="x")), KNOWN
+    )
+    assert [warning.partition(":")[0] for warning in verdict.warnings] == [
+        "spec.services[Web].autoscaling is ignored",
+        "spec.services[Web].dynamoNamespace is ignored",
+    ]
+
+
+def test_a_multinode_component_may_go_to_leader_worker_sets():
+    body = deployment(component(multinode={}), annotations={"nvidia.com/enable-grove": "false"})
+    assert refused(body, replace(KNOWN, leader_worker_sets=True)) == []
+
+
+STORED = deployment(component("Web", "frontend"), component("Worker", multinode={"nodeCount": 2}))
+
+
+def changed(**fields):
+    body = copy.deepcopy(STORED)
+    body["spec"]["components"][1] |= fields
+    return body
+
+
+@pytest.mark.parametrize(
+    ("new", "path"),
+    [
+        (changed(multinode={"nodeCount": 4}), "spec.components[1].multinode.nodeCount"),
+        (changed(multinode=None), "spec.components[1].multinode.nodeCount"),
+        (changed(minAvailable=2, replicas=2), "spec.components[1].minAvailable"),
+        (changed(name="Other"), "spec.components[1]"),
+        (deployment(component("Web", "frontend")), "spec.components[1]"),
+        (deployment(*STORED["spec"]["components"], component("More")), "spec.components[2]"),
+        (deployment(*STORED["spec"]["components"], backendFramework="vllm"), "spec.backendFramework"),
+    ],
+)
+def test_a_change_of_what_is_fixed_is_refused(new, path):
+    errors = graph_validation.on_update(STORED, new, KNOWN).errors
+    assert path in [error.path for error in errors]
+
+
+@pytest.mark.parametrize(
+    "new", [changed(replicas=7), changed(replicas=0), changed(sharedMemorySize="16Gi"), STORED]
+)
+def test_a_change_of_the_rest_passes(new):
+    assert graph_validation.on_update(STORED, new, KNOWN).errors == ()
+
+
+def test_a_deployment_cannot_be_moved_to_another_backend():
+    old = default_graph(STORED, creating=True)
+    new = copy.deepcopy(old)
+    new["metadata"]["annotations"]["nvidia.com/workload-provider"] = "component"
+    (error,) = (
+        error
+        for error in graph_validation.on_update(old, new, replace(KNOWN, leader_worker_sets=True)).errors
+        if "workload-provider" in error.path
+    )
+    assert error.detail == "the deployment runs on grove and cannot be moved"
+
+
+def test_what_was_wrong_before_does_not_hold_up_a_change():
+    old = changed(experimental={})
+    new = copy.deepcopy(old)
+    new["spec"]["components"][1]["replicas"] = 3
+    assert graph_validation.on_update(old, new, KNOWN).errors == ()
+    assert graph_validation.on_update(STORED, new, KNOWN).errors != ()
+
+
+def test_what_is_left_out_is_filled_in():
+    body = default_graph(deployment(component()), creating=True)
+    assert body["metadata"]["annotations"] == {
+        "nvidia.com/dynamo-operator-origin-version": "1.4.0",
+        "nvidia.com/workload-provider": "grove",
+    }
+    assert body["spec"]["components"][0]["replicas"] == 1
+    assert body["spec"]["components"][0]["minAvailable"] == 1
+
+
+def test_the_backend_is_not_the_users_to_write():
+    asked = {"nvidia.com/workload-provider": "grove", "nvidia.com/enable-grove": "FALSE"}
+    body = default_graph(deployment(component(), annotations=asked), creating=True)
+    assert body["metadata"]["annotations"]["nvidia.com/workload-provider"] == "component"
+    assert "minAvailable" not in body["spec"]["components"][0]
+
+
+def test_a_change_is_not_stamped():
+    body = default_graph(deployment(component()), creating=False)
+    assert body["metadata"]["annotations"] == {}
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 3) | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=8,
+)
+FIELDS = st.sampled_from(
+    ("components", "services", "env", "topologyConstraint", "pvcs", "labels", "restart", "backendFramework")
+)
+INNER = st.sampled_from(
+    (
+        "name",
+        "type",
+        "podTemplate",
+        "replicas",
+        "multinode",
+        "topologyConstraint",
+        "componentType",
+        "resources",
+    )
+)
+SPECS = st.dictionaries(
+    FIELDS, JSON | st.lists(st.dictionaries(INNER, JSON, max_size=4), max_size=2), max_size=4
+)
+
+
+@given(SPECS, SPECS)
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_no_object_makes_a_rule_raise(old, new):
+    bodies = [{"metadata": {"name": "app", "namespace": "ns"}, "spec": spec} for spec in (old, new)]
+    filled = [default_graph(body, creating=True) for body in bodies]
+    graph_validation.on_create(filled[1], KNOWN)
+    graph_validation.on_update(*filled, KNOWN)
+
+
+@given(JSON)
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_not_even_one_that_is_none(body):
+    assert graph_validation.on_create(default_graph(body, creating=True), KNOWN).errors
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (engine([], gpus=0), "has no GPUs, so its nodes"),
+        (engine([], command=["python3", "-m", "mine"]), "no engine was recognised"),
+    ],
+)
+def test_nodes_that_are_not_told_of_each_other_are_a_warning(body, why):
+    (warning,) = graph_validation.on_create(deployment(body), KNOWN).warnings
+    assert why in warning

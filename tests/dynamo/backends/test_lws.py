@@ -1,0 +1,292 @@
+"""Deployments without Grove: LeaderWorkerSets and Deployments, with Kueue's annotations or affinity."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from grove.api.configuration.types import DynamoTopology, TopologyMode
+from grove.api.intents import Create
+from grove.api.meta import ObjectMeta
+from grove.dynamo.admission import graph_validation
+from grove.dynamo.admission.defaults import default_graph
+from grove.dynamo.backends.lws import LwsBackend
+from grove.dynamo.context import GraphContext
+from grove.dynamo.reconcile.planner import plan_graph
+from grove.dynamo.snapshot import ChildObject, GraphSnapshot, StoredGraph
+from tests.dynamo.builders import component, deployment, engine
+
+DECLINED = {"nvidia.com/enable-grove": "false"}
+LABELS = {"zone": "example.com/zone", "rack": "example.com/rack"}
+AFFINITY = DynamoTopology(mode=TopologyMode.AFFINITY, domain_to_label_mapping=LABELS)
+KUEUE = replace(AFFINITY, mode=TopologyMode.KUEUE, queue_name="gpus")
+DURING = "requiredDuringSchedulingIgnoredDuringExecution"
+BACKENDS = {"component": LwsBackend()}
+
+
+def snapshot(body, topology: DynamoTopology = AFFINITY, **more) -> GraphSnapshot:
+    body = default_graph(body, creating=True)
+    body["metadata"] |= {"uid": "u", "generation": 1}
+    stored = msgspec.convert({"metadata": body["metadata"], "spec": body["spec"]}, StoredGraph)
+    return GraphSnapshot(stored, GraphContext(topology, leader_worker_sets=True), **more)
+
+
+def made(found: GraphSnapshot):
+    """What carries the pods, by name."""
+    intents = plan_graph(found, BACKENDS, 0.0).intents
+    return {
+        each.target.name: each.body
+        for each in intents
+        if isinstance(each, Create) and each.target.kind in ("Deployment", "LeaderWorkerSet")
+    }
+
+
+def packed(*components, **spec):
+    return deployment(*components, annotations=dict(DECLINED), **spec)
+
+
+def near(domain: str):
+    return {"topologyConstraint": {"packDomain": domain}}
+
+
+def test_a_component_becomes_a_deployment_of_its_own():
+    (body,) = made(snapshot(packed(component(replicas=3)))).values()
+    assert (body["kind"], body["metadata"]["name"], body["spec"]["replicas"]) == (
+        "Deployment",
+        "app-worker",
+        3,
+    )
+    assert body["spec"]["selector"] == {"matchLabels": {"nvidia.com/selector": "app-worker"}}
+    assert body["spec"]["strategy"]["rollingUpdate"] == {"maxSurge": "25%", "maxUnavailable": "25%"}
+    template = body["spec"]["template"]
+    assert template["metadata"]["labels"].items() >= body["spec"]["selector"]["matchLabels"].items()
+    assert "affinity" not in template["spec"]
+
+
+def test_it_is_replaced_at_once_where_that_is_wanted():
+    asked = {**DECLINED, "nvidia.com/deployment-strategy": "Recreate"}
+    (body,) = made(snapshot(deployment(component(), annotations=asked))).values()
+    assert body["spec"]["strategy"] == {"type": "Recreate"}
+
+
+def test_one_that_spans_nodes_becomes_a_leader_worker_set():
+    found = snapshot(packed(engine(["--tensor-parallel-size", "4"], nodes=4, replicas=2)))
+    (body,) = made(found).values()
+    assert (body["apiVersion"], body["kind"]) == ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet")
+    assert body["metadata"]["name"] == "app-worker-0"
+    template = body["spec"]["leaderWorkerTemplate"]
+    assert (body["spec"]["replicas"], template["size"]) == (2, 4)
+    leader, worker = template["leaderTemplate"], template["workerTemplate"]
+    assert [each["metadata"]["labels"]["role"] for each in (leader, worker)] == ["leader", "worker"]
+    assert "nvidia.com/selector" not in leader["metadata"]["labels"]
+    args = " ".join(worker["spec"]["containers"][0]["args"])
+    assert "--master-addr $(LWS_LEADER_ADDRESS)" in args
+    assert args.endswith("--node-rank $(LWS_WORKER_INDEX) --headless")
+    (waiting,) = worker["spec"]["initContainers"]
+    assert 'LEADER_HOST="${LWS_LEADER_ADDRESS}"' in waiting["command"][2]
+
+
+def test_its_service_finds_leaders_only():
+    intents = plan_graph(snapshot(packed(component(multinode={}))), BACKENDS, 0.0).intents
+    (service,) = (each for each in intents if each.target.kind == "Service")
+    assert service.body["spec"]["selector"]["role"] == "leader"
+
+
+def test_affinity_packs_all_pods_of_a_component_that_fits_a_node():
+    (body,) = made(snapshot(packed(component(**near("rack"))))).values()
+    affinity = body["spec"]["template"]["spec"]["affinity"]
+    assert affinity["podAffinity"][DURING] == [
+        {
+            "topologyKey": "example.com/rack",
+            "labelSelector": {"matchLabels": {"nvidia.com/selector": "app-worker"}},
+        }
+    ]
+    exists = {"key": "example.com/rack", "operator": "Exists"}
+    assert affinity["nodeAffinity"][DURING] == {"nodeSelectorTerms": [{"matchExpressions": [exists]}]}
+
+
+def test_affinity_packs_each_replica_of_one_that_spans_nodes():
+    (body,) = made(snapshot(packed(component(multinode={}, **near("rack"))))).values()
+    for template in ("leaderTemplate", "workerTemplate"):
+        (term,) = body["spec"]["leaderWorkerTemplate"][template]["spec"]["affinity"]["podAffinity"][DURING]
+        assert term == {
+            "topologyKey": "example.com/rack",
+            "labelSelector": {"matchLabels": {"leaderworkerset.sigs.k8s.io/name": "app-worker-0"}},
+            "matchLabelKeys": ["leaderworkerset.sigs.k8s.io/group-key"],
+        }
+
+
+def test_the_deployments_domain_holds_all_of_its_pods():
+    found = snapshot(packed(component("Web", "frontend"), component(**near("rack")), **near("zone")))
+    whole = {
+        "topologyKey": "example.com/zone",
+        "labelSelector": {"matchLabels": {"nvidia.com/dynamo-graph-deployment-name": "app"}},
+    }
+    for body in made(found).values():
+        assert whole in body["spec"]["template"]["spec"]["affinity"]["podAffinity"][DURING]
+
+
+def test_what_the_user_wants_of_nodes_still_holds():
+    gpu = {"key": "gpu", "operator": "In", "values": ["h100"]}
+    term = {"matchExpressions": [gpu]}
+    body = packed(component(**near("rack")))
+    body["spec"]["components"][0]["podTemplate"]["spec"]["affinity"] = {
+        "nodeAffinity": {DURING: {"nodeSelectorTerms": [term]}}
+    }
+    (found,) = made(snapshot(body)).values()
+    (only,) = found["spec"]["template"]["spec"]["affinity"]["nodeAffinity"][DURING]["nodeSelectorTerms"]
+    assert only["matchExpressions"] == [gpu, {"key": "example.com/rack", "operator": "Exists"}]
+
+
+def test_kueue_packs_each_replica_of_one_that_spans_nodes():
+    (body,) = made(snapshot(packed(component(multinode={}, **near("rack"))), KUEUE)).values()
+    assert body["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "gpus"
+    for template in ("leaderTemplate", "workerTemplate"):
+        found = body["spec"]["leaderWorkerTemplate"][template]
+        told = {key: value for key, value in found["metadata"]["annotations"].items() if "kueue" in key}
+        assert told == {
+            "kueue.x-k8s.io/podset-required-topology": "example.com/rack",
+            "kueue.x-k8s.io/podset-group-name": "app-worker",
+        }
+        assert "affinity" not in found["spec"]
+
+
+def test_kueue_admits_pods_of_a_deployment_one_by_one_so_affinity_keeps_them_together():
+    (body,) = made(snapshot(packed(component(**near("rack"))), KUEUE)).values()
+    assert body["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "gpus"
+    assert "podAffinity" in body["spec"]["template"]["spec"]["affinity"]
+
+
+def refused(body, topology):
+    known = GraphContext(topology, leader_worker_sets=True)
+    return [
+        str(error) for error in graph_validation.on_create(default_graph(body, creating=True), known).errors
+    ]
+
+
+def test_kueue_needs_a_queue():
+    body = packed(component(**near("rack")))
+    (error,) = refused(body, replace(KUEUE, queue_name=""))
+    assert error.startswith("metadata.labels[kueue.x-k8s.io/queue-name]: Required value")
+    body["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "mine"}
+    assert refused(body, replace(KUEUE, queue_name="")) == []
+
+
+def test_kueue_takes_no_long_names():
+    body = packed(component("w" * 40, multinode={}, **near("rack")))
+    assert "at most 39" in refused(body, KUEUE)[0]
+
+
+def test_grove_may_be_declined_only_where_that_is_allowed():
+    known = GraphContext(without_grove=False)
+    (error,) = graph_validation.on_create(packed(component()), known).errors
+    assert "config.dynamo.withoutGrove" in error.detail
+
+
+def present(body, **status) -> ChildObject:
+    meta = ObjectMeta(
+        name=body["metadata"]["name"],
+        namespace="ns",
+        generation=1,
+        annotations=body["metadata"]["annotations"],
+    )
+    return ChildObject(meta, spec=body["spec"], status={"observedGeneration": 1, **status})
+
+
+ALL = {"replicas": 2, "updatedReplicas": 2, "readyReplicas": 2, "availableReplicas": 2}
+AVAILABLE = {"conditions": [{"type": "Available", "status": "True"}]}
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [
+        ({**ALL, **AVAILABLE}, "all_resources_are_ready"),
+        (ALL, "pods_not_ready"),
+        ({**ALL, **AVAILABLE, "observedGeneration": 0}, "some_resources_are_not_ready"),
+        ({**ALL, **AVAILABLE, "updatedReplicas": 1}, "updating"),
+        ({**ALL, **AVAILABLE, "availableReplicas": 1}, "pods_not_ready"),
+    ],
+)
+def test_the_state_follows_from_the_deployments(status, reason):
+    found = snapshot(packed(component(replicas=2, **near("rack"))))
+    (body,) = made(found).values()
+    found = replace(found, children={("Deployment", "app-worker"): present(body, **status)})
+    desired = plan_graph(found, BACKENDS, 0.0).status_update.desired
+    assert desired.conditions[0].reason == reason
+    assert desired.components["Worker"].component_kind == "Deployment"
+    (applied,) = desired.applied_topology_constraints
+    assert (applied.topology_name, applied.applied_to) == ("example.com/rack", "Deployment/app-worker")
+
+
+def test_only_what_changed_is_written():
+    found = snapshot(packed(component(replicas=2)))
+    (body,) = made(found).values()
+    there = {("Deployment", "app-worker"): present(body)}
+
+    def patches(changed):
+        intents = plan_graph(replace(snapshot(changed), children=there), BACKENDS, 0.0).intents
+        return [each.body for each in intents if each.target.kind == "Deployment"]
+
+    assert patches(packed(component(replicas=2))) == []
+    ((spec, _),) = patches(packed(component(replicas=5)))
+    assert (spec["path"], spec["value"]["replicas"]) == ("/spec", 5)
+    ((spec, edition),) = patches(packed(component(replicas=2, main={"image": "dynamo:2.0.0"})))
+    assert edition["path"] == "/metadata/annotations/nvidia.com~1last-applied-hash"
+
+
+def test_one_that_spans_nodes_where_nothing_can_run_it_says_so():
+    found = snapshot(packed(component(multinode={})))
+    found = replace(found, context=replace(found.context, leader_worker_sets=False))
+    plan = plan_graph(found, BACKENDS, 0.0)
+    assert plan.intents == ()
+    assert plan.status_update.desired.conditions[0].reason == "no_multinode_orchestrator_available"
+
+
+def told_of_levels(topology: DynamoTopology, **known):
+    """The condition, and what is warned of, where a rack and a zone are named."""
+    found = snapshot(packed(component(**near("rack")), topologyConstraint={"packDomain": "zone"}), topology)
+    plan = plan_graph(replace(found, context=replace(found.context, **known)), BACKENDS, 0.0)
+    levels = next(
+        each for each in plan.status_update.desired.conditions if each.type == "TopologyLevelsAvailable"
+    )
+    return levels, [each.reason for each in plan.events if each.warning]
+
+
+@pytest.mark.parametrize(
+    ("labels", "status", "reason", "warned"),
+    [
+        (None, "Unknown", "TopologyConditionPending", False),
+        ({LABELS["rack"], LABELS["zone"]}, "True", "AllTopologyLevelsAvailable", False),
+        ({LABELS["rack"]}, "False", "TopologyLevelsUnavailable", True),
+    ],
+)
+def test_labels_that_no_node_has_are_told(labels, status, reason, warned):
+    there = frozenset(labels) if labels is not None else None
+    levels, warnings = told_of_levels(AFFINITY, node_labels=there)
+    assert (levels.status, levels.reason) == (status, reason)
+    assert warnings == ([reason] if warned else [])
+    if warned:
+        assert levels.message == "No node has the label example.com/zone (zone)"
+
+
+@pytest.mark.parametrize(
+    ("topologies", "status", "reason", "words"),
+    [
+        (None, "Unknown", "TopologyConditionPending", "not known yet"),
+        ({}, "False", "TopologyDefinitionNotFound", "There is no Topology of Kueue"),
+        ({"dc": (LABELS["zone"], LABELS["rack"])}, "True", "AllTopologyLevelsAvailable", "every level"),
+        ({"a": (LABELS["zone"],), "b": (LABELS["rack"],)}, "True", "AllTopologyLevelsAvailable", ""),
+        (
+            {"b": (LABELS["zone"],), "a": ()},
+            "False",
+            "TopologyLevelsUnavailable",
+            "No Topology of Kueue has the level example.com/rack (rack); there is a, b",
+        ),
+    ],
+)
+def test_levels_that_kueue_does_not_have_are_told(topologies, status, reason, words):
+    levels, warnings = told_of_levels(KUEUE, kueue_topologies=topologies)
+    assert (levels.status, levels.reason) == (status, reason)
+    assert words in levels.message
+    assert warnings == ([reason] if status == "False" else [])

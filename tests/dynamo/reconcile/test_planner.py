@@ -1,0 +1,363 @@
+"""What is done about a deployment, and what is said of it, from what is there."""
+
+from __future__ import annotations
+
+import copy
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from grove.api.configuration.types import Network
+from grove.api.intents import Create, Delete, Patch
+from grove.api.meta import Condition, ObjectMeta
+from grove.api.types.podclique import PodClique, PodCliqueSpec, PodCliqueStatus
+from grove.api.types.podcliquescalinggroup import (
+    PodCliqueScalingGroup,
+    PodCliqueScalingGroupSpec,
+    PodCliqueScalingGroupStatus,
+)
+from grove.api.types.podcliqueset import PodCliqueSet
+from grove.dynamo.admission.defaults import default_graph
+from grove.dynamo.backends.grove import GroveBackend
+from grove.dynamo.reconcile.planner import plan_graph
+from grove.dynamo.snapshot import ChildObject, GraphSnapshot, StoredGraph
+from grove.fabrics.registry import providers
+from tests.dynamo.builders import FACTS, KNOWN, component, deployment, engine, manifest
+
+BACKENDS = {"grove": GroveBackend()}
+
+
+def snapshot(body, **more) -> GraphSnapshot:
+    body = default_graph(copy.deepcopy(body), creating=True)
+    body["metadata"] |= {"uid": "u", "generation": 1}
+    stored = msgspec.convert({"metadata": body["metadata"], "spec": body["spec"]}, StoredGraph)
+    return GraphSnapshot(stored, KNOWN, FACTS, **more)
+
+
+def planned(found: GraphSnapshot, now: float = 0.0):
+    return plan_graph(found, BACKENDS, now)
+
+
+def done(found: GraphSnapshot, at_most: int | None = None) -> GraphSnapshot:
+    """As if the plan had been carried out: every create and patch of it, or the first ones."""
+    plan = planned(found)
+    children, workload = dict(found.children), found.workload
+    for intent in plan.intents[:at_most]:
+        if isinstance(intent, Create) and intent.target.kind == "PodCliqueSet":
+            workload = a_set({**intent.body, "metadata": _stored(intent.body)})
+        elif isinstance(intent, Create):
+            body = {**intent.body, "metadata": _stored(intent.body)}
+            children[intent.target.kind, intent.target.name] = msgspec.convert(body, ChildObject)
+        elif isinstance(intent, Delete):
+            del children[intent.target.kind, intent.target.name]
+        elif isinstance(intent, Patch) and intent.target.kind == "PodCliqueSet":
+            assert workload is not None
+            spec = {key: value for key, value in intent.body["spec"].items() if value is not None}
+            spec["template"] = {key: value for key, value in spec["template"].items() if value is not None}
+            body = {**msgspec.to_builtins(workload.metadata)}
+            body["annotations"] = {**body.get("annotations", {}), **intent.body["metadata"]["annotations"]}
+            workload = a_set({"metadata": body, "spec": spec})
+    return replace(found, children=children, workload=workload)
+
+
+def a_set(body) -> PodCliqueSet:
+    return msgspec.json.decode(msgspec.json.encode(body), type=PodCliqueSet)
+
+
+def _stored(body):
+    return {**body["metadata"], "uid": body["metadata"]["name"], "generation": 1}
+
+
+def writes(plan):
+    return [intent.id for intent in plan.intents]
+
+
+def test_all_is_made_and_then_nothing_is_left_to_do():
+    found = snapshot(deployment(component("Web", "frontend"), engine(["--tensor-parallel-size", "2"])))
+    assert writes(planned(found)) == [
+        "create ServiceAccount ns/app-k8s-service-discovery",
+        "create Role ns/app-k8s-service-discovery-role",
+        "create RoleBinding ns/app-k8s-service-discovery-binding",
+        "create Service ns/app-web",
+        "create Service ns/app-worker",
+        "create ConfigMap ns/app-wait-leader-script",
+        "create PodCliqueSet ns/app",
+    ]
+    assert writes(planned(done(found))) == []
+
+
+def test_all_that_is_made_belongs_to_the_deployment():
+    for intent in planned(snapshot(deployment(component()))).intents:
+        (owner,) = intent.body["metadata"]["ownerReferences"]
+        assert (owner["kind"], owner["uid"], owner["controller"]) == ("DynamoGraphDeployment", "u", True)
+
+
+def test_what_is_lost_or_changed_is_brought_back():
+    found = done(snapshot(deployment(component())))
+    children = dict(found.children)
+    del children["Service", "app-worker"]
+    role = children["Role", "app-k8s-service-discovery-role"]
+    children["Role", "app-k8s-service-discovery-role"] = replace(role, rules=[])
+    assert writes(planned(replace(found, children=children))) == [
+        "delete Role ns/app-k8s-service-discovery-role",
+        "create Service ns/app-worker",
+    ]
+
+
+def test_a_change_of_the_template_reaches_the_set_and_its_counts_stay():
+    before = done(snapshot(deployment(component(replicas=2))))
+    body = deployment(component(replicas=5, main={"image": "dynamo:2.0.0"}))
+    changed = replace(before, stored=snapshot(body).stored)
+    (patch,) = planned(changed).intents
+    (clique,) = patch.body["spec"]["template"]["cliques"]
+    assert clique["spec"]["replicas"] == 2
+    assert clique["spec"]["podSpec"]["containers"][0]["image"] == "dynamo:2.0.0"
+    assert writes(planned(done(changed))) == []
+
+
+def test_somebody_elses_hand_in_the_set_is_undone():
+    found = done(snapshot(deployment(component())))
+    assert found.workload is not None
+    spec = msgspec.json.decode(msgspec.json.encode(found.workload.spec))
+    spec["template"]["cliques"][0]["labels"]["nvidia.com/dynamo-component"] = "Mine"
+    meddled = a_set({"metadata": found.workload.metadata, "spec": spec})
+    assert writes(planned(replace(found, workload=meddled))) == ["patch PodCliqueSet ns/app"]
+
+
+def clique(desired: int, **status) -> PodClique:
+    spec = PodCliqueSpec(role_name="w", pod_spec=msgspec.Raw(b"{}"), replicas=desired, min_available=1)
+    said = {"observed_generation": 1, **status}
+    meta = ObjectMeta(name="app-0-worker", namespace="ns", generation=1)
+    return PodClique(metadata=meta, spec=spec, status=PodCliqueStatus(**said))
+
+
+def test_replicas_are_scaled_through_the_part():
+    found = done(snapshot(deployment(component(replicas=3))))
+    found = replace(found, cliques={"app-0-worker": clique(1)})
+    (patch,) = planned(found).intents
+    assert (patch.id, patch.body) == ("patch PodClique ns/app-0-worker scale", {"spec": {"replicas": 3}})
+
+
+ALL = {"replicas": 2, "ready_replicas": 2, "updated_replicas": 2, "scheduled_replicas": 2}
+
+
+@pytest.mark.parametrize(
+    ("part", "state", "reason"),
+    [
+        (None, "pending", "some_resources_are_not_ready"),
+        (clique(2, observed_generation=0), "pending", "some_resources_are_not_ready"),
+        (clique(2, **ALL), "successful", "all_resources_are_ready"),
+        (clique(2, **{**ALL, "ready_replicas": 1}), "pending", "pods_not_ready"),
+        (
+            clique(2, **{**ALL, "ready_replicas": 1, "scheduled_replicas": 1}),
+            "pending",
+            "insufficient_capacity",
+        ),
+        (clique(2, **ALL, schedule_gated_replicas=1, conditions=()), "successful", "all_resources_are_ready"),
+        (clique(2, replicas=2, schedule_gated_replicas=2), "pending", "insufficient_capacity"),
+        (clique(2, **{**ALL, "updated_replicas": 1}), "pending", "updating"),
+        (clique(2, **{**ALL, "replicas": 3}), "pending", "updating"),
+    ],
+)
+def test_the_state_follows_from_the_parts(part, state, reason):
+    found = done(snapshot(deployment(component(replicas=2))))
+    status = planned(replace(found, cliques={"app-0-worker": part} if part else {})).status_update.desired
+    (ready,) = status.conditions
+    assert (status.state, ready.reason) == (state, reason)
+
+
+def test_a_group_is_judged_by_what_is_available():
+    found = done(snapshot(deployment(component(multinode={}, replicas=2))))
+    meta = ObjectMeta(name="app-0-worker", namespace="ns", generation=3)
+    spec = PodCliqueScalingGroupSpec(clique_names=("worker-ldr", "worker-wkr"), replicas=2, min_available=1)
+    counts = {"replicas": 2, "available_replicas": 2, "updated_replicas": 2, "scheduled_replicas": 2}
+    group = PodCliqueScalingGroup(
+        metadata=meta, spec=spec, status=PodCliqueScalingGroupStatus(observed_generation=3, **counts)
+    )
+    status = planned(replace(found, groups={"app-0-worker": group})).status_update.desired
+    assert status.state == "successful"
+    assert status.components["Worker"].available_replicas == 2
+    assert status.components["Worker"].ready_replicas is None
+
+
+def test_components_that_disagree_are_all_named():
+    found = done(snapshot(deployment(component("Web", "frontend"), component(replicas=2))))
+    status = planned(
+        replace(found, cliques={"app-0-worker": clique(2, **{**ALL, "ready_replicas": 1})})
+    ).status_update
+    (ready,) = status.desired.conditions
+    assert ready.reason == "mixed_not_ready_reasons"
+    assert ready.message == "Web: PodClique app-0-web is not there yet; Worker: 1 of 2 ready"
+
+
+def told(status: str, reason: str) -> Condition:
+    return Condition(type="TopologyLevelsUnavailable", status=status, reason=reason, message="words")
+
+
+@pytest.mark.parametrize(
+    ("said", "status", "reason", "warned"),
+    [
+        (None, "Unknown", "TopologyConditionPending", False),
+        (told("False", "AllClusterTopologyLevelsAvailable"), "True", "AllTopologyLevelsAvailable", False),
+        (told("True", "ClusterTopologyLevelsUnavailable"), "False", "TopologyLevelsUnavailable", True),
+        (told("True", "ClusterTopologyNotFound"), "False", "TopologyDefinitionNotFound", True),
+        (told("Unknown", "ClusterTopologyNotFound"), "False", "TopologyDefinitionNotFound", True),
+        (
+            told("Unknown", "TopologyAwareSchedulingDisabled"),
+            "Unknown",
+            "TopologyAwareSchedulingDisabled",
+            True,
+        ),
+    ],
+)
+def test_what_grove_says_of_the_levels_is_told(said, status, reason, warned):
+    found = done(snapshot(manifest("both")))
+    assert found.workload is not None
+    conditions = (said,) if said else ()
+    workload = replace(found.workload, status=replace(found.workload.status, conditions=conditions))
+    plan = planned(replace(found, workload=workload))
+    by_type = {each.type: each for each in plan.status_update.desired.conditions}
+    levels = by_type["TopologyLevelsAvailable"]
+    assert (levels.status, levels.reason) == (status, reason)
+    assert [news.reason for news in plan.events] == ([reason] if warned else [])
+    if said:
+        assert by_type["grove.io/TopologyLevelsUnavailable"].status == said.status
+
+
+def test_constraints_that_are_handed_on_are_told_once():
+    found = snapshot(manifest("both"))
+    (news,) = planned(found).events
+    assert news.note == "Constrained: the deployment to zone, Frontend to zone, VllmWorker to block"
+    assert planned(done(found)).events == ()
+    assert len(planned(done(found)).status_update.desired.applied_topology_constraints) == 3
+
+
+def test_a_topology_that_was_meant_stays_the_one_that_is_meant():
+    found = done(snapshot(manifest("service-only")))
+    other = replace(KNOWN, topologies={"other": ("zone", "block")})
+    assert writes(planned(replace(found, context=other))) == []
+
+
+def failed(found: GraphSnapshot):
+    plan = planned(found, now=1.0)
+    again = replace(found, stored=replace(found.stored, status=plan.status_update.desired))
+    repeated = planned(again, now=99.0)
+    assert repeated.status_update.desired == plan.status_update.desired
+    assert repeated.events == ()
+    assert (plan.intents, plan.status_update.desired.state) == ((), "failed")
+    return {each.type: each for each in plan.status_update.desired.conditions}
+
+
+@pytest.mark.parametrize(("default", "later"), [("", "kai-scheduler"), ("kai-scheduler", "")])
+def test_a_set_that_is_there_keeps_its_scheduler_whatever_becomes_the_default(default: str, later: str):
+    """Which scheduler a clique names cannot be changed: Grove would refuse it, and every later change."""
+    found = done(replace(snapshot(deployment(component())), context=replace(KNOWN, scheduler=default)))
+    found = replace(found, context=replace(KNOWN, scheduler=later))
+    assert writes(planned(found)) == []
+    assert planned(found).status_update.desired.state != "failed"
+    changed = deployment(component())
+    changed["spec"]["components"][0]["podTemplate"]["spec"]["containers"][0]["image"] = "other:2"
+    again = replace(snapshot(changed), context=found.context, workload=found.workload)
+    (patch,) = [intent for intent in planned(again).intents if isinstance(intent, Patch)]
+    named = [
+        each["spec"]["podSpec"].get("schedulerName", "") for each in patch.body["spec"]["template"]["cliques"]
+    ]
+    assert named == [default]
+
+
+def test_what_cannot_be_acted_on_fails_with_the_reason_and_is_told_once():
+    conditions = failed(snapshot(deployment(component(experimental={}), component("b", replicas=-1))))
+    assert "spec.components[1].replicas" in conditions["Ready"].message
+    assert conditions["UnsupportedFields"].status == "True"
+    assert "replicas" not in conditions["UnsupportedFields"].message
+
+
+def test_so_does_what_has_the_wrong_form():
+    assert "spec.services" in failed(snapshot(manifest("superseded")))["Ready"].message
+
+
+def test_and_a_set_that_grove_would_refuse():
+    body = deployment(component(main={"env": [{"name": "A=B"}]}))
+    assert "env[0].name" in failed(snapshot(body))["Ready"].message
+
+
+def test_and_a_claim_that_nobody_made():
+    body = deployment(component(), pvcs=[{"name": "models"}])
+    assert (
+        "spec.pvcs[0]: PersistentVolumeClaim models does not exist" in failed(snapshot(body))["Ready"].message
+    )
+
+
+def test_a_claim_is_made_and_anybodys_is_used():
+    claim = {
+        "name": "m",
+        "create": True,
+        "size": "1Gi",
+        "storageClass": "s",
+        "volumeAccessMode": "ReadWriteMany",
+    }
+    found = snapshot(deployment(component(), pvcs=[claim]))
+    made = next(each for each in planned(found).intents if each.target.kind == "PersistentVolumeClaim")
+    assert made.body["spec"]["resources"] == {"requests": {"storage": "1Gi"}}
+    theirs = ChildObject(ObjectMeta(name="m", namespace="ns"), spec={})
+    found = replace(found, children={("PersistentVolumeClaim", "m"): theirs})
+    assert "PersistentVolumeClaim" not in {each.target.kind for each in planned(found).intents}
+
+
+def test_a_write_that_failed_is_told():
+    found = replace(snapshot(deployment(component())), last_error="no room")
+    plan = planned(found)
+    status = plan.status_update.desired
+    assert (status.state, status.conditions[0].message) == ("failed", "no room")
+    assert [(news.reason, news.note) for news in plan.events] == [("ReconcileFailed", "no room")]
+    again = replace(found, stored=replace(found.stored, status=status))
+    assert planned(again).events == ()
+
+
+def test_one_that_ends_is_left_alone():
+    found = snapshot(deployment(component()))
+    meta = replace(found.stored.metadata, deletion_timestamp="2026-01-01T00:00:00Z")
+    assert planned(replace(found, stored=replace(found.stored, metadata=meta))).intents == ()
+
+
+def test_a_backend_that_nobody_knows_is_a_failure():
+    found = snapshot(deployment(component(), annotations={"nvidia.com/enable-grove": "false"}))
+    assert failed(found)["Ready"].reason == "unsupported_workload_provider"
+
+
+def test_without_the_webhook_the_backend_is_written_down_first():
+    found = snapshot(deployment(component()))
+    stored = replace(found.stored, metadata=replace(found.stored.metadata, annotations={}))
+    first, *_ = planned(replace(found, stored=stored)).intents
+    assert first.body["metadata"]["annotations"] == {"nvidia.com/workload-provider": "grove"}
+
+
+def test_a_key_for_ssh_is_stored_where_one_is_needed():
+    body = deployment(engine([], command=["python3", "-m", "dynamo.trtllm"]))
+    secret = next(
+        each
+        for each in planned(snapshot(body, ssh_key=("private", "public"))).intents
+        if each.target.kind == "Secret"
+    )
+    assert secret.body["stringData"] == {"private.key": "private", "private.key.pub": "public"}
+    assert "ownerReferences" not in secret.body["metadata"]
+
+
+@pytest.mark.parametrize("stop", range(8))
+def test_whatever_was_written_before_a_crash_the_next_plan_finishes_it(stop):
+    found = snapshot(deployment(component("Web", "frontend"), engine(["--tensor-parallel-size", "2"])))
+    whole = done(found)
+    begun = done(found, at_most=stop)
+    rest = done(begun)
+    assert writes(planned(begun)) == writes(planned(found))[stop:]
+    assert (rest.children, rest.workload) == (whole.children, whole.workload)
+
+
+def test_a_set_with_gpus_gets_its_fabric_domains_as_anybodys_does():
+    facts = replace(FACTS, network=Network(auto_mnnvl_enabled=True), fabrics=providers(("nvidia",)))
+    found = replace(snapshot(deployment(engine([], nodes=1))), facts=facts)
+    assert "grove.io/auto-mnnvl" in planned(found).intents[-1].body["metadata"]["annotations"]
+    body = deployment(engine(["--more"], nodes=1))
+    changed = replace(done(found), stored=snapshot(body).stored)
+    assert writes(planned(changed)) == ["patch PodCliqueSet ns/app"]

@@ -1,0 +1,128 @@
+"""Components that autoscalers scale, through their adapters."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from grove.api.intents import Create, Delete, Patch, Status
+from grove.api.meta import ObjectMeta, OwnerReference
+from grove.dynamo.admission import graph_validation
+from grove.dynamo.admission.defaults import default_graph
+from grove.dynamo.snapshot import ChildObject
+from tests.dynamo.builders import KNOWN, alpha, component, deployment, service
+from tests.dynamo.reconcile.test_planner import done, planned, snapshot
+
+KIND = "DynamoGraphDeploymentScalingAdapter"
+SELECTOR = "nvidia.com/dynamo-component=Worker,nvidia.com/dynamo-graph-deployment-name=app"
+ADAPTED = deployment(component("Web", "frontend"), component(replicas=2, scalingAdapter={}))
+OLDER = alpha(Web=service("frontend"), Worker=service(replicas=2, scalingAdapter={"enabled": True}))
+
+
+def about(plan):
+    """What is written of adapters and deployments."""
+    return [each for each in plan.intents if each.target.kind in (KIND, "DynamoGraphDeployment")]
+
+
+def with_adapter(body, replicas, status=None):
+    found = done(snapshot(body))
+    (owner,) = [
+        OwnerReference(kind="DynamoGraphDeployment", name="app", uid="u", api_version="nvidia.com/v1")
+    ]
+    meta = ObjectMeta(name="app-worker", namespace="ns", uid="a", owner_references=(owner,))
+    adapter = ChildObject(meta, spec={"replicas": replicas}, status=status)
+    return replace(found, children={**found.children, (KIND, "app-worker"): adapter})
+
+
+TOLD = {"replicas": 2, "selector": SELECTOR}
+
+
+@pytest.mark.parametrize("body", [ADAPTED, OLDER])
+def test_an_adapter_is_made_with_the_count_of_the_component_and_belongs_to_the_deployment(body):
+    (made,) = about(planned(snapshot(body)))
+    assert isinstance(made, Create)
+    assert made.target.name == "app-worker"
+    assert made.body["spec"] == {
+        "replicas": 2,
+        "dgdRef": {"name": "app", "componentName": "Worker", "serviceName": "Worker"},
+    }
+    assert made.body["metadata"]["ownerReferences"][0]["uid"] == "u"
+
+
+def test_it_tells_autoscalers_how_many_there_are_and_which():
+    (told,) = about(planned(with_adapter(ADAPTED, 2)))
+    assert isinstance(told, Status)
+    assert told.body == {"status": TOLD}
+
+
+def test_at_rest_nothing_is_written():
+    assert planned(with_adapter(ADAPTED, 2, TOLD)).intents == ()
+    later = {**TOLD, "lastScaleTime": "2026-01-01T00:00:00Z"}
+    assert planned(with_adapter(ADAPTED, 2, later)).intents == ()
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer"), [(ADAPTED, "/spec/components/1"), (OLDER, "/spec/services/Worker")]
+)
+def test_its_count_becomes_the_components(body, pointer):
+    plan = planned(with_adapter(body, 5, TOLD), now=0.0)
+    patch, told = about(plan)
+    assert isinstance(patch, Patch)
+    assert patch.body[-1] == {"op": "add", "path": f"{pointer}/replicas", "value": 5}
+    assert told.body["status"] == {**TOLD, "replicas": 5, "lastScaleTime": "1970-01-01T00:00:00Z"}
+    (news,) = plan.events
+    assert news.note == f"Worker goes from 2 to 5 replicas, as {KIND} app-worker says"
+
+
+def test_a_list_in_another_order_is_not_written_to():
+    (patch, _) = about(planned(with_adapter(ADAPTED, 5, TOLD)))
+    assert patch.body[0] == {"op": "test", "path": "/spec/components/1/name", "value": "Worker"}
+
+
+def test_who_opts_out_loses_the_adapter_but_only_our_own():
+    without = deployment(component("Web", "frontend"), component(replicas=2))
+    found = with_adapter(without, 5)
+    (gone,) = about(planned(found))
+    assert isinstance(gone, Delete)
+    theirs = replace(
+        found.children[KIND, "app-worker"], metadata=ObjectMeta(name="app-worker", namespace="ns", uid="a")
+    )
+    found = replace(found, children={**found.children, (KIND, "app-worker"): theirs})
+    assert about(planned(found)) == []
+
+
+OTHERS = "jane"
+PLANNER = "system:serviceaccount:ns:planner-serviceaccount"
+
+
+@pytest.mark.parametrize("body", [ADAPTED, OLDER])
+@pytest.mark.parametrize(
+    ("by", "refused"), [(OTHERS, True), ("planner-serviceaccount", True), (PLANNER, False), ("", False)]
+)
+def test_only_we_and_planners_change_a_count_that_an_adapter_decides(body, by, refused):
+    new = msgspec.json.decode(msgspec.json.encode(body))
+    parts = new["spec"].get("components") or list(new["spec"]["services"].values())
+    parts[1]["replicas"] = 7
+    errors = [str(each) for each in graph_validation.on_update(body, new, KNOWN, by=by).errors]
+    assert bool(errors) == refused
+    if refused:
+        assert f"2 is what {KIND} app-worker says: scale that one" in errors[0]
+
+
+def test_anybody_changes_other_counts():
+    new = deployment(component("Web", "frontend", replicas=3), component(replicas=2, scalingAdapter={}))
+    assert graph_validation.on_update(ADAPTED, new, KNOWN, by=OTHERS).errors == ()
+
+
+def test_a_count_that_is_left_out_stays_what_the_adapter_made_it():
+    scaled = deployment(component("Web", "frontend", replicas=3), component(replicas=5, scalingAdapter={}))
+    applied = deployment(component("Web", "frontend"), component(scalingAdapter={}))
+    web, worker = default_graph(applied, creating=False, old=scaled)["spec"]["components"]
+    assert (web["replicas"], worker["replicas"]) == (1, 5)
+    older = alpha(Worker=service(replicas=5, scalingAdapter={"enabled": True}))
+    filled = default_graph(alpha(Worker=service()), creating=False, old=older)
+    assert filled["spec"]["services"]["Worker"]["replicas"] == 5
+    off = alpha(Worker=service(replicas=5, scalingAdapter={"enabled": False}))
+    filled = default_graph(alpha(Worker=service()), creating=False, old=off)
+    assert filled["spec"]["services"]["Worker"]["replicas"] == 1

@@ -1,0 +1,96 @@
+"""What stands beside the pods, and what pods carry."""
+
+from __future__ import annotations
+
+from grove.dynamo.admission import graph_validation
+from grove.dynamo.render import auxiliary_objects
+from tests.dynamo.builders import KNOWN, alpha, cliques, component, deployment, env_of, graph, service
+
+ETCD = {"nvidia.com/dynamo-discovery-backend": "etcd"}
+
+
+def owned(body):
+    return {
+        (each["kind"], each["metadata"]["name"]): each
+        for each in auxiliary_objects.owned_objects(graph(body))
+    }
+
+
+def shared(body):
+    return {
+        (each["kind"], each["metadata"]["name"]): each
+        for each in auxiliary_objects.shared_objects(graph(body))
+    }
+
+
+def test_a_frontend_is_found_at_its_port_and_others_at_the_system_port():
+    found = owned(deployment(component("Web", "frontend"), component()))
+    ports = {name: each["spec"]["ports"][0] for (kind, name), each in found.items() if kind == "Service"}
+    assert {name: (port["name"], port["port"]) for name, port in ports.items()} == {
+        "app-web": ("http", 8000),
+        "app-worker": ("system", 9090),
+    }
+
+
+def test_with_etcd_only_the_frontend_has_a_service_and_nobody_looks_at_pods():
+    body = deployment(component("Web", "frontend"), component(), annotations=ETCD)
+    assert set(owned(body)) == {("Service", "app-web")}
+    clique = cliques(body)["worker"]
+    assert "DYN_DISCOVERY_BACKEND" not in env_of(clique)
+    assert "serviceAccountName" not in clique["spec"]["podSpec"]
+    assert "nvidia.com/dynamo-discovery-enabled" not in clique["labels"]
+
+
+def test_a_planner_may_patch_deployments_and_shares_its_account():
+    found = shared(deployment(component("Plan", "planner")))
+    assert ("ServiceAccount", "planner-serviceaccount") in found
+    rule = found["Role", "planner-role"]["rules"][0]
+    assert (rule["resources"], rule["verbs"][-1]) == (["dynamographdeployments"], "patch")
+    clique = cliques(deployment(component("Plan", "planner")))["plan"]
+    assert clique["spec"]["podSpec"]["serviceAccountName"] == "planner-serviceaccount"
+    assert [port["name"] for port in clique["spec"]["podSpec"]["containers"][0]["ports"]] == [
+        "metrics",
+        "system",
+    ]
+
+
+def test_who_serves_a_model_is_found_by_it():
+    body = deployment(component(modelRef={"name": "Qwen/Qwen3-0.6B"}))
+    ((_, name),) = shared(body)
+    selector = shared(body)["Service", name]["spec"]["selector"]
+    assert name == f"dynamo-model-{selector['nvidia.com/dynamo-base-model-hash']}"
+    assert selector.items() <= cliques(body)["worker"]["labels"].items()
+
+
+def test_labels_of_users_hold_unless_they_are_those_by_which_pods_are_found():
+    body = alpha(
+        {"labels": {"a": "spec", "b": "spec", "c": "spec", "nvidia.com/selector": "mine"}},
+        Web=service(labels={"b": "service", "c": "service"}, extraPodMetadata={"labels": {"c": "pod"}}),
+    )
+    labels = cliques(body)["web"]["labels"]
+    assert (labels["a"], labels["b"], labels["c"]) == ("spec", "service", "pod")
+    assert labels["nvidia.com/selector"] == "app-web"
+
+
+def test_metrics_can_be_left_out():
+    body = deployment(component(), annotations={"nvidia.com/enable-metrics": "False"})
+    assert "nvidia.com/metrics-enabled" not in cliques(body)["worker"]["labels"]
+
+
+def test_a_component_may_be_found_by_all_deployments():
+    clique = cliques(deployment(component(globalDynamoNamespace=True)))["worker"]
+    assert clique["labels"]["nvidia.com/dynamo-namespace"] == env_of(clique)["DYN_NAMESPACE"] == "dynamo"
+
+
+def test_names_that_no_label_could_hold_are_refused():
+    body = deployment(component("w"))
+    body["metadata"]["namespace"] = "n" * 61
+    (error,) = graph_validation.on_create(body, KNOWN).errors
+    assert "would be a label of its pods" in error.detail
+
+
+def test_a_name_with_dots_is_refused_as_it_is_part_of_host_names():
+    body = deployment(component("w"))
+    body["metadata"]["name"] = "a.b"
+    (error,) = graph_validation.on_create(body, KNOWN).errors
+    assert (error.path, "dots" in error.detail) == ("metadata.name", True)

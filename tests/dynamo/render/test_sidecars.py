@@ -1,0 +1,116 @@
+"""Containers beside the main one, and the frontend that may be among them."""
+
+from __future__ import annotations
+
+import pytest
+
+from grove.dynamo.admission import graph_validation
+from tests.dynamo.builders import KNOWN, alpha, cliques, component, deployment, service
+
+BESIDE = {"name": "web", "image": "dynamo:1.4.1"}
+DIRECT = ["-m", "dynamo.frontend", "--router-mode", "direct"]
+
+
+def with_sidecar(main=None, annotations=None, name="web", **sidecar):
+    body = component(main=main, frontendSidecar=name)
+    body["podTemplate"]["spec"]["containers"].append({**BESIDE, **sidecar})
+    return deployment(body, annotations=annotations)
+
+
+def containers(body):
+    return cliques(body)["worker"]["spec"]["podSpec"]["containers"]
+
+
+def variables(container):
+    return {each["name"]: each.get("value") for each in container["env"]}
+
+
+def test_a_frontend_beside_a_worker_is_one_in_every_way():
+    _, web = containers(with_sidecar(args=DIRECT, env=[{"name": "DYN_HTTP_PORT", "value": "80"}]))
+    assert (web["name"], web["command"], web["args"]) == ("web", ["python3"], DIRECT)
+    assert [port["name"] for port in web["ports"]] == ["http"]
+    assert web["readinessProbe"]["httpGet"] == {"path": "/health", "port": "http"}
+    found = variables(web)
+    assert list(found) == sorted(found)
+    said = {"DYN_COMPONENT": "frontend", "DYN_NAMESPACE_PREFIX": "ns-app", "DYN_HTTP_PORT": "80"}
+    assert said.items() <= found.items()
+    assert "DYN_SYSTEM_PORT" not in found
+
+
+def test_it_mounts_what_the_worker_mounts_unless_it_has_something_there():
+    mounts = [{"name": "models", "mountPath": "/models"}, {"name": "logs", "mountPath": "/logs"}]
+    own = {"name": "other", "mountPath": "/logs"}
+    _, web = containers(with_sidecar({"volumeMounts": mounts}, volumeMounts=[own]))
+    shm = {"name": "shared-memory", "mountPath": "/dev/shm"}
+    assert web["volumeMounts"] == [own, mounts[0], shm]
+
+
+def test_containers_that_register_by_themselves_say_which_they_are():
+    mode = {"nvidia.com/dynamo-kube-discovery-mode": "container"}
+    found = containers(with_sidecar(annotations=mode))
+    assert [variables(each)["CONTAINER_NAME"] for each in found] == ["main", "web"]
+    body = deployment(component())
+    body["spec"]["components"][0]["podTemplate"]["metadata"] = {"annotations": mode}
+    assert variables(containers(body)[0])["CONTAINER_NAME"] == "main"
+
+
+def test_the_older_version_describes_the_container_itself():
+    sidecar = {
+        "image": "web:1.4.1",
+        "args": DIRECT,
+        "envFromSecret": "token",
+        "envs": [{"name": "A", "value": "1"}],
+    }
+    body = alpha(Worker=service(frontendSidecar=sidecar))
+    assert graph_validation.on_create(body, KNOWN).errors == ()
+    _, web = containers(body)
+    assert (web["name"], web["image"], web["args"]) == ("sidecar-frontend", "web:1.4.1", DIRECT)
+    assert web["envFrom"] == [{"secretRef": {"name": "token"}}]
+    assert variables(web)["A"] == "1"
+
+
+def test_any_other_container_is_left_as_it_is():
+    body = deployment(component())
+    body["spec"]["components"][0]["podTemplate"]["spec"]["containers"].append(BESIDE)
+    assert containers(body)[1] == BESIDE
+
+
+def twice(name):
+    body = component()
+    body["podTemplate"]["spec"]["containers"] += [{**BESIDE, "name": name}] * 2
+    return deployment(body)
+
+
+BOTH = service(frontendSidecar={"image": "x:1.4.1"})
+BOTH["extraPodSpec"]["containers"] = [{"name": "sidecar-frontend", "image": "y"}]
+MAIN_TOO = service()
+MAIN_TOO["extraPodSpec"]["containers"] = [{"name": "main", "image": "y"}]
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (with_sidecar(name="main"), 'spec.components[0].frontendSidecar: Invalid value: "main": must name'),
+        (with_sidecar(name=""), 'spec.components[0].frontendSidecar: Invalid value: ""'),
+        (
+            alpha(W=service(frontendSidecar={})),
+            "spec.services[W].containers[sidecar-frontend].image: Required",
+        ),
+        (alpha(W=BOTH), 'spec.services[W].containers: Duplicate value: "sidecar-frontend"'),
+        (twice("web"), 'spec.components[0].containers: Duplicate value: "web"'),
+        (twice("main"), 'spec.components[0].containers: Duplicate value: "main"'),
+        (alpha(W=MAIN_TOO), 'spec.services[W].containers: Duplicate value: "main"'),
+    ],
+)
+def test_a_sidecar_that_is_not_there_or_there_twice_is_refused(body, why):
+    (error,) = graph_validation.on_create(body, KNOWN).errors
+    assert str(error).startswith(why)
+
+
+@pytest.mark.parametrize(("version", "errors"), [("1.4.1", 0), ("v1.4.1", 1), ("1.4", 1), ("1.4.1-rc1", 1)])
+def test_a_version_may_be_said_where_the_tag_does_not_tell(version, errors):
+    verdict = graph_validation.on_create(
+        deployment(component(main={"image": "dynamo:mine"}, runtimeVersionOverride=version)), KNOWN
+    )
+    assert len(verdict.errors) == errors
+    assert verdict.warnings == ()

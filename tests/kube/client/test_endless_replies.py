@@ -1,0 +1,88 @@
+"""Lines of a watch, and replies, that do not end: given up before they take the memory."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import suppress
+
+import pytest
+from aiohttp import web
+from structlog.testing import capture_logs
+
+from grove.kube.auth.config import Config
+from grove.kube.auth.credentials import StaticCredentials
+from grove.kube.cache import reflector
+from grove.kube.client import transport, watch
+from grove.kube.client.resource import PODS
+from grove.kube.client.rest import RestClient
+from grove.kube.client.retry import NO_RETRY
+from grove.kube.errors import InternalError, LostReply
+from tests.kube.cache.test_reflector import QUICK, bookmark, event, reflecting, stream
+from tests.kube.scripted_server import serve
+
+
+async def endless(piece: bytes, drawn: list[int]) -> AsyncIterator[bytes]:
+    while True:
+        drawn.append(len(piece))
+        yield piece
+
+
+@pytest.mark.parametrize("piece", [b"x", b"x" * 999, b"x" * 50_000])
+async def test_a_line_without_end_is_given_up(piece: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "LONGEST_LINE", 10_000)
+    drawn: list[int] = []
+    with pytest.raises(LostReply, match="more than 10000 bytes"):
+        await anext(watch.line_batches(endless(piece, drawn)))
+    assert sum(drawn) <= 10_000 + len(piece)
+
+
+async def test_lines_below_the_limit_are_unharmed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "LONGEST_LINE", 10)
+
+    async def chunks() -> AsyncIterator[bytes]:
+        for piece in (b"12345", b"67890\n12345", b"67890\n", b"\n1234567890", b"\n"):
+            yield piece
+
+    assert [batch async for batch in watch.line_batches(chunks())] == [[b"1234567890"]] * 2 + [[]] + [
+        [b"1234567890"]
+    ]
+
+
+async def test_a_watch_with_a_line_without_end_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "LONGEST_LINE", 10_000)
+    monkeypatch.setattr(reflector, "AFTER_FAILURE", QUICK)
+    start = event("ADDED", "a", 1) + bookmark(5, all_told=True)
+    script = stream(start, b"x" * 20_000, stay=True), stream(event("ADDED", "b", 6), stay=True)
+    with capture_logs() as logs:
+        async with reflecting(*script) as bench:
+            await bench.until_held(a=1, b=6)
+    (line,) = [each for each in logs if each["event"] == "watch failed"]
+    assert "more than 10000 bytes" in line["reason"]
+
+
+async def flood(request: web.Request) -> web.StreamResponse:
+    """A refusal whose body does not end, until the client ends it."""
+    response = web.StreamResponse(status=500)
+    await response.prepare(request)
+    with suppress(ConnectionError):
+        while True:
+            await response.write(b"x" * 100_000)
+    return response
+
+
+async def test_a_refused_watch_without_end_is_given_up() -> None:
+    async with serve() as server, RestClient(server.config(), retry=NO_RETRY) as sender:
+        server.script = [flood]
+        with pytest.raises(InternalError, match="xxx"):
+            async with sender.stream(PODS, {}, idle_timeout=60):
+                pass
+
+
+async def test_a_reply_without_end_through_a_proxy_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport, "MOST_BODY", 1_000_000)
+    async with serve() as server:
+        server.script = [flood]
+        behind = Config(server="http://behind.example", credentials=StaticCredentials(), proxy=server.url)
+        async with RestClient(behind, retry=NO_RETRY) as sender:
+            with pytest.raises(LostReply, match=r"more than 1000000 bytes.*check what answers"):
+                await sender.raw("GET", "/x")

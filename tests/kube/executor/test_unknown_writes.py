@@ -1,0 +1,171 @@
+"""What became of a write that did not simply succeed: read where it is not certain, and only there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from grove.api.intents import Create, Delete, DeleteCollection, Intent, Patch, Status
+from grove.kube.client.transport import Request, Response
+from grove.kube.errors import ConnectError, KubeError, LostReply, UnknownOutcome
+from grove.kube.executor.name_conflict import NameConflict
+from grove.kube.testing.virtual_time import virtual_time
+from tests.kube.executor.plans import RecordingStore, create, executor, pod, states
+from tests.kube.executor.stub_transport import Answer, StubTransport, refused
+
+
+def existing(owner_uid: str, owner_name: str = "owner", **metadata: Any) -> Response:
+    reference = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "name": owner_name,
+        "uid": owner_uid,
+        "controller": True,
+    }
+    stored = {"name": "a", "uid": "there", "ownerReferences": [reference], **metadata}
+    return Response(200, {}, msgspec.json.encode({"metadata": stored}))
+
+
+TAKEN = refused(409, "AlreadyExists", name="a")
+MISSING = refused(404, "NotFound", name="a", kind="pods")
+
+
+@pytest.mark.parametrize(
+    ("write", "read", "state", "error", "kept"),
+    [
+        (TAKEN, existing("u1"), "found", None, True),
+        (TAKEN, existing("u1", deletionTimestamp="2026-01-01T00:00:00Z"), "waiting", None, True),
+        (TAKEN, existing("u0"), "waiting", None, True),
+        (TAKEN, existing("u1", "stranger"), "failed", NameConflict, False),
+        (TAKEN, MISSING, "conflict", None, False),
+        (TAKEN, refused(403, "Forbidden"), "failed", KubeError, False),
+        (LostReply("cut"), existing("u1"), "found", None, True),
+        (LostReply("cut"), existing("u1", "stranger"), "failed", NameConflict, False),
+        (LostReply("cut"), MISSING, "failed", LostReply, False),
+    ],
+)
+def test_a_create_that_did_not_simply_succeed_is_looked_into(
+    write: Answer, read: Response, state: str, error: type[Exception] | None, kept: bool
+) -> None:
+    @virtual_time
+    async def run() -> None:
+        store = RecordingStore()
+        replies = StubTransport(lambda request: write if request.is_write else read)
+        first = create("a", owner="u1")
+        outcome = await executor(replies, store).execute([first, create("b", first)])
+        assert states(outcome) == [state, "skipped"]
+        assert outcome.failed == (error is not None)
+        if error:
+            assert isinstance(outcome.errors[0], error)
+        assert (list(store.known) == ["a"]) == kept
+        assert [sent.request.verb for sent in replies.sent] == ["create", "get"]
+
+    run()
+
+
+@virtual_time
+async def test_nobody_waits_for_an_object_whose_end_will_not_be_told() -> None:
+    leaving = existing("u1", deletionTimestamp="2026-01-01T00:00:00Z")
+    replies = StubTransport(lambda request: TAKEN if request.is_write else leaving)
+    outcome = await executor(replies, RecordingStore(holds=False)).execute([create("a", owner="u1")])
+    assert states(outcome) == ["conflict"]
+    assert outcome.outdated
+
+
+AS_SEEN = {"metadata": {"resourceVersion": "7", "uid": "there"}}
+"""Changes nothing, and asks whether it is still so."""
+SEEN = existing("x", resourceVersion="7")
+LEAVING = existing("x", deletionTimestamp="2026-01-01T00:00:00Z")
+
+
+@pytest.mark.parametrize(
+    ("intent", "write", "read", "state"),
+    [
+        (Delete(pod("a"), uid="there"), MISSING, None, "done"),
+        (Delete(pod("a"), uid="there"), LostReply("cut"), MISSING, "done"),
+        (Delete(pod("a"), uid="there"), LostReply("cut"), LEAVING, "done"),
+        (Delete(pod("a"), uid="before"), LostReply("cut"), existing("x"), "done"),
+        (Delete(pod("a"), uid="there"), LostReply("cut"), existing("x"), "failed"),
+        (Delete(pod("a"), uid="before"), refused(409, "Conflict"), existing("x"), "conflict"),
+        (Patch(pod("a"), {}), refused(409, "Conflict"), existing("x"), "conflict"),
+        (Patch(pod("a"), {}), MISSING, None, "conflict"),
+        (Patch(pod("a"), {}), refused(404, "NotFound"), None, "failed"),  # no such kind
+        (Patch(pod("a"), AS_SEEN), LostReply("cut"), SEEN, "done"),
+        (Patch(pod("a"), AS_SEEN), LostReply("cut"), existing("x", resourceVersion="8"), "failed"),
+        (Patch(pod("a"), AS_SEEN), LostReply("cut"), MISSING, "failed"),
+        (Patch(pod("a"), AS_SEEN | {"spec": {}}), LostReply("cut"), SEEN, "failed"),
+        (Status(pod("a"), {}), LostReply("cut"), existing("x"), "failed"),
+        (Status(pod("a"), {}), refused(500, "InternalError"), existing("x"), "failed"),
+        (Patch(pod("a"), {}), refused(422, "Invalid"), None, "failed"),
+        (DeleteCollection("v1", "Pod", "n", "a=b"), LostReply("cut"), None, "failed"),
+        (Create(pod("a"), {}, may_exist=True), TAKEN, None, "done"),
+        (Create(pod("a"), {}, write_only=True, may_exist=True), TAKEN, None, "done"),
+        (Create(pod("a"), {}, write_only=True), TAKEN, None, "conflict"),
+        (Create(pod("a"), {}, write_only=True), LostReply("cut"), None, "conflict"),
+        (Create(pod("a"), {}, write_only=True), refused(403, "Forbidden"), None, "failed"),
+    ],
+)
+def test_a_write_that_did_not_simply_succeed_is_read_only_where_that_is_needed(
+    intent: Intent, write: Answer, read: Response | None, state: str
+) -> None:
+    @virtual_time
+    async def run() -> None:
+        store = RecordingStore()
+
+        def answer(request: Request) -> Answer:
+            if request.is_write:
+                return write
+            assert read is not None, "there is nothing to ask"
+            return read
+
+        outcome = await executor(replies := StubTransport(answer), store).execute([intent])
+        assert states(outcome) == [state]
+        assert len(replies.sent) == (1 if read is None else 2)
+        assert ("a" in store.known) == (read is not None and read.status == 200)
+        missing = MISSING in (write, read) and isinstance(intent, Delete)
+        assert store.lost == ([("a", "there")] if missing else [])
+
+    run()
+
+
+@pytest.mark.parametrize(
+    "intent",
+    [
+        create("a", owner="u1"),
+        Delete(pod("a"), uid="there"),
+        Patch(pod("a"), {"metadata": {"resourceVersion": "7"}, "spec": {}}),
+        Status(pod("a"), {"metadata": {"resourceVersion": "7"}, "status": {}}),
+    ],
+)
+@pytest.mark.parametrize(
+    "trouble", [ConnectError("down"), LostReply("cut"), refused(503, "ServiceUnavailable"), refused(429, "")]
+)
+def test_an_outcome_that_cannot_be_read_is_unknown_after_a_few_tries(intent: Intent, trouble: Answer) -> None:
+    @virtual_time
+    async def run() -> None:
+        store = RecordingStore()
+        replies = StubTransport(lambda request: LostReply("cut") if request.is_write else trouble)
+        outcome = await executor(replies, store).execute([intent, create("b", intent)])
+        assert states(outcome) == ["failed", "skipped"]
+        assert isinstance(outcome.errors[0], UnknownOutcome)
+        assert [doubt.intent for doubt in outcome.doubts] == [intent]
+        assert [sent.request.verb for sent in replies.sent[1:]] == ["get"] * 4
+        assert not store.known
+
+    run()
+
+
+@virtual_time
+async def test_a_delete_tells_the_store_whether_the_object_is_leaving_or_gone() -> None:
+    answers = {
+        "leaving": LEAVING,
+        "gone": Response(200, {}, b'{"kind":"Status","status":"Success"}'),
+        "at-once": existing("x"),
+    }
+    store = RecordingStore()
+    replies = StubTransport(lambda request: answers[request.name])
+    await executor(replies, store).execute([Delete(pod(name), uid="there") for name in answers])
+    assert list(store.known) == ["a"]
+    assert set(store.lost) == {("gone", "there"), ("at-once", "there")}

@@ -1,0 +1,32 @@
+"""The clock that tests run on."""
+
+import asyncio
+import time
+
+import pytest
+
+from grove.kube.testing.virtual_time import Deadlock, run_in_virtual_time
+
+
+def test_an_hour_passes_in_no_time_and_in_order() -> None:
+    seen: list[tuple[str, float]] = []
+
+    async def wait(name: str, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        seen.append((name, asyncio.get_running_loop().time()))
+
+    async def main() -> None:
+        await asyncio.gather(wait("hour", 3600), wait("minute", 60))
+
+    began = time.monotonic()
+    run_in_virtual_time(main())
+    assert seen == [("minute", 60.0), ("hour", 3600.0)]
+    assert time.monotonic() - began < 5
+
+
+def test_waiting_for_what_never_comes_is_an_error_and_not_a_hang() -> None:
+    async def main() -> None:
+        await asyncio.Event().wait()
+
+    with pytest.raises(Deadlock, match="never woken"):
+        run_in_virtual_time(main())

@@ -1,0 +1,116 @@
+"""The state directory: what it refuses, and in which words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from grove.local import state_dir as state_module
+from grove.local.cluster import lifecycle, ports, processes
+from grove.local.errors import LocalError
+from grove.local.progress import ProgressReporter
+from grove.local.state_dir import ClusterRecord, ClusterSettings, StateDir
+
+SETTINGS = ClusterSettings(
+    nodes=2, gpus=8, shape="1x1x1x2", feature_gates={"A": True}, runtime_config=("a/v1=true",)
+)
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> StateDir:
+    found = StateDir(tmp_path / "cluster")
+    found.prepare()
+    return found
+
+
+def test_a_record_is_read_as_it_was_written(state) -> None:
+    assert state.read() is None
+    record = ClusterRecord(settings=SETTINGS, ports=ports.choose(0), origins={"etcd": "cache"})
+    state.write(record)
+    assert state.read() == record
+
+
+def test_a_damaged_record_names_the_remedy(state) -> None:
+    (state.root / "cluster.json").write_text('{"settings": {}')
+    with pytest.raises(LocalError, match=r"damaged .*: remove"):
+        state.read()
+
+
+def test_a_directory_that_cannot_be_made(tmp_path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(LocalError, match=r"cannot write to the state directory .*--state-dir"):
+        StateDir(tmp_path / "file" / "cluster").prepare()
+
+
+def test_a_full_disk_is_said_before_anything_starts(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(state_module, "_MIN_FREE_BYTES", 2**60)
+    with pytest.raises(LocalError, match=r"only \d+ MiB free .*--state-dir"):
+        StateDir(tmp_path / "cluster").prepare()
+
+
+def test_only_one_command_at_a_time(state) -> None:
+    with (
+        state.lock(),
+        pytest.raises(LocalError, match=r"another grove command \(pid \d+\) is at work"),
+        state.lock(),
+    ):
+        pass
+    with state.lock():
+        pass
+
+
+def test_only_a_clusters_directory_is_ever_removed(tmp_path) -> None:
+    precious = tmp_path / "photos"
+    precious.mkdir()
+    (precious / "cat.jpg").write_text("meow")
+    with pytest.raises(LocalError, match="no cluster of ours"):
+        lifecycle.down(StateDir(precious), delete=True)
+    with pytest.raises(LocalError, match="not removed"):
+        StateDir(precious).remove()
+    assert (precious / "cat.jpg").exists()
+
+
+def test_taking_down_what_never_was_is_no_error(tmp_path) -> None:
+    assert lifecycle.down(StateDir(tmp_path / "nothing"), delete=True) == []
+
+
+def test_a_port_that_is_taken_is_named(tmp_path) -> None:
+    import socket
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(LocalError, match=rf"port {port} is taken .*--port"):
+            ports.choose(port)
+
+
+def test_ports_are_all_different_and_the_one_asked_for_is_kept() -> None:
+    chosen = ports.choose(0)
+    numbers = [getattr(chosen, name) for name in chosen.__struct_fields__]
+    assert len(set(numbers)) == len(numbers)
+    assert ports.choose(numbers[0]).apiserver == numbers[0]
+
+
+@pytest.mark.parametrize("port", [-1, 65_536])
+def test_a_port_that_cannot_be(port) -> None:
+    with pytest.raises(LocalError, match="65535"):
+        ports.choose(port)
+
+
+def test_parts_that_run_and_do_not_answer_are_to_be_started_anew(state) -> None:
+    """An API server that is on its way out, for one: its process is there, its port is closed."""
+    state.write(ClusterRecord(settings=SETTINGS, ports=ports.choose(0)))
+    state.kubeconfig.write_text(
+        "current-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\n"
+        "clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]\nusers: [{name: u, user: {}}]\n"
+    )
+    for part in lifecycle.COMPONENTS:
+        processes.spawn(["sleep", "600"], state.log(part), state.pid(part))
+    try:
+        with pytest.raises(LocalError, match=r"cannot be reached .*: grove down, then grove up"):
+            lifecycle.up(state, SETTINGS, pytest.fail, ProgressReporter(Console(), quiet=True))
+    finally:
+        assert len(lifecycle.down(state, delete=True)) == len(lifecycle.COMPONENTS)

@@ -1,0 +1,72 @@
+"""What nodes have for fabric domains, as watches tell of it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import msgspec
+
+from grove.api.types.kubernetes_objects import Node, ResourceSlice
+from grove.fabrics.channel_coverage import ChannelCoverage
+from grove.local.standins.dra.objects import resource_slice
+from grove.operator.caches.fabric_nodes import FabricNodes
+from tests.fabrics.builders import BOTH
+
+
+def slice_(node, version="1"):
+    body = resource_slice(node, "uid")
+    body["metadata"] |= {"uid": node, "resourceVersion": version}
+    return msgspec.convert(body, ResourceSlice)
+
+
+def node(name, gpus, version="1", holder=""):
+    labels = {"resource.nvidia.com/computeDomain": holder} if holder else {}
+    meta = {"name": name, "uid": name, "resourceVersion": version, "labels": {**labels, "zone": "z"}}
+    status = {"allocatable": {"nvidia.com/gpu": gpus, "cpu": "64"}}
+    return msgspec.convert({"metadata": meta, "status": status}, Node)
+
+
+async def test_channels_are_counted_and_every_change_of_their_number_is_news(monkeypatch):
+    monkeypatch.setattr("grove.operator.caches.fabric_nodes._NOTIFY_DELAY", 0.0)
+    fabric_nodes, news = FabricNodes(BOTH), asyncio.Queue()
+    fabric_nodes.subscribe(news.put_nowait)
+    channel_cache = fabric_nodes._channel_caches["nvidia"]
+    assert not channel_cache.required.is_set()
+    fabric_nodes.require("nvidia")
+    fabric_nodes.require("example")  # has no driver, and nothing to look at
+    assert channel_cache.required.is_set()
+    assert fabric_nodes.count("nvidia") is None
+    channel_cache.replace([slice_("a"), slice_("b")], "5")
+    assert (fabric_nodes.count("nvidia"), fabric_nodes.count("example")) == (2, None)
+    assert await asyncio.wait_for(news.get(), 120) == "nvidia"
+    channel_cache.apply_event("MODIFIED", slice_("a", "6"))
+    assert fabric_nodes._timer is None
+    channel_cache.apply_event("DELETED", slice_("b", "7"))
+    channel_cache.apply_event("DELETED", slice_("a", "8"))
+    assert fabric_nodes.count("nvidia") == 0
+    assert await asyncio.wait_for(news.get(), 120) == "nvidia"
+    assert news.empty()  # once for both
+    assert fabric_nodes.channel_coverage("nvidia") is None  # nobody looks at nodes
+    assert fabric_nodes.nodes_by_domain("nvidia") == {}
+
+
+async def test_b7_nodes_are_compared_with_channels_where_domains_come_by_themselves():
+    fabric_nodes = FabricNodes(BOTH, automatic=True)
+    assert fabric_nodes._channel_caches["nvidia"].required.is_set()
+    fabric_nodes._channel_caches["nvidia"].replace([slice_("a"), slice_("b")], "5")
+    assert fabric_nodes.channel_coverage("nvidia") is None
+    node_cache = fabric_nodes._node_cache
+    node_cache.replace([node("a", "8", holder="d1"), node("b", "4"), node("c", 8), node("cpu", "0")], "5")
+    assert fabric_nodes.channel_coverage("nvidia") == ChannelCoverage(3, ("c",), 4)
+    assert fabric_nodes.nodes_by_domain("nvidia") == {"d1": ["a"]}
+    before = fabric_nodes.channel_coverage("nvidia")
+    node_cache.apply_event("MODIFIED", node("a", "8", "8", holder="d2"))
+    assert fabric_nodes.nodes_by_domain("nvidia") == {"d2": ["a"]}
+    assert (
+        fabric_nodes.channel_coverage("nvidia") is before
+    )  # nobody looks again because a node has joined a domain
+    assert [dict(node.metadata.labels) for node in node_cache] == [{"nvidia": "d2"}, {}, {}, {}]
+    fabric_nodes._channel_caches["nvidia"].apply_event("ADDED", slice_("c", "9"))
+    assert fabric_nodes.channel_coverage("nvidia") == ChannelCoverage(3, (), 4)
+    node_cache.apply_event("MODIFIED", node("b", "8", "9"))
+    assert fabric_nodes.channel_coverage("nvidia") == ChannelCoverage(3, (), 8)

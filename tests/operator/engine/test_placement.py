@@ -1,0 +1,44 @@
+"""The placement key: places are given once, in the order in which they were asked for, and come back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from grove.api.types.podcliqueset import PodCliqueSet
+from grove.operator.engine.placement import PlacementState
+from grove.operator.keys import ReplicaKey
+from grove.plan.placement import Assignment, GangName, NoAssigner
+from tests.plan.builders import a_set, read_set
+
+SET = read_set(a_set("a:1"))
+FIRST, SECOND = ReplicaKey("ns", "wl", 0), ReplicaKey("ns", "wl", 1)
+
+
+class OneRack:
+    """Has room for one gang at a time."""
+
+    def applies_to(self, workload: PodCliqueSet) -> bool:
+        return True
+
+    def assign(self, gang: GangName, given: Mapping[GangName, Assignment]) -> Assignment | None:
+        return None if given else Assignment({"a": {"rack": "r1"}})
+
+
+def test_who_comes_first_is_placed_and_the_next_when_the_place_is_free() -> None:
+    placement = PlacementState(OneRack())
+    assert placement.request(FIRST, ["wl-0"])
+    assert placement.request(SECOND, ["wl-1"])
+    assert not placement.request(SECOND, ["wl-1"]), "asking again is no news"
+    assert placement.assign() == {FIRST}
+    assert placement.of(FIRST, SET) == {"wl-0": Assignment({"a": {"rack": "r1"}})}
+    assert placement.of(SECOND, SET) == {}
+    assert placement.assign() == set()
+    placement.forget(FIRST)
+    assert placement.assign() == {SECOND}
+    assert placement.of(FIRST, SET) == {}
+
+
+def test_the_first_assigner_assigns_nothing_and_lets_nobody_wait() -> None:
+    placement = PlacementState(NoAssigner())
+    assert placement.of(FIRST, SET) is None
+    assert placement.assign() == set()

@@ -1,0 +1,193 @@
+"""Backends of others, found by entry point; what schedulers were told, as far as it can be seen."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from grove.api.configuration.loading import ConfigurationError
+from grove.api.configuration.types import Scheduler, SchedulerProfile
+from grove.api.meta import ObjectMeta, OwnerReference
+from grove.api.naming import labels
+from grove.operator.caches.registry import Caches, InspectedCRD
+from grove.operator.keys import Key, ReplicaKey, TopologyKey
+from grove.operator.observers.schedulers import SchedulerLookup, load_backends
+from grove.operator.watches.workloads import register_handlers
+from grove.schedulers.backend import ObjectCondition, ObjectStatus, SchedulerObject
+from grove.schedulers.kai import POD_GROUP, Kai
+from grove.schedulers.kai_topology import TOPOLOGY
+from grove.schedulers.registry import SchedulerBackends
+from grove.schedulers.volcano import Volcano
+from tests.plan.builders import a_clique, a_set, read_set
+from tests.schedulers.builders import cluster_topology
+
+REPLICA = ReplicaKey("ns", "wl", 0)
+KAI = Kai()
+IN_USE = SchedulerBackends({"kai-scheduler": KAI}, "kai-scheduler")
+
+
+@pytest.fixture
+def other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another project, installed beside ours, with a backend."""
+    dist_info = tmp_path / "other-1.dist-info"
+    dist_info.mkdir()
+    (dist_info / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1\n")
+    (dist_info / "entry_points.txt").write_text(
+        "[grove.schedulers]\nother = other_backend:make\nworse = other_backend:missing\n"
+    )
+    (tmp_path / "other_backend.py").write_text(
+        "from grove.schedulers.lpx import Lpx\n\n\ndef make(config):\n    return Lpx()\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+
+
+def profiles(*names: str) -> Scheduler:
+    return Scheduler(tuple(map(SchedulerProfile, names)))
+
+
+def test_another_projects_backend_is_found_if_it_is_listed(other: None):
+    assert sorted(load_backends(profiles("other")).by_name) == ["default-scheduler", "other"]
+    assert list(load_backends(profiles()).by_name) == ["default-scheduler"]
+    (wrong,) = load_backends(profiles("worse")).of("worse").unschedulable_reasons(None)
+    assert "AttributeError" in wrong
+    with pytest.raises(ConfigurationError, match="no scheduler backend nobody"):
+        load_backends(profiles("nobody"))
+
+
+def test_a_set_has_the_backend_that_its_pods_name_or_the_default_one():
+    schedulers = SchedulerLookup(Caches(), IN_USE)
+    assert schedulers.of(read_set(a_set("a")), 0, {}, ()) is KAI
+    named = a_set("a")
+    named["spec"]["template"]["cliques"] = [a_clique("a:1", schedulerName="another")]
+    assert schedulers.of(read_set(named), 0, {}, ()) is None
+    assert SchedulerLookup(Caches(), None).of(read_set(a_set("a")), 0, {}, ()) is None
+
+
+def a_group(version: str = "3", generation: int = 1, said: str = "", spec: Any = None) -> SchedulerObject:
+    carried = {labels.MANAGED_BY: labels.OPERATOR, labels.PART_OF: "wl", labels.SET_REPLICA: "0"}
+    meta = ObjectMeta("wl-0", "ns", "u", version, generation, labels=carried)
+    status = ObjectStatus((ObjectCondition("PodGroupScheduled", "False", said),)) if said else None
+    return SchedulerObject(meta, spec or {}, status)
+
+
+def test_what_was_told_is_known_once_it_can_be_seen_or_cannot_be_there():
+    caches = Caches(IN_USE.gang_object_kinds)
+    schedulers = SchedulerLookup(caches, IN_USE)
+    assert schedulers.objects(REPLICA, KAI) is None
+    caches.scheduler_objects[POD_GROUP].clear()  # not served
+    assert schedulers.objects(REPLICA, KAI) == {}
+    caches.scheduler_objects[POD_GROUP].replace([found := a_group()], "5")
+    assert schedulers.objects(REPLICA, KAI) == {"wl-0": found}
+    assert schedulers.objects(REPLICA._replace(replica=1), KAI) == {}
+
+
+def enqueued_keys(caches: Caches) -> set[Key]:
+    keys: set[Key] = set()
+    register_handlers(caches, keys.add, topologies=True)
+    keys.clear()
+    return keys
+
+
+def test_replicas_are_woken_by_changes_of_what_was_told_and_when_it_comes_into_sight():
+    caches = Caches(IN_USE.gang_object_kinds)
+    caches.sets.apply_event("ADDED", read_set(a_set("a:1")))
+    cache, keys = caches.scheduler_objects[POD_GROUP], enqueued_keys(caches)
+    for change in (
+        cache.clear,
+        lambda: cache.replace([], "2"),
+        lambda: cache.apply_event("ADDED", a_group()),
+        lambda: cache.apply_event("MODIFIED", a_group("4", spec={"minMember": 2})),
+        lambda: cache.apply_event("DELETED", a_group("5", spec={"minMember": 2})),
+    ):
+        keys.clear()
+        change()
+        assert REPLICA in keys
+    keys.clear()
+    cache.replace([], "6")  # the same once more
+    assert keys == set()
+
+
+async def test_a_scheduler_that_never_stops_talking_is_listened_to_less_and_less():
+    """Of some kinds the generation counts changes of the status, too."""
+    caches, moments = Caches(IN_USE.gang_object_kinds), set()
+    cache, began = caches.scheduler_objects[POD_GROUP], asyncio.get_running_loop().time()
+    cache.apply_event("ADDED", a_group())
+    register_handlers(caches, lambda key, at=0.0: moments.add(at))
+    moments.clear()
+    for version in range(4, 30):
+        cache.apply_event("MODIFIED", a_group(str(version), generation=version, said=f"{version} nodes"))
+    (moment,) = moments
+    assert moment >= began + 2, "not at once: most gangs have their nodes by then"
+
+
+def scheduler_topology(name: str, owner: str = "", version: str = "3") -> SchedulerObject:
+    owners, carried = (), {}
+    if owner:
+        owners = (OwnerReference("grove.io/v1alpha1", "ClusterTopology", owner, "u-1", controller=True),)
+        carried = {labels.MANAGED_BY: labels.OPERATOR}
+    return SchedulerObject(
+        ObjectMeta(name, uid="k", resource_version=version, labels=carried, owner_references=owners)
+    )
+
+
+def test_a_topology_is_woken_by_its_own_changes_and_those_of_what_schedulers_have_of_it():
+    caches = Caches((), (TOPOLOGY,))
+    keys = enqueued_keys(caches)
+    caches.topologies.apply_event("ADDED", cluster_topology("zone", name="racks"))
+    assert keys == {TopologyKey("racks")}
+    steps = [
+        (scheduler_topology("racks"), {TopologyKey("racks")}),
+        (scheduler_topology("unrelated"), set()),
+        (scheduler_topology("left", owner="gone"), {TopologyKey("gone")}),
+    ]
+    for found, enqueued in steps:
+        keys.clear()
+        caches.scheduler_topologies[TOPOLOGY].apply_event("ADDED", found)
+        assert keys == enqueued
+    keys.clear()
+    caches.scheduler_topologies[TOPOLOGY].clear()
+    assert TopologyKey("racks") in keys, "its kind is gone"
+
+
+def a_definition(version: str = "7", *, capable: bool = True) -> InspectedCRD:
+    spec = {"properties": {"spec": {"properties": {"subGroupPolicy": {}} if capable else {}}}}
+    served = {"name": "v1beta1", "served": True, "schema": {"openAPIV3Schema": spec}}
+    meta = ObjectMeta("podgroups.scheduling.volcano.sh", uid="d", resource_version=version)
+    return InspectedCRD(meta, msgspec.Raw(msgspec.json.encode({"versions": [served]})))
+
+
+def test_a_volcano_that_will_not_do_is_noticed_and_when_it_does_its_users_are_woken():
+    volcano = Volcano()
+    in_use = SchedulerBackends({"volcano": volcano}, "volcano")
+    caches = Caches(in_use.gang_object_kinds, versioned_kinds=in_use.versioned_kinds)
+    caches.sets.apply_event("ADDED", read_set(a_set("a:1")))
+    schedulers, (cache,), keys = (
+        SchedulerLookup(caches, in_use),
+        caches.inspected_crds.values(),
+        enqueued_keys(caches),
+    )
+    assert schedulers.incompatibility(volcano) == "", "nobody has looked"
+    cache.replace([], "5")
+    assert "install Volcano 1.14" in schedulers.incompatibility(volcano)
+    cache.apply_event("ADDED", a_definition(capable=False))
+    assert "lacks" in schedulers.incompatibility(volcano)
+    keys.clear()
+    cache.apply_event("MODIFIED", a_definition("8"))
+    assert REPLICA in keys
+    assert schedulers.incompatibility(volcano) == ""
+    assert schedulers.incompatibility(KAI) == schedulers.incompatibility(None) == ""
+    assert IN_USE.versioned_kinds == ()
+
+
+def test_a_backend_that_cannot_judge_a_definition_says_so():
+    confused = type("Confused", (Volcano,), {"crd_problem": lambda *_: 1 / 0})()
+    in_use = SchedulerBackends({"volcano": confused}, "volcano")
+    caches = Caches(in_use.gang_object_kinds, versioned_kinds=in_use.versioned_kinds)
+    next(iter(caches.inspected_crds.values())).replace([], "5")
+    assert "could not be judged: ZeroDivisionError" in SchedulerLookup(caches, in_use).incompatibility(
+        confused
+    )

@@ -1,0 +1,37 @@
+"""Which topology a set means, of two kinds that may bear the same name."""
+
+from __future__ import annotations
+
+from grove.api.meta import ObjectMeta
+from grove.api.types.clustertopology import (
+    ClusterTopology,
+    ClusterTopologyBinding,
+    ClusterTopologyBindingSpec,
+    ClusterTopologySpec,
+    TopologyLevel,
+)
+from grove.operator.caches.registry import Caches
+from grove.operator.observers.topology import TopologyLookup
+from tests.plan.builders import a_set, read_set
+from tests.topology.builders import missing, packed
+
+META = ObjectMeta(name="racks", uid="u", resource_version="3")
+WANTING = read_set(packed(a_set("a"), "rack"))
+
+
+def test_a_topology_comes_before_a_binding_of_the_same_name():
+    caches = Caches()
+    topologies = TopologyLookup(caches, enabled=True)
+    assert topologies.of(WANTING) == missing()
+    binding = ClusterTopologyBindingSpec(levels=(TopologyLevel("rack", "of-binding"),))
+    caches.topology_bindings.apply_event("ADDED", ClusterTopologyBinding(metadata=META, spec=binding))
+    assert topologies.of(WANTING).keys == {"rack": "of-binding"}
+    spec = ClusterTopologySpec(levels=(TopologyLevel("rack", "of-topology"),))
+    caches.topologies.apply_event("ADDED", ClusterTopology(metadata=META, spec=spec))
+    assert topologies.of(WANTING).keys == {"rack": "of-topology"}
+
+
+def test_a_set_that_asks_for_nothing_means_none_and_switched_off_nobody_does():
+    caches = Caches()
+    assert TopologyLookup(caches, enabled=True).of(read_set(a_set("a"))) == missing("")
+    assert TopologyLookup(caches, enabled=False).of(WANTING) is None

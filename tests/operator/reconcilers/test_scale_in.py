@@ -1,0 +1,91 @@
+"""When a set is to see to its replicas that go: not for each pod, and not later than it can."""
+
+from __future__ import annotations
+
+from grove.operator.keys import ReplicaKey, SetKey
+from grove.operator.reconcilers.scale_in import ScaleInTracker
+from grove.plan.scale_in import POD_TERMINATION_WAIT
+from grove.plan.snapshot import Snapshot
+from tests.plan.builders import a_set
+from tests.plan.simulator import actors
+from tests.plan.simulator.simulator import Simulator
+
+KEY = SetKey("ns", "wl")
+FINALIZER = ["grove.io/podcliqueset.grove.io"]
+
+
+class WorldObserver:
+    """Observes a world."""
+
+    def __init__(self, sim: Simulator) -> None:
+        self._world = sim
+
+    def replica(self, key: ReplicaKey) -> Snapshot:
+        return self._world.snapshot(key.replica)
+
+
+def running(replicas: int) -> Simulator:
+    body = a_set("a:2", replicas=replicas)
+    body["metadata"]["finalizers"] = FINALIZER
+    sim = Simulator(body)
+    for index in range(replicas):
+        sim.settle(index)
+    actors.run_all(sim)
+    return sim
+
+
+def recorded(tracker: ScaleInTracker, sim: Simulator, *indices: int) -> list[bool]:
+    """Whether the set is called when each of these replicas is looked at."""
+    return [tracker.record(ReplicaKey(*KEY, index), sim.snapshot(index)) for index in indices]
+
+
+def test_replicas_that_are_too_many() -> None:
+    sim = running(3)
+    tracker = ScaleInTracker(WorldObserver(sim))  # type: ignore[arg-type]
+    assert not tracker.plan(KEY, sim.now).intents
+    sim.scale("PodCliqueSet", "wl", 1)
+    assert recorded(tracker, sim, 1, 2) == [True, True], "there is something to do"
+    sim.execute(tracker.plan(KEY, sim.now))
+    assert recorded(tracker, sim, 1, 2) == [False, False], "pods are on their way"
+    assert tracker.plan(KEY, sim.now).requeue_at == sim.now + POD_TERMINATION_WAIT
+    actors.finish_terminating(sim, sim.pods("wl-1-a"))
+    assert recorded(tracker, sim, 1) == [False], "so are those of another replica"
+    actors.finish_terminating(sim)
+    assert recorded(tracker, sim, 2) == [True], "the last pod is gone"
+    sim.execute(tracker.plan(KEY, sim.now))
+    assert tracker.plan(KEY, sim.now).intents == ()
+    assert list(sim.api.all("PodClique")) == ["wl-0-a"]
+
+
+def test_replicas_that_are_wanted_again_hold_up_nobody() -> None:
+    sim = running(3)
+    tracker = ScaleInTracker(WorldObserver(sim))  # type: ignore[arg-type]
+    sim.scale("PodCliqueSet", "wl", 1)
+    recorded(tracker, sim, 1, 2)
+    sim.scale("PodCliqueSet", "wl", 2)
+    sim.execute(tracker.plan(KEY, sim.now))
+    actors.finish_terminating(sim)
+    assert recorded(tracker, sim, 2) == [True]
+    assert len(sim.pods("wl-1-a")) == 2
+
+
+def test_the_replicas_of_a_set_that_ends() -> None:
+    sim = running(2)
+    tracker = ScaleInTracker(WorldObserver(sim))  # type: ignore[arg-type]
+    sim.api.delete("PodCliqueSet", "wl")
+    assert recorded(tracker, sim, 0, 1) == [False, False], "it knows by itself"
+    for pod in sim.pods():
+        sim.api.delete("Pod", pod)
+    actors.finish_terminating(sim, sim.pods("wl-0-a"))
+    assert recorded(tracker, sim, 0) == [False]
+    actors.finish_terminating(sim)
+    assert recorded(tracker, sim, 1) == [True]
+
+
+def test_replicas_that_were_never_made_are_not_looked_at_again() -> None:
+    sim = running(2)
+    tracker = ScaleInTracker(WorldObserver(sim))  # type: ignore[arg-type]
+    sim.scale("PodCliqueSet", "wl", 1)
+    assert recorded(tracker, sim, 2, 3, 40_000) == [False] * 3
+    assert recorded(tracker, sim, 1) == [True]
+    assert tracker.count(KEY) == 1

@@ -1,0 +1,1 @@
+"""Plans converge from any state, after crashes and on stale caches."""

@@ -1,0 +1,86 @@
+"""Writes of a former leader land after others have written: conditional writes may take up to 30 s.
+
+Whatever lands late was refused by its precondition, is what the new leader wants as well, or is seen by it
+and set right: no pod runs that no gang has ever named, and all ends as if nothing had landed.
+"""
+
+from __future__ import annotations
+
+from hypothesis import given
+
+from grove.kube.executor.writer import is_conditional
+from tests.plan.convergence.test_properties import calm, chances, quick, random_history
+from tests.plan.simulator.invariants import alive, check_history, check_settled, outline
+from tests.plan.simulator.random_changes import GENTLE, ROUGH, SCALING, RandomChanges, workloads
+from tests.plan.simulator.simulator import Run, Simulator
+from tests.plan.test_scaling import running
+
+ALL = (*GENTLE, *SCALING, *ROUGH)
+
+
+@quick
+@given(workload=workloads(), chance=chances)
+def test_conditional_writes_that_land_late_change_nothing_in_the_end(workload, chance):
+    sim = random_history(workload, chance, *ALL)
+    former = Run(sim, sim.plan(), chance)
+    for _ in range(chance.randrange(4)):
+        former.go_on()
+    in_flight = former.in_flight()
+    sim.restart_operator()
+    changes = RandomChanges(sim, chance)
+    for _ in range(chance.randrange(8)):
+        if chance.random() < 0.5:
+            sim.step()
+        else:
+            changes.apply_random(*ALL)
+    without = sim.copy()
+    for step in in_flight:
+        if is_conditional(step.intent):
+            former.land(step)
+            if chance.random() < 0.5:
+                sim.step()
+    calm(sim)
+    calm(without)
+    check_settled(sim)
+    assert outline(sim) == outline(without)
+    check_history(sim, zombies=True)
+
+
+def pods_in_flight(sim: Simulator) -> tuple[Run, list]:
+    """A run of the operator up to its pods, which it has sent and has no answer to."""
+    run = Run(sim, sim.plan())
+    while True:
+        ready = run.in_flight()
+        if ready and all(step.intent.target.kind == "Pod" for step in ready):
+            return run, ready
+        for step in ready:
+            run.land(step)
+
+
+def test_a_pod_that_lands_after_its_clique_was_scaled_in_is_deleted():
+    sim = running("a:1")
+    sim.scale("PodClique", "wl-0-a", 3)
+    former, pods = pods_in_flight(sim)
+    assert len(pods) == 2
+    sim.scale("PodClique", "wl-0-a", 1)
+    sim.restart_operator()
+    sim.settle()
+    for step in pods:
+        former.land(step)
+    assert len(alive(sim)) == 3
+    sim.settle()
+    assert len(alive(sim)) == 1
+
+
+def test_a_pod_that_lands_after_its_successor_was_named_is_deleted():
+    """The new leader has made the same pod, and seen it die: the name is taken, or named no more."""
+    sim = running("a:1")
+    sim.scale("PodClique", "wl-0-a", 2)
+    former, (late,) = pods_in_flight(sim)
+    sim.restart_operator()
+    sim.settle()
+    before = {pod.metadata.name for pod in alive(sim)}
+    former.land(late)
+    sim.settle()
+    assert {pod.metadata.name for pod in alive(sim)} == before
+    assert len(before) == 2

@@ -1,0 +1,220 @@
+"""Caches lag, each kind by its own; leaders do not know that they have been replaced. Neither may cost a pod.
+
+A plan is made from any mix of older states. What stops it is in the plan itself: writes of gangs and of
+counts that fail if the object has changed. Which of several pods goes when some must is decided on how they
+fare, and that may be old news; how many go, and that the ones that stay are the ones a gang names, may not.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from hypothesis import given
+
+from grove.plan.members import pod_state
+from tests.plan.builders import a_set
+from tests.plan.convergence.test_properties import calm, chances, quick, random_history
+from tests.plan.simulator import actors
+from tests.plan.simulator.invariants import (
+    alive,
+    check_history,
+    check_settled,
+    clique_of,
+    expand_now,
+    outline,
+)
+from tests.plan.simulator.random_changes import GENTLE, ROUGH, SCALING, RandomChanges, workloads
+from tests.plan.simulator.simulator import KINDS, Run, Simulator
+from tests.plan.test_scaling import running
+
+ALL = (*GENTLE, *SCALING, *ROUGH)
+
+
+def a_lag(chance: Random, kinds=tuple(KINDS), most: int = 8) -> dict[str, int]:
+    return {kind: chance.randrange(most) if chance.random() < 0.6 else 0 for kind in kinds}
+
+
+def names(sim: Simulator) -> set[str]:
+    return {pod.metadata.name for pod in alive(sim)}
+
+
+def owned(sim: Simulator) -> set[str]:
+    """Pods whose clique is there; of others the garbage collector takes care, sooner or later."""
+    cliques = {body["metadata"]["uid"] for body in sim.api.objects("PodClique")}
+    return {pod.metadata.name for pod in alive(sim) if pod_state.controller_uid(pod.metadata) in cliques}
+
+
+@quick
+@given(workload=workloads(), chance=chances)
+def test_with_pods_as_they_are_an_old_view_of_the_rest_costs_no_pod_that_should_stay(workload, chance):
+    sim = random_history(workload, chance, *ALL, length=20)
+    fresh, stale = sim.copy(), sim.copy()
+    fresh.step()
+    stale.execute(stale.plan(lag=a_lag(chance, tuple(set(KINDS) - {"Pod"}))), chance)
+    assert names(sim) & owned(fresh) <= names(stale)
+    check_history(stale, lagging=True)
+
+
+@quick
+@given(workload=workloads(), chance=chances)
+def test_an_old_view_never_costs_more_pods_than_are_too_many(workload, chance):
+    sim = random_history(workload, chance, *GENTLE, *SCALING, "collect", length=20)
+    before, wanted = alive(sim), {clique.name: clique.replicas for clique in expand_now(sim).cliques}
+    sim.execute(sim.plan(lag=a_lag(chance)), chance)
+    if sim.api.get("PodCliqueSet", sim.set_name)["spec"]["replicas"]:
+        for clique, count in wanted.items():
+            were, are = (sum(clique_of(pod) == clique for pod in pods) for pods in (before, alive(sim)))
+            assert are >= min(were, count), clique
+
+
+@quick
+@given(workload=workloads(), chance=chances)
+def test_after_any_number_of_plans_from_old_views_all_is_as_it_should_be(workload, chance):
+    sim = Simulator(workload)
+    changes = RandomChanges(sim, chance)
+    for _ in range(chance.randrange(20)):
+        if chance.random() < 0.1:
+            sim.restart_operator()
+        elif chance.random() < 0.6:
+            sim.execute(sim.plan(lag=a_lag(chance)), chance)
+        else:
+            changes.apply_random(*ALL)
+    check_history(sim, lagging=True)
+    calm(sim)
+    check_settled(sim)
+
+
+@quick
+@given(workload=workloads(), chance=chances)
+def test_two_leaders_at_once_come_to_the_same_end_as_one(workload, chance):
+    sim = random_history(workload, chance, *ALL)
+    alone = sim.copy()
+    for _ in range(4):
+        runs = [Run(sim, sim.plan(lag=a_lag(chance)), chance), Run(sim, sim.plan(), chance)]
+        while runs:
+            run = chance.choice(runs)
+            if not run.go_on():
+                runs.remove(run)
+    calm(sim)
+    calm(alone)
+    check_settled(sim)
+    assert outline(sim) == outline(alone)
+    check_history(sim, zombies=True)
+
+
+def test_a_seat_that_has_a_successor_gets_no_second_pod_from_whoever_knows_only_the_old_name():
+    """The name is right in the old gang, the pod is gone and nobody remembers it: only the gang can tell."""
+    sim = running("a:1")
+    (old,) = sim.pods()
+    before = len(sim.api.past["PodGang"])
+    actors.force_delete(sim, old)
+    sim.settle()
+    sim.restart_operator()
+    (new,) = sim.pods()
+    stale = sim.plan(lag={"PodGang": len(sim.api.past["PodGang"]) - before})
+    assert any(intent.id == f"create Pod ns/{old}" for intent in stale.intents)
+    assert not sim.execute(stale)
+    assert list(sim.pods()) == [new]
+
+
+def test_a_pod_that_is_about_to_be_taken_in_again_is_safe_from_whoever_has_the_old_count():
+    """Scaled in, the operator died before it deleted the pod; scaled out again, there is room for it."""
+    sim = running("a:2/1")
+    before = names(sim)
+    sim.scale("PodClique", "wl-0-a", 1)
+    run = Run(sim, sim.plan())
+    run.go_on()
+    run.go_on()
+    assert len(sim.references("wl-0")["wl-0-a"]) == 1
+    sim.scale("PodClique", "wl-0-a", 2)
+    stale = sim.plan(lag={"PodClique": 1})
+    assert any(intent.id.startswith("delete Pod ") for intent in stale.intents)
+    assert not sim.execute(stale)
+    sim.settle()
+    assert names(sim) == before
+
+
+def made(sim: Simulator) -> dict[str, int]:
+    return {kind: len(sim.api.all(kind)) for kind in KINDS}
+
+
+def test_a_replica_that_was_scaled_away_is_not_made_again_by_whoever_has_the_old_count():
+    """It has seen everything go, and knows not why; that all of it was there is in the status of the set."""
+    sim = Simulator(a_set("a:2/1 b:1", "x:2/1=b", replicas=2))
+    for index in (0, 1):
+        sim.settle(index)
+    sim.api.patch("PodCliqueSet", "wl", {"status": {"observedGeneration": 1}}, status=True)
+    sim.scale("PodCliqueSet", "wl", 1)
+    sim.settle(1)
+    before = made(sim)
+    stale = sim.plan(1, lag={"PodCliqueSet": 1})
+    assert sum(intent.id.startswith("create Pod ") for intent in stale.intents) == 4
+    assert not sim.execute(stale)
+    assert made(sim) == before
+
+
+@pytest.mark.parametrize("kind", ["Service", "PodGang", "PodClique", "PodCliqueScalingGroup"])
+def test_a_part_of_a_replica_on_its_way_out_is_not_made_again(kind):
+    sim = running("a:1 b:1", "x:1/1=b")
+    sim.scale("PodCliqueSet", "wl", 0)
+    name = sorted(sim.api.all(kind))[0]
+    sim.api.delete(kind, name)
+    stale = sim.plan(lag={"PodCliqueSet": 1})
+    assert any(intent.id == f"create {kind} ns/{name}" for intent in stale.intents)
+    sim.execute(stale)
+    assert name not in sim.api.all(kind)
+
+
+def test_a_replica_of_a_group_that_was_scaled_away_is_not_made_again_by_whoever_has_the_old_count():
+    sim, kind = running("a:1 b:1", "x:3/1=b"), "PodCliqueScalingGroup"
+    known = len(sim.api.past[kind])
+    sim.scale(kind, "wl-0-x", 1)
+    sim.settle()
+    before = made(sim)
+    stale = sim.plan(lag={kind: len(sim.api.past[kind]) - known})
+    assert any(intent.id == "create PodClique ns/wl-0-x-2-b" for intent in stale.intents)
+    assert not sim.execute(stale)
+    assert made(sim) == before
+
+
+def test_what_is_new_is_made_without_a_question():
+    sim = Simulator(a_set("a:2/1 b:1", "x:2/1=b"))
+    assert {intent.id.split()[0] for intent in sim.plan().intents} == {"create"}
+    sim.settle()
+    sim.scale("PodCliqueScalingGroup", "wl-0-x", 3)
+    assert {intent.id.split()[0] for intent in sim.plan().intents} == {"create"}
+
+
+def test_pods_that_went_with_their_clique_get_no_successors_from_whoever_has_not_seen_it_go():
+    sim = running("a:2/1")
+    sim.api.delete("PodClique", "wl-0-a")
+    actors.collect_garbage(sim)
+    actors.finish_terminating(sim)
+    stale = sim.plan(lag={"PodClique": 1})
+    assert any(intent.id.startswith("create Pod ") for intent in stale.intents)
+    assert not sim.execute(stale)
+    assert not sim.pods()
+    sim.settle()
+    assert len(sim.pods()) == 2
+
+
+def test_pods_that_go_with_their_clique_get_no_successors_either():
+    sim = running("a:2/1")
+    sim.api.delete("PodClique", "wl-0-a")
+    actors.collect_garbage(sim)
+    leaving = set(sim.pods())
+    assert not sim.execute(sim.plan(lag={"PodClique": 1}))
+    assert set(sim.pods()) == leaving
+
+
+@pytest.mark.parametrize("kind", ["Service", "PodGang", "PodClique", "PodCliqueScalingGroup"])
+def test_what_was_orphaned_is_not_taken_back_by_whoever_has_not_seen_its_set_end(kind):
+    sim = running("a:1 b:1", "x:1/1=b")
+    name = sorted(sim.api.all(kind))[0]
+    sim.api.patch(kind, name, {"metadata": {"ownerReferences": None}})
+    sim.api.patch("PodCliqueSet", "wl", {"metadata": {"labels": {"it": "ends"}}})
+    sim.execute(sim.plan(lag={"PodCliqueSet": 1}))
+    assert "ownerReferences" not in sim.api.get(kind, name)["metadata"]
+    sim.settle()
+    assert len(sim.api.get(kind, name)["metadata"]["ownerReferences"]) == 1

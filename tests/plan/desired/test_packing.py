@@ -1,0 +1,164 @@
+"""Constraints of sets, groups and cliques on the gangs, and what becomes of them when levels come and go."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from grove.api.naming import annotations as keys
+from grove.topology.constraints import ResolvedTopology
+from tests.plan.builders import a_set
+from tests.plan.simulator.actors import run_all
+from tests.plan.simulator.simulator import Simulator
+from tests.topology.builders import KEYS, a_topology, missing, packed
+
+ZONE, RACK, HOST = KEYS.values()
+
+
+def must(key: str) -> dict[str, Any]:
+    return {"packConstraint": {"required": key}}
+
+
+def a_simulator(
+    cliques: str, groups: str, wishes: str, topology: ResolvedTopology | None, **options: Any
+) -> Simulator:
+    sim = Simulator(packed(a_set(cliques, groups), wishes, **options))
+    sim.topology = topology
+    sim.settle()
+    return sim
+
+
+def gang(sim: Simulator, name: str) -> dict[str, Any]:
+    """The constraints of a gang, those of its cliques by their names, and the topology that it names."""
+    found = sim.api.get("PodGang", name)
+    spec = found["spec"]
+    told = {
+        group["name"]: group["topologyConstraint"]
+        for group in spec["podgroups"]
+        if "topologyConstraint" in group
+    }
+    for field in ("topologyConstraint", "topologyConstraintGroupConfigs"):
+        if field in spec:
+            told[field] = spec[field]
+    if name := found["metadata"].get("annotations", {}).get(keys.TOPOLOGY_NAME):
+        told["topology"] = name
+    return told
+
+
+def test_a_base_gang_has_the_sets_constraint_one_for_each_group_replica_and_the_cliques():
+    sim = a_simulator("a b c", "x:2/2=b,c y:1=a", "zone x:rack b:host", a_topology())
+    assert gang(sim, "wl-0") == {
+        "topology": "racks",
+        "topologyConstraint": must(ZONE),
+        "topologyConstraintGroupConfigs": [
+            {
+                "name": f"wl-0-x-{replica}",
+                "podGroupNames": [f"wl-0-x-{replica}-b", f"wl-0-x-{replica}-c"],
+                "topologyConstraint": must(RACK),
+            }
+            for replica in (0, 1)
+        ],
+        "wl-0-x-0-b": must(HOST),
+        "wl-0-x-1-b": must(HOST),
+    }
+
+
+def test_a_scaled_gang_has_its_groups_constraint_and_no_parts():
+    sim = a_simulator("a b", "x:3/1=b", "zone x:rack b:host", a_topology())
+    for number in (0, 1):
+        assert gang(sim, f"wl-0-x-{number}") == {
+            "topology": "racks",
+            "topologyConstraint": must(RACK),
+            f"wl-0-x-{number + 1}-b": must(HOST),
+        }
+
+
+def test_a_scaled_gang_of_a_group_without_one_has_the_sets():
+    sim = a_simulator("a b", "x:2/1=b", "zone/rack", a_topology())
+    expected = {"packConstraint": {"required": ZONE, "preferred": RACK}}
+    assert gang(sim, "wl-0-x-0") == {"topology": "racks", "topologyConstraint": expected}
+    assert gang(sim, "wl-0") == {"topology": "racks", "topologyConstraint": expected}
+
+
+def test_a_group_that_lost_its_level_does_not_fall_back_on_the_sets():
+    sim = a_simulator("a b", "x:2/1=b", "zone x:rack", a_topology("zone host"))
+    assert gang(sim, "wl-0-x-0") == {}
+    assert gang(sim, "wl-0") == {
+        "topology": "racks",
+        "topologyConstraint": must(ZONE),
+        "topologyConstraintGroupConfigs": [{"name": "wl-0-x-0", "podGroupNames": ["wl-0-x-0-b"]}],
+    }
+
+
+def test_the_topology_is_named_only_where_something_was_translated():
+    sim = a_simulator("a b", "x:2/1=b", "a:host", a_topology())
+    assert gang(sim, "wl-0") == {"topology": "racks", "wl-0-a": must(HOST)}
+    assert gang(sim, "wl-0-x-0") == {}
+
+
+def test_the_old_spelling_says_the_same():
+    new = a_simulator("a b", "x:2/1=b", "zone/rack x:rack b:host", a_topology())
+    old = a_simulator("a b", "x:2/1=b", "zone/rack x:rack b:host", a_topology(), old_spelling=True)
+    for name in ("wl-0", "wl-0-x-0"):
+        assert gang(old, name) == gang(new, name) != {}
+
+
+def test_a_clique_that_is_scaled_to_nothing_leaves_its_part():
+    sim = a_simulator("a:1 b:1 c:1", "x:1=b,c", "x:rack", a_topology())
+    sim.scale("PodClique", "wl-0-x-0-b", 0)
+    sim.settle()
+    (part,) = gang(sim, "wl-0")["topologyConstraintGroupConfigs"]
+    assert part["podGroupNames"] == ["wl-0-x-0-c"]
+    sim.scale("PodClique", "wl-0-x-0-c", 0)
+    sim.settle()
+    assert gang(sim, "wl-0") == {}
+
+
+def test_switched_off_there_are_no_constraints_no_parts_and_no_name():
+    sim = a_simulator("a b", "x:2/1=b", "zone x:rack b:host", None)
+    assert gang(sim, "wl-0") == gang(sim, "wl-0-x-0") == {}
+
+
+def test_a_topology_that_is_not_there_leaves_only_who_belongs_together():
+    sim = a_simulator("a b", "x:2/1=b", "zone x:rack b:host", missing())
+    assert gang(sim, "wl-0") == {
+        "topologyConstraintGroupConfigs": [{"name": "wl-0-x-0", "podGroupNames": ["wl-0-x-0-b"]}]
+    }
+    assert gang(sim, "wl-0-x-0") == {}
+
+
+def test_a_name_that_a_set_carries_as_annotation_is_not_handed_on():
+    body = packed(a_set("a"), "zone")
+    body["metadata"]["annotations"] = {keys.TOPOLOGY_NAME: "another"}
+    sim = Simulator(body)
+    sim.settle()
+    assert gang(sim, "wl-0") == {}
+
+
+levels = st.lists(st.sampled_from(sorted(KEYS)), unique=True).map(" ".join)
+topologies = st.one_of(st.none(), st.just(missing()), levels.map(a_topology))
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(topologies, min_size=1, max_size=4))
+def test_whatever_becomes_of_the_topology_pods_stay_and_constraints_come_back(
+    changes: list[ResolvedTopology | None],
+):
+    sim = a_simulator("a:2 b:1", "x:2/1=b", "zone/rack x:rack/host b:host", a_topology())
+    run_all(sim)
+    sim.settle()
+    pods, before = sim.api.all("Pod"), [gang(sim, name) for name in ("wl-0", "wl-0-x-0")]
+    for topology in changes:
+        sim.topology = topology
+        sim.settle()
+        known = set(topology.keys.values()) if topology else set()
+        for name in ("wl-0", "wl-0-x-0"):
+            told = str(gang(sim, name))
+            assert {key for key in KEYS.values() if key in told} <= known
+            assert ("'topology': 'racks'" in told) == ("packConstraint" in told)
+    sim.topology = a_topology()
+    sim.settle()
+    assert [gang(sim, name) for name in ("wl-0", "wl-0-x-0")] == before
+    assert sim.api.all("Pod") == pods

@@ -1,0 +1,215 @@
+"""For whom a pod waits, and the init container that does it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grove.plan.desired.expand import expand
+from grove.plan.desired.startup_order import is_ordered, startup_parents
+from grove.plan.gang.startup_dependencies import NO_IMAGE
+from tests.plan.builders import Body, a_set, read_set
+from tests.plan.simulator.actors import run_all
+from tests.plan.simulator.simulator import Simulator
+
+IN_ORDER = {"cliqueStartupType": "CliqueStartupTypeInOrder"}
+EXPLICIT = {"cliqueStartupType": "CliqueStartupTypeExplicit"}
+
+
+def explicit(cliques: str, groups: str = "", **after: str) -> Body:
+    body = a_set(cliques, groups, **EXPLICIT)
+    for clique in body["spec"]["template"]["cliques"]:
+        clique["spec"]["startsAfter"] = after.get(clique["name"], "").split()
+    return body
+
+
+def waits(body: Body, **counts: int) -> dict[str, dict[str, int]]:
+    """Clique by clique, for whom its pods wait; `counts` are those of cliques and groups that were scaled."""
+    workload = read_set(body)
+    named = {f"wl-0-{name.replace('_', '-')}": count for name, count in counts.items()}
+    layout = expand(workload, 0, named, named)
+    found = {clique.name: startup_parents(workload, 0, layout, clique) for clique in layout.cliques}
+    return {
+        name.removeprefix("wl-0-"): {parent.removeprefix("wl-0-"): count for parent, count in waits.items()}
+        for name, waits in found.items()
+        if waits
+    }
+
+
+@pytest.mark.parametrize(
+    ("body", "ordered", "expected"),
+    [
+        (a_set("a b"), False, {}),
+        (a_set("a", **IN_ORDER), False, {}),
+        (a_set("a:2/1 b:3 c", **IN_ORDER), True, {"b": {"a": 1}, "c": {"b": 3}}),
+        (explicit("a b"), False, {}),
+        (explicit("a b c:2", c="a b"), True, {"c": {"a": 1, "b": 1}}),
+        (explicit("a b c:2", a="c", b="c c"), True, {"a": {"c": 2}, "b": {"c": 2}}),
+        (
+            a_set("a b:2/1 c", "x:3/2=b,c", **IN_ORDER),
+            True,
+            {
+                "x-0-b": {"a": 1},
+                "x-1-b": {"a": 1},
+                "x-0-c": {"x-0-b": 1, "x-1-b": 1},
+                "x-1-c": {"x-0-b": 1, "x-1-b": 1},
+                "x-2-c": {"x-2-b": 1},
+            },
+        ),
+    ],
+)
+def test_whom_pods_wait_for(body, ordered, expected):
+    assert is_ordered(read_set(body)) == ordered
+    assert waits(body) == expected
+
+
+def test_an_explicit_order_is_heeded_only_if_asked_for():
+    body = explicit("a b", b="a")
+    del body["spec"]["template"]["cliqueStartupType"]
+    assert (is_ordered(read_set(body)), waits(body)) == (False, {})
+
+
+class TestPartsThatAreScaledToNothing:
+    """They have left the gang: whoever waited for them waits for those before them."""
+
+    def test_a_clique(self):
+        body = a_set("a b:2/2 c", **IN_ORDER)
+        assert waits(body, b=0) == {"b": {"a": 1}, "c": {"a": 1}}
+        assert waits(body, a=0) == {"c": {"b": 2}}
+
+    def test_a_group(self):
+        body = a_set("a b c d", "x:1/1=b,c", **IN_ORDER)
+        assert waits(body) == {"x-0-b": {"a": 1}, "x-0-c": {"x-0-b": 1}, "d": {"x-0-c": 1}}
+        assert waits(body, x=0) == {"d": {"a": 1}}
+
+    def test_what_they_wrote_stays_on_the_clique(self):
+        sim = Simulator(a_set("a b:2/2 c", **IN_ORDER))
+        sim.settle()
+        sim.scale("PodClique", "wl-0-b", 0)
+        sim.settle()
+        assert sim.api.get("PodClique", "wl-0-c")["spec"]["startsAfter"] == ["wl-0-b"]
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (explicit("a b", a="b", b="a"), {"a": {"b": 1}, "b": {"a": 1}}),
+        (explicit("a b", b="nobody"), {"b": {"nobody": 1}}),
+        (explicit("a", a="a"), {}),
+    ],
+)
+def test_an_order_that_can_never_be_met_is_carried_out_as_it_stands(body, expected):
+    assert waits(body) == expected
+    sim = Simulator(body)
+    sim.settle()
+    run_all(sim)
+    sim.settle()
+
+
+@given(st.dictionaries(st.sampled_from("abcd"), st.lists(st.sampled_from("abcde"), max_size=4)), st.data())
+def test_any_order_ends_and_nobody_waits_for_itself(after, data):
+    body = explicit("a b:2 c d", "x:2/1=c,d", **{name: " ".join(of) for name, of in after.items()})
+    counts = data.draw(st.dictionaries(st.sampled_from(["a", "b", "x"]), st.just(0)))
+    for clique, parents in waits(body, **counts).items():
+        assert clique not in parents
+
+
+def a_waiting_pod(sim: Simulator) -> Body:
+    (name,) = sim.pods("wl-0-b")
+    return sim.api.get("Pod", name)["spec"]
+
+
+def test_the_init_container_by_the_contract():
+    body = a_set("a:2/1 b", **IN_ORDER)
+    own = body["spec"]["template"]["cliques"][1]["spec"]["podSpec"]
+    own["initContainers"] = [{"name": "mine", "image": "i"}]
+    own["volumes"] = [{"name": "data", "emptyDir": {}}]
+    sim = Simulator(body)
+    sim.settle()
+    spec = a_waiting_pod(sim)
+    assert [container["name"] for container in spec["initContainers"]] == ["mine", "grove-initc"]
+    assert spec["initContainers"][1] == {
+        "name": "grove-initc",
+        "image": "example.com/initc:1",
+        "args": ["--podcliques=wl-0-a:1"],
+        "volumeMounts": [
+            {
+                "name": "sa-token-secret-vol",
+                "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount",
+                "readOnly": True,
+            },
+            {"name": "pod-info-vol", "mountPath": "/var/grove/pod-info", "readOnly": True},
+        ],
+    }
+    gang = {"path": "podgangname", "fieldRef": {"fieldPath": "metadata.labels['grove.io/podgang']"}}
+    namespace = {"path": "namespace", "fieldRef": {"fieldPath": "metadata.namespace"}}
+    assert spec["volumes"] == [
+        {"name": "data", "emptyDir": {}},
+        {"name": "sa-token-secret-vol", "secret": {"secretName": "wl-ic-sat", "defaultMode": 420}},
+        {"name": "pod-info-vol", "downwardAPI": {"items": [namespace, gang], "defaultMode": 420}},
+    ]
+    assert "serviceAccountName" not in spec
+    clique = sim.api.get("PodClique", "wl-0-b")["spec"]["podSpec"]
+    assert clique["initContainers"] == own["initContainers"], "the clique keeps what was written"
+
+
+def test_who_waits_for_nobody_has_none():
+    sim = Simulator(a_set("a b", **IN_ORDER))
+    sim.settle()
+    (name,) = sim.pods("wl-0-a")
+    spec = sim.api.get("Pod", name)["spec"]
+    assert ("initContainers" in spec, "volumes" in spec) == (False, False)
+
+
+class TestWithoutWhatItNeeds:
+    """A gang is not begun before all of its pods can be made."""
+
+    def test_a_gang_waits_for_the_token(self):
+        sim = Simulator(a_set("a b", **IN_ORDER))
+        binding, sim.binding = sim.binding, None
+        sim.settle()
+        assert (list(sim.api.objects("PodGang")), sim.pods()) == ([], {})
+        assert len(list(sim.api.objects("PodClique"))) == 2
+        assert sim.plan().errors == ()
+        sim.binding = binding
+        sim.settle()
+        assert len(sim.pods()) == 2
+
+    def test_in_a_gang_that_is_there_only_those_wait_that_need_it(self):
+        sim = Simulator(a_set("a b", **IN_ORDER))
+        sim.settle()
+        sim.binding = None
+        before = sim.pods()
+        for name in before:
+            sim.api.vanish("Pod", name, by="user")
+        sim.settle()
+        assert (len(sim.pods("wl-0-a")), len(sim.pods("wl-0-b"))) == (1, 0)
+
+    def test_without_an_image_the_cliques_that_wait_complain(self):
+        sim = Simulator(a_set("a b", **IN_ORDER))
+        sim.init_image = ""
+        sim.settle()
+        (user_error,) = sim.plan().errors
+        assert (user_error.clique, user_error.code) == ("wl-0-b", NO_IMAGE)
+        assert "GROVE_INIT_CONTAINER_IMAGE" in user_error.message
+        assert sim.pods() == {}
+
+    def test_a_set_without_an_order_needs_neither(self):
+        sim = Simulator(a_set("a b"))
+        sim.binding, sim.init_image = None, ""
+        sim.settle()
+        assert (len(sim.pods()), sim.plan().errors) == (2, ())
+
+
+def test_a_pod_that_comes_back_brings_its_secret_and_a_fresh_gang_does_not():
+    sim = Simulator(a_set("a b", **IN_ORDER))
+    assert not any(intent.target.kind == "Secret" for intent in sim.plan().intents)
+    sim.settle()
+    (name,) = sim.pods("wl-0-b")
+    sim.api.vanish("Pod", name, by="user")
+    sim.step()
+    secrets = [intent for intent in sim.plan().intents if intent.target.kind == "Secret"]
+    assert all(secret.may_exist and secret.write_only for secret in secrets)
+    sim.settle()
+    assert sim.api.get("Secret", "wl-ic-sat")["type"] == "kubernetes.io/service-account-token"

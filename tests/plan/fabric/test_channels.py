@@ -1,0 +1,80 @@
+"""Places in domains: how long pods look for one, and gangs that cannot have as many as they need (B4, B8)."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from grove.api.types.pod import Pod
+from grove.plan.fabric.channels import unschedulable_since
+from grove.plan.replica import plan_replica
+from tests.fabrics.builders import BOTH
+from tests.plan.fabric.test_replica_domains import domain, gpu_clique, owned, workload
+from tests.plan.simulator.simulator import Simulator
+
+
+def pod(**condition):
+    body = {"metadata": {"name": "a", "creationTimestamp": "2026-01-01T00:00:05Z"}}
+    conditions = [{"type": "PodScheduled", **condition}] if condition else []
+    return msgspec.convert({**body, "status": {"conditions": conditions}}, Pod)
+
+
+@pytest.mark.parametrize(
+    ("condition", "since"),
+    [
+        ({}, None),
+        ({"status": "True"}, None),
+        ({"status": "False", "reason": "SchedulingGated"}, None),
+        ({"status": "False", "reason": "Unschedulable"}, 5),
+        (
+            {
+                "status": "False",
+                "reason": "Unschedulable",
+                "lastTransitionTime": "2026-01-01T00:00:09Z",
+            },
+            9,
+        ),
+    ],
+)
+def test_b4_since_when_a_pod_finds_no_node(condition, since):
+    found = unschedulable_since(pod(**condition))
+    assert found == (None if since is None else 1767225600 + since)
+
+
+def gangs(channels, pods="worker:3"):
+    """The reasons that gangs give for not being scheduled, and why."""
+    sim = Simulator(workload(gpu_clique(pods)))
+
+    def planned():
+        snapshot = sim.snapshot()
+        seen = {"nvidia": {"wl-0": owned(domain("wl-0"), snapshot)}, "example": {}}
+        return plan_replica(replace(snapshot, fabrics=BOTH, domains=seen, channels=channels), 0.0)
+
+    sim.execute(planned())
+    (status_update,) = (
+        status_update for status_update in planned().status_updates if status_update.target.kind == "PodGang"
+    )
+    (fact,) = (fact for fact in status_update.desired.conditions if fact.type == "Scheduled")
+    return fact.reason, fact.message
+
+
+@pytest.mark.parametrize(
+    ("channels", "reason", "words"),
+    [
+        ({}, "PodGroupsNotScheduled", "Too few pods scheduled in"),
+        ({"nvidia": 3}, "PodGroupsNotScheduled", "Too few pods scheduled in"),
+        ({"nvidia": 0}, "PodGroupsNotScheduled", "Too few pods scheduled in"),
+        ({"example": 1}, "PodGroupsNotScheduled", "Too few pods scheduled in"),
+        (
+            {"nvidia": 2},
+            "OneMemberPodPerNode",
+            "3 pods that are in fabric domains need a node each, and 2 nodes have a channel",
+        ),
+        ({"nvidia": 1}, "OneMemberPodPerNode", "and 1 node has a channel: use fewer pods"),
+    ],
+)
+def test_b8_a_gang_that_needs_more_channels_than_there_are_says_so(channels, reason, words):
+    said, why = gangs(channels)
+    assert said == reason
+    assert words in why

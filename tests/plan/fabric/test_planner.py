@@ -1,0 +1,322 @@
+"""One fabric domain: made, shared, kept, held, let go (CD, L, X)."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from grove.api.intents import Create, Delete, Patch
+from grove.api.meta import ObjectMeta, OwnerReference
+from grove.api.types.podcliqueset import PodCliqueSet
+from grove.fabrics.membership import membership_in
+from grove.fabrics.provider import Domain
+from grove.plan.fabric import planner
+from grove.plan.fabric.model import ChannelHolder, DomainConsumer, DomainSnapshot
+from tests.fabrics.builders import BOTH, a_set, clique
+
+NVIDIA = BOTH.of("nvidia")
+FINALIZER = "grove.io/computedomain-finalizer"
+DRIVER = "resource.nvidia.com/computeDomain"
+AUTO = a_set(clique("worker"), auto="enabled")
+TEAM = clique("worker", computedomain="team")
+ONE, TWO = a_set(TEAM, name="one"), a_set(TEAM, name="two")
+
+
+def consumer(workload: PodCliqueSet, name: str) -> DomainConsumer:
+    membership = membership_in(workload, BOTH, "nvidia", name, lambda *_: 1)
+    assert membership is not None
+    return DomainConsumer(workload, membership)
+
+
+def domain_snapshot(name, *workloads, found=None, **more):
+    consumers = tuple(consumer(workload, name) for workload in workloads)
+    return DomainSnapshot(NVIDIA, "ns", name, found, consumers, **more)
+
+
+def plan_domain(snapshot, now=0.0):
+    return planner.plan_domain(snapshot, now)
+
+
+def made(name, *workloads) -> Domain:
+    """The domain that we would make for them, as the cluster has it."""
+    (create,) = plan_domain(domain_snapshot(name, *workloads)).intents
+    body = {**create.body, "metadata": {**create.body["metadata"], "uid": "d1", "resourceVersion": "7"}}
+    return msgspec.json.decode(msgspec.json.encode(body), type=Domain)
+
+
+def with_meta(domain, **metadata):
+    return replace(domain, metadata=replace(domain.metadata, **metadata))
+
+
+def terminating(domain):
+    return with_meta(domain, deletion_timestamp="2026-01-01T00:00:00Z")
+
+
+def told(plan):
+    return [(event.workload.metadata.name, event.reason.value) for event in plan.events]
+
+
+def test_cd_auto_one_owner_that_controls_it_and_the_labels_of_the_guide():
+    plan = plan_domain(domain_snapshot("inference-1", AUTO))
+    (create,) = plan.intents
+    assert isinstance(create, Create)
+    assert create.body["metadata"] == {
+        "name": "inference-1",
+        "namespace": "ns",
+        "labels": {
+            "app.kubernetes.io/managed-by": "grove-operator",
+            "app.kubernetes.io/part-of": "inference",
+            "app.kubernetes.io/name": "inference-1",
+            "app.kubernetes.io/component": "pcs-computedomain",
+            "grove.io/podcliqueset-replica-index": "1",
+            "grove.io/computedomain-mode": "auto",
+        },
+        "finalizers": [FINALIZER],
+        "ownerReferences": [
+            {
+                "apiVersion": "grove.io/v1alpha1",
+                "kind": "PodCliqueSet",
+                "name": "inference",
+                "uid": "uid-inference",
+                "controller": True,
+                "blockOwnerDeletion": True,
+            }
+        ],
+    }
+    (event,) = plan.events
+    assert (event.reason.value, event.note) == ("ComputeDomainCreated", "ComputeDomain inference-1 created")
+
+
+def test_x6_explicit_every_user_is_a_plain_owner_and_none_controls_it():
+    (create,) = plan_domain(domain_snapshot("team", TWO, ONE)).intents
+    owners = create.body["metadata"]["ownerReferences"]
+    assert [(owner["name"], "controller" in owner) for owner in owners] == [("one", False), ("two", False)]
+    carried = create.body["metadata"]["labels"]
+    assert carried["app.kubernetes.io/part-of"] == "one"
+    assert carried["grove.io/computedomain-mode"] == "explicit"
+    assert "grove.io/podcliqueset-replica-index" not in carried
+
+
+def test_groups_say_which_group():
+    workload = a_set(clique("worker"), group="fast")
+    carried = made("inference-0-fast", workload).metadata.labels
+    assert carried["grove.io/mnnvl-group"] == "fast"
+    assert carried["grove.io/podcliqueset-replica-index"] == "0"
+
+
+def test_what_is_right_is_left_alone_and_nobody_needs_nothing():
+    assert plan_domain(domain_snapshot("inference-0", AUTO, found=made("inference-0", AUTO))).intents == ()
+    assert plan_domain(domain_snapshot("team", ONE, TWO, found=made("team", ONE, TWO))).intents == ()
+    assert plan_domain(domain_snapshot("team")).intents == ()
+
+
+def test_l3_stripped_labels_and_finalizers_come_back_beside_the_drivers():
+    bare = with_meta(
+        made("inference-0", AUTO),
+        finalizers=(DRIVER,),
+        labels={
+            "app.kubernetes.io/managed-by": "grove-operator",
+            "app.kubernetes.io/component": "pcs-computedomain",
+            "theirs": "too",
+        },
+    )
+    (patch,) = plan_domain(domain_snapshot("inference-0", AUTO, found=bare)).intents
+    assert isinstance(patch, Patch)
+    metadata = patch.body["metadata"]
+    assert metadata["resourceVersion"] == "7"
+    assert metadata["finalizers"] == [DRIVER, FINALIZER]
+    assert metadata["labels"]["app.kubernetes.io/part-of"] == "inference"
+    assert "theirs" not in metadata["labels"]
+    assert "spec" not in patch.body  # CD2
+
+
+def test_x6_who_comes_joins_and_who_goes_is_let_go():
+    confirm, join = plan_domain(domain_snapshot("team", ONE, TWO, found=made("team", ONE))).intents
+    assert confirm.target.name == "two"
+    assert [owner["name"] for owner in join.body["metadata"]["ownerReferences"]] == ["one", "two"]
+    assert join.after == (confirm.id,)
+    (part,) = plan_domain(
+        domain_snapshot("team", TWO, found=made("team", ONE, TWO), former_owners=(ONE,))
+    ).intents
+    assert [owner["name"] for owner in part.body["metadata"]["ownerReferences"]] == ["two"]
+    assert part.body["metadata"]["labels"] == {"app.kubernetes.io/part-of": "two"}  # X8
+
+
+def test_l5_pods_first_then_the_finalizer_then_the_domain():
+    found = with_meta(made("inference-1", AUTO), finalizers=(FINALIZER, DRIVER))
+    assert (
+        plan_domain(domain_snapshot("inference-1", found=found, former_owners=(AUTO,), in_use=True)).intents
+        == ()
+    )
+    plan = plan_domain(domain_snapshot("inference-1", found=found, former_owners=(AUTO,)))
+    confirm, release, delete = plan.intents
+    assert confirm.target.kind == "PodCliqueSet"
+    assert release.body["metadata"] == {"resourceVersion": "7", "finalizers": [DRIVER]}
+    assert release.after == (confirm.id,)
+    assert isinstance(delete, Delete)
+    assert (delete.uid, delete.after) == ("d1", (release.id,))
+    assert told(plan) == [("inference", "ComputeDomainDeleted")]
+
+
+def test_l6_with_its_set_it_goes_without_asking_the_set():
+    release, delete = plan_domain(domain_snapshot("inference-0", found=made("inference-0", AUTO))).intents
+    assert isinstance(release, Patch)
+    assert isinstance(delete, Delete)
+
+
+def test_what_a_set_owns_that_we_have_not_seen_is_left_alone():
+    found = made("inference-0", AUTO)
+    assert plan_domain(domain_snapshot("inference-0", found=found, unknown_owner=True)).intents == ()
+    (release,) = plan_domain(
+        domain_snapshot("inference-0", found=terminating(found), unknown_owner=True)
+    ).intents
+    assert release.body["metadata"]["finalizers"] == []
+
+
+def test_l8_deleted_by_hand_it_is_held_and_told():
+    found = terminating(made("inference-0", AUTO))
+    plan = plan_domain(domain_snapshot("inference-0", AUTO, found=found))
+    assert plan.intents == ()
+    assert told(plan) == [("inference", "ComputeDomainTerminating")]
+    assert plan.events[0].warning
+
+
+def test_l9_scaled_in_past_it_is_released_when_its_pods_are_gone():
+    found = terminating(made("inference-0", AUTO))
+    assert plan_domain(domain_snapshot("inference-0", found=found, in_use=True)).intents == ()
+    (release,) = plan_domain(domain_snapshot("inference-0", found=found)).intents
+    assert release.body["metadata"]["finalizers"] == []
+    free = with_meta(found, finalizers=(DRIVER,))
+    assert plan_domain(domain_snapshot("inference-0", found=free)).intents == ()
+
+
+def test_l10_a_new_life_of_the_set_waits_for_the_old_domain_to_go():
+    again = a_set(clique("worker"), auto="enabled")
+    again = replace(again, metadata=replace(again.metadata, uid="another"))
+    found = terminating(made("inference-0", AUTO))
+    (release,) = plan_domain(domain_snapshot("inference-0", again, found=found, unknown_owner=True)).intents
+    assert release.body["metadata"]["finalizers"] == []
+
+
+def test_l11_made_anew_under_pods_that_are_there_it_says_so():
+    plan = plan_domain(domain_snapshot("inference-0", AUTO, in_use=True))
+    assert [event.warning for event in plan.events] == [False, True]
+
+
+def test_an_orphan_is_taken_back():
+    found = with_meta(made("inference-0", AUTO), owner_references=())
+    confirm, adopt = plan_domain(domain_snapshot("inference-0", AUTO, found=found)).intents
+    assert confirm.target.name == "inference"
+    (owner,) = adopt.body["metadata"]["ownerReferences"]
+    assert (owner["uid"], owner["controller"]) == ("uid-inference", True)
+
+
+def foreign(name):
+    body = {"metadata": {"name": name, "namespace": "ns", "uid": "f"}, "spec": {}}
+    return msgspec.json.decode(msgspec.json.encode(body), type=Domain)
+
+
+def test_cd5_a_foreign_domain_is_in_the_way_of_automation_and_never_touched():
+    plan = plan_domain(domain_snapshot("inference-0", AUTO, found=foreign("inference-0")))
+    assert plan.intents == ()
+    assert told(plan) == [("inference", "ComputeDomainConflict")]
+
+
+def template(uid="", **more):
+    return ObjectMeta(name="inference-0", namespace="ns", labels={DRIVER: uid} if uid else {}, **more)
+
+
+@pytest.mark.parametrize(
+    ("seen", "events"),
+    [
+        (None, []),
+        (template("d1"), []),
+        (template(owner_references=(OwnerReference("v1", "ComputeDomain", "inference-0", "d1"),)), []),
+        (template(), [("inference", "ComputeDomainConflict")]),
+        (template("d0"), [("inference", "ComputeDomainConflict")]),
+        (template("d0", deletion_timestamp="2026-01-01T00:00:00Z"), []),
+    ],
+)
+def test_cd6_a_template_of_somebody_else_is_told_of_and_never_touched(seen, events):
+    plan = plan_domain(domain_snapshot("inference-0", AUTO, found=made("inference-0", AUTO), template=seen))
+    assert plan.intents == ()
+    assert told(plan) == events
+    for event in plan.events:
+        assert event.note.startswith("ResourceClaimTemplate inference-0, by which pods join ComputeDomain")
+
+
+def test_a_foreign_domain_is_referenced_by_who_names_it_and_never_touched():
+    plan = plan_domain(domain_snapshot("team", ONE, found=foreign("team")))
+    assert plan.intents == ()
+    assert told(plan) == [("one", "ComputeDomainReferenced")]
+    assert plan_domain(domain_snapshot("team", found=foreign("team"))).intents == ()
+
+
+def test_nobody_enters_the_domain_that_another_has_for_itself():
+    intruder = a_set(clique("worker", computedomain="inference-0"), name="intruder")
+    found = made("inference-0", AUTO)
+    plan = plan_domain(domain_snapshot("inference-0", intruder, AUTO, found=found))
+    assert plan.intents == ()
+    assert told(plan) == [("intruder", "ComputeDomainConflict")]
+    (create,) = plan_domain(domain_snapshot("inference-0", intruder, AUTO)).intents
+    assert [owner["name"] for owner in create.body["metadata"]["ownerReferences"]] == ["inference"]
+
+
+def test_b6_a_split_fabric_is_told():
+    found = made("inference-0", AUTO)
+    nodes = [{"name": name, "cliqueID": name, "status": "Ready"} for name in ("a", "b")]
+    plan = plan_domain(domain_snapshot("inference-0", AUTO, found=replace(found, status={"nodes": nodes})))
+    assert told(plan) == [("inference", "FabricSplit")]
+    assert "split over 2 partitions (a, b)" in plan.events[0].note
+    assert (
+        told(
+            plan_domain(
+                domain_snapshot("inference-0", AUTO, found=replace(found, status={"nodes": nodes[:1]}))
+            )
+        )
+        == []
+    )
+
+
+def test_b2_the_allocation_mode_reaches_the_domain():
+    key = "nvidia.com/computedomain-allocation-mode"
+    explicit = a_set({**TEAM, "annotations": {**TEAM["annotations"], key: "All"}})
+    assert made("team", explicit).spec["channel"]["allocationMode"] == "All"
+    automatic = replace(
+        AUTO, metadata=replace(AUTO.metadata, annotations={**AUTO.metadata.annotations, key: "All"})
+    )
+    assert made("inference-0", automatic).spec["channel"]["allocationMode"] == "All"
+    assert "allocationMode" not in made("inference-0", AUTO).spec["channel"]
+
+
+HOLDERS = (
+    ChannelHolder("ns", "other-0", ("other",), ("n1", "n2", "n3", "n4")),
+    ChannelHolder("ns", "theirs", (), ("n5",)),
+    ChannelHolder("private", "secret-0", ("secret",), ("n6",)),
+)
+BUSY = (
+    "2 pods of ComputeDomain inference-0 found no node for 60 s, and a node has one channel: ComputeDomain "
+    "ns/other-0 of PodCliqueSet other holds n1, n2, n3 and 1 more; ComputeDomain ns/theirs holds n5; "
+    "a ComputeDomain of another namespace holds n6"
+)
+
+
+@pytest.mark.parametrize(
+    ("unschedulable", "holders", "now", "words", "requeue_at"),
+    [
+        ((10.0, 20.0), HOLDERS, 69.9, [], 70.0),
+        ((10.0, 20.0), HOLDERS, 70.0, [BUSY], 130.0),
+        ((10.0,), (), 20.0, [], 70.0),
+        ((10.0,), (), 100.0, [], 160.0),
+        ((), HOLDERS, 100.0, [], None),
+    ],
+)
+def test_b4_who_has_the_channels_is_told_after_a_while(unschedulable, holders, now, words, requeue_at):
+    found = made("inference-0", AUTO)
+    plan = plan_domain(
+        domain_snapshot("inference-0", AUTO, found=found, unschedulable=unschedulable, holders=holders), now
+    )
+    assert told(plan) == [("inference", "ImexChannelBusy")] * len(words)
+    assert [event.note for event in plan.events] == words
+    assert plan.requeue_at == requeue_at

@@ -1,0 +1,246 @@
+"""Fabric domains seen by a replica: claims in pods, labels, and who waits for what (I, J, L, X)."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from grove.api.intents import Create
+from grove.fabrics.provider import Domain
+from grove.plan.desired.template_hash import generation_hash
+from grove.plan.fabric.state import DomainState
+from grove.plan.replica import plan_replica
+from tests.fabrics.builders import BOTH
+from tests.plan.builders import a_clique, a_set, read_set
+from tests.plan.simulator.simulator import Simulator
+
+GPUS = {"limits": {"nvidia.com/gpu": "8"}}
+CLAIM = {"name": "mnnvl-claim", "resourceClaimTemplateName": "wl-0"}
+
+
+def gpu_clique(word, **annotations):
+    containers = [
+        {"name": "model", "image": "m", "resources": GPUS},
+        {"name": "sidecar", "image": "s"},
+    ]
+    return {**a_clique(word, containers=containers), "annotations": annotations}
+
+
+def workload(*cliques, auto="enabled", groups=""):
+    body = a_set("router:1", groups)
+    body["spec"]["template"]["cliques"] += list(cliques)
+    if auto:
+        body["metadata"]["annotations"] = {"grove.io/auto-mnnvl": auto}
+    return body
+
+
+def domain(name, **spec):
+    body = {
+        "metadata": {
+            "name": name,
+            "namespace": "ns",
+            "uid": f"uid-{name}",
+            "labels": {
+                "app.kubernetes.io/managed-by": "grove-operator",
+                "app.kubernetes.io/component": "pcs-computedomain",
+                "app.kubernetes.io/part-of": "wl",
+                "grove.io/computedomain-mode": "auto",
+            },
+        },
+        "spec": {"channel": {"resourceClaimTemplate": {"name": name}}, **spec},
+    }
+    return msgspec.json.decode(msgspec.json.encode(body), type=Domain)
+
+
+def owned(found, snapshot):
+    reference = {
+        "apiVersion": "grove.io/v1alpha1",
+        "kind": "PodCliqueSet",
+        "name": "wl",
+        "uid": snapshot.workload.metadata.uid,
+        "controller": True,
+    }
+    metadata = msgspec.to_builtins(found.metadata) | {"ownerReferences": [reference]}
+    return msgspec.convert({"metadata": metadata, "spec": found.spec}, Domain)
+
+
+def plan(body, *domains, served=True, ours=True, **more):
+    snapshot = Simulator(body).snapshot()
+    seen = {found.metadata.name: owned(found, snapshot) if ours else found for found in domains}
+    snapshot = replace(snapshot, fabrics=BOTH, domains={"nvidia": seen if served else None, "example": {}})
+    return plan_replica(replace(snapshot, **more), 0.0)
+
+
+def bodies(planned, kind):
+    return {
+        intent.body["metadata"]["labels"].get("grove.io/clique", intent.target.name): intent.body
+        for intent in planned.intents
+        if isinstance(intent, Create) and intent.target.kind == kind
+    }
+
+
+def test_auto_claims_go_into_gpu_containers_of_cliques_and_pods_only():
+    planned = plan(workload(gpu_clique("worker:1"), groups=""), domain("wl-0"))
+    cliques, pods = bodies(planned, "PodClique"), bodies(planned, "Pod")
+    assert set(pods) == {"router", "worker"}
+    for spec in (cliques["worker"]["spec"]["podSpec"], pods["worker"]["spec"]):
+        assert spec["resourceClaims"] == [CLAIM]
+        model, sidecar = spec["containers"]
+        assert model["resources"] == {**GPUS, "claims": [{"name": "mnnvl-claim"}]}
+        assert "resources" not in sidecar
+    for spec in (cliques["router"]["spec"]["podSpec"], pods["router"]["spec"]):
+        assert "resourceClaims" not in spec
+
+
+def test_b10_claims_go_into_containers_with_gpus_by_claim():
+    body = workload(gpu_clique("worker:1"))
+    spec = body["spec"]["template"]["cliques"][1]["spec"]["podSpec"]
+    spec["resourceClaims"] = [{"name": "gpus", "resourceClaimTemplateName": "eight"}]
+    spec["containers"][0]["resources"] = {"claims": [{"name": "gpus"}]}
+    assert "mnnvl-claim" not in str(bodies(plan(body, domain("wl-0")), "PodClique"))
+    body["metadata"]["annotations"]["grove.io/auto-mnnvl-claims"] = "worker/gpus,router/other"
+    made = bodies(plan(body, domain("wl-0")), "PodClique")["worker"]["spec"]["podSpec"]
+    assert made["resourceClaims"] == [*spec["resourceClaims"], CLAIM]
+    model, sidecar = made["containers"]
+    assert model["resources"] == {"claims": [{"name": "gpus"}, {"name": "mnnvl-claim"}]}
+    assert "resources" not in sidecar
+
+
+def test_b10_where_a_claim_for_gpus_is_shared_all_containers_of_a_pod_have_gpus():
+    body = workload(gpu_clique("worker:1"))
+    spec = body["spec"]["template"]["cliques"][1]["spec"]["podSpec"]
+    spec["containers"][0].pop("resources")
+    spec["initContainers"] = [{"name": "fetch", "image": "f"}]
+    body["metadata"]["annotations"]["grove.io/auto-mnnvl-claims"] = "worker/*"
+    made = bodies(plan(body, domain("wl-0")), "PodClique")
+    assert "resourceClaims" not in made["router"]["spec"]["podSpec"]
+    joined = made["worker"]["spec"]["podSpec"]
+    assert joined["resourceClaims"] == [CLAIM]
+    for container in (*joined["containers"], *joined["initContainers"]):
+        assert container["resources"] == {"claims": [{"name": "mnnvl-claim"}]}
+
+
+def test_i3_enrolled_cliques_and_pods_are_selectable_and_auto_leaves_no_other_trace():
+    planned = plan(workload(gpu_clique("worker:1")), domain("wl-0"))
+    for kind in ("PodClique", "Pod"):
+        found = bodies(planned, kind)
+        assert found["worker"]["metadata"]["labels"]["grove.io/computedomain"] == "wl-0"
+        assert "grove.io/computedomain" not in found["router"]["metadata"]["labels"]
+        assert "grove.io/auto-mnnvl" not in found["worker"]["metadata"].get("annotations", {})
+
+
+def test_j1_in_a_group_the_claim_is_of_the_sets_replica_and_the_group_says_auto():
+    planned = plan(workload(gpu_clique("worker:1"), groups="x:2/1=worker"), domain("wl-0"))
+    (group,) = bodies(planned, "PodCliqueScalingGroup").values()
+    assert group["metadata"]["annotations"] == {"grove.io/auto-mnnvl": "enabled"}
+    specs = [
+        intent.body["spec"]["podSpec"]
+        for intent in planned.intents
+        if isinstance(intent, Create) and intent.target.kind == "PodClique" and "-x-" in intent.target.name
+    ]
+    assert [spec["resourceClaims"] for spec in specs] == [[CLAIM], [CLAIM]]
+
+
+@pytest.mark.parametrize(("own", "copied"), [(None, "fast"), ("slow", "slow"), ("none", "none")])
+def test_the_alias_of_a_set_is_copied_to_groups_that_have_none(own, copied):
+    key = "grove.io/mnnvl-group"
+    body = workload(gpu_clique("worker:1"), auto="", groups="x:1/1=worker")
+    body["metadata"]["annotations"] = {key: "fast"}
+    if own is not None:
+        body["spec"]["template"]["podCliqueScalingGroups"][0]["annotations"] = {key: own}
+    (group,) = bodies(plan(body), "PodCliqueScalingGroup").values()
+    assert group["metadata"]["annotations"] == {key: copied}
+
+
+@pytest.mark.parametrize("auto", ["disabled", ""])
+def test_o3_opted_out_or_from_before_there_is_no_trace(auto):
+    body = workload(gpu_clique("worker:1"), auto=auto, groups="x:1/1=worker")
+    planned = plan(body)
+    assert "mnnvl" not in str([intent.body for intent in planned.intents if isinstance(intent, Create)])
+    assert set(bodies(planned, "Pod")) == {"router", "worker"}
+
+
+def test_l7_the_template_hash_does_not_know_of_claims():
+    body = workload(gpu_clique("worker:1"))
+    planned = plan(body, domain("wl-0"))
+    plain = Simulator(body).snapshot()
+    untouched = bodies(plan_replica(plain, 0.0), "PodClique")
+    key = "grove.io/pod-template-hash"
+    found = bodies(planned, "PodClique")
+    assert {name: one["metadata"]["labels"][key] for name, one in found.items()} == {
+        name: one["metadata"]["labels"][key] for name, one in untouched.items()
+    }
+    assert generation_hash(read_set(body)) == generation_hash(
+        read_set(workload(gpu_clique("worker:1"), auto=""))
+    )
+
+
+def test_without_its_domain_a_clique_waits_and_no_other():
+    planned = plan(workload(gpu_clique("worker:1")))
+    assert set(bodies(planned, "Pod")) == {"router"}
+    assert set(bodies(planned, "PodClique")) == {"router", "worker"}
+    assert planned.errors == ()  # it is on its way
+
+
+@pytest.mark.parametrize(
+    ("found", "options", "words"),
+    [
+        ([], {"served": False}, "computedomains.resource.nvidia.com is not served: install the NVIDIA DRA"),
+        ([domain("wl-0")], {"ours": False}, ""),
+    ],
+)
+def test_what_holds_a_clique_is_told_on_it_alone(found, options, words):
+    planned = plan(workload(gpu_clique("worker:1")), *found, **options)
+    assert set(bodies(planned, "Pod")) == {"router"}
+    told = {user_error.clique: user_error for user_error in planned.errors}
+    assert set(told) == ({"wl-0-worker"} if words else set())
+    for user_error in told.values():
+        assert user_error.code == "ERR_SYNC_COMPUTEDOMAIN"
+        assert words in user_error.message
+
+
+def test_cd5_the_domain_of_somebody_else_holds():
+    foreign = replace(domain("wl-0"), metadata=replace(domain("wl-0").metadata, labels={}))
+    planned = plan(workload(gpu_clique("worker:1")), foreign, ours=False)
+    (user_error,) = planned.errors
+    assert "ComputeDomain wl-0 belongs to somebody else" in user_error.message
+    assert set(bodies(planned, "Pod")) == {"router"}
+
+
+@pytest.mark.parametrize(
+    ("state", "words"), [(DomainState.TEMPLATE_CONFLICT, "wl-0, by which"), (DomainState.NOT_OWNED_YET, "")]
+)
+def test_cd6_who_would_claim_from_somebody_elses_template_waits(state, words):
+    planned = plan(workload(gpu_clique("worker:1")), domain("wl-0"), templates={("nvidia", "wl-0"): state})
+    assert set(bodies(planned, "Pod")) == {"router"}
+    assert [words in user_error.message for user_error in planned.errors] == ([True] if words else [])
+
+
+def test_l8_for_a_domain_that_goes_no_pod_is_made():
+    going = domain("wl-0")
+    going = replace(going, metadata=replace(going.metadata, deletion_timestamp="2026-01-01T00:00:00Z"))
+    planned = plan(workload(gpu_clique("worker:1")), going)
+    (user_error,) = planned.errors
+    assert "is being deleted while it is needed" in user_error.message
+
+
+def test_x5_an_existing_domain_that_is_named_gives_its_own_template():
+    theirs = domain("team", channel={"resourceClaimTemplate": {"name": "channels"}})
+    theirs = replace(theirs, metadata=replace(theirs.metadata, labels={}))
+    key = {"nvidia.com/computedomain": "team"}
+    planned = plan(workload(gpu_clique("worker:1", **key), auto=""), theirs, ours=False)
+    pods = bodies(planned, "Pod")
+    (claim,) = pods["worker"]["spec"]["resourceClaims"]
+    assert claim["resourceClaimTemplateName"] == "channels"
+    assert pods["worker"]["metadata"]["annotations"] == key
+
+
+def test_two_vendors_in_one_pod_each_with_its_claim():
+    keys = {"nvidia.com/computedomain": "team", "example.com/fabric": "isle"}
+    planned = plan(workload(gpu_clique("worker:1", **keys), auto=""))
+    spec = bodies(planned, "PodClique")["worker"]["spec"]["podSpec"]
+    assert spec["resourceClaims"] == [
+        {"name": "island", "resourceClaimTemplateName": "isle-berth"},
+        {"name": "mnnvl-claim", "resourceClaimTemplateName": "team"},
+    ]

@@ -1,0 +1,116 @@
+"""How the domains of a set fare, in its status (B1, B6)."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from grove.api.types.common import LastError
+from grove.api.types.podcliqueset import ComputeDomainSummary
+from grove.fabrics.membership import memberships
+from grove.fabrics.provider import Domain
+from grove.plan.fabric.state import DomainState
+from grove.plan.fabric.status import DomainObservation, with_domains
+from tests.fabrics.builders import BOTH, a_set, clique
+
+NVIDIA = BOTH.of("nvidia")
+SET = a_set(clique("worker"), auto="enabled")
+STAYS = memberships(SET, BOTH, lambda *_: 1)
+
+
+def note(index, state=DomainState.USABLE, nodes=(), failure=None, there=True):
+    name = f"inference-{index}"
+    status = {
+        "nodes": [
+            {"name": f"n{number}", "cliqueID": clique_id, "status": "Ready" if ready else "NotReady"}
+            for number, (clique_id, ready) in enumerate(nodes)
+        ]
+    }
+    body = {"metadata": {"name": name, "uid": f"uid-{name}"}, "status": status}
+    found = msgspec.convert(body, Domain) if there else None
+    return DomainObservation(name, NVIDIA, STAYS["nvidia", name], state, found, failure, "channels")
+
+
+def judged(*notes, workload=SET):
+    return with_domains(workload.status, workload, notes, 0.0)
+
+
+READY = [("a", True)]
+FORMING = [("a", True), ("a", False)]
+
+
+@pytest.mark.parametrize(
+    ("notes", "status", "reason", "words"),
+    [
+        ([note(0, nodes=READY), note(1, nodes=READY)], "True", "AllReady", "2 of 2 domains are ready"),
+        ([note(0, nodes=READY), note(1)], "False", "WaitingForPods", "no pod of inference-1 has a node"),
+        ([note(0, DomainState.MISSING, there=False)], "False", "WaitingForPods", "inference-0"),
+        ([note(0, nodes=FORMING), note(1)], "False", "NodesNotReady", "inference-0: 1/2 nodes ready"),
+        (
+            [replace(note(0, nodes=READY), nodes=frozenset({"n0", "n7"}))],
+            "False",
+            "NodesNotReady",
+            "inference-0: 1/2 nodes ready",
+        ),
+        ([replace(note(0), nodes=frozenset({"n7"}))], "False", "NodesNotReady", "0/1 nodes ready"),
+        ([replace(note(0, nodes=READY), nodes=frozenset({"n0"}))], "True", "AllReady", "1 of 1"),
+        ([note(0, DomainState.TERMINATING, READY)], "False", "ComputeDomainTerminating", "is being deleted"),
+        ([note(0, DomainState.CONFLICT)], "False", "NameConflict", "belongs to somebody else"),
+        (
+            [note(0, DomainState.TEMPLATE_CONFLICT)],
+            "False",
+            "NameConflict",
+            "ResourceClaimTemplate channels, by which",
+        ),
+        (
+            [replace(note(0), busy="ns/other holds n1")],
+            "False",
+            "WaitingForPods",
+            "no pod of inference-0 has a node yet; ns/other holds n1",
+        ),
+        (
+            [note(0, DomainState.MISSING, failure=LastError("ERR", "quota", ""), there=False)],
+            "False",
+            "CreateFailed",
+            "inference-0 could not be made: quota",
+        ),
+        (
+            [note(0, DomainState.NOT_SERVED, there=False), note(1, DomainState.NOT_SERVED, there=False)],
+            "False",
+            "ComputeDomainCRDMissing",
+            "wait for ComputeDomain inference-0, inference-1: computedomains.resource.nvidia.com is not",
+        ),
+        (
+            [note(0, nodes=[("a", True), ("b", True)])],
+            "True",
+            "AllReady",
+            "inference-0 is split over 2 partitions: a, b",
+        ),
+    ],
+)
+def test_the_condition(notes, status, reason, words):
+    (condition,) = judged(*notes).conditions
+    assert (condition.type, condition.status, condition.reason) == ("ComputeDomainsReady", status, reason)
+    assert words in condition.message
+
+
+def test_a_line_for_each():
+    status = judged(note(0, nodes=FORMING), note(1, DomainState.MISSING, there=False))
+    assert status.compute_domains == (
+        ComputeDomainSummary("inference-0", "auto", (0,), "uid-inference-0", "Forming", 1, 2, ("a",)),
+        ComputeDomainSummary("inference-1", "auto", (1,), "", "Missing"),
+    )
+
+
+def test_what_was_ready_is_degraded():
+    before = replace(SET, status=judged(note(0, nodes=READY)))
+    (line,) = judged(note(0, nodes=FORMING), workload=before).compute_domains
+    assert line.phase == "Degraded"
+
+
+def test_a_set_without_domains_says_nothing():
+    before = replace(SET, status=judged(note(0, nodes=READY)))
+    after = judged(workload=before)
+    assert after.compute_domains == ()
+    assert after.conditions == ()

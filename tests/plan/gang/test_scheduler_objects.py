@@ -1,0 +1,415 @@
+"""The scheduler is told of a gang before there are pods, and what it was told is kept as it should be."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from grove.plan.replica import plan_replica
+from grove.schedulers.backend import SchedulerBackend, SchedulerObject
+from grove.schedulers.kai import Kai
+from grove.schedulers.kube import Kube
+from grove.schedulers.volcano import Volcano
+from grove.topology.constraints import ResolvedTopology
+from tests.plan.simulator.actors import force_delete, run_all, schedule
+from tests.plan.simulator.simulator import Run, Simulator
+from tests.schedulers.builders import RACK, ZONE, a_body
+from tests.topology.builders import a_topology, missing
+
+GANGS = ("wl-0", "wl-0-x-0")
+
+
+def a_simulator(
+    scheduler: SchedulerBackend | None,
+    wishes: str = "",
+    topology: ResolvedTopology | None = None,
+    **options: Any,
+) -> Simulator:
+    sim = Simulator(a_body("a:2 b", "x:2/1=b", wishes, **options))
+    sim.scheduler, sim.topology = scheduler, topology
+    return sim
+
+
+def settled(*args: Any, **options: Any) -> Simulator:
+    sim = a_simulator(*args, **options)
+    sim.settle()
+    return sim
+
+
+@pytest.mark.parametrize("scheduler", [Kai(), Volcano(), Kube(gang_scheduling=True)])
+def test_gang_then_the_schedulers_object_then_pods(scheduler: SchedulerBackend):
+    sim = settled(scheduler)
+    made = [write.key for write in sim.api.history if write.verb == "create"]
+    groups = {group["metadata"]["ownerReferences"][0]["name"]: group for group in sim.api.objects("PodGroup")}
+    assert sorted(groups) == sorted(GANGS)
+    for gang, group in groups.items():
+        first_pod = min(
+            made.index(("Pod", pod["metadata"]["name"]))
+            for pod in sim.api.objects("Pod")
+            if pod["metadata"]["labels"]["grove.io/podgang"] == gang
+        )
+        at = made.index(("PodGroup", group["metadata"]["name"]))
+        assert made.index(("PodGang", gang)) < at < first_pod
+        uid = sim.api.get("PodGang", gang)["metadata"]["uid"]
+        assert group["metadata"]["ownerReferences"][0]["uid"] == uid
+    assert sim.plan().intents == ()
+
+
+def test_pods_and_gangs_name_the_scheduler_and_pods_carry_what_it_reads():
+    sim = settled(Kai())
+    for pod in sim.api.objects("Pod"):
+        meta = pod["metadata"]
+        assert pod["spec"]["schedulerName"] == "kai-scheduler"
+        assert meta["labels"]["kai.scheduler/subgroup-name"] == meta["labels"]["grove.io/podclique"]
+        assert meta["annotations"]["pod-group-name"] == meta["labels"]["grove.io/podgang"]
+    for gang in sim.api.objects("PodGang"):
+        assert gang["metadata"]["labels"]["grove.io/scheduler-name"] == "kai-scheduler"
+
+
+def test_gangs_carry_what_their_scheduler_reads_there_and_others_do_not():
+    sim = settled(Kai())
+    note = {"kai.scheduler/skip-podgrouper": "true"}
+    for gang in sim.api.objects("PodGang"):
+        assert gang["metadata"]["annotations"].items() >= note.items()
+        lost = {"metadata": {"annotations": dict.fromkeys(note)}}
+        sim.api.patch("PodGang", gang["metadata"]["name"], lost, by="somebody")
+    sim.settle()
+    for gang in sim.api.objects("PodGang"):
+        assert gang["metadata"]["annotations"].items() >= note.items()
+    sim.scheduler = Volcano()
+    sim.settle()
+    for gang in sim.api.objects("PodGang"):
+        assert not gang["metadata"]["annotations"].keys() & note.keys()
+
+
+NO_ROOM = {"type": "PodGroupScheduled", "status": "False", "message": "0/4 nodes are available"}
+FULL = {
+    "type": "UnschedulableOnNodePool",
+    "status": "True",
+    "reasons": [{"reason": "PodSchedulingErrors", "message": "no nodes with enough resources. \n4 GPUs"}],
+}
+REFUSED = {"type": "Unschedulable", "status": "True", "message": "3/3 tasks in gang unschedulable"}
+
+
+def placed(sim: Simulator) -> str:
+    facts = sim.api.get("PodGang", "wl-0")["status"]["conditions"]
+    (message,) = [each["message"] for each in facts if each["type"] == "Scheduled"]
+    return message
+
+
+def say(sim: Simulator, **status: Any) -> None:
+    for group in sim.api.objects("PodGroup"):
+        sim.api.patch("PodGroup", group["metadata"]["name"], {"status": status}, by="scheduler")
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "status", "words"),
+    [
+        (
+            Kube(gang_scheduling=True),
+            {"conditions": [NO_ROOM]},
+            "default-scheduler says: 0/4 nodes are available",
+        ),
+        (
+            Kai(),
+            {"schedulingConditions": [FULL]},
+            "kai-scheduler says: no nodes with enough resources. 4 GPUs",
+        ),
+        (
+            Volcano(),
+            {"phase": "Inqueue", "conditions": [REFUSED]},
+            "volcano says: 3/3 tasks in gang unschedulable",
+        ),
+        (Volcano(), {"phase": "Pending"}, "volcano says: not admitted to queue team-a yet"),
+    ],
+    ids=["kube", "kai", "volcano", "volcano's queue"],
+)
+def test_why_a_gang_waits_is_told_in_the_schedulers_words(
+    scheduler: SchedulerBackend, status: dict[str, Any], words: str
+):
+    sim = settled(scheduler)
+    waits = "Too few pods scheduled in wl-0-a, wl-0-x-0-b"
+    assert placed(sim) == waits
+    say(sim, **status)
+    sim.settle()
+    assert placed(sim) == f"{waits}; {words}"
+    schedule(sim, *sim.api.all("Pod"))
+    sim.settle()
+    assert placed(sim) == "Every clique has the pods that it needs scheduled"
+
+
+def test_what_a_scheduler_says_of_every_node_is_cut_short():
+    sim = settled(Volcano())
+    said = {**REFUSED, "message": "<node>: no room.\n" * 1000}
+    say(sim, conditions=[said])
+    sim.settle()
+    assert placed(sim).endswith("<node>: no room. ...")
+    assert len(placed(sim)) < 600
+
+
+def test_a_backend_that_does_not_know_its_notes_costs_a_gang_none():
+    class Absent(Kai):
+        @property
+        def gang_annotations(self) -> dict[str, str]:  # type: ignore[override]
+            raise RuntimeError("lost")
+
+        def waiting_reason(self, found: SchedulerObject) -> str:
+            raise RuntimeError("speechless")
+
+    assert {gang["metadata"]["name"] for gang in settled(Absent()).api.objects("PodGang")} == {*GANGS}
+
+
+def test_kubernetes_own_scheduler_is_told_by_name_which_pods_belong_together():
+    sim = settled(Kube(gang_scheduling=True))
+    groups = {group["metadata"]["labels"]["grove.io/podgang"]: group for group in sim.api.objects("PodGroup")}
+    for pod in sim.api.objects("Pod"):
+        own = groups[pod["metadata"]["labels"]["grove.io/podgang"]]
+        assert pod["spec"]["schedulingGroup"] == {"podGroupName": own["metadata"]["name"]}
+
+
+def test_a_scheduler_that_wants_nothing_is_told_nothing():
+    for scheduler in (None, Kube()):
+        assert settled(scheduler).api.all("PodGroup") == {}
+
+
+def test_what_somebody_edited_is_mended_and_what_the_scheduler_writes_stays():
+    sim = settled(Kai())
+    before = sim.api.get("PodGroup", "wl-0")["spec"]
+    edit = {"minMember": 1, "subGroups": [], "queue": "moved", "schedulingBackoff": 2}
+    sim.api.patch("PodGroup", "wl-0", {"spec": edit, "metadata": {"labels": {"mine": "1"}}})
+    assert [intent.id for intent in sim.plan().intents] == ["patch PodGroup ns/wl-0"]
+    sim.settle()
+    after = sim.api.get("PodGroup", "wl-0")
+    assert after["spec"] == {**before, "queue": "moved", "schedulingBackoff": 2}
+    assert after["metadata"]["labels"]["mine"] == "1"
+
+
+def test_one_that_was_deleted_comes_back_and_pods_stay():
+    sim = settled(Kai())
+    run_all(sim)
+    sim.settle()
+    pods = sim.api.all("Pod")
+    sim.api.delete("PodGroup", "wl-0")
+    sim.settle()
+    assert "wl-0" in sim.api.all("PodGroup")
+    assert sim.api.all("Pod") == pods
+
+
+def test_levels_that_go_are_taken_from_what_was_told_and_come_back():
+    sim = settled(Kai(), "zone x:rack", a_topology())
+    whole = {name: sim.api.get("PodGroup", name)["spec"] for name in GANGS}
+    assert whole["wl-0"]["topologyConstraint"] == {"topology": "racks", "requiredTopologyLevel": ZONE}
+    assert whole["wl-0-x-0"]["topologyConstraint"]["requiredTopologyLevel"] == RACK
+    pods = sim.api.all("Pod")
+    sim.topology = missing()
+    sim.settle()
+    assert sim.api.get("PodGroup", "wl-0")["spec"]["topologyConstraint"] == {}
+    assert "Level" not in str(sim.api.get("PodGroup", "wl-0"))
+    sim.topology = a_topology()
+    sim.settle()
+    assert {name: sim.api.get("PodGroup", name)["spec"] for name in GANGS} == whole
+    assert sim.api.all("Pod") == pods
+
+
+def test_a_topology_that_others_manage_is_named_as_they_call_it():
+    sim = settled(Kai(), "zone", a_topology(references={"kai-scheduler": "theirs"}))
+    assert sim.api.get("PodGroup", "wl-0")["spec"]["topologyConstraint"]["topology"] == "theirs"
+    assert sim.api.get("PodGang", "wl-0")["metadata"]["annotations"]["grove.io/topology-name"] == "racks"
+
+
+def test_a_gang_that_cannot_be_told_has_no_pods_until_it_can():
+    sim = settled(Kai(), queue="")
+    assert (sim.api.all("Pod"), sim.api.all("PodGroup")) == ({}, {})
+    user_errors = sim.plan().errors
+    assert {user_error.clique for user_error in user_errors} == {"wl-0-a", "wl-0-x-0-b", "wl-0-x-1-b"}
+    assert all("needs a queue" in user_error.message for user_error in user_errors)
+    labels = {"metadata": {"labels": {"kai.scheduler/queue": "team-a"}}}
+    sim.api.patch("PodCliqueSet", "wl", labels)
+    sim.settle()
+    assert len(sim.api.all("Pod")) == 4
+    assert sim.plan().errors == ()
+
+
+def test_why_a_gang_cannot_be_told_is_an_event_on_it():
+    user_errors = settled(Kai(), queue="").plan().errors
+    assert {(each.gang, each.reason) for each in user_errors} == {
+        (gang, "KAIBackendMappingFailed") for gang in GANGS
+    }
+    sim = a_simulator(Volcano())
+    sim.crd_problem = "install Volcano 1.14 or later"
+    sim.settle()
+    assert (sim.api.all("Pod"), sim.api.all("PodGroup")) == ({}, {})
+    assert {(each.reason, each.message) for each in sim.plan().errors} == {
+        ("VolcanoCapabilityUnavailable", "install Volcano 1.14 or later")
+    }
+    sim.crd_problem = ""
+    sim.settle()
+    assert len(sim.api.all("Pod")) == 4
+
+
+@pytest.mark.parametrize("question", ["gang_object_name", "gang_object", "pod_additions"])
+def test_a_backend_that_fails_holds_its_own_gangs_and_says_so(question: str):
+    def fail(*_: object) -> None:
+        raise KeyError("x")
+
+    sim = a_simulator(type("Failing", (Kai,), {question: fail})())
+    sim.settle()
+    assert sim.api.all("Pod") == {}
+    (words,) = {(each.reason, each.message) for each in sim.plan().errors}
+    assert words == ("SchedulerSyncFailed", "scheduler backend kai-scheduler failed: KeyError: 'x'")
+
+
+def test_while_nobody_sees_what_was_told_nothing_is_made():
+    sim = settled(Kai())
+    fresh = a_simulator(Kai())
+    for blind in (sim, fresh):
+        plan = plan_replica(replace(blind.snapshot(), scheduler_objects=None), blind.now)
+        assert not any("PodGroup" in intent.id or "Pod ns" in intent.id for intent in plan.intents)
+        assert all("podgroups.scheduling.run.ai" in user_error.message for user_error in plan.errors)
+        assert plan.errors
+
+
+def test_one_of_somebody_else_is_not_touched_and_holds_the_pods():
+    sim = a_simulator(Kai())
+    body = {
+        "apiVersion": "v1",
+        "kind": "PodGroup",
+        "metadata": {"name": "wl-0", "namespace": "ns"},
+        "spec": {},
+    }
+    sim.api.create(body)
+    for _ in range(4):
+        sim.step()
+    assert sim.api.get("PodGroup", "wl-0")["spec"] == {}
+    gangs = {pod["metadata"]["labels"]["grove.io/podgang"] for pod in sim.api.objects("Pod")}
+    assert gangs == {"wl-0-x-0"}
+
+
+def gated(sim: Simulator) -> set[tuple[str, str]]:
+    """Pods that wait, by clique and index."""
+    return {
+        (
+            pod["metadata"]["labels"]["grove.io/podclique"],
+            pod["metadata"]["labels"]["grove.io/podclique-pod-index"],
+        )
+        for pod in sim.api.objects("Pod")
+        if pod["spec"].get("schedulingGates")
+    }
+
+
+def test_where_only_pods_are_counted_the_minimum_of_every_clique_goes_first():
+    sim = Simulator(a_body("a:3/1 b:2"))
+    sim.scheduler = Kube(gang_scheduling=True)
+    sim.settle()
+    assert gated(sim) == {("wl-0-a", "1"), ("wl-0-a", "2")}
+    schedule(sim, *sim.pods("wl-0-a"))
+    sim.settle()
+    assert len(gated(sim)) == 2, "the other clique has not got its minimum"
+    schedule(sim, *sim.pods("wl-0-b"))
+    sim.settle()
+    assert gated(sim) == set()
+    run_all(sim)
+    sim.scale("PodClique", "wl-0-a", 4)
+    sim.settle()
+    assert gated(sim) == set(), "beyond a gang that is placed nobody waits"
+
+
+IN_TREE, PLAIN = Kube(gang_scheduling=True), Kube()
+
+
+def a_running_gang(scheduler: SchedulerBackend | None, wishes: str = "") -> Simulator:
+    sim = Simulator(a_body("a:2 b:2", "", wishes))
+    sim.scheduler, sim.topology = scheduler, a_topology()
+    sim.settle()
+    run_all(sim)
+    sim.settle()
+    return sim
+
+
+def replaced(sim: Simulator, *names: str) -> list[dict[str, Any]]:
+    """The specs of the pods that come for others."""
+    before = set(sim.pods())
+    for name in names:
+        force_delete(sim, name)
+    sim.settle()
+    return [sim.api.get("Pod", name)["spec"] for name in set(sim.pods()) - before]
+
+
+def group_of(spec: dict[str, Any]) -> str:
+    return (spec.get("schedulingGroup") or {}).get("podGroupName", "")
+
+
+def test_who_replaces_one_of_a_group_joins_it():
+    sim = a_running_gang(IN_TREE)
+    (group,) = {group_of(pod["spec"]) for pod in sim.api.objects("Pod")}
+    (spec,) = replaced(sim, next(iter(sim.pods())))
+    assert group_of(spec) == group != ""
+
+
+def test_who_replaces_one_that_runs_without_a_group_is_not_left_alone_in_one():
+    """Gang scheduling was switched on while the gang was running."""
+    sim = a_running_gang(PLAIN)
+    sim.scheduler = IN_TREE
+    sim.settle()
+    (spec,) = replaced(sim, next(iter(sim.pods())))
+    assert group_of(spec) == ""
+
+
+def test_where_all_go_the_gang_begins_anew_on_its_new_terms():
+    sim = a_running_gang(PLAIN)
+    sim.scheduler = IN_TREE
+    sim.settle()
+    groups = {group_of(spec) for spec in replaced(sim, *sim.pods())}
+    assert len(groups) == 1
+    assert "" not in groups
+
+
+def test_who_replaces_one_that_was_placed_on_other_terms_keeps_to_the_new_ones_beside_the_others():
+    sim = a_running_gang(IN_TREE, "rack")
+    sim.topology = a_topology("zone rack=example.com/other-rack host")
+    sim.settle()
+    (spec,) = replaced(sim, next(iter(sim.pods())))
+    assert group_of(spec) == ""
+    (term,) = spec["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    assert term == {
+        "topologyKey": "example.com/other-rack",
+        "labelSelector": {"matchLabels": {"grove.io/podgang": "wl-0"}},
+    }
+
+
+def test_as_long_as_others_wait_on_older_terms_nobody_goes_alone():
+    sim = Simulator(a_body("a:2 b:2", "", "rack"))
+    sim.scheduler, sim.topology = IN_TREE, a_topology()
+    sim.settle()
+    sim.topology = missing("grove-topology")
+    sim.settle()
+    (spec,) = replaced(sim, next(iter(sim.pods())))
+    assert group_of(spec) != ""
+
+
+def test_where_schedulers_know_cliques_nobody_is_held_back():
+    for scheduler in (Kai(), Volcano(), Kube()):
+        sim = Simulator(a_body("a:3/1 b:2"))
+        sim.scheduler = scheduler
+        sim.settle()
+        assert gated(sim) == set()
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(st.integers(0, 12), max_size=3), st.integers())
+def test_wherever_it_is_cut_short_no_pod_is_ahead_of_its_scheduler_and_the_rest_follows(cuts, seed):
+    sim, pick = a_simulator(Kai(), "zone x:rack", a_topology()), Random(seed)
+    for writes in cuts:
+        run = Run(sim, sim.plan(), pick)
+        for _ in range(writes):
+            run.go_on()
+        told = sim.api.all("PodGroup").keys()
+        assert {pod.metadata.labels["grove.io/podgang"] for pod in sim.pods().values()} <= told
+    sim.settle()
+    assert sim.api.all("PodGroup").keys() == set(GANGS)
+    assert len(sim.pods()) == 4

@@ -1,0 +1,228 @@
+"""A replica stays with the scheduler that it was made for, whatever becomes the default one later."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from grove.plan.members import pod_state
+from grove.schedulers.backend import SchedulerBackend
+from grove.schedulers.kai import Kai
+from grove.schedulers.kube import Kube
+from grove.schedulers.registry import SchedulerBackends
+from grove.schedulers.volcano import Volcano
+from tests.plan.simulator import actors
+from tests.plan.simulator.invariants import alive
+from tests.plan.simulator.simulator import Run, Simulator
+from tests.plan.simulator.updates import change, quiet, status, tend
+from tests.schedulers.builders import a_body
+
+KAI, VOLCANO, KUBE = "kai-scheduler", "volcano", "default-scheduler"
+
+
+def in_use(default: str, *others: SchedulerBackend) -> SchedulerBackends:
+    listed = {each.name: each for each in (others or (Kube(), Kai(), Volcano()))}
+    return SchedulerBackends(listed, default)
+
+
+def a_simulator(default: str = KUBE, replicas: int = 1) -> Simulator:
+    body = a_body("a:2/2 b:1", "x:2/1=b", queue="team-a")
+    body["spec"]["replicas"] = replicas
+    body["spec"]["template"]["terminationDelay"] = "10s"
+    sim = Simulator(body)
+    sim.backends = in_use(default)
+    quiet(sim)
+    return sim
+
+
+def schedulers(sim: Simulator) -> dict[str, set[str]]:
+    """By replica, what its pods and its gangs name."""
+    found: dict[str, set[str]] = {}
+    for pod in alive(sim):
+        found.setdefault(pod.metadata.labels["grove.io/podgang"].split("-")[1], set()).add(
+            pod.spec.scheduler_name
+        )
+    for gang in sim.api.objects("PodGang"):
+        replica = gang["metadata"]["labels"]["grove.io/podcliqueset-replica-index"]
+        found.setdefault(replica, set()).add(gang["metadata"]["labels"]["grove.io/scheduler-name"])
+    return found
+
+
+def lose(sim: Simulator, *names: str) -> None:
+    for name in names or tuple(sim.pods()):
+        actors.force_delete(sim, name)
+
+
+def test_nothing_is_done_about_a_replica_because_the_default_changes():
+    sim = a_simulator()
+    for default in (KAI, VOLCANO):
+        sim.backends = in_use(default)
+        assert sim.plan().intents == ()
+
+
+@pytest.mark.parametrize("fate", ["lost", "scaled", "rolled", "started anew", "all lost", "gang lost"])
+def test_what_comes_later_goes_to_the_scheduler_of_those_that_are_there(fate: str):
+    sim = a_simulator()
+    sim.backends = in_use(KAI)
+    before = set(sim.pods())
+    if fate == "lost":
+        lose(sim, next(iter(sim.pods("wl-0-a"))))
+    elif fate == "scaled":
+        sim.scale("PodClique", "wl-0-a", 3)
+        sim.scale("PodCliqueScalingGroup", "wl-0-x", 4)
+    elif fate == "rolled":
+        change(sim)
+    elif fate == "started anew":
+        lose(sim, next(iter(sim.pods("wl-0-a"))))
+        tend(sim)
+        actors.refuse(sim)
+        sim.now += 10.0
+        tend(sim)
+        assert not before & {pod.metadata.name for pod in alive(sim)}
+    elif fate == "all lost":
+        lose(sim)
+    else:
+        sim.api.delete("PodGang", "wl-0")
+    quiet(sim)
+    assert fate == "gang lost" or set(sim.pods()) != before
+    assert schedulers(sim) == {"0": {KUBE}}
+    assert sim.api.all("PodGroup") == {}
+
+
+def test_replicas_that_are_made_later_get_the_default_of_then():
+    sim = a_simulator()
+    sim.backends = in_use(KAI)
+    sim.api.patch("PodCliqueSet", "wl", {"spec": {"replicas": 2}})
+    quiet(sim)
+    assert schedulers(sim) == {"0": {KUBE}, "1": {KAI}}
+    assert {group["metadata"]["name"] for group in sim.api.objects("PodGroup")} == {"wl-1", "wl-1-x-0"}
+
+
+def test_pods_are_believed_where_a_gang_says_otherwise():
+    sim = a_simulator(KAI)
+    sim.backends = in_use(VOLCANO)
+    for said in (KUBE, VOLCANO, "nobody"):
+        patch = {"metadata": {"labels": {"grove.io/scheduler-name": said}}}
+        sim.api.patch("PodGang", "wl-0", patch, by="somebody")
+        quiet(sim)
+        assert schedulers(sim) == {"0": {KAI}}
+
+
+def test_a_scheduler_that_is_in_use_no_more_keeps_its_pods_and_gets_no_new_replica():
+    sim = a_simulator(KAI)
+    sim.backends = in_use(KUBE, Kube())
+    lose(sim, next(iter(sim.pods("wl-0-a"))))
+    quiet(sim)
+    assert schedulers(sim) == {"0": {KAI}}
+    lose(sim)
+    quiet(sim)
+    assert schedulers(sim) == {"0": {KUBE}}, "there is nobody left to be true to"
+
+
+FORGOTTEN = "scheduler kai-scheduler is not in the operator's configuration and is told nothing: "
+AGAIN = "list it in scheduler.profiles again, or "
+MOVE = "recreate the replica, which then gets the default scheduler"
+RENAME = "recreate the set for one that is listed"
+
+
+def errors(sim: Simulator) -> list[str]:
+    """What the set says is wrong."""
+    told = status(sim).get("lastErrors", ())
+    assert {error["code"] for error in told} <= {"ERR_SYNC_PODGROUP"}
+    return [error["description"].partition("message: ")[2] for error in told]
+
+
+def test_that_a_scheduler_is_in_use_no_more_is_told_until_it_is_again():
+    sim = a_simulator(KAI, replicas=5)
+    assert not sim.plan().errors
+    sim.backends = in_use(KUBE, Kube())
+    quiet(sim)
+    assert {(each.clique, each.code, each.gang, each.reason) for each in sim.plan(1).errors} == {
+        ("wl-1-a", "ERR_SYNC_PODGROUP", "wl-1", "SchedulerSyncFailed"),
+        ("wl-1-x-0-b", "ERR_SYNC_PODGROUP", "wl-1", "SchedulerSyncFailed"),
+        ("wl-1-x-1-b", "ERR_SYNC_PODGROUP", "wl-1-x-0", "SchedulerSyncFailed"),
+    }
+    assert {each.message for each in sim.plan(1).errors} == {FORGOTTEN + AGAIN + MOVE}
+    assert errors(sim) == [f"replicas 0, 1, 2 and 2 more: {FORGOTTEN}{AGAIN}{MOVE}"]
+    assert "told nothing" not in str(status(sim, "PodGang", "wl-1")), "it waits for nothing"
+    sim.backends = in_use(KUBE)
+    quiet(sim)
+    assert sim.plan(1).errors == ()
+    assert errors(sim) == []
+
+
+def test_replicas_that_are_made_anew_are_not_told_of_any_more():
+    sim = a_simulator(KAI, replicas=2)
+    sim.backends = in_use(KUBE, Kube())
+    lose(sim, *(name for name in sim.pods() if name.startswith("wl-1-")))
+    quiet(sim)
+    assert schedulers(sim) == {"0": {KAI}, "1": {KUBE}}
+    assert sim.plan(1).errors == ()
+    assert errors(sim) == [f"replica 0: {FORGOTTEN}{AGAIN}{MOVE}"]
+
+
+def test_a_gang_that_waits_says_that_its_scheduler_does_not_know_of_it():
+    sim = a_simulator(KAI)
+    sim.backends = in_use(KUBE, Kube())
+    lose(sim, *sim.pods("wl-0-a"))
+    tend(sim)
+    (said,) = (
+        each["message"]
+        for each in status(sim, "PodGang", "wl-0")["conditions"]
+        if each["type"] == "Scheduled"
+    )
+    assert said == f"Too few pods scheduled in wl-0-a; {FORGOTTEN}{AGAIN}{MOVE}"
+    assert len(sim.pods("wl-0-a")) == 2, "nobody is held up"
+
+
+def test_a_scheduler_in_use_no_more_does_not_hold_up_what_the_set_asks_for():
+    sim = a_simulator(KAI)
+    sim.backends = in_use(KUBE, Kube())
+    change(sim)
+    quiet(sim)
+    (status_update,) = sim.plan_set().status_updates
+    assert status_update.desired.last_errors
+    generation = sim.api.get("PodCliqueSet", "wl")["metadata"]["generation"]
+    assert status_update.desired.observed_generation == generation
+
+
+def test_a_set_that_names_a_scheduler_in_use_no_more_is_told_what_helps():
+    body = a_body("a", queue="team-a")
+    body["spec"]["template"]["cliques"][0]["spec"]["podSpec"]["schedulerName"] = KAI
+    sim = Simulator(body)
+    sim.backends = in_use(KUBE, Kube())
+    quiet(sim)
+    assert {each.message for each in sim.plan().errors} == {FORGOTTEN + AGAIN + RENAME}
+    assert errors(sim) == [f"replica 0: {FORGOTTEN}{AGAIN}{RENAME}"]
+
+
+def test_a_set_that_names_its_scheduler_is_not_asked():
+    sim = a_simulator()
+    body = a_body("a", queue="team-a")
+    body["spec"]["template"]["cliques"][0]["spec"]["podSpec"]["schedulerName"] = VOLCANO
+    named = Simulator(body)
+    named.backends = sim.backends
+    quiet(named)
+    assert schedulers(named) == {"0": {VOLCANO}}
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    st.lists(st.tuples(st.integers(0, 14), st.sampled_from([KUBE, KAI, VOLCANO])), max_size=5), st.integers()
+)
+def test_wherever_operators_of_different_minds_are_cut_short_no_replica_is_split(reigns, seed):
+    body = a_body("a:2 b:2", "x:2/1=b", queue="team-a")
+    sim, pick = Simulator(body), Random(seed)
+    sim.backends = in_use(KUBE)
+    for writes, default in reigns:
+        sim.backends = in_use(default)
+        run = Run(sim, sim.plan(), pick)
+        for _ in range(writes):
+            run.go_on()
+        assert len({pod.spec.scheduler_name for pod in sim.pods().values() if pod_state.alive(pod)}) <= 1
+    sim.settle()
+    (only,) = schedulers(sim).values()
+    assert len(only) == 1

@@ -1,0 +1,260 @@
+"""What is ours, what is not, and what becomes of objects that somebody changed, orphaned or took away."""
+
+from __future__ import annotations
+
+import pytest
+
+from grove.api.naming import labels
+from tests.plan.builders import a_set
+from tests.plan.simulator import actors
+from tests.plan.simulator.invariants import check_history, check_settled
+from tests.plan.simulator.simulator import Simulator
+from tests.plan.test_scaling import running
+
+OTHER = {"apiVersion": "v1", "kind": "Other", "name": "o", "uid": "other", "controller": True}
+
+
+def state_of(sim: Simulator) -> dict[str, list[dict]]:
+    """All that the operator is responsible for, without versions and statuses."""
+    kinds = ("Service", "PodCliqueScalingGroup", "PodClique", "PodGang")
+    return {
+        kind: [
+            {
+                "labels": body["metadata"]["labels"],
+                "annotations": body["metadata"].get("annotations") or {},
+                "owners": body["metadata"].get("ownerReferences") or [],
+                "finalizers": body["metadata"].get("finalizers") or [],
+                "spec": body["spec"],
+            }
+            for body in sim.api.objects(kind)
+        ]
+        for kind in kinds
+    }
+
+
+EDITS = [
+    ("Service", "wl-0", {"metadata": {"labels": {labels.NAME: "x"}}}),
+    ("Service", "wl-0", {"spec": {"selector": {"app": "mine"}, "publishNotReadyAddresses": False}}),
+    ("Service", "wl-0", {"metadata": {"ownerReferences": None}}),
+    ("PodCliqueScalingGroup", "wl-0-x", {"spec": {"minAvailable": 2, "cliqueNames": ["a"]}}),
+    ("PodCliqueScalingGroup", "wl-0-x", {"metadata": {"annotations": {"mine": "1"}}}),
+    ("PodClique", "wl-0-a", {"metadata": {"labels": {labels.GANG: None, labels.TEMPLATE_HASH: "x"}}}),
+    ("PodClique", "wl-0-a", {"spec": {"roleName": "x", "minAvailable": 2, "startsAfter": ["b"]}}),
+    ("PodClique", "wl-0-x-1-b", {"spec": {"podSpec": {"containers": [], "hostNetwork": True}}}),
+    ("PodClique", "wl-0-x-1-b", {"spec": {"autoScalingConfig": {"maxReplicas": 3}}}),
+    ("PodClique", "wl-0-x-1-b", {"metadata": {"ownerReferences": []}}),
+    ("PodGang", "wl-0", {"metadata": {"labels": {labels.SET_REPLICA: None, labels.SCHEDULER: "x"}}}),
+    ("PodGang", "wl-0", {"metadata": {"annotations": {"mine": "1"}}}),
+    ("PodGang", "wl-0", {"metadata": {"ownerReferences": None}}),
+    ("PodGang", "wl-0", {"spec": {"priorityClassName": "mine"}}),
+    ("PodGang", "wl-0-x-0", {"spec": {"podgroups": []}}),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "edit"), EDITS, ids=[f"{row[0]}-{n}" for n, row in enumerate(EDITS)]
+)
+def test_what_somebody_changed_by_hand_is_set_right_and_no_pod_suffers(kind, name, edit):
+    sim = running("a:2/1 b:1", "x:2/1=b")
+    right, pods = state_of(sim), set(sim.pods())
+    sim.api.patch(kind, name, edit)
+    assert state_of(sim) != right
+    sim.settle()
+    assert state_of(sim) == right
+    assert set(sim.pods()) == pods
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        {labels.POD_INDEX: "7"},
+        {labels.POD_INDEX: "1"},
+        {labels.POD_INDEX: "x"},
+        {labels.POD_INDEX: None},
+        {labels.NAME: "x"},
+        {labels.COMPONENT: None},
+        {labels.CLIQUE_TEMPLATE: None},
+        {labels.GANG: "x", labels.BASE_GANG: "x"},
+        {labels.GROUP: "x", labels.GROUP_REPLICA: "0"},
+    ],
+    ids=lambda edit: next(iter(edit)).rpartition("/")[2],
+)
+def test_a_pod_that_somebody_relabelled_is_told_again_who_it_is_and_no_pod_suffers(edit):
+    """What its host name is cannot be changed: that is its place, whatever a label says."""
+    sim = running("a:2/1")
+    carried = {name: pod.metadata.labels for name, pod in sim.pods().items()}
+    sim.api.patch("Pod", _first(sim), {"metadata": {"labels": edit}})
+    sim.settle()
+    assert {name: pod.metadata.labels for name, pod in sim.pods().items()} == carried
+
+
+def _first(sim: Simulator) -> str:
+    return next(name for name, pod in sim.pods().items() if pod.spec.hostname == "wl-0-a-0")
+
+
+def test_labels_and_annotations_in_the_group_of_the_operator_stay_on_a_gang():
+    sim = running("a:1")
+    note = {"grove.io/note": "kept"}
+    sim.api.patch("PodGang", "wl-0", {"metadata": {"labels": note, "annotations": note}})
+    assert sim.plan().intents == ()
+
+
+@pytest.mark.parametrize("kind", ["Service", "PodCliqueScalingGroup", "PodClique", "PodGang"])
+def test_what_another_controls_is_left_alone_whatever_it_is_called(kind):
+    sim = running("a:1 b:1", "x:1/1=b")
+    name = sorted(sim.api.all(kind))[0]
+    theirs = {"metadata": {"ownerReferences": [OTHER], "labels": {labels.NAME: "theirs"}}}
+    sim.api.patch(kind, name, theirs)
+    before, count = sim.api.get(kind, name), len(sim.api.history)
+    plan = sim.plan()
+    assert [i.id for i in plan.intents if i.id.endswith(f"{kind} ns/{name}")] == [f"create {kind} ns/{name}"]
+    sim.execute(plan)
+    assert sim.api.get(kind, name) == before
+    assert not [write for write in sim.api.history[count:] if write.verb in ("delete", "vanish")]
+
+
+def test_a_pod_of_another_is_neither_counted_nor_deleted():
+    sim = running("a:1")
+    (mine,) = sim.pods()
+    theirs = sim.api.get("Pod", mine)
+    theirs["metadata"] = {"name": "wl-0-a-theirs", "labels": theirs["metadata"]["labels"]}
+    theirs["metadata"]["ownerReferences"] = [OTHER]
+    sim.api.create(theirs)
+    assert sim.plan().intents == ()
+    sim.scale("PodClique", "wl-0-a", 0)
+    sim.settle()
+    actors.finish_terminating(sim)
+    assert list(sim.pods()) == ["wl-0-a-theirs"]
+
+
+@pytest.mark.parametrize("name", ["debugging", "wl-0-a", "wl-0-a-for-debugging", "wl-0-b-12345"])
+def test_a_pod_of_nobody_that_is_not_called_as_ours_are_is_not_ours(name):
+    """Somebody copied one of ours, labels and all, to look into it."""
+    sim = running("a:2")
+    body = sim.api.get("Pod", _first(sim))
+    body["metadata"] = {"name": name, "labels": body["metadata"]["labels"]}
+    sim.api.create(body)
+    assert sim.plan().intents == ()
+    actors.force_delete(sim, _first(sim))
+    sim.settle()
+    check_named = [pod for group in sim.references("wl-0").values() for pod in group]
+    assert name not in check_named
+    assert len(check_named) == 2
+    sim.scale("PodCliqueSet", "wl", 0)
+    actors.finish_scale_in(sim, 0)
+    assert list(sim.pods()) == [name]
+
+
+def test_a_name_that_a_pod_of_another_has_is_passed_over():
+    sim = running("a:1")
+    (mine,) = sim.pods()
+    theirs = sim.api.get("Pod", mine)
+    actors.force_delete(sim, mine)
+    theirs["metadata"] = {"name": mine, "labels": theirs["metadata"]["labels"], "ownerReferences": [OTHER]}
+    sim.api.create(theirs)
+    sim.settle()
+    assert mine not in sim.references("wl-0")["wl-0-a"]
+    assert len(sim.pods()) == 2
+
+
+def test_a_set_deleted_with_its_children_left_behind_takes_them_back_when_it_is_made_again():
+    sim = running("a:2/1 b:1", "x:2/1=b")
+    pods = set(sim.pods())
+    for kind in ("Service", "PodCliqueScalingGroup", "PodClique", "PodGang"):
+        for body in list(sim.api.objects(kind)):
+            if body["metadata"]["ownerReferences"][0]["kind"] == "PodCliqueSet":
+                sim.api.patch(kind, body["metadata"]["name"], {"metadata": {"ownerReferences": None}})
+    sim.api.delete("PodCliqueSet", "wl")
+    sim.api.create(a_set("a:2/1 b:1", "x:2/1=b"))
+    sim.settle()
+    actors.collect_garbage(sim)
+    assert set(sim.pods()) == pods
+    check_settled(sim)
+
+
+def test_owners_of_other_kinds_are_kept_beside_ours():
+    sim = running("a:1")
+    friend = {"apiVersion": "v1", "kind": "ConfigMap", "name": "c", "uid": "c"}
+    sim.api.patch("PodClique", "wl-0-a", {"metadata": {"ownerReferences": [friend]}})
+    sim.settle()
+    owners = sim.api.get("PodClique", "wl-0-a")["metadata"]["ownerReferences"]
+    assert [owner["kind"] for owner in owners] == ["ConfigMap", "PodCliqueSet"]
+
+
+def test_a_clique_deleted_with_its_pods_left_behind_takes_them_back():
+    sim = running("a:2/1")
+    pods = set(sim.pods())
+    for name in pods:
+        sim.api.patch("Pod", name, {"metadata": {"ownerReferences": None}})
+    sim.api.delete("PodClique", "wl-0-a")
+    sim.settle()
+    actors.collect_garbage(sim)
+    assert set(sim.pods()) == pods
+    uid = sim.api.get("PodClique", "wl-0-a")["metadata"]["uid"]
+    assert {pod.metadata.owner_references[0].uid for pod in sim.pods().values()} == {uid}
+
+
+def test_pods_of_a_clique_that_was_deleted_are_replaced_by_pods_of_the_new_one():
+    sim = running("a:2/1")
+    old = set(sim.pods())
+    sim.api.delete("PodClique", "wl-0-a")
+    sim.settle()
+    actors.collect_garbage(sim)
+    actors.finish_terminating(sim)
+    sim.settle()
+    assert len(sim.pods()) == 2
+    assert not old & set(sim.pods())
+    check_history(sim)
+
+
+def test_a_group_that_was_deleted_waits_for_its_cliques_to_go_and_is_made_anew():
+    sim = running("a:1 b:1", "x:2/1=b")
+    sim.api.delete("PodCliqueScalingGroup", "wl-0-x")
+    sim.step()
+    actors.collect_garbage(sim)
+    actors.finish_terminating(sim)
+    sim.settle()
+    check_settled(sim)
+    check_history(sim)
+
+
+def test_a_gang_that_was_deleted_comes_back_with_the_pods_that_are_there():
+    sim = running("a:2/1")
+    pods = set(sim.pods())
+    sim.api.delete("PodGang", "wl-0")
+    wanted = ["patch PodCliqueSet ns/wl", "create PodGang ns/wl-0"]  # that it is still wanted, then the gang
+    assert [intent.id for intent in sim.step().intents] == wanted
+    assert set(sim.references("wl-0")["wl-0-a"]) == set(sim.pods()) == pods
+
+
+def test_a_gang_that_was_deleted_with_its_pods_gives_them_new_names():
+    sim = running("a:2/1")
+    old = set(sim.pods())
+    sim.api.delete("PodGang", "wl-0")
+    for name in old:
+        actors.force_delete(sim, name)
+    sim.settle()
+    assert len(sim.pods()) == 2
+    assert not old & set(sim.pods())
+
+
+def test_after_a_restart_a_pod_that_vanished_unseen_is_made_again_under_its_name():
+    """The only way in which a name comes twice: nobody can know that it had been there."""
+    sim = running("a:1")
+    (name,) = sim.pods()
+    actors.force_delete(sim, name)
+    sim.restart_operator()
+    sim.settle()
+    assert list(sim.pods()) == [name]
+
+
+def test_after_a_restart_a_pod_that_still_terminates_is_replaced_under_a_new_name():
+    sim = running("a:1")
+    (name,) = sim.pods()
+    actors.delete(sim, name)
+    sim.restart_operator()
+    sim.settle()
+    actors.finish_terminating(sim)
+    sim.settle()
+    assert len(sim.pods()) == 1
+    assert name not in sim.pods()

@@ -1,0 +1,293 @@
+"""Rolling updates of a set: one replica after another, in it one pod or one group replica at a time."""
+
+from __future__ import annotations
+
+import pytest
+
+from grove.plan.desired.template_hash import generation_hash
+from grove.plan.members import pod_state
+from grove.plan.timestamps import rfc3339
+from tests.plan.builders import a_set, read_set
+from tests.plan.simulator import actors
+from tests.plan.simulator.invariants import alive, check_history, check_settled, clique_of, outline
+from tests.plan.simulator.simulator import Run, Simulator
+from tests.plan.simulator.updates import (
+    breached,
+    change,
+    deployed,
+    names,
+    outdated,
+    progress,
+    quiet,
+    status,
+    tend,
+    turn,
+)
+
+
+def test_one_pod_at_a_time_the_oldest_first_and_the_next_when_its_successor_answers():
+    sim = deployed("a:3/2")
+    before = sorted(names(sim))
+    change(sim)
+    tend(sim)
+    assert outdated(sim) == {"wl-0-a": 2}
+    (gone,) = set(before) - names(sim)
+    assert progress(sim, "PodClique", "wl-0-a")["readyPodsSelectedToUpdate"] == {"current": gone}
+    assert breached(sim, "PodClique", "wl-0-a") == "Unknown"
+
+    actors.run_all(sim)
+    tend(sim)
+    assert outdated(sim) == {"wl-0-a": 2}, "the one that went is still on its way out"
+    actors.finish_terminating(sim)
+    tend(sim)
+    assert outdated(sim) == {"wl-0-a": 1}
+    selected = progress(sim, "PodClique", "wl-0-a")["readyPodsSelectedToUpdate"]
+    assert selected["completed"] == [gone]
+
+    quiet(sim)
+    assert not outdated(sim)
+    assert not names(sim) & set(before)
+    check_settled(sim)
+    check_history(sim)
+
+
+def test_what_is_told_when_all_is_done():
+    sim = deployed("a:2/1 b:1", "x:2/1=b")
+    before = generation_hash(read_set(sim.api.get("PodCliqueSet", "wl")))
+    assert "updateProgress" not in status(sim)
+    assert status(sim)["currentGenerationHash"] == before
+    sim.now += 100
+    change(sim)
+    quiet(sim)
+    after = generation_hash(read_set(sim.api.get("PodCliqueSet", "wl")))
+    told = progress(sim)
+    assert after != before
+    assert status(sim)["currentGenerationHash"] == after
+    assert told["updateStartedAt"] == told["updateEndedAt"] == rfc3339(sim.now)
+    assert "currentlyUpdating" not in told
+    assert (told["updatedPodCliquesCount"], told["totalPodCliquesCount"]) == (1, 1)
+    assert (told["updatedPodCliqueScalingGroupsCount"], told["totalPodCliqueScalingGroupsCount"]) == (1, 1)
+    assert (status(sim)["updatedReplicas"], status(sim)["availableReplicas"]) == (1, 1)
+    for kind, name in (("PodClique", "wl-0-a"), ("PodCliqueScalingGroup", "wl-0-x")):
+        part = status(sim, kind, name)
+        assert part["currentPodCliqueSetGenerationHash"] == after
+        assert part["updateProgress"]["podCliqueSetGenerationHash"] == after
+        assert part["updateProgress"]["updateEndedAt"]
+        assert not {key for key in part["updateProgress"] if key.startswith("ready")}
+        assert breached(sim, kind, name) == "False"
+    of_group = progress(sim, "PodCliqueScalingGroup", "wl-0-x")
+    assert (of_group["updatedPodCliquesCount"], of_group["totalPodCliquesCount"]) == (2, 2)
+
+
+def test_one_replica_of_the_set_after_the_other():
+    sim = deployed("a:2/1", replicas=3)
+    change(sim)
+    turns = []
+    for _ in range(60):
+        sim.tend()
+        if turn(sim) and turn(sim) != turns[-1:]:
+            turns += turn(sim)
+        disturbed = [
+            index
+            for index in range(3)
+            if sum(clique_of(pod) == f"wl-{index}-a" and actors.answers(pod) for pod in alive(sim)) < 2
+        ]
+        assert len(disturbed) <= 1
+        actors.finish_terminating(sim)
+        actors.run_all(sim)
+    assert turns == [0, 1, 2]
+    assert not outdated(sim)
+    assert progress(sim)["updateEndedAt"]
+
+
+def test_a_replica_of_a_group_goes_as_a_whole_and_one_at_a_time():
+    sim = deployed("a:1 b:1 c:2/1", "x:3/2=b,c")
+    first = {pod.metadata.name for pod in alive(sim) if clique_of(pod) in ("wl-0-x-0-b", "wl-0-x-0-c")}
+    before = names(sim)
+    change(sim, "b")
+    tend(sim)
+    assert before - names(sim) == first, "c has not changed, and goes with b"
+    selected = progress(sim, "PodCliqueScalingGroup", "wl-0-x")["readyReplicaIndicesSelectedToUpdate"]
+    assert selected == {"current": 0}
+    assert breached(sim, "PodCliqueScalingGroup", "wl-0-x") == "Unknown"
+    actors.finish_terminating(sim)
+    actors.run_all(sim)
+    tend(sim)
+    assert outdated(sim) == {"wl-0-x-2-b": 1}
+    selected = progress(sim, "PodCliqueScalingGroup", "wl-0-x")["readyReplicaIndicesSelectedToUpdate"]
+    assert selected == {"current": 1, "completed": [0]}
+    quiet(sim)
+    assert {name for name in names(sim) & before if "-x-" in name} == set()
+    assert set(names(sim) & before) == {n for n in before if n.startswith("wl-0-a")}
+    check_settled(sim)
+    check_history(sim)
+
+
+def test_cliques_and_groups_of_the_replica_go_on_side_by_side():
+    sim = deployed("a:2/1 b:1 c:2/1", "x:2/1=b")
+    change(sim)
+    tend(sim)
+    assert outdated(sim) == {"wl-0-a": 1, "wl-0-c": 1, "wl-0-x-1-b": 1}
+
+
+def test_what_does_not_answer_goes_at_once_and_repairs_what_is_broken():
+    """Two of three do not answer: below the minimum, and the update is what will help."""
+    sim = deployed("a:3/3")
+    sick = sorted(names(sim))[:2]
+    for name in sick:
+        actors.make_unready(sim, name)
+    tend(sim)
+    change(sim)
+    tend(sim)
+    assert outdated(sim) == {"wl-0-a": 1}
+    assert not names(sim) & set(sick)
+    quiet(sim)
+    assert not outdated(sim)
+
+
+@pytest.mark.parametrize("fate", [actors.schedule, actors.make_unready, actors.crash, actors.lack_image])
+def test_a_template_that_never_becomes_ready_costs_one_pod_and_the_next_template_repairs_it(fate):
+    sim = deployed("a:3/2", replicas=2)
+    change(sim)
+    for _ in range(5):
+        tend(sim, 2)
+        actors.finish_terminating(sim)
+        for name, pod in sim.pods().items():
+            if not pod_state.ready(pod):
+                actors.schedule(sim, name)
+                fate(sim, name)
+    assert outdated(sim) == {"wl-0-a": 2, "wl-1-a": 3}
+    change(sim)
+    tend(sim)
+    assert turn(sim) == [0]
+    assert outdated(sim) == {"wl-0-a": 2, "wl-1-a": 3}
+    quiet(sim)
+    assert not outdated(sim)
+    assert status(sim)["updatedReplicas"] == 2
+    check_settled(sim)
+
+
+def test_no_room_for_the_successor_stops_it_there():
+    sim = deployed("a:3/1")
+    change(sim)
+    for _ in range(4):
+        tend(sim, 2)
+        actors.finish_terminating(sim)
+        actors.refuse(sim)
+    assert outdated(sim) == {"wl-0-a": 2}
+    quiet(sim)
+    assert not outdated(sim)
+
+
+def test_a_pod_that_never_had_a_place_does_not_hold_up_the_others():
+    """There is room for two of three."""
+    sim = deployed("a:2/1")
+    sim.scale("PodClique", "wl-0-a", 3)
+    tend(sim)
+    actors.refuse(sim)
+    change(sim)
+    for _ in range(12):
+        tend(sim, 2)
+        actors.finish_terminating(sim)
+        for name in [n for n, pod in sorted(sim.pods("wl-0-a").items()) if not pod.spec.node_name]:
+            if sum(bool(pod.spec.node_name) for pod in sim.pods("wl-0-a").values()) < 2:
+                actors.run(sim, name)
+        actors.refuse(sim)
+    assert not outdated(sim)
+
+
+def test_the_decision_is_written_before_the_deed_and_found_again_by_the_next_operator():
+    sim = deployed("a:2/1")
+    change(sim)
+    while not any(intent.id.startswith("delete Pod ") for intent in sim.plan().intents):
+        sim.tend()
+    plan = sim.plan()
+    order = [" ".join(intent.id.split()[:2]) for intent in plan.intents]
+    assert order == ["patch PodCliqueSet", "status PodClique", "patch PodGang", "delete Pod", "create Pod"]
+    gang = next(intent for intent in plan.intents if intent.id == "patch PodGang ns/wl-0")
+    assert {"patch PodCliqueSet ns/wl", "status PodClique ns/wl-0-a"} <= set(gang.after)
+    run = Run(sim, plan)
+    run.go_on()
+    run.go_on()
+    chosen = progress(sim, "PodClique", "wl-0-a")["readyPodsSelectedToUpdate"]["current"]
+    sim.restart_operator()
+    actors.run_all(sim)
+    tend(sim)
+    assert chosen not in names(sim)
+    assert outdated(sim) == {"wl-0-a": 1}
+    assert progress(sim, "PodClique", "wl-0-a")["readyPodsSelectedToUpdate"] == {"current": chosen}
+    quiet(sim)
+    assert not outdated(sim)
+
+
+def test_who_does_not_know_that_it_is_anothers_turn_is_stopped():
+    sim = deployed("a:2/1", replicas=2)
+    change(sim)
+    while turn(sim) != [0]:
+        sim.tend()
+    quiet_version = len(sim.api.past["PodCliqueSet"])
+    stale = sim.plan(0)
+    assert any(intent.id.startswith("delete Pod ") for intent in stale.intents)
+    sim.api.patch("PodCliqueSet", "wl", {"status": {"replicas": 7}}, status=True)
+    before = names(sim)
+    assert not sim.execute(stale)
+    assert names(sim) == before
+    assert len(sim.api.past["PodCliqueSet"]) == quiet_version + 1
+
+
+def test_a_pod_that_has_come_up_since_is_not_taken_for_one_that_does_not_answer():
+    sim = deployed("a:2/2")
+    change(sim)
+    while turn(sim) != [0]:
+        sim.tend()
+    ill = sorted(names(sim))
+    for name in ill:
+        actors.make_unready(sim, name)
+    stale = sim.plan(0)
+    assert sum(intent.id.startswith("delete Pod ") for intent in stale.intents) == 2
+    actors.run_all(sim)
+    assert not sim.execute(stale)
+    assert names(sim) == set(ill)
+
+
+def test_after_any_update_all_is_as_if_it_had_been_deployed_so():
+    sim, fresh = deployed("a:2/1 b:1 c:1", "x:2/1=b,c"), Simulator(a_set("a:2/1 b:1 c:1", "x:2/1=b,c"))
+    change(sim)
+    tend(sim)
+    change(sim, "a")
+    quiet(sim)
+    spec = sim.api.get("PodCliqueSet", "wl")["spec"]
+    fresh.api.patch("PodCliqueSet", "wl", {"spec": spec})
+    quiet(fresh)
+    assert outline(sim) == outline(fresh)
+    for name in sim.api.all("PodClique"):
+        mine, theirs = sim.api.get("PodClique", name), fresh.api.get("PodClique", name)
+        assert mine["spec"] == theirs["spec"]
+        assert mine["metadata"]["labels"] == theirs["metadata"]["labels"]
+
+
+def test_a_replica_that_never_had_a_place_is_new_at_once_and_holds_up_nobody():
+    """There is room for one of two."""
+    sim = Simulator(a_set("a:2/2", replicas=2))
+    for _ in range(4):
+        tend(sim, 2)
+        actors.run(sim, *sim.pods("wl-0-a"))
+        actors.refuse(sim)
+    change(sim)
+    for _ in range(8):
+        tend(sim, 2)
+        actors.finish_terminating(sim)
+        actors.run(sim, *[name for name, pod in sim.pods("wl-0-a").items() if pod.spec.node_name == ""])
+        actors.refuse(sim)
+    assert not outdated(sim)
+    assert progress(sim)["updateEndedAt"]
+    assert (status(sim)["updatedReplicas"], status(sim)["availableReplicas"]) == (1, 1)
+
+
+def test_a_template_that_changes_while_the_first_pods_are_made_reaches_them_too():
+    sim = Simulator(a_set("a:2/1 b:1", "x:2/1=b"))
+    sim.step()
+    change(sim)
+    quiet(sim)
+    assert not outdated(sim)
+    assert progress(sim)["updateEndedAt"]

@@ -1,0 +1,225 @@
+"""The end of a set: what goes, in which order, and what is spared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from grove.api.intents import Delete, Patch
+from grove.api.naming import labels, well_known
+from grove.api.types.kubernetes_objects import HorizontalPodAutoscaler, PartialObjectMetadata, Service
+from grove.api.types.pod import Pod
+from grove.api.types.podclique import PodClique
+from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
+from grove.api.types.podcliqueset import PodCliqueSet
+from grove.api.types.podgang import PodGang
+from grove.fabrics.provider import Domain
+from grove.plan.deletion import ORPHAN, OwnedObjects, plan_deletion
+from grove.plan.scale_in import POD_TERMINATION_WAIT
+from grove.plan.timestamps import timestamp
+from tests.plan.builders import a_clique, a_set, read_set
+
+THEN = "2026-01-01T00:00:00Z"
+LATER = timestamp(THEN) + 3600
+
+
+def ending(*finalizers: str) -> PodCliqueSet:
+    found = read_set(a_set("a:2"))
+    meta = msgspec.structs.replace(
+        found.metadata, uid="uid-set", resource_version="7", finalizers=finalizers, deletion_timestamp=THEN
+    )
+    return msgspec.structs.replace(found, metadata=meta)
+
+
+SPECS: dict[Any, dict[str, Any]] = {
+    PodClique: a_clique("a:2")["spec"],
+    PodCliqueScalingGroup: {"replicas": 1, "minAvailable": 1, "cliqueNames": ["a"]},
+    PodGang: {"podgroups": []},
+    HorizontalPodAutoscaler: {"scaleTargetRef": {"kind": "X", "name": "x"}, "maxReplicas": 2},
+}
+
+
+def part(as_type: Any, name: str, owner: str, *, leaving: bool = False, **more: str) -> Any:
+    """An object with our labels that `owner` controls; nobody if that is empty."""
+    meta: dict[str, Any] = {
+        "name": name,
+        "namespace": "ns",
+        "uid": f"uid-{name}",
+        "labels": labels.managed("wl") | {getattr(labels, label): value for label, value in more.items()},
+    }
+    if owner:
+        reference = {"apiVersion": "v1", "kind": "X", "name": "x", "uid": f"uid-{owner}", "controller": True}
+        meta["ownerReferences"] = [reference]
+    if leaving:
+        meta["deletionTimestamp"] = THEN
+    body = {"metadata": meta, "spec": SPECS.get(as_type, {})}
+    return msgspec.json.decode(msgspec.json.encode(body), type=as_type)
+
+
+def clique(name: str, owner: str = "set", *, leaving: bool = False) -> PodClique:
+    found: PodClique = part(PodClique, name, owner, leaving=leaving)
+    return found
+
+
+OWNERS = {"all": "set", "group": "group", "clique": "member"}
+
+
+def owned_objects(**changes: Any) -> OwnedObjects:
+    known = OwnedObjects(
+        services=(part(Service, "service", "set"),),
+        groups=(part(PodCliqueScalingGroup, "group", "set"),),
+        cliques=(clique("alone"), clique("member", "group")),
+        gangs=(part(PodGang, "gang", "set"),),
+        autoscalers=(part(HorizontalPodAutoscaler, "autoscaler", "set"),),
+        claims=tuple(part(PartialObjectMetadata, f"of {name}", owner) for name, owner in OWNERS.items()),
+        pods=(part(Pod, "one", "alone"), part(Pod, "two", "member")),
+    )
+    return msgspec.structs.replace(known, **changes)
+
+
+def deleted(found: OwnedObjects) -> set[str]:
+    """What the next step deletes, each exactly as it was seen."""
+    intents = plan_deletion(ending(well_known.SET_FINALIZER), found, LATER).intents
+    deletions = [intent for intent in intents if isinstance(intent, Delete)]
+    assert all(deletion.uid == f"uid-{deletion.target.name}" for deletion in deletions)
+    return {deletion.target.name for deletion in deletions}
+
+
+CLAIMS = {"of all", "of group", "of clique"}
+REST = {"service", "group", "alone", "member", "gang", "autoscaler"} | CLAIMS
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        pytest.param(owned_objects(), {"one", "two"}, id="pods first"),
+        pytest.param(owned_objects(pods=()), REST, id="then the rest"),
+        pytest.param(
+            owned_objects(pods=(part(Pod, "one", "alone", leaving=True),)), REST, id="none is asked twice"
+        ),
+        pytest.param(owned_objects(pods=(part(Pod, "other", "stranger"),)), REST, id="pods of others stay"),
+        pytest.param(
+            owned_objects(pods=(part(Pod, "alone-bcdfg", "", CLIQUE="alone"),)),
+            {"alone-bcdfg"},
+            id="what nobody controls is ours",
+        ),
+        pytest.param(
+            owned_objects(pods=(part(Pod, "debugging", "", CLIQUE="alone"),)),
+            REST,
+            id="unless it is not called as ours are",
+        ),
+        pytest.param(
+            owned_objects(pods=(), gangs=(part(PodGang, "gang", "predecessor"),)),
+            REST - {"gang"},
+            id="parts of a set of the same name stay",
+        ),
+        pytest.param(
+            owned_objects(pods=(), autoscalers=(part(HorizontalPodAutoscaler, "mine", "user"),)),
+            REST - {"autoscaler"},
+            id="autoscalers of others stay",
+        ),
+        pytest.param(
+            owned_objects(groups=(part(PodCliqueScalingGroup, "group", "stranger"),), pods=()),
+            REST - {"group", "member", "of group", "of clique"},
+            id="a group of others keeps its cliques",
+        ),
+        pytest.param(
+            owned_objects(cliques=(clique("alone", leaving=True),)),
+            {"one"},
+            id="pods of a clique that leaves go at once",
+        ),
+    ],
+)
+def test_what_the_next_step_deletes(found: OwnedObjects, expected: set[str]) -> None:
+    assert deleted(found) == expected
+
+
+@pytest.mark.parametrize(("grace", "asked"), [(None, 0.0), (30, -30.0)])
+def test_the_rest_waits_for_pods_that_go_but_not_for_ever(grace: int | None, asked: float) -> None:
+    """Its grace begins when a pod is told to go, and its deletionTimestamp is when that ends."""
+    pod = part(Pod, "one", "alone", leaving=True)
+    meta = msgspec.structs.replace(pod.metadata, deletion_grace_period_seconds=grace)
+    found = owned_objects(pods=(msgspec.structs.replace(pod, metadata=meta), part(Pod, "other", "stranger")))
+    patience_ends = timestamp(THEN) + asked + POD_TERMINATION_WAIT
+    waiting = plan_deletion(ending(well_known.SET_FINALIZER), found, patience_ends - 1)
+    assert (waiting.intents, waiting.requeue_at) == ((), patience_ends)
+    assert len(plan_deletion(ending(well_known.SET_FINALIZER), found, patience_ends).intents) == len(REST) + 1
+
+
+def test_it_is_let_go_when_nothing_is_left() -> None:
+    (release,) = plan_deletion(ending(well_known.SET_FINALIZER, "other"), OwnedObjects(), LATER).intents
+    assert isinstance(release, Patch)
+    assert release.body["metadata"] == {"resourceVersion": "7", "finalizers": ["other"]}
+
+
+def test_with_cascade_orphan_everything_stays() -> None:
+    (release,) = plan_deletion(ending(ORPHAN, well_known.SET_FINALIZER), owned_objects(), LATER).intents
+    assert isinstance(release, Patch)
+    assert release.body["metadata"]["finalizers"] == [ORPHAN]
+
+
+def test_a_set_that_we_have_let_go_is_left_alone() -> None:
+    assert plan_deletion(ending("other"), owned_objects(), LATER).intents == ()
+
+
+def test_what_the_garbage_collector_has_orphaned_stays_although_its_finalizer_is_gone() -> None:
+    """An operator that was away, or slow, sees a set that ends like any other, and children of nobody."""
+    orphaned = owned_objects(
+        services=(part(Service, "service", ""),),
+        groups=(part(PodCliqueScalingGroup, "group", ""),),
+        cliques=(clique("alone", ""), clique("member", "group")),
+        gangs=(part(PodGang, "gang", ""),),
+        autoscalers=(part(HorizontalPodAutoscaler, "autoscaler", ""),),
+        claims=(part(PartialObjectMetadata, "claim", ""),),
+    )
+    (release,) = plan_deletion(ending(well_known.SET_FINALIZER), orphaned, LATER).intents
+    assert isinstance(release, Patch)
+    assert release.target.kind == "PodCliqueSet"
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        owned_objects(),
+        owned_objects(pods=()),
+        OwnedObjects(services=owned_objects().services),
+        OwnedObjects(autoscalers=owned_objects().autoscalers),
+        OwnedObjects(claims=owned_objects().claims),
+    ],
+)
+def test_nothing_is_deleted_before_something_witnesses_that_the_set_still_owns_it(
+    found: OwnedObjects,
+) -> None:
+    """What we know of its children may be older than what we know of the set."""
+    witness, *deletions = plan_deletion(ending(well_known.SET_FINALIZER), found, LATER).intents
+    assert isinstance(witness, Patch)
+    assert set(witness.body["metadata"]) == {"resourceVersion"}
+    assert deletions
+    assert all(deletion.after == (witness.id,) for deletion in deletions)
+
+
+def domain(**meta: Any) -> Domain:
+    carried = {**labels.managed("wl"), labels.COMPONENT: labels.ComponentLabel.COMPUTE_DOMAIN.value}
+    body = {"metadata": {"name": "wl-0", "labels": carried, **meta}}
+    return msgspec.json.decode(msgspec.json.encode(body), type=Domain)
+
+
+HELD = {"finalizers": [well_known.COMPUTE_DOMAIN_FINALIZER]}
+
+
+@pytest.mark.parametrize(
+    ("found", "waits"),
+    [
+        (domain(**HELD), True),
+        (domain(), True),
+        (domain(deletionTimestamp=THEN, **HELD), True),
+        (domain(deletionTimestamp=THEN, finalizers=["driver"]), False),
+        (domain(labels={}), False),
+    ],
+)
+def test_a_set_stays_until_its_fabric_domains_are_let_go(found: Domain, waits: bool) -> None:
+    empty = OwnedObjects(domains=(found,))
+    assert (plan_deletion(ending(well_known.SET_FINALIZER), empty, LATER).intents == ()) is waits
+    assert plan_deletion(ending(well_known.SET_FINALIZER, ORPHAN), empty, LATER).intents != ()

@@ -1,0 +1,121 @@
+"""The set as a whole: finalizer, roll-up of its replicas."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from grove.api.intents import Patch
+from grove.api.naming import well_known
+from grove.api.types.common import LastError
+from grove.plan.desired.template_hash import generation_hash
+from grove.plan.model import ReplicaSummary
+from grove.plan.podcliqueset import ReplicaReport, plan_set
+from tests.plan.builders import a_set, read_set
+from tests.topology.builders import a_topology, missing, packed
+
+NOW = 1_800_000_000.0
+HASH = generation_hash(read_set(a_set("a:2")))
+GOOD = ReplicaSummary(available=True, updated=True, cliques=1, updated_cliques=1, generation_hash=HASH)
+ERROR = LastError("ERR_CREATE_POD", "no room", "2026-01-01T00:00:00Z")
+
+
+def the_set(replicas: int = 2, *finalizers: str, deleted: bool = False, generation: int = 3):
+    found = read_set(a_set("a:2", replicas=replicas))
+    meta = replace(
+        found.metadata,
+        uid="uid-set",
+        resource_version="7",
+        generation=generation,
+        finalizers=finalizers,
+        deletion_timestamp="2026-01-01T00:00:00Z" if deleted else None,
+    )
+    return replace(found, metadata=meta)
+
+
+def status_of(plan):
+    (status_update,) = plan.status_updates
+    return status_update.desired
+
+
+def test_the_finalizer_is_added_once_beside_those_of_others() -> None:
+    (patch,) = plan_set(the_set(1, "someone/else"), {}, NOW).intents
+    assert isinstance(patch, Patch)
+    assert patch.body == {
+        "metadata": {"resourceVersion": "7", "finalizers": ["someone/else", well_known.SET_FINALIZER]}
+    }
+    assert plan_set(the_set(1, well_known.SET_FINALIZER), {}, NOW).intents == ()
+
+
+def test_nothing_is_reported_before_every_replica_has_been_looked_at() -> None:
+    assert (
+        plan_set(the_set(2, well_known.SET_FINALIZER), {0: ReplicaReport(3, GOOD)}, NOW).status_updates == ()
+    )
+
+
+def test_errors_are_reported_before_every_replica_has_been_looked_at() -> None:
+    """The rest of the status is what it was."""
+    known = the_set(3, well_known.SET_FINALIZER)
+    status = status_of(plan_set(known, {0: ReplicaReport(3, GOOD, (ERROR,))}, NOW))
+    assert status == replace(known.status, last_errors=(ERROR,))
+    slow = LastError("ERR_SLOW_CREATE", "creating pods takes longer", "2026-01-01T00:00:00Z")
+    status = status_of(plan_set(known, {}, NOW, errors=(slow,)))
+    assert status == replace(known.status, last_errors=(slow,))
+
+
+def test_replicas_are_added_up_and_those_beyond_the_count_do_not_count() -> None:
+    reports = {
+        0: ReplicaReport(3, GOOD),
+        1: ReplicaReport(3, replace(GOOD, updated=False)),
+        2: ReplicaReport(3, GOOD),
+    }
+    status = status_of(plan_set(the_set(2), reports, NOW))
+    assert (status.replicas, status.available_replicas, status.updated_replicas) == (2, 2, 1)
+    assert (
+        status.hpa_pod_selector == "app.kubernetes.io/managed-by=grove-operator,app.kubernetes.io/part-of=wl"
+    )
+    assert status.current_generation_hash == HASH
+    assert status.update_progress is None, "the first template is no update"
+
+
+def test_a_generation_counts_as_observed_only_when_all_replicas_have_acted_on_it() -> None:
+    late = status_of(plan_set(the_set(2), {0: ReplicaReport(3, GOOD), 1: ReplicaReport(2, GOOD)}, NOW))
+    failing = status_of(plan_set(the_set(1), {0: ReplicaReport(3, GOOD, (ERROR,))}, NOW))
+    well = status_of(plan_set(the_set(2), {0: ReplicaReport(3, GOOD), 1: ReplicaReport(3, GOOD)}, NOW))
+    assert (late.observed_generation, failing.observed_generation, well.observed_generation) == (0, 0, 3)
+
+
+def test_errors_of_replicas_are_told_once_and_cleared_with_success() -> None:
+    reports = {0: ReplicaReport(3, GOOD, (ERROR,)), 1: ReplicaReport(3, GOOD, (ERROR,))}
+    told = status_of(plan_set(the_set(2), reports, NOW))
+    assert told.last_errors == (ERROR,)
+    after = replace(the_set(1), status=told)
+    assert status_of(plan_set(after, {0: ReplicaReport(3, GOOD)}, NOW)).last_errors == ()
+
+
+def test_an_error_that_is_known_keeps_its_date() -> None:
+    known = replace(the_set(1), status=replace(the_set(1).status, last_errors=(ERROR,)))
+    again = replace(ERROR, observed_at="2026-02-02T00:00:00Z")
+    assert status_of(plan_set(known, {0: ReplicaReport(3, GOOD, (again,))}, NOW)).last_errors == (ERROR,)
+
+
+def conditions_of(workload, topology=None):
+    status = status_of(plan_set(workload, {0: ReplicaReport(3, GOOD)}, NOW, topology=topology))
+    return {condition.type: condition for condition in status.conditions}
+
+
+def test_levels_that_are_not_available_are_told_dated_when_they_go_and_forgotten_when_nobody_asks() -> None:
+    wanting = replace(read_set(packed(a_set("a"), "rack")), metadata=the_set(1).metadata)
+    lost = conditions_of(wanting, a_topology("zone"))["TopologyLevelsUnavailable"]
+    assert (lost.status, lost.last_transition_time) == ("True", "2027-01-15T08:00:00Z")
+    earlier = replace(lost, last_transition_time="2026-01-01T00:00:00Z")
+    another = replace(earlier, type="Another")
+    told = replace(wanting, status=replace(wanting.status, conditions=(earlier, another)))
+    still = conditions_of(told, missing())
+    assert still["TopologyLevelsUnavailable"].reason == "ClusterTopologyNotFound"
+    assert still["TopologyLevelsUnavailable"].last_transition_time == "2026-01-01T00:00:00Z"
+    back = conditions_of(told, a_topology())["TopologyLevelsUnavailable"]
+    assert (back.status, back.last_transition_time) == ("False", "2027-01-15T08:00:00Z")
+    indifferent = replace(the_set(1), status=told.status)
+    assert list(conditions_of(indifferent)) == ["Another", "UpdateInProgress"], (
+        "switched off, and nothing asked"
+    )

@@ -1,0 +1,190 @@
+"""What lets init containers look at pods: made in an order that proves the Secret, mended, and taken away."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from grove.api.intents import Create, Intent, Patch
+from grove.api.meta import ObjectMeta
+from grove.api.types.kubernetes_objects import PartialObjectMetadata, Service
+from grove.kube.executor.deferred_values import DeferredValues
+from grove.plan.deletion import OwnedObjects, plan_deletion
+from grove.plan.podcliqueset import plan_set
+from grove.plan.rbac import RbacObjects, delete_rbac, has_rbac, plan_rbac, token_secret_settled_at
+from grove.plan.timestamps import rfc3339
+from tests.plan.builders import a_set, read_set
+from tests.plan.test_deletion import part
+
+NOW = 1_800_000_000.0
+LONG_AGO = NOW - 3600
+IN_ORDER = {"cliqueStartupType": "CliqueStartupTypeInOrder"}
+ALL = ["create ServiceAccount", "create Role", "create Secret", "create RoleBinding"]
+
+
+def the_set(uid: str = "uid-set", **template: Any):
+    found = read_set(a_set("a b", **(template or IN_ORDER)))
+    return replace(found, metadata=replace(found.metadata, uid=uid, resource_version="7"))
+
+
+def thing(
+    name: str, uid: str, owner: str = "uid-set", created: float = LONG_AGO, **metadata: Any
+) -> PartialObjectMetadata:
+    controller = {"apiVersion": "grove.io/v1alpha1", "kind": "PodCliqueSet", "name": "wl", "uid": owner}
+    owners = [{**controller, "controller": True}]
+    body = {"name": name, "namespace": "ns", "uid": uid, "creationTimestamp": rfc3339(created), **metadata}
+    body["ownerReferences"] = owners if owner else []
+    return PartialObjectMetadata(msgspec.convert(body, ObjectMeta))
+
+
+ACCOUNT = thing("wl", "uid-account")
+ROLE = thing("grove.io:pcs:wl", "uid-role")
+BINDING = thing("grove.io:pcs:wl", "uid-binding", annotations={"grove.io/token-of": "uid-account"})
+COMPLETE = RbacObjects(ACCOUNT, ROLE, BINDING)
+
+
+def words(intents: tuple[Intent, ...]) -> list[str]:
+    return [f"{type(intent).__name__.lower()} {intent.target.kind}" for intent in intents]
+
+
+@pytest.mark.parametrize(
+    ("access", "expected"),
+    [
+        (COMPLETE, []),
+        (RbacObjects(), ALL),
+        (RbacObjects(account=ACCOUNT), ALL[1:]),
+        (RbacObjects(ACCOUNT, ROLE), ALL[2:]),
+        (RbacObjects(role=ROLE), [ALL[0], *ALL[2:]]),
+        (replace(COMPLETE, role=None), [ALL[1]]),
+        (replace(COMPLETE, account=None), [ALL[0], "delete RoleBinding"]),
+        (replace(COMPLETE, account=thing("wl", "uid-of-another")), ["delete RoleBinding"]),
+        (replace(COMPLETE, binding=thing("r", "u")), ["delete RoleBinding"]),
+        (replace(COMPLETE, account=thing("wl", "u", owner="uid-of-old")), [ALL[0], "delete RoleBinding"]),
+        (replace(COMPLETE, role=thing("r", "u", deletionTimestamp=rfc3339(NOW))), [ALL[1]]),
+        (replace(COMPLETE, account=thing("wl", "uid-account", owner="")), ["patch ServiceAccount"]),
+        (replace(COMPLETE, role=thing("r", "u", owner="")), ["delete Role"]),
+        (replace(COMPLETE, binding=thing("r", "u", owner="")), ["delete RoleBinding"]),
+    ],
+)
+def test_what_is_missing_is_made_and_what_proves_nothing_goes(access, expected):
+    assert words(plan_rbac(the_set(), access, NOW)) == expected
+
+
+def test_the_binding_comes_last_and_says_whose_token_there_is():
+    account, role, secret, binding = plan_rbac(the_set(), RbacObjects(), NOW)
+    assert (account.after, role.after) == ((), ())
+    assert secret.after == (account.id,)
+    assert set(binding.after) == {account.id, role.id, secret.id}
+    bound = DeferredValues()
+    bound.uids[account.id] = "uid-new"
+    body = msgspec.json.decode(bound.encode(binding.body))
+    assert body["metadata"]["annotations"] == {"grove.io/token-of": "uid-new"}
+
+
+def test_what_is_made_by_the_contract():
+    account, role, secret, binding = (intent.body for intent in plan_rbac(the_set(), RbacObjects(), NOW))
+    named = [body["metadata"]["name"] for body in (account, role, secret, binding)]
+    assert named == ["wl", "grove.io:pcs:wl", "wl-ic-sat", "grove.io:pcs:wl"]
+    assert account["automountServiceAccountToken"] is True
+    assert role["rules"] == [
+        {"apiGroups": [""], "resources": ["pods", "pods/status"], "verbs": ["get", "list", "watch"]}
+    ]
+    assert binding["roleRef"] == {
+        "apiGroup": "rbac.authorization.k8s.io",
+        "kind": "Role",
+        "name": "grove.io:pcs:wl",
+    }
+    assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "wl", "namespace": "ns"}]
+    assert secret["type"] == "kubernetes.io/service-account-token"
+    assert secret["metadata"]["annotations"] == {"kubernetes.io/service-account.name": "wl"}
+    assert role["metadata"]["labels"] == {
+        "app.kubernetes.io/managed-by": "grove-operator",
+        "app.kubernetes.io/part-of": "wl",
+        "app.kubernetes.io/name": "grove.io-pcs-wl",
+        "app.kubernetes.io/component": "pod-role",
+    }
+    carried = [body["metadata"]["labels"] for body in (account, secret, binding)]
+    assert [found["app.kubernetes.io/component"] for found in carried] == [
+        "pod-service-account",
+        "pod-sa-token-secret",
+        "pod-role-binding",
+    ]
+    owners = [body["metadata"]["ownerReferences"][0]["uid"] for body in (account, role, secret, binding)]
+    assert owners == ["uid-set"] * 4
+
+
+@pytest.mark.parametrize(("age", "trusted"), [(0, False), (10, False), (3600, True)])
+def test_a_secret_that_is_there_is_trusted_once_its_account_is_old_enough(age, trusted):
+    """A ServiceAccount that was just made may find the Secret of one that was deleted with its set."""
+    young = RbacObjects(thing("wl", "uid-account", created=NOW - age), ROLE)
+    secret = next(i for i in plan_rbac(the_set(), young, NOW) if i.target.kind == "Secret")
+    assert (secret.may_exist, secret.write_only) == (trusted, True)
+    assert (token_secret_settled_at(the_set(), young, NOW) is None) == trusted
+
+
+def test_with_a_new_account_the_secret_must_be_new():
+    secret = next(i for i in plan_rbac(the_set(), RbacObjects(), NOW) if i.target.kind == "Secret")
+    assert (secret.may_exist, secret.write_only) == (False, True)
+
+
+def test_a_set_without_an_order_has_none_of_it():
+    assert plan_rbac(the_set(cliqueStartupType="CliqueStartupTypeAnyOrder"), RbacObjects(), NOW) == ()
+
+
+@pytest.mark.parametrize(
+    ("binding", "granted"),
+    [
+        (BINDING, True),
+        (None, False),
+        (thing("r", "u", owner="uid-of-an-older-set"), False),
+        (thing("r", "u", deletionTimestamp=rfc3339(NOW)), False),
+    ],
+)
+def test_pods_are_made_once_the_binding_vouches(binding, granted):
+    assert has_rbac(the_set(), binding) == granted
+
+
+def test_it_goes_with_the_set_and_what_is_anothers_stays():
+    mixed = replace(COMPLETE, role=thing("r", "u", owner="uid-of-another"))
+    deletes = delete_rbac("uid-set", mixed)
+    assert [(delete.target.kind, delete.uid) for delete in deletes] == [
+        ("ServiceAccount", "uid-account"),
+        ("RoleBinding", "uid-binding"),
+    ]
+    ending = the_set()
+    metadata = replace(
+        ending.metadata, finalizers=("grove.io/podcliqueset.grove.io",), deletion_timestamp="x"
+    )
+    owned_objects = OwnedObjects(services=(part(Service, "service", "set"),), access=mixed)
+    plan = plan_deletion(replace(ending, metadata=metadata), owned_objects, NOW)
+    assert words(plan.intents) == [
+        "patch Service",
+        "delete Service",
+        "delete ServiceAccount",
+        "delete RoleBinding",
+    ]
+    (release,) = plan_deletion(replace(ending, metadata=metadata), OwnedObjects(), NOW).intents
+    assert release.body["metadata"]["finalizers"] == []
+
+
+def test_what_is_on_its_way_out_is_not_asked_again():
+    leaving = replace(COMPLETE, account=thing("wl", "uid-account", deletionTimestamp=rfc3339(NOW)))
+    assert [delete.target.kind for delete in delete_rbac("uid-set", leaving)] == ["Role", "RoleBinding"]
+
+
+def test_the_plan_of_a_set_makes_it_beside_the_finalizer():
+    assert [type(intent) for intent in plan_set(the_set(), {}, NOW).intents] == [Patch]
+    plan = plan_set(the_set(), {}, NOW, RbacObjects())
+    assert [type(intent) for intent in plan.intents] == [Patch, Create, Create, Create, Create]
+
+
+def test_crashed_anywhere_the_next_plan_goes_on():
+    """Whatever of the writes was done in an order that dependencies allow, what follows completes it."""
+    account, role = thing("wl", "uid-account", created=NOW), ROLE
+    for some in (RbacObjects(), RbacObjects(account), RbacObjects(None, role), RbacObjects(account, role)):
+        left = words(plan_rbac(the_set(), some, NOW))
+        assert left[-1] == "create RoleBinding"
+        assert "create Secret" in left

@@ -1,0 +1,197 @@
+"""A new set: what passes, what is warned of, and that all errors come together."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from grove.api.configuration.types import OnUnsupported, Scheduler, SchedulerProfile
+from grove.rules.podcliqueset import validation
+from grove.schedulers.registry import backends
+from grove.schedulers.volcano import Volcano
+from tests.rules.builders import FACTS, GONE, bare, changed, clique, group, in_use, workload
+from tests.rules.messages import (
+    CLAIMS,
+    CONSTRAINED,
+    EXPLICIT,
+    KAI,
+    LPX,
+    ON_KAI,
+    QUEUE,
+    VOLCANO,
+    C,
+    G,
+    T,
+    scaling,
+    sharing,
+)
+
+ACCEPTED = [
+    {},
+    {"metadata.name": GONE, "metadata.generateName": "app-"},
+    {"spec.replicas": 0},
+    {"metadata.labels": {"example.com/a_b.c": "", "x": "a" * 63}},
+    {"metadata.annotations": {"Example.com/A": "anything at all: {}"}},
+    {f"{C}.name": "r" * 42},
+    {f"{C}.spec.minAvailable": 1},
+    {f"{C}.spec.autoScalingConfig": scaling()},
+    {f"{C}.spec.podSpec.containers[0].env": [{"name": "A"}, {"name": "with:colon"}, {"name": "1"}]},
+    {f"{C}.spec.startsAfter": ["router", "nobody", "nobody"]},
+    {
+        **EXPLICIT,
+        f"{C}.spec.startsAfter": ["prefill", "decode"],
+        f"{T}.cliques[2].spec.startsAfter": ["prefill"],
+    },
+    {**KAI, "metadata.labels": {QUEUE: "a"}, f"{C}.annotations": {QUEUE: "a"}},
+    {**KAI, f"{T}.cliques[2].annotations": {QUEUE: "a"}},
+    VOLCANO,
+    {**VOLCANO, "metadata.annotations": {"scheduling.grove.io/volcano-queue": "team"}},
+    LPX,
+    {f"{G}.scaleConfig": scaling()},
+    {f"{T}.podCliqueScalingGroups": GONE},
+    {f"{T}.resourceClaimTemplates": CLAIMS, f"{T}.resourceSharing": sharing()},
+    {f"{T}.resourceSharing": sharing(namespace="other", filter={"childScalingGroupNames": ["engine"]})},
+    {f"{T}.terminationDelay": "1h30m"},
+    {f"{T}.cliqueStartupType": None},
+    {"spec.ofALaterVersion": {"x": [None]}, f"{C}.spec.podSpec.ofALaterVersion": [1]},
+    {"status": "none of our business"},
+    {"metadata.labels": None, f"{C}.annotations": None, f"{C}.spec.podSpec.initContainers": None},
+]
+
+
+@pytest.mark.parametrize("changes", ACCEPTED, ids=lambda value: next(iter(value), "")[:60])
+def test_accepted(changes):
+    verdict = validation.on_create(changed(workload(), changes), FACTS)
+    assert verdict.message == ""
+    assert verdict.allowed
+    assert not (verdict.warnings and EXPLICIT.items() <= changes.items())
+
+
+def test_everything_that_is_wrong_is_said_at_once():
+    body = bare(clique("A", 0), podCliqueScalingGroups=[group("G", "x", replicas=0)])
+    body["spec"]["replicas"] = -1
+    verdict = validation.on_create(body, FACTS)
+    assert [error.path for error in verdict.errors] == [
+        "spec.replicas",
+        f"{C}.name",
+        f"{C}.spec.replicas",
+        f"{C}.spec.minAvailable",
+        f"{G}.name",
+        f"{G}.cliqueNames",
+        f"{G}.replicas",
+        f"{G}.minAvailable",
+        f"{T}.terminationDelay",
+    ]
+    assert verdict.message.startswith("[spec.replicas: Invalid value: -1: must be non-negative, ")
+    assert verdict.message.endswith("spec.template.terminationDelay: Required value]")
+
+
+QUEUED = changed(
+    workload(), {**VOLCANO, "metadata.annotations": {"scheduling.grove.io/volcano-queue": "team"}}
+)
+
+
+@pytest.mark.parametrize(
+    ("found", "wrong"),
+    [
+        ({"status": {"state": "Open"}}, ""),
+        ({"status": {"state": "Closing"}}, 'Volcano queue "team" is Closing: it must be Open'),
+        ({}, 'Volcano queue "team" is not open yet: it must be Open'),
+        (None, 'Volcano queue "team" not found'),
+    ],
+)
+def test_a_queue_of_volcano_must_be_open(found, wrong):
+    (enquiry,) = validation.lookups(QUEUED, FACTS)
+    assert (enquiry.kind.plural, enquiry.name) == ("queues", "team")
+    facts = msgspec.structs.replace(FACTS, found={enquiry: found})
+    verdict = validation.on_create(QUEUED, facts)
+    assert verdict.message == (f'spec: Invalid value: "volcano": {wrong}' if wrong else "")
+    assert validation.on_create(QUEUED, FACTS).allowed, "where nobody looked, nobody knows"
+    assert validation.on_update(QUEUED, changed(QUEUED, {"spec.replicas": 2}), facts).allowed
+
+
+def test_volcano_has_a_queue_by_default():
+    body = changed(workload(), VOLCANO)
+    (enquiry,) = validation.lookups(body, FACTS)
+    assert enquiry.name == "default"
+    verdict = validation.on_create(body, msgspec.structs.replace(FACTS, found={enquiry: None}))
+    assert verdict.message == 'spec: Invalid value: "volcano": Volcano queue "default" not found'
+
+
+@pytest.mark.parametrize("body", [workload(), changed(workload(), ON_KAI), {"spec": 1}, {}])
+def test_other_schedulers_need_nothing_to_be_looked_up(body):
+    assert validation.lookups(body, FACTS) == ()
+
+
+def test_where_the_profile_says_so_constraints_that_are_not_kept_are_only_warned_of():
+    facts = msgspec.structs.replace(
+        FACTS, backends=in_use("default-scheduler", "volcano", unsupported_constraints=OnUnsupported.WARN)
+    )
+    for scheduler in ({}, VOLCANO):
+        body = changed(workload(), {**scheduler, **CONSTRAINED})
+        verdict = validation.on_create(body, facts)
+        assert verdict.allowed
+        (warning,) = verdict.warnings
+        assert "PodCliqueSet" in warning
+        assert not validation.on_create(body, FACTS).allowed
+        assert validation.on_update(body, changed(body, {"spec.replicas": 2}), FACTS).allowed
+
+
+class Confused(Volcano):
+    """A backend of somebody else that fails whatever it is asked."""
+
+    name = "theirs"
+
+    def unschedulable_reasons(self, scheduling_spec):
+        raise KeyError("x")
+
+    unsupported_constraints = lookups = unschedulable_reasons
+
+
+def test_a_backend_that_fails_costs_its_own_users_a_line_and_nobody_else_anything():
+    others = {"theirs": lambda _: Confused()}
+    scheduler = Scheduler((SchedulerProfile("theirs"),))
+    facts = msgspec.structs.replace(FACTS, backends=backends(scheduler, others))
+    body = changed(workload(), {**dict.fromkeys(KAI, "theirs"), **CONSTRAINED})
+    assert validation.lookups(body, facts) == ()
+    assert "scheduler backend theirs failed: KeyError: 'x'" in validation.on_create(body, facts).message
+    assert validation.on_create(workload(), facts).allowed
+
+
+IGNORED = "is ignored: with updateStrategy OnDelete pods are replaced when they are deleted"
+
+
+@pytest.mark.parametrize(
+    ("changes", "warning"),
+    [
+        (
+            {f"{C}.spec.podSpec.restartPolicy": "Never"},
+            f"{C}.spec.podSpec.restartPolicy is Never: a pod that ends is not started again but replaced",
+        ),
+        (
+            {f"{T}.cliques[1].rollingUpdate": {"maxUnavailable": 1}},
+            f"{T}.cliques[1].rollingUpdate is ignored: the clique is updated with its scaling group",
+        ),
+        (
+            {f"{C}.rollingUpdate": {"maxUnavailable": 2}, "spec.updateStrategy": {"type": "OnDelete"}},
+            f"{C}.rollingUpdate {IGNORED}",
+        ),
+        (
+            {f"{G}.rollingUpdate": {"maxUnavailable": 2}, "spec.updateStrategy": {"type": "OnDelete"}},
+            f"{G}.rollingUpdate {IGNORED}",
+        ),
+        (
+            {f"{C}.spec.startsAfter": ["decode"]},
+            f"{T}.cliques: startsAfter is ignored with cliqueStartupType CliqueStartupTypeAnyOrder; it needs "
+            "CliqueStartupTypeExplicit",
+        ),
+        (
+            {f"{G}.replicas": 5, f"{G}.scaleConfig": scaling()},
+            f"{G}.scaleConfig.maxReplicas is below replicas: the autoscaler scales the group from 5 "
+            "to 4 at once",
+        ),
+    ],
+)
+def test_what_is_legal_and_hardly_meant_is_warned_of(changes, warning):
+    assert validation.on_create(workload(), FACTS).warnings == ()
+    assert validation.on_create(changed(workload(), changes), FACTS).warnings == (warning,)
