@@ -19,8 +19,11 @@ from tests.cluster.operator.support.objects import SETS
 from tests.cluster.webhooks.harness import Body, admitting, eventually, refusal
 from tests.namespaces import make_namespace
 from tests.rules.builders import bare, changed, clique, workload
+from tests.rules.fabric import domain_annotations as keys
 from tests.rules.fabric import test_accelerator_claims as by_claims
+from tests.rules.fabric import test_domain_updates as updates
 from tests.rules.fabric import test_domains as rules
+from tests.rules.messages import C
 
 DENIED = 'admission webhook "pcs.validating.webhooks.grove.io" denied the request: '
 Row = tuple[dict[str, Any], list[str]]
@@ -66,18 +69,18 @@ async def test_rules_with_automatic_mnnvl(
             assert await create_refusal(client, namespace, changes) == DENIED + joined(errors)
         for changes in rules.ACCEPTED_WITH_AUTOMATION:
             assert await create_refusal(client, namespace, changes) == ""
-        for old, new, errors in rules.UPDATES:
-            if rules.NAME in str(old) or rules.NAME in str(new):
-                old, new = {**rules.OUT, **old}, {**rules.OUT, **new}  # so that it can be created
-            elif old == rules.GPUS:
+        for old, new, errors in updates.UPDATES:
+            if keys.NAME in str(old) or keys.NAME in str(new):
+                old, new = {**keys.OPTED_OUT, **old}, {**keys.OPTED_OUT, **new}  # so that it can be created
+            elif old == keys.GPUS:
                 continue  # a set with GPUs gets the annotation on creation
             assert await update_refusal(client, namespace, old, new) == DENIED + joined(errors)
         created = await client.create(
-            SETS, changed_set(rules.GPUS, namespace), namespace=namespace, as_type=dict
+            SETS, changed_set(keys.GPUS, namespace), namespace=namespace, as_type=dict
         )
-        assert created["metadata"]["annotations"][rules.KEY] == "enabled"
+        assert created["metadata"]["annotations"][keys.KEY] == "enabled"
         # V27: replacing the stored set with the manifest removes the annotation, which is refused.
-        again = changed_set(rules.GPUS, namespace)
+        again = changed_set(keys.GPUS, namespace)
         again["metadata"] |= {"resourceVersion": created["metadata"]["resourceVersion"]}
         with pytest.raises(ApiError, match="cannot be removed after creation"):
             await client.replace(SETS, "app", again, namespace=namespace, as_type=Object)
@@ -94,7 +97,7 @@ async def _gpus_by_claim(client: Client, namespace: str) -> None:
     await client.create(RESOURCE_CLAIM_TEMPLATES, body, namespace=namespace, as_type=Object)
     body = changed_set({**by_claims.CLAIMING, "metadata.name": "claiming"}, namespace)
     created = await client.create(SETS, body, namespace=namespace, as_type=dict)
-    assert created["metadata"]["annotations"] == {rules.KEY: "enabled", by_claims.CLAIMS: "router/gpus"}
+    assert created["metadata"]["annotations"] == {keys.KEY: "enabled", by_claims.CLAIMS: "router/gpus"}
     for name, template, scope, detected in (
         ("own-template", "gpus", "PerReplica", True),
         ("other-template", "eight", "PerReplica", True),
@@ -104,7 +107,7 @@ async def _gpus_by_claim(client: Client, namespace: str) -> None:
         shared["metadata"]["namespace"] = namespace
         reply = await client.raw("POST", SETS.path(namespace), msgspec.json.encode(shared))
         annotations = msgspec.json.decode(reply.body)["metadata"].get("annotations") or {}
-        expected = {rules.KEY: "enabled", by_claims.CLAIMS: "router/*"} if detected else {}
+        expected = {keys.KEY: "enabled", by_claims.CLAIMS: "router/*"} if detected else {}
         assert annotations == expected
         assert ("share one claim for accelerators" in reply.headers.get("Warning", "")) is not detected
 
@@ -142,13 +145,13 @@ async def _gpus_by_claim_of_another_namespace(client: Client, namespace: str) ->
 
 async def _sets_that_share_a_domain(client: Client, namespace: str) -> None:
     """B2: a set with another allocation mode than an existing set of the same domain is refused."""
-    share = {rules.NAME: "team", rules.ALLOCATION: "All"}
-    first = {**rules.OUT, f"{rules.C}.annotations": share, "metadata.name": "first"}
+    share = {keys.NAME: "team", keys.ALLOCATION: "All"}
+    first = {**keys.OPTED_OUT, f"{C}.annotations": share, "metadata.name": "first"}
     await client.create(SETS, changed_set(first, namespace), namespace=namespace, as_type=Object)
 
     async def refused() -> bool:
         """The webhooks may not have the first set in their cache yet."""
-        other = {**rules.OUT, **rules.named("team"), "metadata.name": "other"}
+        other = {**keys.OPTED_OUT, **keys.named("team"), "metadata.name": "other"}
         return "PodCliqueSet first shares the domain" in await create_refusal(client, namespace, other)
 
     await eventually(refused)
@@ -163,15 +166,15 @@ async def test_stored_sets_stay_valid_if_names_are_disabled(
         named = {**body, "metadata": {**body["metadata"], "name": name}}
         await client.create(SETS, named, namespace=namespace, as_type=Object)
 
-    for index, both in enumerate(rules.UNCHANGED):
+    for index, both in enumerate(updates.UNCHANGED):
         await store(f"stored-{index}", changed_set(both, namespace))
-    router, worker = ("router", {}), ("worker", rules.named("team")[f"{rules.C}.annotations"])
+    router, worker = ("router", {}), ("worker", keys.named("team")[f"{C}.annotations"])
     await store("ordered", {**bare(*map(_clique, (router, worker))), **_named(namespace)})
     network = {"autoMNNVLEnabled": True, "explicitComputeDomains": False}
     async with admitting(client, config.load(cluster.kubeconfig), namespace, network=network):
         for changes, errors in rules.WITHOUT_NAMES:
             assert await create_refusal(client, namespace, changes) == DENIED + joined(errors)
-        for index in range(len(rules.UNCHANGED)):
+        for index in range(len(updates.UNCHANGED)):
             more = {"metadata": {"labels": {"touched": "yes"}}, "spec": {"replicas": 2}}
             await client.patch(SETS, f"stored-{index}", more, namespace=namespace, as_type=Object)
         # V25: cliques are matched by name, whatever their position in the list.
@@ -184,7 +187,7 @@ async def test_stored_sets_stay_valid_if_names_are_disabled(
             await client.patch(
                 SETS, "ordered", {"spec": {"template": swapped}}, namespace=namespace, as_type=Object
             )
-        for name in ("ordered", *(f"stored-{index}" for index in range(len(rules.UNCHANGED)))):
+        for name in ("ordered", *(f"stored-{index}" for index in range(len(updates.UNCHANGED)))):
             await client.delete(SETS, name, namespace=namespace, as_type=Object)
 
 
@@ -208,9 +211,9 @@ async def test_rules_without_automatic_mnnvl(
         for changes in rules.ACCEPTED_WITHOUT:
             assert await create_refusal(client, namespace, changes) == ""
         created = await client.create(
-            SETS, changed_set(rules.GPUS, namespace), namespace=namespace, as_type=dict
+            SETS, changed_set(keys.GPUS, namespace), namespace=namespace, as_type=dict
         )
-        assert rules.KEY not in created["metadata"].get("annotations", {})
-        added = {"metadata": {"annotations": {rules.KEY: "enabled"}}}
+        assert keys.KEY not in created["metadata"].get("annotations", {})
+        added = {"metadata": {"annotations": {keys.KEY: "enabled"}}}
         with pytest.raises(ApiError, match="cannot be added after creation"):
             await client.patch(SETS, "app", added, namespace=namespace, as_type=Object)

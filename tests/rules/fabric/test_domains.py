@@ -1,5 +1,4 @@
-"""Admission of fabric domains: defaults (DF), refused sets (V1 to V9), immutable fields (V20 to V26),
-warnings."""
+"""Admission of new sets with fabric domains: refused sets (V1 to V9) and defaults (DF)."""
 
 from __future__ import annotations
 
@@ -8,37 +7,31 @@ import copy
 import msgspec
 import pytest
 
-from grove.api.configuration.types import Network
-from grove.fabrics.channel_coverage import ChannelCoverage
 from grove.fabrics.provider import Scope
 from grove.fabrics.registry import providers
 from grove.fabrics.requirements import DomainRequirement, Mode
 from grove.rules.fabric import domains
 from grove.rules.podcliqueset import validation
 from tests.fabrics.example_vendor import Example
-from tests.rules.builders import FACTS, bare, changed, clique, workload
+from tests.rules.builders import changed, workload
+from tests.rules.fabric.domain_annotations import (
+    ALLOCATION,
+    AUTO,
+    ENABLED,
+    GPUS,
+    GROUP,
+    KEY,
+    NAME,
+    NO_EXPLICIT,
+    OFF,
+    ON,
+    OPTED_OUT,
+    SCOPE,
+    M,
+    annotated,
+    named,
+)
 from tests.rules.messages import C, G, T
-
-KEY = "grove.io/auto-mnnvl"
-NAME = "nvidia.com/computedomain"
-SCOPE = "nvidia.com/computedomain-scope"
-GROUP = "grove.io/mnnvl-group"
-OFF = FACTS
-ON = msgspec.structs.replace(FACTS, network=Network(auto_mnnvl_enabled=True))
-NO_EXPLICIT = msgspec.structs.replace(FACTS, network=Network(explicit_compute_domains=False))
-GPUS = {f"{C}.spec.podSpec.containers[0].resources": {"limits": {"nvidia.com/gpu": "8"}}}
-OUT = {f'metadata.annotations["{KEY}"]': "disabled"}
-ENABLED = {f'metadata.annotations["{KEY}"]': "enabled"}
-AUTO = f"metadata.annotations.{KEY}"
-M = f"{T}.cliques[1]"
-
-
-def annotated(value):
-    return {f'metadata.annotations["{KEY}"]': value}
-
-
-def named(value, place=C, **more):
-    return {f"{place}.annotations": {NAME: value, **({SCOPE: more["scope"]} if more else {})}}
 
 
 def refused(changes, facts):
@@ -49,7 +42,7 @@ SPELLING = (
     "must consist of lower case alphanumeric characters or '-', and start and end with an alphanumeric "
     "character"
 )
-IS_OFF = (
+NOT_ENABLED = (
     "MNNVL is not enabled in the operator's configuration: set network.autoMNNVLEnabled, or remove the "
     "annotation grove.io/auto-mnnvl"
 )
@@ -71,55 +64,55 @@ ALWAYS = [
         for value in ("true", "false", "", "Enabled", "enabled ")
     ),
     (
-        {**OUT, **named("")},
+        {**OPTED_OUT, **named("")},
         [f'{C}.annotations.{NAME}: Invalid value: "": must not be empty: it is the name of the domain'],
     ),
-    ({**OUT, **named("My_Team")}, [f'{C}.annotations.{NAME}: Invalid value: "My_Team": {SPELLING}']),
+    ({**OPTED_OUT, **named("My_Team")}, [f'{C}.annotations.{NAME}: Invalid value: "My_Team": {SPELLING}']),
     (
-        {**OUT, **named("a" * 59, scope="replica")},
+        {**OPTED_OUT, **named("a" * 59, scope="replica")},
         [
             f'{C}.annotations.{NAME}: Invalid value: "{"a" * 59}": must be no more than 58 characters with '
             "scope replica"
         ],
     ),
     (
-        {**OUT, **named("a" * 64)},
+        {**OPTED_OUT, **named("a" * 64)},
         [
             f'{C}.annotations.{NAME}: Invalid value: "{"a" * 64}": must be no more than 63 characters with '
             "scope shared"
         ],
     ),
     (
-        {**OUT, **named("a" * 54, place=M, scope="scaling-group-replica")},
+        {**OPTED_OUT, **named("a" * 54, place=M, scope="scaling-group-replica")},
         [
             f'{M}.annotations.{NAME}: Invalid value: "{"a" * 54}": must be no more than 53 characters with '
             "scope scaling-group-replica"
         ],
     ),
     (
-        {**OUT, **named("team", scope="rack")},
+        {**OPTED_OUT, **named("team", scope="rack")},
         [
             f'{C}.annotations.{SCOPE}: Invalid value: "rack": must be one of "shared", "replica", '
             '"scaling-group-replica"'
         ],
     ),
     (
-        {**OUT, f"{C}.annotations": {SCOPE: "replica"}},
+        {**OPTED_OUT, f"{C}.annotations": {SCOPE: "replica"}},
         [f'{C}.annotations.{SCOPE}: Invalid value: "replica": has no effect without {NAME}: set both'],
     ),
     (
-        {**OUT, **named("team", scope="scaling-group-replica")},
+        {**OPTED_OUT, **named("team", scope="scaling-group-replica")},
         [
             f'{C}.annotations.{SCOPE}: Invalid value: "scaling-group-replica": clique router is in no '
             'scaling group: use "replica", or add the clique to one'
         ],
     ),
     (
-        {**OUT, **named("team"), **TAKEN},
+        {**OPTED_OUT, **named("team"), **TAKEN},
         [f"{C}.spec.podSpec.resourceClaims[0].name: {RESERVED}"],
     ),
     (
-        {**OUT, **named("t", scope="replica"), **named("t-0", place=M)},
+        {**OPTED_OUT, **named("t", scope="replica"), **named("t-0", place=M)},
         [
             f'{M}.annotations.{NAME}: Invalid value: "t-0": ComputeDomain names would collide with those of '
             f'{C}, "t" with scope replica: choose another name'
@@ -139,7 +132,7 @@ WITH_AUTOMATION = [
         ],
     ),
     (
-        {**OUT, f"{C}.annotations": {NAME: "team", GROUP: "fast"}},
+        {**OPTED_OUT, f"{C}.annotations": {NAME: "team", GROUP: "fast"}},
         [f"{C}.annotations.{NAME}: Forbidden: cannot be combined with {GROUP}: use one of them"],
     ),
     (
@@ -153,16 +146,28 @@ WITH_AUTOMATION = [
 """V4, V7, and the rules about `grove.io/mnnvl-group`."""
 
 WITHOUT_AUTOMATION = [
-    (ENABLED, [f'{AUTO}: Invalid value: "enabled": {IS_OFF}']),
+    (ENABLED, [f'{AUTO}: Invalid value: "enabled": {NOT_ENABLED}']),
     (
         {**ENABLED, **named("team")},
-        [f'{AUTO}: Invalid value: "enabled": {IS_OFF}'],
+        [f'{AUTO}: Invalid value: "enabled": {NOT_ENABLED}'],
     ),
 ]
 """V2."""
 
-ACCEPTED_WITH_AUTOMATION = [{**OUT, **named("team")}, {**ENABLED, **GPUS}, OUT, ENABLED, {**OUT, **TAKEN}]
-ACCEPTED_WITHOUT = [OUT, named("team"), {**OUT, **named("team")}, {**named("t", scope="replica")}, TAKEN]
+ACCEPTED_WITH_AUTOMATION = [
+    {**OPTED_OUT, **named("team")},
+    {**ENABLED, **GPUS},
+    OPTED_OUT,
+    ENABLED,
+    {**OPTED_OUT, **TAKEN},
+]
+ACCEPTED_WITHOUT = [
+    OPTED_OUT,
+    named("team"),
+    {**OPTED_OUT, **named("team")},
+    {**named("t", scope="replica")},
+    TAKEN,
+]
 
 
 @pytest.mark.parametrize(("changes", "errors"), ALWAYS)
@@ -193,7 +198,7 @@ def test_set_is_accepted_without_automatic_mnnvl(changes):
 
 WITHOUT_NAMES = [
     (
-        {**OUT, **named("team")},
+        {**OPTED_OUT, **named("team")},
         [
             f"{C}.annotations.{NAME}: Forbidden: explicit ComputeDomains are disabled by the administrator: "
             "remove the annotation, or set network.explicitComputeDomains in the operator's configuration"
@@ -219,9 +224,6 @@ def test_v4_gives_one_error_per_clique_of_the_auto_vendor():
         f"{C}.annotations.{NAME}",
         f"{M}.annotations.{NAME}",
     ]
-
-
-ALLOCATION = "nvidia.com/computedomain-allocation-mode"
 
 
 def test_b2_allocation_mode_must_match_between_cliques():
@@ -295,135 +297,3 @@ def test_df_other_sets_get_no_annotation():
 @pytest.mark.parametrize("body", [{}, [], {"metadata": 1}, {"metadata": {}, "spec": {"template": 7}}])
 def test_df_undecodable_set_is_unchanged(body):
     assert domains.with_auto_annotation(body, ON) is body
-
-
-# Immutable annotations.
-
-UPDATES = [
-    (
-        GPUS,
-        {**GPUS, **ENABLED},
-        [f"{AUTO}: Forbidden: {KEY} cannot be added after creation"],
-    ),
-    (ENABLED, {}, [f"{AUTO}: Forbidden: {KEY} cannot be removed after creation"]),
-    (
-        ENABLED,
-        OUT,
-        [
-            f'{AUTO}: Invalid value: "disabled": {KEY} is immutable: it cannot be changed '
-            'from "enabled" to "disabled"'
-        ],
-    ),
-    ({}, named("team"), [f"{C}.annotations.{NAME}: Forbidden: {NAME} cannot be added after creation"]),
-    (named("team"), {}, [f"{C}.annotations.{NAME}: Forbidden: {NAME} cannot be removed after creation"]),
-    (
-        named("team", scope="replica"),
-        named("other", scope="shared"),
-        [
-            f'{C}.annotations.{NAME}: Invalid value: "other": {NAME} is immutable: it cannot be changed from '
-            '"team" to "other"',
-            f'{C}.annotations.{SCOPE}: Invalid value: "shared": {SCOPE} is immutable: it cannot be changed '
-            'from "replica" to "shared"',
-        ],
-    ),
-    (
-        named("team"),
-        named("team", scope="replica"),
-        [f"{C}.annotations.{SCOPE}: Forbidden: {SCOPE} cannot be added after creation"],
-    ),
-    (
-        named("team", scope="replica"),
-        named("team"),
-        [f"{C}.annotations.{SCOPE}: Forbidden: {SCOPE} cannot be removed after creation"],
-    ),
-]
-"""V20 to V22, V24."""
-
-
-@pytest.mark.parametrize(("old", "new", "errors"), UPDATES)
-@pytest.mark.parametrize("facts", [ON, OFF], ids=["on", "off"])
-def test_changed_annotation_is_refused(old, new, errors, facts):
-    before, after = changed(workload(), old), changed(workload(), new)
-    assert list(map(str, validation.on_update(before, after, facts).errors)) == errors
-
-
-UNCHANGED = [
-    annotated("nonsense"),
-    ENABLED,
-    OUT,
-    named("Not a name"),
-    named("team"),
-    {**ENABLED, **named("team")},
-]
-"""V23 and V26: unchanged annotations are not validated again."""
-
-
-@pytest.mark.parametrize("both", UNCHANGED)
-def test_v23_v26_unchanged_annotation_is_not_validated(both):
-    before = changed(workload(), both)
-    for facts in (ON, OFF, NO_EXPLICIT):
-        assert validation.on_update(before, changed(before, {"spec.replicas": 3}), facts).allowed
-
-
-def test_v25_cliques_are_matched_by_name():
-    router, worker = clique("router"), {**clique("worker"), "annotations": {NAME: "team"}}
-    before = validation.default_set(bare(router, worker))
-    after = validation.default_set(bare(worker, router))
-    assert validation.on_update(before, after, ON).allowed
-    swapped = validation.default_set(bare(clique("worker"), {**router, "annotations": {NAME: "team"}}))
-    assert [str(error).partition(":")[0] for error in validation.on_update(before, swapped, ON).errors] == [
-        f"spec.template.cliques[0].annotations.{NAME}",
-        f"spec.template.cliques[1].annotations.{NAME}",
-    ]
-
-
-# Warnings.
-
-
-ONE_POD = {f"{C}.spec.replicas": 1, f"{C}.spec.minAvailable": 1}
-
-
-def covered(coverage):
-    return msgspec.structs.replace(ON, channel_coverage={"nvidia": coverage})
-
-
-@pytest.mark.parametrize(
-    ("changes", "facts", "expected"),
-    [
-        (ENABLED, ON, [f"metadata.annotations.{KEY} has no effect: no container requests accelerators"]),
-        ({f'metadata.annotations["{NAME}"]': "x"}, OFF, [f"metadata.annotations.{NAME} is ignored"]),
-        ({f"{G}.annotations": {NAME: "x"}}, OFF, [f"{G}.annotations.{NAME} is ignored"]),
-        (named("team"), OFF, ["no container requests accelerators of nvidia; all containers get the claim"]),
-        (
-            {**GPUS, **named("team"), "spec.replicas": 2},
-            OFF,
-            [f"all replicas share one domain; set {SCOPE}: replica for one domain each"],
-        ),
-        ({**GPUS, **named("team", scope="replica"), "spec.replicas": 2}, OFF, []),
-        ({**GPUS, **named("team")}, OFF, []),
-        (
-            {**GPUS, **named("team")},
-            msgspec.structs.replace(OFF, unserved=frozenset({"nvidia"})),
-            ["pods that need a ComputeDomain will wait: computedomains.resource.nvidia.com is not served"],
-        ),
-        (GPUS, msgspec.structs.replace(OFF, unserved=frozenset({"nvidia"})), []),
-        (
-            {**GPUS, **ENABLED},
-            covered(ChannelCoverage(3, ("c",), 4)),
-            ["1 of 3 nodes with accelerators of nvidia have"],
-        ),
-        (GPUS, covered(ChannelCoverage(3, ("c",), 4)), []),
-        ({**GPUS, **ENABLED, "spec.replicas": 2}, covered(ChannelCoverage(2, (), 8)), []),
-        (
-            {**GPUS, **ENABLED, "spec.replicas": 2},
-            covered(ChannelCoverage(2, (), 16)),
-            [f"{C}: a node has one channel, so these 4 pods need 4 nodes and use 8 of at least 16"],
-        ),
-        ({**GPUS, **ENABLED, **ONE_POD}, covered(ChannelCoverage(2, (), 16)), []),
-    ],
-)
-def test_unlikely_domain_setting_is_warned_of(changes, facts, expected):
-    verdict = validation.on_create(changed(workload(), changes), facts)
-    assert verdict.allowed
-    assert len(verdict.warnings) == len(expected)
-    assert all(text in warning for text, warning in zip(expected, verdict.warnings, strict=True))
