@@ -87,7 +87,7 @@ def test_levels_that_kai_would_refuse_are_told_where_kai_is_used_and_its_topolog
     host = {"domain": "host", "key": "kubernetes.io/hostname"}
     body = topology([host, *LEVELS])
     with_kai, without = Facts(backends=in_use("kai-scheduler")), Facts()
-    why = "KAI wants kubernetes.io/hostname to be the last level"
+    why = "KAI requires kubernetes.io/hostname to be the last level"
     told = cluster_topology.on_create(body, with_kai)
     assert told.allowed
     assert told.warnings == (f"spec.levels: no topology will be made for kai-scheduler: {why}",)

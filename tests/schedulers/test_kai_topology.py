@@ -106,9 +106,11 @@ def test_what_we_managed_for_a_topology_that_is_gone_goes():
 def test_what_kai_would_refuse_is_known_beforehand():
     host = "kubernetes.io/hostname"
     assert list(refused(("zone", "rack", host))) == []
-    assert list(refused((host, "rack"))) == [f"KAI wants {host} to be the last level"]
-    assert list(refused(("Example.com/zone",))) == ["KAI wants the prefix of Example.com/zone in lower case"]
-    assert list(refused(tuple(f"k{n}" for n in range(17)))) == ["KAI wants 1 to 16 levels, not 17"]
+    assert list(refused((host, "rack"))) == [f"KAI requires {host} to be the last level"]
+    assert list(refused(("Example.com/zone",))) == [
+        "KAI requires the prefix of Example.com/zone in lower case"
+    ]
+    assert list(refused(tuple(f"k{n}" for n in range(17)))) == ["KAI requires 1 to 16 levels, not 17"]
 
 
 def test_who_is_aware_of_topologies_is_seen_by_what_it_can_do():

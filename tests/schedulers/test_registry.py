@@ -42,7 +42,9 @@ def test_all_mistakes_are_told_at_once():
     with pytest.raises(ConfigurationError) as wrong:
         backends(chosen)
     unknown, malformed = wrong.value.problems
-    assert unknown.startswith("scheduler.profiles[0].name: no scheduler backend nobody: default-scheduler, ")
+    assert unknown.startswith(
+        "scheduler.profiles[0].name: no scheduler backend nobody: use one of default-scheduler, "
+    )
     assert malformed == "scheduler.profiles[1].config: gangScheduling must be true or false, not 'yes'"
 
 

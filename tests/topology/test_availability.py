@@ -12,7 +12,7 @@ from tests.topology.builders import a_topology, missing, packed
 FALSE, TRUE, UNKNOWN = "False", "True", "Unknown"
 ALL, SOME = "AllClusterTopologyLevelsAvailable", "ClusterTopologyLevelsUnavailable"
 WELL, TURNED = "All topology levels are available", "ClusterTopologyLevelsInverted"
-OTHER = f"{WELL}, but in another order than the set was made for: PodCliqueSet asks for zone, and"
+OTHER = f"{WELL}, but their order inverts constraints of the set: PodCliqueSet asks for zone, and"
 A, X = f"{OTHER} PodClique 'a' in it for rack", f"{OTHER} PodCliqueScalingGroup 'x' in it for rack"
 LOST = "Unavailable topology domains: "
 ABSENT = 'ClusterTopology or ClusterTopologyBinding "racks" not found'
