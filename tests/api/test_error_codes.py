@@ -5,7 +5,7 @@ from __future__ import annotations
 from grove.api.error_codes import ErrorCode, Operation, describe
 
 
-def test_the_form_that_clients_know():
+def test_describe_uses_upstream_format():
     said = describe(Operation.SYNC, ErrorCode.CREATE_POD, "could not create pod a", "quota exceeded")
     assert said == (
         "[Operation: Sync, Code: ERR_CREATE_POD] message: could not create pod a, cause: quota exceeded"

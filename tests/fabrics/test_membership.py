@@ -31,7 +31,7 @@ def live(replica: int, group: str) -> int:
 
 
 @pytest.mark.parametrize("kind", SETS)
-def test_all_names_and_the_way_back(kind):
+def test_membership_is_found_from_domain_name(kind):
     found = memberships(SETS[kind], BOTH, live)
     assert {name: stay.replicas for (_, name), stay in found.items()} == EXPECTED[kind]
     for (vendor, name), stay in found.items():
@@ -44,7 +44,7 @@ def test_all_names_and_the_way_back(kind):
     "name",
     ["inference", "inference-2", "inference-00", "team-1-2", "team-1", "team-0-3", "x", "inference-0-b"],
 )
-def test_other_names_are_nobodys(kind, name):
+def test_other_names_have_no_membership(kind, name):
     if name not in EXPECTED[kind]:
         assert membership_in(SETS[kind], BOTH, "nvidia", name, live) is None
         assert membership_in(SETS[kind], BOTH, "example", name, live) is None

@@ -15,7 +15,7 @@ def problems(*listed, **options):
     return wrong.value.problems
 
 
-def test_those_that_are_listed_in_the_order_of_their_names():
+def test_listed_providers_are_sorted_by_vendor():
     assert [one.vendor for one in providers(())] == []
     found = providers(("nvidia", "example"), {"example": Example})
     assert [one.vendor for one in found] == ["example", "nvidia"]
@@ -23,13 +23,13 @@ def test_those_that_are_listed_in_the_order_of_their_names():
     assert providers(("example",), {"example": Example}).auto is None
 
 
-def test_all_mistakes_are_told_at_once():
+def test_all_problems_are_reported_at_once():
     unknown, twice = problems("nobody", "nvidia", "nvidia")
     assert unknown == "fabrics[0]: no fabric vendor nobody: use one of nvidia"
     assert twice == "fabrics[2]: nvidia is listed twice"
 
 
-def test_two_vendors_may_not_want_the_same():
+def test_conflicting_providers_are_reported():
     class Greedy(Example):
         vendor = "greedy"
         annotation_key = "nvidia.com/computedomain"
@@ -43,7 +43,7 @@ def test_two_vendors_may_not_want_the_same():
     )
 
 
-def test_what_cannot_be_made_or_is_something_else_is_told():
+def test_unusable_provider_is_reported():
     def broken():
         raise RuntimeError("no licence")
 
@@ -55,7 +55,7 @@ def test_what_cannot_be_made_or_is_something_else_is_told():
     )
 
 
-def test_the_automatic_mode_needs_a_vendor_that_serves_it():
+def test_auto_mode_needs_a_supporting_vendor():
     (wrong,) = problems(auto=True)
     assert (
         wrong

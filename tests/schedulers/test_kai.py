@@ -28,7 +28,7 @@ def required(key: str) -> dict[str, str]:
     return {"topology": "kt", "requiredTopologyLevel": key}
 
 
-def test_the_pod_group_of_a_base_gang_field_by_field():
+def test_pod_group_of_base_gang_has_all_fields():
     body = a_body("a:2 b:3/2 c", "x:2/2=b,c", "zone/rack x:rack b:/host", priorityClassName="high")
     request = requests(body)["wl-0"]
     told = KAI.gang_object(request)
@@ -83,7 +83,7 @@ def _leaf(name: str, minimum: int, parent: str, preferred: str = "") -> dict[str
     return leaf
 
 
-def test_a_scaled_gang_is_flat_and_has_its_groups_constraint():
+def test_scaled_gang_has_constraint_of_its_group():
     told = KAI.gang_object(requests(a_body("a b", "x:2/1=b", "zone x:rack b:host"))["wl-0-x-0"])
     assert told["spec"] == {
         "minMember": 1,
@@ -93,7 +93,7 @@ def test_a_scaled_gang_is_flat_and_has_its_groups_constraint():
     }
 
 
-def test_without_constraints_the_zero_value_says_so_and_no_topology_is_needed():
+def test_gang_without_constraints_needs_no_topology():
     request = replace(a_request(a_body("a:2 b")), topology="")
     assert KAI.gang_object(request)["spec"] == {
         "minMember": 3,
@@ -103,7 +103,7 @@ def test_without_constraints_the_zero_value_says_so_and_no_topology_is_needed():
     }
 
 
-def test_constraints_without_a_topology_cannot_be_told_unless_the_gang_names_kais_own():
+def test_constraint_without_topology_is_unsupported():
     request = replace(a_request(a_body("a", "", "rack")), topology="")
     with pytest.raises(UnsupportedGang, match="names no topology"):
         KAI.gang_object(request)
@@ -111,7 +111,7 @@ def test_constraints_without_a_topology_cannot_be_told_unless_the_gang_names_kai
     assert KAI.gang_object(request)["spec"]["topologyConstraint"]["topology"] == "theirs"
 
 
-def test_what_kai_and_others_wrote_stays_and_the_rest_is_ours():
+def test_fields_written_by_kai_and_others_are_kept():
     request = a_request(a_body("a:2"))
     live = as_found(
         KAI.gang_object(request),
@@ -161,7 +161,7 @@ QUEUES = [
 
 @pytest.mark.parametrize(("own", "cliques", "queue", "wrong"), QUEUES)
 @pytest.mark.parametrize("annotated", [False, True])
-def test_the_queue_is_what_set_and_cliques_agree_on(own, cliques, queue, wrong, annotated):
+def test_queue_from_set_and_cliques_must_agree(own, cliques, queue, wrong, annotated):
     body = a_queue_body(own, *cliques, annotated=annotated)
     said = list(KAI.unschedulable_reasons(scheduling_spec(body)))
     if wrong:
@@ -174,7 +174,7 @@ def test_the_queue_is_what_set_and_cliques_agree_on(own, cliques, queue, wrong, 
         assert KAI.gang_object(a_request(body))["spec"]["queue"] == queue
 
 
-def test_a_pod_carries_its_group_and_subgroup():
+def test_pod_names_its_group_and_subgroup():
     marks = KAI.pod_additions(a_request(a_body("a")).gang, "wl-0-a")
     pod = {"metadata": {"name": "p", "labels": {"mine": "1"}}, "spec": {"containers": []}}
     assert with_pod_additions(pod, marks) == {
@@ -219,13 +219,13 @@ def unplaced(*reasons: str, **fields: Any) -> dict[str, Any]:
         ([unplaced("no GPUs", type="Other")], ""),
     ],
 )
-def test_why_a_gang_waits(said, words):
+def test_waiting_reason_from_status(said, words):
     told = KAI.gang_object(a_request(a_body("a:2")))
     assert told is not None
     assert KAI.waiting_reason(as_told(told, {"schedulingConditions": said, "resourcesStatus": {}})) == words
 
 
-def test_a_group_that_kai_has_not_looked_at_says_nothing():
+def test_group_without_conditions_has_no_waiting_reason():
     told = KAI.gang_object(a_request(a_body("a:2")))
     assert told is not None
     for status in ({}, {"schedulingConditions": None}):

@@ -45,7 +45,7 @@ BODY = {
 }
 
 
-def test_one_that_is_missing_is_made_as_ours():
+def test_missing_topology_is_created_with_owner():
     sync = KAI.sync_topology(OURS, None)
     (create,) = sync.intents
     assert isinstance(create, Create)
@@ -53,13 +53,13 @@ def test_one_that_is_missing_is_made_as_ours():
     assert (sync.in_sync, sync.observed) == (False, 0)
 
 
-def test_one_that_says_the_same_is_left_as_it_is():
+def test_topology_with_same_levels_is_in_sync():
     sync = KAI.sync_topology(OURS, found("zone", "rack"))
     assert (sync.in_sync, sync.message, sync.observed, sync.intents) == (True, "", 4, ())
 
 
 @pytest.mark.parametrize("labels", [("rack", "zone"), ("zone",), ("zone", "rack", "host"), ()])
-def test_other_levels_or_another_order_are_made_anew_after_a_trial(labels):
+def test_changed_levels_recreate_after_dry_run(labels):
     sync = KAI.sync_topology(OURS, found(*labels))
     trial, gone, made = sync.intents
     assert isinstance(trial, Create)
@@ -77,7 +77,7 @@ def test_other_levels_or_another_order_are_made_anew_after_a_trial(labels):
 @pytest.mark.parametrize(
     "foreign", [found("zone", owner=""), found("zone", owner="u-2"), found("zone", controller=False)]
 )
-def test_somebody_elses_is_neither_adopted_nor_touched(foreign):
+def test_topology_of_other_owner_is_left_unchanged(foreign):
     sync = KAI.sync_topology(OURS, foreign)
     assert (sync.in_sync, sync.intents) == (False, ())
     assert "not owned by this ClusterTopology" in sync.message
@@ -92,18 +92,18 @@ DRIFTS = [
 
 
 @pytest.mark.parametrize(("foreign", "in_sync", "message", "observed"), DRIFTS)
-def test_one_that_others_manage_is_compared_and_never_written(foreign, in_sync, message, observed):
+def test_referenced_topology_is_compared_and_never_written(foreign, in_sync, message, observed):
     sync = KAI.check_topology_drift(OURS, "theirs", foreign)
     assert (sync.in_sync, sync.message, sync.observed, sync.intents) == (in_sync, message, observed, ())
 
 
-def test_what_we_managed_for_a_topology_that_is_gone_goes():
+def test_deleted_topology_deletes_managed_object():
     (gone,) = KAI.on_topology_delete("racks", found("zone"))
     assert isinstance(gone, Delete)
     assert (gone.target.kind, gone.target.name, gone.uid) == ("Topology", "racks", "k-1")
 
 
-def test_what_kai_would_refuse_is_known_beforehand():
+def test_levels_that_kai_rejects_are_reported():
     host = "kubernetes.io/hostname"
     assert list(refused(("zone", "rack", host))) == []
     assert list(refused((host, "rack"))) == [f"KAI requires {host} to be the last level"]
@@ -113,6 +113,6 @@ def test_what_kai_would_refuse_is_known_beforehand():
     assert list(refused(tuple(f"k{n}" for n in range(17)))) == ["KAI requires 1 to 16 levels, not 17"]
 
 
-def test_who_is_aware_of_topologies_is_seen_by_what_it_can_do():
+def test_topology_aware_is_detected_by_protocol():
     assert isinstance(KAI, TopologyAware)
     assert not isinstance(Volcano(), TopologyAware)

@@ -17,7 +17,7 @@ def profiles(*names: str, default: str = "default-scheduler", **config: object) 
     return Scheduler(tuple(SchedulerProfile(name, dict(config)) for name in names), default)
 
 
-def test_the_default_scheduler_is_always_there_and_those_that_are_listed():
+def test_default_scheduler_and_listed_backends_are_in_use():
     alone = backends(profiles())
     assert list(alone.by_name) == ["default-scheduler"]
     assert alone.of("").name == "default-scheduler"
@@ -30,12 +30,12 @@ def test_the_default_scheduler_is_always_there_and_those_that_are_listed():
     assert [backend.name for backend in every.topology_aware] == ["kai-scheduler"]
 
 
-def test_a_profile_says_whether_the_default_scheduler_knows_gangs():
+def test_profile_enables_gang_scheduling():
     assert backends(profiles("default-scheduler")).of("").gang_object_kind is None
     assert backends(profiles("default-scheduler", gangScheduling=True)).of("").gang_object_kind == POD_GROUP
 
 
-def test_all_mistakes_are_told_at_once():
+def test_all_problems_are_reported_at_once():
     chosen = Scheduler(
         (SchedulerProfile("nobody"), SchedulerProfile("default-scheduler", {"gangScheduling": "yes"}))
     )
@@ -48,7 +48,7 @@ def test_all_mistakes_are_told_at_once():
     assert malformed == "scheduler.profiles[1].config: gangScheduling must be true or false, not 'yes'"
 
 
-def test_others_bring_their_own_and_a_broken_one_costs_only_its_users():
+def test_failing_external_backend_affects_only_its_sets():
     def broken(_: object) -> Lpx:
         raise RuntimeError("no licence")
 
@@ -63,7 +63,7 @@ def test_others_bring_their_own_and_a_broken_one_costs_only_its_users():
     assert list(found.of("worse").unschedulable_reasons(request.scheduling_spec)) == [why]
 
 
-def test_the_kinds_to_watch_are_those_of_the_backends_in_use():
+def test_gang_object_kinds_are_those_of_backends_in_use():
     assert backends(profiles()).gang_object_kinds == ()
     both = backends(profiles("kai-scheduler", "volcano"))
     assert [kind.group for kind in both.gang_object_kinds] == ["scheduling.run.ai", "scheduling.volcano.sh"]

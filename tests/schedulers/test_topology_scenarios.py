@@ -17,7 +17,7 @@ FACTS = replace(FACTS, topologies={TOPOLOGY: tuple(DOMAINS)})
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS)
-def test_the_pod_groups_field_by_field(scenario: Scenario):
+def test_pod_groups_match_the_scenario(scenario: Scenario):
     body = default_set(scenario.body)
     body["metadata"] |= {"namespace": "ns", "uid": "u"}
     sim = Simulator(body)
@@ -31,6 +31,6 @@ def test_the_pod_groups_field_by_field(scenario: Scenario):
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS)
-def test_the_set_is_accepted(scenario: Scenario):
+def test_scenario_set_is_admitted(scenario: Scenario):
     verdict = validation.on_create(default_set(scenario.body), FACTS)
     assert (verdict.message, verdict.warnings) == ("", ())

@@ -27,7 +27,7 @@ def documents(file: Path) -> list[dict]:
 
 
 @pytest.mark.parametrize("file", [*OWN, *UPSTREAM], ids=lambda file: f"{file.parent.name}/{file.name}")
-async def test_a_manifest_is_taken_and_nothing_in_it_is_lost(crds, client, namespace, file):
+async def test_manifest_is_accepted_and_stored_completely(crds, client, namespace, file):
     for written in documents(file):
         if RESOURCES[written["kind"]].namespaced:
             written["metadata"]["namespace"] = namespace
@@ -35,7 +35,7 @@ async def test_a_manifest_is_taken_and_nothing_in_it_is_lost(crds, client, names
         assert missing(written, stored, "") == []
 
 
-def test_upstream_workloads_are_there_to_be_tried():
+def test_upstream_manifests_exist():
     """Without them the test above has fewer cases, and nobody would notice."""
     assert list(shared_data("workloads").iterdir())
     assert list(shared_data("dynamo/expected").iterdir())
@@ -58,7 +58,7 @@ def missing(written, stored, path):
     return [] if written == stored else [path]
 
 
-async def test_what_the_guides_leave_out_is_filled_in(crds, client, namespace):
+async def test_omitted_fields_are_defaulted(crds, client, namespace):
     made = await create(
         client, pod_clique_set(podCliqueScalingGroups=[{"name": "g", "cliqueNames": []}]), namespace
     )
@@ -71,7 +71,7 @@ async def test_what_the_guides_leave_out_is_filled_in(crds, client, namespace):
     assert "updateStrategy" not in made["spec"]
 
 
-async def test_nothing_is_filled_into_a_pod_template_that_upstream_leaves_alone(crds, client, namespace):
+async def test_pod_template_gets_only_upstream_defaults(crds, client, namespace):
     """A default would change objects, and with them the hash that decides whether pods are replaced."""
     pod_spec = {
         "containers": [
@@ -102,7 +102,7 @@ async def test_nothing_is_filled_into_a_pod_template_that_upstream_leaves_alone(
     }
 
 
-async def test_an_unknown_pod_field_is_dropped_with_a_warning_as_in_a_pod(crds, client, namespace):
+async def test_unknown_pod_field_is_dropped_with_warning(crds, client, namespace):
     body = pod_clique(podSpec={"containers": [{"name": "a", "image": "i", "imagee": "typo"}]})
     path = RESOURCES["PodClique"].path(namespace)
     reply = await client.raw("POST", f"{path}?fieldValidation=Warn", msgspec.json.encode(body))
@@ -110,7 +110,7 @@ async def test_an_unknown_pod_field_is_dropped_with_a_warning_as_in_a_pod(crds, 
     assert 'unknown field \\"spec.podSpec.containers[0].imagee\\"' in reply.headers["Warning"]
 
 
-async def test_our_types_read_and_write_what_the_server_stores(crds, client, namespace):
+async def test_stored_objects_round_trip_through_our_types(crds, client, namespace):
     made = await create(client, pod_clique_set(), namespace)
     read = msgspec.json.decode(msgspec.json.encode(made), type=PodCliqueSet)
     (clique,) = read.spec.template.cliques

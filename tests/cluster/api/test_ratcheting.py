@@ -62,7 +62,7 @@ async def refuses(client, namespace: str, body: dict[str, Any]) -> None:
         await asyncio.sleep(0.1)
 
 
-async def test_it_reports_its_status_and_is_scaled_to_enough_but_not_back(client, too_few):
+async def test_clique_below_minimum_can_be_patched_and_scaled_out(client, too_few):
     status = {"status": {"replicas": 1, "readyReplicas": 1}}
     await client.patch(CLIQUES, "old", status, namespace=too_few, subresource="status", as_type=Object)
     labels = {"metadata": {"labels": {"a": "b"}}}
@@ -73,7 +73,7 @@ async def test_it_reports_its_status_and_is_scaled_to_enough_but_not_back(client
         await client.set_scale(CLIQUES, "old", 1, namespace=too_few)
 
 
-async def test_a_clique_above_the_ceiling_is_updated_and_scaled_in_but_not_out(client, too_few):
+async def test_clique_above_maximum_can_only_be_scaled_in(client, too_few):
     status = {"status": {"replicas": 1, "readyReplicas": 1}}
     await client.patch(CLIQUES, "large", status, namespace=too_few, subresource="status", as_type=Object)
     labels = {"metadata": {"labels": {"a": "b"}}, "spec": {"startsAfter": ["other"]}}

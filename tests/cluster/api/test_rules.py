@@ -132,17 +132,17 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", TAKEN)
-async def test_taken(crds, client, namespace, case):
+async def test_valid_object_is_accepted(crds, client, namespace, case):
     assert await refusal(client, TAKEN[case], namespace) == ""
 
 
 @pytest.mark.parametrize("case", REFUSED)
-async def test_refused(crds, client, namespace, case):
+async def test_invalid_object_is_rejected(crds, client, namespace, case):
     body, why = REFUSED[case]
     assert why in await refusal(client, body, namespace)
 
 
-def test_each_rule_has_a_refused_case():
+def test_each_rule_has_a_rejected_case():
     rules = {
         rule["message"]
         for definition in crd.all_definitions()
@@ -160,7 +160,7 @@ def _rules(node):
 
 
 @pytest.mark.parametrize("body", [pod_clique(replicas=3, minAvailable=2), group(replicas=3, minAvailable=2)])
-async def test_scaling_to_none_or_enough_is_taken_to_less_refused(crds, client, namespace, body):
+async def test_scaling_between_zero_and_minimum_is_rejected(crds, client, namespace, body):
     made = await create(client, body, namespace)
     resource, name = RESOURCES[made["kind"]], made["metadata"]["name"]
     for replicas in (2, 0, 5):
@@ -172,7 +172,7 @@ async def test_scaling_to_none_or_enough_is_taken_to_less_refused(crds, client, 
 
 
 @pytest.mark.parametrize("body", [pod_clique_set(), pod_clique(), group()], ids=lambda body: body["kind"])
-async def test_no_count_is_above_the_ceiling_on_scale_and_patch(crds, client, namespace, body):
+async def test_count_above_maximum_is_rejected(crds, client, namespace, body):
     made = await create(client, body, namespace)
     resource, name = RESOURCES[made["kind"]], made["metadata"]["name"]
     above = f"should be less than or equal to {MOST}"
@@ -186,7 +186,7 @@ async def test_no_count_is_above_the_ceiling_on_scale_and_patch(crds, client, na
     assert scaled.spec.replicas == MOST
 
 
-async def test_a_set_scales_freely(crds, client, namespace):
+async def test_set_scales_to_any_count(crds, client, namespace):
     await create(client, pod_clique_set(), namespace)
     for replicas in (0, 4):
         scaled = await client.set_scale(RESOURCES["PodCliqueSet"], "inference", replicas, namespace=namespace)
@@ -197,7 +197,7 @@ async def test_a_set_scales_freely(crds, client, namespace):
     ("body", "field"),
     [(pod_clique_set(), "hpaPodSelector"), (pod_clique(), "hpaPodSelector"), (group(), "selector")],
 )
-async def test_scale_shows_count_and_selector_from_the_status(crds, client, namespace, body, field):
+async def test_scale_shows_count_and_selector_of_status(crds, client, namespace, body, field):
     made = await create(client, body, namespace)
     resource, name = RESOURCES[made["kind"]], made["metadata"]["name"]
     status = {"status": {"replicas": 7, field: "a=b"}}

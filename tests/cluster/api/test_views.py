@@ -44,7 +44,7 @@ def made(client, namespace):
     return make
 
 
-async def test_a_pod(made):
+async def test_pod_is_decoded(made):
     spec = {
         "containers": [{"name": "main", "image": "model:1", "resources": GPUS}],
         "initContainers": [{"name": "sidecar", "image": "proxy:1", "restartPolicy": "Always"}],
@@ -68,14 +68,14 @@ async def test_a_pod(made):
     assert (gated.status, gated.reason) == ("False", "SchedulingGated")
 
 
-async def test_nodes(client):
+async def test_nodes_are_decoded(client):
     nodes = (await client.list(NODES, as_type=Node)).items
     assert {node.status.allocatable["nvidia.com/gpu"] for node in nodes} == {"8"}
     assert all(node.metadata.labels["kubernetes.io/hostname"] for node in nodes)
     assert all("Ready" in {each.type for each in node.status.conditions} for node in nodes)
 
 
-async def test_a_headless_service(made):
+async def test_headless_service_is_decoded(made):
     spec = {"clusterIP": "None", "publishNotReadyAddresses": True, "selector": {"a": "b"}}
     service = await made(SERVICES, Service, spec=spec)
     assert service.spec.cluster_ip == "None"
@@ -83,7 +83,7 @@ async def test_a_headless_service(made):
     assert service.spec.selector == {"a": "b"}
 
 
-async def test_an_autoscaler(made):
+async def test_autoscaler_is_decoded(made):
     metric = {
         "type": "External",
         "external": {"metric": {"name": "queue"}, "target": {"type": "Value", "value": "1"}},
@@ -97,13 +97,13 @@ async def test_an_autoscaler(made):
     assert [msgspec.json.decode(each) for each in autoscaler.spec.metrics] == [metric]
 
 
-async def test_a_claim(made):
+async def test_claim_is_decoded(made):
     claim = await made(RESOURCE_CLAIMS, ResourceClaim, spec=DEVICES)
     assert claim.metadata.name == "view"
     assert claim.status.reserved_for == ()
 
 
-async def test_a_claim_template(made):
+async def test_claim_template_is_decoded(made):
     body = {"metadata": {"labels": {"team": "search"}}, "spec": DEVICES}
     template = await made(RESOURCE_CLAIM_TEMPLATES, ResourceClaimTemplateObject, spec=body)
     assert msgspec.json.decode(template.spec.metadata)["labels"] == {"team": "search"}
@@ -112,5 +112,5 @@ async def test_a_claim_template(made):
 
 
 @pytest.mark.parametrize("resource", [SERVICE_ACCOUNTS, ROLES], ids=lambda resource: resource.kind)
-async def test_objects_of_which_only_the_metadata_matters(made, resource):
+async def test_partial_object_metadata_is_decoded(made, resource):
     assert (await made(resource, PartialObjectMetadata)).metadata.labels == {"a": "b"}

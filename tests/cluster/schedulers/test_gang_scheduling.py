@@ -35,7 +35,7 @@ def bound(world: World) -> dict[str, str]:
     return {pod.name: pod.spec["nodeName"] for pod in world.pods() if pod.spec.get("nodeName")}
 
 
-async def test_a_gang_is_bound_whole_and_in_one_rack_or_not_at_all(clusters: Clusters) -> None:
+async def test_gang_is_bound_completely_in_one_rack_or_not_at_all(clusters: Clusters) -> None:
     cluster = await clusters.start(
         "in-tree",
         nodes=4,

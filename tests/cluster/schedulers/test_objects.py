@@ -56,11 +56,11 @@ async def _all_kept(client: Client, backend: SchedulerBackend, body: dict[str, A
 @pytest.mark.parametrize(
     ("backend", "body"), [(Kai(), FULL), (Kai(), a_body("a")), (Volcano(), a_body("a:2 b:3/1", "x:2/1=b"))]
 )
-async def test_pod_groups_are_accepted_and_kept_whole(client, namespace, scheduler_crds, backend, body):
+async def test_pod_groups_are_accepted_and_stored_completely(client, namespace, scheduler_crds, backend, body):
     await _all_kept(client, backend, body, namespace)
 
 
-async def test_kubernetes_own_groups_are_accepted_and_pods_name_them(clusters: Clusters):
+async def test_in_tree_pod_groups_are_accepted(clusters: Clusters):
     gates = ("GenericWorkload", "GangScheduling", "TopologyAwareWorkloadScheduling")
     cluster = await clusters.start(
         "gangs",
@@ -87,7 +87,7 @@ async def test_kubernetes_own_groups_are_accepted_and_pods_name_them(clusters: C
         assert kept["spec"]["affinity"] == pod["spec"]["affinity"]
 
 
-async def test_kais_topology_follows_ours_and_outlives_levels_that_kai_refuses(client, scheduler_crds):
+async def test_kai_topology_survives_levels_that_kai_rejects(client, scheduler_crds):
     kai, kind = Kai(), external_resource(Kai.topology_kind)
     executor = Executor(client.transport, [kind])
 

@@ -36,7 +36,7 @@ def waits_for_nobody(world: World, gang: str) -> bool:
     return any(WORDS in fact["message"] for fact in world.get(GANGS, gang).status.get("conditions") or ())
 
 
-async def test_no_gang_is_split_between_two_schedulers(world: World) -> None:
+async def test_gang_keeps_its_scheduler_after_default_changes(world: World) -> None:
     body = workload("w", clique("a", 2, 2))
     body["metadata"]["labels"] = {"kai.scheduler/queue": "test"}
     async with operating(world, backends=BEFORE):
@@ -54,7 +54,7 @@ async def test_no_gang_is_split_between_two_schedulers(world: World) -> None:
         assert schedulers(world, "w-0") == {"default-scheduler"}
 
 
-async def test_a_scheduler_that_the_configuration_has_forgotten_is_told_of_until_it_is_listed_again(
+async def test_unlisted_scheduler_is_reported_until_listed_again(
     world: World,
 ) -> None:
     await world.watch(EVENTS)

@@ -16,7 +16,7 @@ POD_GROUPS = external_resource(POD_GROUP)
 KAI = backends(Scheduler((SchedulerProfile("kai-scheduler"),)))
 
 
-async def test_kai_is_told_what_the_tables_say(world: World) -> None:
+async def test_kai_pod_groups_match_the_scenarios(world: World) -> None:
     expected = {name: spec for scenario in SCENARIOS.values() for name, spec in all_told(scenario).items()}
     async with topology(world, "grove-topology"), operating(world, topology_aware=True, backends=KAI):
         for scenario in SCENARIOS.values():
@@ -42,7 +42,7 @@ async def test_kai_is_told_what_the_tables_say(world: World) -> None:
             assert pod.labels["kai.scheduler/queue"] == "test"
 
 
-async def test_a_gang_that_kai_cannot_be_told_of_says_so_in_one_event(world: World) -> None:
+async def test_gang_without_queue_gets_one_event(world: World) -> None:
     body = workload("nowhere", clique("a", pod={"schedulerName": "kai-scheduler"}))
 
     def errors() -> str:

@@ -114,7 +114,7 @@ async def sight(
             yield found
 
 
-async def test_kais_topology_is_made_made_anew_and_repaired(sight: Sight, client: Client) -> None:
+async def test_kai_topology_is_created_recreated_and_repaired(sight: Sight, client: Client) -> None:
     until = sight.world.until
     async with operating(sight.world, topology_aware=True, backends=KAI):
         await sight.create(TOPOLOGIES, "managed", levels("zone", "rack"))
@@ -139,7 +139,7 @@ async def test_kais_topology_is_made_made_anew_and_repaired(sight: Sight, client
         await until(lambda: not sight.levels("managed"), "what was left behind to go")
 
 
-async def test_what_nodes_and_sets_say_is_told_and_follows(sight: Sight, client: Client) -> None:
+async def test_topology_status_follows_nodes_and_sets(sight: Sight, client: Client) -> None:
     until, world = sight.world.until, sight.world
     nodes = sorted(node.metadata.name for node in (await client.list(NODES, as_type=Object)).items)
     row, tray = "example.com/census-row", "example.com/census-tray"
@@ -170,7 +170,7 @@ async def test_what_nodes_and_sets_say_is_told_and_follows(sight: Sight, client:
         await label(nodes[:3], **{row: None, tray: None})
 
 
-async def test_a_topology_that_others_manage_is_compared_whenever_it_changes(
+async def test_referenced_topology_is_compared_on_every_change(
     sight: Sight, client: Client
 ) -> None:
     until = sight.world.until

@@ -65,7 +65,7 @@ def told_again(recorder: Recorder) -> int:
     [("kai-scheduler", OF_KAI, "status", from_kai), ("volcano", OF_VOLCANO, "", from_volcano)],
     ids=["kai", "volcano"],
 )
-async def test_a_gang_repeats_what_its_scheduler_says_and_not_every_time(
+async def test_scheduler_message_is_copied_at_a_limited_rate(
     world: World, name: str, groups: Resource, subresource: str, status: Any
 ) -> None:
     body = workload("wl", clique("a", 2, pod={"schedulerName": name}))
