@@ -1,4 +1,4 @@
-"""Intents are plain data; texts that wait for a UID cannot be mistaken for known ones."""
+"""Intents are plain data; a deferred value cannot be mistaken for a known one."""
 
 import msgspec
 import pytest
@@ -67,14 +67,19 @@ def test_intents_with_deferred_values_compare_by_value() -> None:
 
 
 @pytest.mark.parametrize(
-    "build_on",
-    [lambda late: f"{late}-0", lambda late: late + "-0", lambda late: "pod-" + late, str],
+    "use",
+    [
+        lambda deferred: f"{deferred}-0",
+        lambda deferred: deferred + "-0",
+        lambda deferred: "pod-" + deferred,
+        str,
+    ],
     ids=["format", "append", "prepend", "str"],
 )
-def test_deferred_value_cannot_be_formatted(build_on: object) -> None:
-    assert callable(build_on)
+def test_deferred_value_cannot_be_formatted(use: object) -> None:
+    assert callable(use)
     with pytest.raises(TypeError, match="derived"):
-        build_on(uid_of(OWNER))
+        use(uid_of(OWNER))
 
 
 def test_deferred_value_cannot_be_encoded() -> None:

@@ -1,4 +1,4 @@
-"""Depth is found in bytes, without decoding: brackets in strings do not count, escapes do not confuse it."""
+"""The nesting depth of JSON text: brackets in strings do not count, and escapes are respected."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def nested(depth: int, inner: str = "1", opening: str = "[", closing: str = "]")
     return (opening * depth + inner + closing * depth).encode()
 
 
-PADDING = "[" * (MAX_DEPTH + 1)  # in a string: too many brackets for the shortcut, and none that counts
+PADDING = "[" * (MAX_DEPTH + 1)  # in a string: too many brackets for the shortcut, none of which nests
 
 
 @pytest.mark.parametrize(

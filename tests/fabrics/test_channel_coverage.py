@@ -1,4 +1,4 @@
-"""Whether nodes are alike (B7)."""
+"""Which nodes with accelerators have no channel (B7)."""
 
 from __future__ import annotations
 

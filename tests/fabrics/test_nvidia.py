@@ -1,5 +1,5 @@
-"""NVIDIA's provider: which containers count (G), what is injected (J), what a domain looks like (CD), what is
-missing at start (P)."""
+"""NVIDIA's provider: which containers have GPUs (G), claim injection (J), the domain object (CD) and
+preflight checks (P)."""
 
 from __future__ import annotations
 
@@ -104,8 +104,8 @@ def test_cd_domain_is_elastic_and_names_its_template():
     }
     found = Domain(ObjectMeta(name="x-0"), body["spec"])
     assert NVIDIA.template_name(found) == "x-0"
-    theirs = Domain(ObjectMeta(name="theirs"), {"channel": {"resourceClaimTemplate": {"name": "other"}}})
-    assert NVIDIA.template_name(theirs) == "other"
+    foreign = Domain(ObjectMeta(name="foreign"), {"channel": {"resourceClaimTemplate": {"name": "other"}}})
+    assert NVIDIA.template_name(foreign) == "other"
     assert NVIDIA.template_name(Domain(ObjectMeta(name="bare"))) == "bare"
 
 
@@ -143,8 +143,8 @@ def served(*apis):
 def test_p_preflight_reports_missing_apis():
     (missing,) = NVIDIA.preflight(served(CLAIMS))
     assert missing.severity is Severity.FATAL
-    for words in ("MNNVL is enabled", "ComputeDomain CRD (computedomains.resource.nvidia.com)"):
-        assert words in missing.words
+    for text in ("MNNVL is enabled", "ComputeDomain CRD (computedomains.resource.nvidia.com)"):
+        assert text in missing.words
     assert "install the NVIDIA DRA driver, or disable automatic MNNVL" in missing.words
     assert NVIDIA.preflight(served(CLAIMS, COMPUTE_DOMAIN)) == []
     (warning,) = NVIDIA.preflight(served(COMPUTE_DOMAIN))
@@ -152,7 +152,7 @@ def test_p_preflight_reports_missing_apis():
 
 
 @pytest.mark.parametrize(
-    ("classes", "devices", "words"),
+    ("classes", "devices", "messages"),
     [
         (None, None, []),
         (frozenset({CHANNEL_CLASS}), True, []),
@@ -160,11 +160,11 @@ def test_p_preflight_reports_missing_apis():
         (frozenset({CHANNEL_CLASS}), False, ["no ResourceSlice of compute-domain.nvidia.com"]),
     ],
 )
-def test_p5_preflight_reports_missing_driver_objects(classes, devices, words):
-    seen = replace(served(CLAIMS, COMPUTE_DOMAIN), device_classes=classes, devices=devices)
-    found = NVIDIA.preflight(seen)
-    assert [each.severity for each in found] == [Severity.WARNING] * len(words)
-    assert all(said in each.words for each, said in zip(found, words, strict=True))
+def test_p5_preflight_reports_missing_driver_objects(classes, devices, messages):
+    discovery = replace(served(CLAIMS, COMPUTE_DOMAIN), device_classes=classes, devices=devices)
+    found = NVIDIA.preflight(discovery)
+    assert [each.severity for each in found] == [Severity.WARNING] * len(messages)
+    assert all(message in each.words for each, message in zip(found, messages, strict=True))
 
 
 def test_channels_and_gpus_are_counted():
@@ -182,7 +182,7 @@ def test_p2_other_crd_version_is_fatal():
 
 
 @pytest.mark.parametrize(
-    ("value", "scope", "words"),
+    ("value", "scope", "message"),
     [
         ("", Scope.SHARED, "must not be empty"),
         ("Team", Scope.SHARED, "must consist of lower case"),
@@ -192,9 +192,9 @@ def test_p2_other_crd_version_is_fatal():
         ("a" * 54, Scope.GROUP_REPLICA, "no more than 53"),
     ],
 )
-def test_v5_invalid_domain_names_are_rejected(value, scope, words):
+def test_v5_invalid_domain_names_are_rejected(value, scope, message):
     (wrong,) = NVIDIA.validate(value, scope)
-    assert words in wrong
+    assert message in wrong
 
 
 @pytest.mark.parametrize(

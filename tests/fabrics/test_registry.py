@@ -1,4 +1,4 @@
-"""Which vendors a configuration brings, ours and others', and what is wrong with it."""
+"""The fabric providers that a configuration lists, and problems of the configuration."""
 
 from __future__ import annotations
 

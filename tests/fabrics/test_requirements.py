@@ -1,4 +1,4 @@
-"""Which clique is in which domain: by name (X), by group, by automation (CD3, I1), or in none."""
+"""Which domain each clique requires: by name (X), by MNNVL group, automatically (CD3, I1), or none."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ GROUP = {"name": "model", "cliqueNames": ["leader", "worker"], "replicas": 2, "m
 def domains(workload, replica=0, group_replica=0, providers=BOTH):
     """The domains of each clique in one replica."""
     return {
-        name: [requirement.name(replica, group_replica) for requirement in asked]
-        for name, asked in domain_requirements(workload, providers).items()
+        name: [requirement.name(replica, group_replica) for requirement in required]
+        for name, required in domain_requirements(workload, providers).items()
     }
 
 
@@ -44,7 +44,8 @@ def test_auto_gives_one_domain_per_replica_to_gpu_cliques():
     ],
 )
 def test_cliques_without_domain(workload):
-    """O2 from before the feature, O3 opted out, CD3 no GPU, a group on any layer is no automation."""
+    """O2 created before the feature, O3 opted out, CD3 no GPU; a group on any layer disables automatic
+    domains."""
     assert domains(workload) == {}
 
 

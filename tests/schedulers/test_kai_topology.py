@@ -1,4 +1,4 @@
-"""KAI's Topology: made, made anew, left alone, compared."""
+"""KAI's Topology: created, recreated, left unchanged or compared."""
 
 from __future__ import annotations
 
@@ -61,17 +61,17 @@ def test_topology_with_same_levels_is_in_sync():
 @pytest.mark.parametrize("labels", [("rack", "zone"), ("zone",), ("zone", "rack", "host"), ()])
 def test_changed_levels_recreate_after_dry_run(labels):
     sync = KAI.sync_topology(OURS, found(*labels))
-    trial, gone, made = sync.intents
+    trial, delete, create = sync.intents
     assert isinstance(trial, Create)
     assert trial.dry_run
     assert trial.body["spec"] == BODY["spec"]
     assert trial.target.name == "racks-trial" == trial.body["metadata"]["name"]
-    assert isinstance(gone, Delete)
-    assert (gone.target.name, gone.uid, gone.after) == ("racks", "k-1", (trial.id,))
-    assert isinstance(made, Create)
-    assert (made.body, made.dry_run, made.after) == (BODY, False, (gone.id,))
+    assert isinstance(delete, Delete)
+    assert (delete.target.name, delete.uid, delete.after) == ("racks", "k-1", (trial.id,))
+    assert isinstance(create, Create)
+    assert (create.body, create.dry_run, create.after) == (BODY, False, (delete.id,))
     assert not sync.in_sync
-    assert "made anew" in sync.message
+    assert "is recreated" in sync.message
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_topology_of_other_owner_is_left_unchanged(foreign):
 
 
 DRIFTS = [
-    (None, False, 'KAI Topology "theirs" not found', 0),
+    (None, False, 'KAI Topology "referenced" not found', 0),
     (found("zone", "rack", owner=""), True, "", 4),
     (found("rack", "zone", owner=""), False, "KAI Topology levels differ from ClusterTopology levels", 4),
     (found("zone", owner=""), False, "KAI Topology levels differ from ClusterTopology levels", 4),
@@ -93,14 +93,14 @@ DRIFTS = [
 
 @pytest.mark.parametrize(("foreign", "in_sync", "message", "observed"), DRIFTS)
 def test_referenced_topology_is_compared_and_never_written(foreign, in_sync, message, observed):
-    sync = KAI.check_topology_drift(OURS, "theirs", foreign)
+    sync = KAI.check_topology_drift(OURS, "referenced", foreign)
     assert (sync.in_sync, sync.message, sync.observed, sync.intents) == (in_sync, message, observed, ())
 
 
 def test_deleted_topology_deletes_managed_object():
-    (gone,) = KAI.on_topology_delete("racks", found("zone"))
-    assert isinstance(gone, Delete)
-    assert (gone.target.kind, gone.target.name, gone.uid) == ("Topology", "racks", "k-1")
+    (delete,) = KAI.on_topology_delete("racks", found("zone"))
+    assert isinstance(delete, Delete)
+    assert (delete.target.kind, delete.target.name, delete.uid) == ("Topology", "racks", "k-1")
 
 
 def test_levels_that_kai_rejects_are_reported():

@@ -1,4 +1,4 @@
-"""Kubernetes' own PodGroups, and what pods carry without and with them."""
+"""The backend of the default scheduler: PodGroups of Kubernetes and pod additions, with and without gangs."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_pod_group_of_gang_has_all_fields():
 
 
 KEYS = [
-    # cliques, groups, wishes; the key that holds for all pods of the base gang
+    # cliques, groups, wishes; the key that applies to all pods of the base gang
     ("a b", "", "", ""),
     ("a b", "", "rack a:host", RACK),
     ("a b", "x:1=a,b", "x:rack", RACK),
@@ -113,7 +113,7 @@ def test_preferred_constraints_become_preferred_affinity(backend):
             ]
         },
     }
-    assert affinity["podAffinity"] == {field: [own]}, "what is shared is not changed"
+    assert affinity["podAffinity"] == {field: [own]}, "the template's own affinity is not changed"
     alone = backend.pod_additions(request.gang, "wl-0-a")
     assert alone.preferred_affinity == (near(ZONE, matchLabels={"grove.io/podgang": "wl-0"}),)
 
@@ -124,7 +124,7 @@ def test_pod_names_its_scheduling_group():
 
 
 REFUSED = [
-    # wishes; what is said without gang scheduling, and with it
+    # wishes; the rejected part without gang scheduling, and with it
     ("", "", ""),
     ("/rack a:/host", "", ""),
     ("rack", "the PodCliqueSet", ""),
@@ -135,15 +135,15 @@ REFUSED = [
 
 @pytest.mark.parametrize(("wishes", "plain", "with_gangs"), REFUSED)
 def test_unsupported_required_constraints_are_rejected(wishes, plain, with_gangs):
-    asked = scheduling_spec(a_body("a b", "x:1=b", wishes))
-    for backend, whose in ((PLAIN, plain), (GANGS, with_gangs)):
-        said = list(backend.unsupported_constraints(asked))
-        assert bool(said) == bool(whose)
-        assert all(whose in wrong and "use pack.preferred" in wrong for wrong in said)
+    spec = scheduling_spec(a_body("a b", "x:1=b", wishes))
+    for backend, part in ((PLAIN, plain), (GANGS, with_gangs)):
+        problems = list(backend.unsupported_constraints(spec))
+        assert bool(problems) == bool(part)
+        assert all(part in problem and "use pack.preferred" in problem for problem in problems)
 
 
 ALL_OF_A_GANG = [
-    # cliques, groups, wishes; whether one key says it all
+    # cliques, groups, wishes; whether one key applies to all pods
     ("a", "", "a:rack", True),
     ("a b", "x:2/1=a,b", "x:rack", True),
     ("a", "x:2/1=a", "a:rack", True),
@@ -155,14 +155,14 @@ ALL_OF_A_GANG = [
 ]
 
 
-@pytest.mark.parametrize(("cliques", "groups", "wishes", "kept"), ALL_OF_A_GANG)
-def test_constraint_on_whole_gang_is_supported(cliques, groups, wishes, kept):
+@pytest.mark.parametrize(("cliques", "groups", "wishes", "supported"), ALL_OF_A_GANG)
+def test_constraint_on_whole_gang_is_supported(cliques, groups, wishes, supported):
     body = a_body(cliques, groups, wishes)
-    assert (list(GANGS.unsupported_constraints(scheduling_spec(body))) == []) is kept
-    keys = [bool(_told_key(request)) for request in requests(body).values()]
-    assert all(keys) or not kept
+    assert (list(GANGS.unsupported_constraints(scheduling_spec(body))) == []) is supported
+    keys = [bool(_group_key(request)) for request in requests(body).values()]
+    assert all(keys) or not supported
 
 
-def _told_key(request) -> str:
+def _group_key(request) -> str:
     spec = GANGS.gang_object(request)["spec"]
     return spec.get("schedulingConstraints", {}).get("topology", [{}])[0].get("key", "")

@@ -1,4 +1,4 @@
-"""Which backends a configuration brings, ours and others', and what is wrong with it."""
+"""The scheduler backends that a configuration lists, and problems of the configuration."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ def test_failing_external_backend_affects_only_its_sets():
         raise RuntimeError("no licence")
 
     found = backends(
-        profiles("theirs", "worse"), {"theirs": lambda _: Lpx(), "worse": broken, "unused": broken}
+        profiles("external", "failing"), {"external": lambda _: Lpx(), "failing": broken, "unused": broken}
     )
-    assert sorted(found.by_name) == ["default-scheduler", "theirs", "worse"]
+    assert sorted(found.by_name) == ["default-scheduler", "external", "failing"]
     request = a_request(a_body("a"))
-    why = "scheduler backend worse cannot be used: RuntimeError: no licence"
+    why = "scheduler backend failing cannot be used: RuntimeError: no licence"
     with pytest.raises(UnsupportedGang, match=why):
-        found.of("worse").gang_object(request)
-    assert list(found.of("worse").unschedulable_reasons(request.scheduling_spec)) == [why]
+        found.of("failing").gang_object(request)
+    assert list(found.of("failing").unschedulable_reasons(request.scheduling_spec)) == [why]
 
 
 def test_gang_object_kinds_are_those_of_backends_in_use():

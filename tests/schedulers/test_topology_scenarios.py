@@ -1,4 +1,4 @@
-"""Upstream's topology scenarios: what KAI is told for each, by the plan itself."""
+"""Upstream's topology scenarios: the PodGroups that the plan creates for KAI."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ def test_pod_groups_match_the_scenario(scenario: Scenario):
     sim = Simulator(body)
     sim.scheduler, sim.topology = Kai(), ResolvedTopology(TOPOLOGY, DOMAINS, found=True)
     sim.settle()
-    assert {name: sim.api.get("PodGroup", name)["spec"] for name in sim.api.all("PodGroup")} == scenario.told
-    for name in scenario.told:
+    assert {
+        name: sim.api.get("PodGroup", name)["spec"] for name in sim.api.all("PodGroup")
+    } == scenario.pod_groups
+    for name in scenario.pod_groups:
         gang = sim.api.get("PodGang", name)["metadata"]
         assert gang["annotations"]["grove.io/topology-name"] == TOPOLOGY
         assert gang["labels"]["grove.io/scheduler-name"] == "kai-scheduler"

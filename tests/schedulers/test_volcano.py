@@ -1,4 +1,4 @@
-"""Volcano's PodGroups, field by field."""
+"""The Volcano backend: PodGroups, pod additions, waiting reasons and CRD check; and the LPX backend."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from grove.schedulers.backend import with_pod_additions
 from grove.schedulers.lpx import Lpx
 from grove.schedulers.volcano import Volcano, podgroup_crd_problem
-from tests.schedulers.builders import a_body, a_request, as_found, as_told, requests, scheduling_spec
+from tests.schedulers.builders import a_body, a_request, as_found, requests, scheduling_spec, with_status
 from tests.shared import shared_data
 
 VOLCANO = Volcano()
@@ -86,12 +86,12 @@ def test_pod_has_both_group_annotations():
 
 @pytest.mark.parametrize("backend", [VOLCANO, Lpx()])
 @pytest.mark.parametrize(
-    ("wishes", "whose"),
+    ("wishes", "part"),
     [("rack", "the PodCliqueSet"), ("x:rack", "scaling group x"), ("a:/rack", "clique a")],
 )
-def test_topology_constraints_are_rejected(backend, wishes, whose):
-    said = list(backend.unsupported_constraints(scheduling_spec(a_body("a b", "x:1=b", wishes))))
-    assert any(whose in wrong for wrong in said), said
+def test_topology_constraints_are_rejected(backend, wishes, part):
+    problems = list(backend.unsupported_constraints(scheduling_spec(a_body("a b", "x:1=b", wishes))))
+    assert any(part in problem for problem in problems), problems
     assert list(backend.unsupported_constraints(scheduling_spec(a_body("a b", "x:1=b")))) == []
 
 
@@ -122,7 +122,7 @@ PLACED = {"type": "Scheduled", "status": "True", "reason": "tasks in gang are re
 
 
 @pytest.mark.parametrize(
-    ("status", "words"),
+    ("status", "message"),
     [
         ({}, ""),
         ({"phase": "Pending"}, "not admitted to queue team-a yet"),
@@ -135,9 +135,9 @@ PLACED = {"type": "Scheduled", "status": "True", "reason": "tasks in gang are re
         ({"phase": "Running", "conditions": [{**UNPLACED, "status": "False"}, PLACED]}, ""),
     ],
 )
-def test_waiting_reason_from_status(status, words):
-    told = VOLCANO.gang_object(a_request(a_body("a:3")))
-    assert VOLCANO.waiting_reason(as_told(told, status)) == words
+def test_waiting_reason_from_status(status, message):
+    pod_group = VOLCANO.gang_object(a_request(a_body("a:3")))
+    assert VOLCANO.waiting_reason(with_status(pod_group, status)) == message
 
 
 def test_lpx_needs_no_object_and_no_additions():

@@ -1,4 +1,4 @@
-"""The condition `TopologyLevelsUnavailable`, row by row."""
+"""The condition `TopologyLevelsUnavailable` in every case."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a set asks for: which topology, which domains, and what that is in node labels."""
+"""The topology and the domains that a set names, and their node label keys."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_topology_name_precedence_is_set_group_clique():
 
 
 WISHES = [
-    # wish, levels of the topology, what the gang says
+    # constraint, levels of the topology, pack constraint of the gang
     ("rack", "zone rack host", {"required": KEYS["rack"]}),
     ("zone/rack", "zone rack host", {"required": KEYS["zone"], "preferred": KEYS["rack"]}),
     ("/host", "zone rack host", {"preferred": KEYS["host"]}),
@@ -71,12 +71,12 @@ def test_constraint_without_domain_or_topology_gives_none():
 def test_references_of_both_fields_are_read():
     spec = ClusterTopologySpec(
         levels=(TopologyLevel("zone", "z"), TopologyLevel("rack", "r")),
-        scheduler_references=(SchedulerReference("kai-scheduler", "theirs"),),
+        scheduler_references=(SchedulerReference("kai-scheduler", "kai-racks"),),
         scheduler_topology_bindings=(SchedulerTopologyBinding("other", "elsewhere"),),
     )
     found = read("racks", spec)
     assert found == ResolvedTopology(
-        "racks", {"zone": "z", "rack": "r"}, {"kai-scheduler": "theirs", "other": "elsewhere"}, found=True
+        "racks", {"zone": "z", "rack": "r"}, {"kai-scheduler": "kai-racks", "other": "elsewhere"}, found=True
     )
     assert list(found.keys) == ["zone", "rack"]
     assert read("racks", None) == missing()

@@ -1,4 +1,4 @@
-"""What nodes say to levels: who is labelled, how many domains there are, and which do not nest."""
+"""The status of topology levels: labelled nodes, number of domains and nesting violations."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ LEVELS = (TopologyLevel("zone", "z"), TopologyLevel("rack", "r"), TopologyLevel(
 
 
 def nodes(*places: str) -> list[dict[str, str]]:
-    """`z1 r1 h1` is a node with these labels; `-` is none."""
+    """`z1 r1 h1` is a node with these labels; `-` is a missing label."""
     return [
         {key: value for key, value in zip("zrh", place.split(), strict=True) if value != "-"}
         for place in places
     ]
 
 
-def told(*places: str) -> list[tuple[str, int, int, int]]:
+def counts(*places: str) -> list[tuple[str, int, int, int]]:
     return [
         (each.domain, each.labelled_nodes, each.values, each.nesting_violations)
         for each in level_statuses(LEVELS, nodes(*places))
@@ -27,12 +27,12 @@ def told(*places: str) -> list[tuple[str, int, int, int]]:
 
 
 def test_labels_and_values_are_counted_per_level():
-    assert told("z1 r1 h1", "z1 r1 h2", "z1 r2 h3", "z2 r3 h4", "- - h5") == [
+    assert counts("z1 r1 h1", "z1 r1 h2", "z1 r2 h3", "z2 r3 h4", "- - h5") == [
         ("zone", 4, 2, 0),
         ("rack", 4, 3, 0),
         ("host", 5, 5, 0),
     ]
-    assert told() == [("zone", 0, 0, 0), ("rack", 0, 0, 0), ("host", 0, 0, 0)]
+    assert counts() == [("zone", 0, 0, 0), ("rack", 0, 0, 0), ("host", 0, 0, 0)]
 
 
 def test_nesting_violations_have_examples():

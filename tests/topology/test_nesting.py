@@ -1,4 +1,4 @@
-"""What lies inside of what, and what is upside down: just what admission would refuse of a new set."""
+"""Nested topology constraints: `inverted` finds exactly what admission rejects in a new set."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ wishes = st.builds(
 @given(wishes, st.permutations(LEVELS))
 def test_inverted_matches_what_admission_rejects(wishes, levels):
     body = packed(a_set("a b", "x:1=b"), wishes)
-    told = inverted(nestings(read_set(body).spec.template), levels)
+    inversions = inverted(nestings(read_set(body).spec.template), levels)
     facts = Facts(topology_aware=True, topologies={NAME: tuple(levels)})
     refused = topology_constraints.on_create(decode.workload(default_set(body)), facts)
-    assert len(told) == len(refused)
+    assert len(inversions) == len(refused)

@@ -1,4 +1,4 @@
-"""The operator's configuration file."""
+"""Loading and validating the operator's configuration file."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def test_unknown_keys_are_found_at_every_depth():
     document = {
         "logLevl": "debug",
         "server": {"metrics": {"prot": 1, "port": 2}},
-        "scheduler": {"profiles": [{"name": "default-scheduler", "config": {"theirs": 1}, "nmae": "x"}]},
+        "scheduler": {"profiles": [{"name": "default-scheduler", "config": {"external": 1}, "nmae": "x"}]},
         "dynamo": {"topologyAwareScheduling": {"domainToLabelMapping": {"rack": "example.com/rack"}}},
         "leaderElection": None,
     }

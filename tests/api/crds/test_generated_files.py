@@ -1,4 +1,4 @@
-"""Generated files: what counts as out of date."""
+"""Generated files: which count as out of date, and how they are rewritten."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def test_changed_file_is_out_of_date_and_rewritten(written):
 
 
 def test_leftover_file_is_out_of_date_and_removed(written):
-    left = written / "charts/grove/crds/gone.yaml"
-    left.write_text("old\n")
+    leftover = written / "charts/grove/crds/gone.yaml"
+    leftover.write_text("old\n")
     assert list(generated.stale(written, FILES)) == [Path("charts/grove/crds/gone.yaml")]
     generated.write(written, FILES)
-    assert not left.exists()
+    assert not leftover.exists()
 
 
 def test_repository_is_up_to_date():

@@ -1,4 +1,4 @@
-"""Schemas made from wire types: what the declarations mean."""
+"""Structural schemas generated from wire types."""
 
 from __future__ import annotations
 
@@ -106,8 +106,10 @@ def test_always_field_is_encoded_and_optional_on_decode():
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_every_field_of_our_kinds_has_a_description(kind):
-    silent = [path for path, field in walk(kind, "") if not field.description and field.name not in HEADERS]
-    assert silent == []
+    undescribed = [
+        path for path, field in walk(kind, "") if not field.description and field.name not in HEADERS
+    ]
+    assert undescribed == []
 
 
 HEADERS = ("apiVersion", "kind", "metadata")

@@ -1,4 +1,5 @@
-"""Our CRDs against upstream's: every difference is known, and its reason written down."""
+"""Our CRDs compared with upstream's: every difference is listed with its reason in
+docs/decisions/compat.md."""
 
 from __future__ import annotations
 
@@ -19,15 +20,15 @@ PAGE = ROOT / "docs" / "decisions" / "compat.md"
 def differences(kind: type) -> list[Difference]:
     about = kind.KIND
     file = shared_data("crds/grove") / f"{about.group}_{about.plural}.yaml"
-    theirs = yaml.load(file.read_text(), Loader=yaml.CSafeLoader)
-    return list(schema_differences.between(crd.definition(kind), theirs))
+    upstream = yaml.load(file.read_text(), Loader=yaml.CSafeLoader)
+    return list(schema_differences.between(crd.definition(kind), upstream))
 
 
 @pytest.mark.parametrize("kind", COMPARED, ids=lambda kind: kind.__name__)
 def test_each_upstream_schema_difference_is_listed(kind):
     rows = schema_differences.listed(PAGE)
     found = differences(kind)
-    assert found, "comparing found nothing at all, not even the category"
+    assert found, "the comparison found no difference, not even the category"
     assert [each for each in found if not any(each.is_covered_by(row) for row in rows)] == []
 
 
@@ -46,10 +47,10 @@ def test_each_listed_difference_still_exists():
     ],
 )
 def test_comparison_reports_changed_field(changed, what):
-    (theirs,) = (each for each in crd.all_definitions() if each["spec"]["names"]["plural"] == "podgangs")
+    (upstream,) = (each for each in crd.all_definitions() if each["spec"]["names"]["plural"] == "podgangs")
     (ours,) = (each for each in crd.all_definitions() if each["spec"]["names"]["plural"] == "podgangs")
     groups = ours["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"][
         "podgroups"
     ]
     groups["items"]["properties"]["minReplicas"] |= changed
-    assert list(schema_differences.between(ours, theirs)) == [what]
+    assert list(schema_differences.between(ours, upstream)) == [what]

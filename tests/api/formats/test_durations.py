@@ -1,4 +1,4 @@
-"""Go's durations."""
+"""Parsing and rendering of Go's durations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quantities: one amount, many spellings; and what is none."""
+"""Parsing of Kubernetes quantities."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Points in time on the wire."""
+"""Parsing and rendering of timestamps."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_timestamps_match_kubernetes_format():
 
 def test_moment_without_time_zone_raises():
     with pytest.raises(ValueError, match="has no time zone"):
-        timestamps.render(datetime(2026, 3, 31))  # noqa: DTZ001 - that is the mistake
+        timestamps.render(datetime(2026, 3, 31))  # noqa: DTZ001 - the error under test
 
 
 @given(st.datetimes(datetime(2000, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC)))  # noqa: DTZ001

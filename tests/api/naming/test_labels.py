@@ -1,4 +1,4 @@
-"""Labels: what each kind of object carries. Clients and schedulers select by them."""
+"""The labels of each kind of object. Clients and schedulers select by them."""
 
 from __future__ import annotations
 
@@ -88,13 +88,13 @@ def test_selectors_are_sorted():
 
 def test_selectors_match_pod_labels():
     pod = labels.for_pod(LEADER, "inference-0-prefill-3-leader", 0)
-    for wanted in (
+    for selector in (
         labels.pods_of_set("inference"),
         labels.pods_of_replica("inference", 0),
         labels.pods_of_group("inference", "inference-0-prefill"),
         labels.pods_of_clique("inference", "inference-0-prefill-3-leader"),
     ):
-        assert wanted.items() <= pod.items()
+        assert selector.items() <= pod.items()
     assert not labels.pods_of_replica("inference", 1).items() <= pod.items()
 
 

@@ -1,4 +1,4 @@
-"""Names of objects: fixed by the contract with clients."""
+"""Names of objects. Clients depend on them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_pod_name_is_deterministic():
 
 
 def test_pod_name_is_stable_across_versions():
-    """A new version that named pods differently would make all of them anew."""
+    """A version that names pods differently would replace all of them."""
     assert names.pod("inference-0-router", "0f8fad5b-d9cb-469f-a165-70867728950e", 0) == PINNED
 
 
@@ -60,7 +60,7 @@ def test_pod_name_is_clique_name_and_suffix(uid, index):
 
 
 @pytest.mark.parametrize(
-    ("name", "so"),
+    ("name", "expected"),
     [
         ("set-0-a-x7k2w", True),
         ("set-0-a", False),
@@ -71,8 +71,8 @@ def test_pod_name_is_clique_name_and_suffix(uid, index):
         ("", False),
     ],
 )
-def test_is_pod_name(name, so):
-    assert names.is_pod_name(name, "set-0-a") is so
+def test_is_pod_name(name, expected):
+    assert names.is_pod_name(name, "set-0-a") is expected
 
 
 @pytest.mark.parametrize(("host", "index"), [("set-0-a-12", 12), ("set-0-a", None), ("7", 7), ("", None)])
@@ -81,13 +81,13 @@ def test_index_is_parsed_from_hostname(host, index):
 
 
 def test_pod_names_of_large_clique_never_repeat():
-    made = set()
+    used = set()
     for index in range(1000):
         name = ""
         for _ in range(20):
             name = names.pod("clique", "uid", index, predecessor=name)
-            made.add(name)
-    assert len(made) == 20_000
+            used.add(name)
+    assert len(used) == 20_000
 
 
 def test_recreated_clique_gets_other_pod_names():

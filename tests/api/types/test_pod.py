@@ -1,4 +1,4 @@
-"""Views of pods: lenient where Kubernetes is."""
+"""Decoding of pods accepts what the API server sends."""
 
 from __future__ import annotations
 

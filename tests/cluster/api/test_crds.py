@@ -1,4 +1,4 @@
-"""The CRDs on the real API server: established together, served as declared, idle when applied again."""
+"""The CRDs on the real API server: established, served as declared, unchanged when applied again."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ async def test_all_crds_are_established(crds):
     }
     assert {"clustertopologies.grove.io", "clustertopologybindings.grove.io"} <= conditions.keys()
     assert set(conditions) == {kind.KIND.crd_name for kind in KINDS}
-    for name, said in conditions.items():
-        assert said == {"Established": "True", "NamesAccepted": "True"}, name
+    for name, statuses in conditions.items():
+        assert statuses == {"Established": "True", "NamesAccepted": "True"}, name
 
 
 async def test_short_names_categories_subresources_are_served(crds, client):

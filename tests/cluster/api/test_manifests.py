@@ -1,4 +1,4 @@
-"""Manifests that people have, on the real API server: taken, kept whole, and filled in only as declared."""
+"""Real manifests on the real API server: accepted, stored completely, and defaulted only as declared."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ UPSTREAM = sorted((SHARED / "testdata").glob("workloads/*.yaml")) + sorted(
 
 
 def documents(file: Path) -> list[dict]:
-    """The objects in a file. What Dynamo's renderer printed are sets that do not say so, with a status."""
+    """The objects in a file. Dynamo's renderer prints PodCliqueSets without a kind and with a status."""
     kind = {"apiVersion": "grove.io/v1alpha1", "kind": "PodCliqueSet"}
     found = [{**kind, **each} for each in yaml.load_all(file.read_text(), Loader=yaml.CSafeLoader) if each]
     return [{word: value for word, value in each.items() if word != "status"} for each in found]
@@ -36,13 +36,13 @@ async def test_manifest_is_accepted_and_stored_completely(crds, client, namespac
 
 
 def test_upstream_manifests_exist():
-    """Without them the test above has fewer cases, and nobody would notice."""
+    """Without them the test above would have fewer cases and still pass."""
     assert list(shared_data("workloads").iterdir())
     assert list(shared_data("dynamo/expected").iterdir())
 
 
 def missing(written, stored, path):
-    """Places where a value that was written is not stored; the server may add, and write numbers as text."""
+    """The path of a value that was sent and is not stored; the server may add fields."""
     if isinstance(written, dict):
         for key, value in written.items():
             if key not in stored:
@@ -59,16 +59,16 @@ def missing(written, stored, path):
 
 
 async def test_omitted_fields_are_defaulted(crds, client, namespace):
-    made = await create(
+    created = await create(
         client, pod_clique_set(podCliqueScalingGroups=[{"name": "g", "cliqueNames": []}]), namespace
     )
-    (clique,) = made["spec"]["template"]["cliques"]
+    (clique,) = created["spec"]["template"]["cliques"]
     assert clique["spec"]["replicas"] == 1
-    assert made["spec"]["template"]["cliqueStartupType"] == "CliqueStartupTypeAnyOrder"
-    assert made["spec"]["template"]["podCliqueScalingGroups"] == [
+    assert created["spec"]["template"]["cliqueStartupType"] == "CliqueStartupTypeAnyOrder"
+    assert created["spec"]["template"]["podCliqueScalingGroups"] == [
         {"name": "g", "cliqueNames": [], "replicas": 1, "minAvailable": 1}
     ]
-    assert "updateStrategy" not in made["spec"]
+    assert "updateStrategy" not in created["spec"]
 
 
 async def test_pod_template_gets_only_upstream_defaults(crds, client, namespace):
@@ -82,9 +82,9 @@ async def test_pod_template_gets_only_upstream_defaults(crds, client, namespace)
             {"maxSkew": 1, "topologyKey": "k", "whenUnsatisfiable": "DoNotSchedule"}
         ],
     }
-    made = await create(client, pod_clique(podSpec=pod_spec), namespace)
-    filled = made["spec"]["podSpec"]
-    assert filled == {
+    created = await create(client, pod_clique(podSpec=pod_spec), namespace)
+    defaulted = created["spec"]["podSpec"]
+    assert defaulted == {
         "containers": [
             {
                 "name": "a",
@@ -111,8 +111,8 @@ async def test_unknown_pod_field_is_dropped_with_warning(crds, client, namespace
 
 
 async def test_stored_objects_round_trip_through_our_types(crds, client, namespace):
-    made = await create(client, pod_clique_set(), namespace)
-    read = msgspec.json.decode(msgspec.json.encode(made), type=PodCliqueSet)
+    created = await create(client, pod_clique_set(), namespace)
+    read = msgspec.json.decode(msgspec.json.encode(created), type=PodCliqueSet)
     (clique,) = read.spec.template.cliques
     spec = msgspec.structs.replace(clique.spec, min_available=1, starts_after=("inference-0-router",))
     body = PodClique(spec=spec)
