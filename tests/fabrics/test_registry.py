@@ -24,8 +24,8 @@ def test_listed_providers_are_sorted_by_vendor():
 
 
 def test_all_problems_are_reported_at_once():
-    unknown, twice = problems("nobody", "nvidia", "nvidia")
-    assert unknown == "fabrics[0]: no fabric vendor nobody: use one of nvidia"
+    unknown, twice = problems("absent", "nvidia", "nvidia")
+    assert unknown == "fabrics[0]: no fabric vendor absent: use one of nvidia"
     assert twice == "fabrics[2]: nvidia is listed twice"
 
 

@@ -44,8 +44,7 @@ def test_auto_gives_one_domain_per_replica_to_gpu_cliques():
     ],
 )
 def test_cliques_without_domain(workload):
-    """O2 created before the feature, O3 opted out, CD3 no GPU; a group on any layer disables automatic
-    domains."""
+    """O2 created before the feature, O3 opted out, CD3 no GPU; a group on any layer disables automation."""
     assert domains(workload) == {}
 
 

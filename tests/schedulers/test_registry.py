@@ -37,13 +37,13 @@ def test_profile_enables_gang_scheduling():
 
 def test_all_problems_are_reported_at_once():
     chosen = Scheduler(
-        (SchedulerProfile("nobody"), SchedulerProfile("default-scheduler", {"gangScheduling": "yes"}))
+        (SchedulerProfile("absent"), SchedulerProfile("default-scheduler", {"gangScheduling": "yes"}))
     )
     with pytest.raises(ConfigurationError) as wrong:
         backends(chosen)
     unknown, malformed = wrong.value.problems
     assert unknown.startswith(
-        "scheduler.profiles[0].name: no scheduler backend nobody: use one of default-scheduler, "
+        "scheduler.profiles[0].name: no scheduler backend absent: use one of default-scheduler, "
     )
     assert malformed == "scheduler.profiles[1].config: gangScheduling must be true or false, not 'yes'"
 

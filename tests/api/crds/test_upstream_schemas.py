@@ -1,5 +1,4 @@
-"""Our CRDs compared with upstream's: every difference is listed with its reason in
-docs/decisions/compat.md."""
+"""Our CRDs compared with upstream's: docs/decisions/compat.md lists every difference with its reason."""
 
 from __future__ import annotations
 

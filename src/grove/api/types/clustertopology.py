@@ -167,7 +167,7 @@ class TopologyStatus(Wire, frozen=True):
     observed_generation: Int64 = 0
     """The generation of the spec that was last reconciled without an error."""
     conditions: tuple[Condition, ...] = ()
-    """`SchedulerTopologyDrift`; on a binding also `Shadowed`."""
+    """The condition types are `SchedulerTopologyDrift` and, on a binding, `Shadowed`."""
     scheduler_topology_statuses: tuple[SchedulerTopologyStatus, ...] = ()
     """One entry per topology-aware backend, and one per reference to a backend that is not available."""
     nodes: int = 0

@@ -26,7 +26,8 @@ class RollingUpdate(Wire, frozen=True):
     with the update strategy `OnDelete`."""
 
     max_unavailable: Count | None = None
-    """How many pods of a clique, or replicas of a scaling group, may be unavailable at once. Default: 1."""
+    """How many pods of a clique, or replicas of a scaling group, may be unavailable at once. Defaults to
+    1."""
     progress_deadline: Duration | None = None
     """How long an update may make no progress before it is reported as `ProgressDeadlineExceeded`."""
 

@@ -87,7 +87,8 @@ class PodCliqueStatus(Wire, frozen=True):
     hpa_pod_selector: str = ""
     """The label selector of the pods, for autoscalers. Only on cliques that are not in a scaling group."""
     conditions: tuple[Condition, ...] = ()
-    """`PodCliqueScheduled`, `WasScheduled`, `MinAvailableBreached`, `UpdateInProgress`."""
+    """The condition types are `PodCliqueScheduled`, `WasScheduled`, `MinAvailableBreached` and
+    `UpdateInProgress`."""
     current_pod_clique_set_generation_hash: str = ""
     """The generation hash of the set that all pods are at."""
     current_pod_template_hash: str = ""

@@ -67,7 +67,7 @@ class PodCliqueScalingGroupStatus(Wire, frozen=True):
     selector: str = ""
     """The label selector of the pods, for autoscalers."""
     conditions: tuple[Condition, ...] = ()
-    """`MinAvailableBreached`, `GangTerminationInProgress`, `UpdateInProgress`."""
+    """The condition types are `MinAvailableBreached`, `GangTerminationInProgress` and `UpdateInProgress`."""
     current_pod_clique_set_generation_hash: str = ""
     """The generation hash of the set that all member cliques are at."""
     update_progress: PodCliqueScalingGroupUpdateProgress | None = None

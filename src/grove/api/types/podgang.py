@@ -92,7 +92,7 @@ class PodGangStatus(Wire, frozen=True):
     phase: str = always(GangPhase.PENDING.value)
     """The phase of the gang."""
     conditions: tuple[Condition, ...] = ()
-    """`Initialized`, `Scheduled`, `Ready`, `Unhealthy`, `DisruptionTarget`."""
+    """The condition types are `Initialized`, `Scheduled`, `Ready`, `Unhealthy` and `DisruptionTarget`."""
     placement_score: float | None = None
     """How good the placement is; 1.0 is the best possible. Written by schedulers."""
 
