@@ -1,4 +1,4 @@
-"""Intents are plain data; texts that wait for a UID cannot be mistaken for known ones."""
+"""Intents are plain data; a deferred value cannot be mistaken for a known one."""
 
 import msgspec
 import pytest
@@ -40,11 +40,11 @@ def pod_name(uid: str, index: int) -> str:
         ),
     ],
 )
-def test_an_intent_is_called_by_what_it_does(intent: Intent, expected: str) -> None:
+def test_intent_id_names_verb_and_target(intent: Intent, expected: str) -> None:
     assert intent.id == expected
 
 
-def test_a_late_text_becomes_known_with_the_uid() -> None:
+def test_deferred_value_resolves_with_uid() -> None:
     uid, name = uid_of(OWNER), derived(pod_name, uid_of(OWNER), 1)
     assert isinstance(uid, DeferredValue)
     assert isinstance(name, DeferredValue)
@@ -52,13 +52,13 @@ def test_a_late_text_becomes_known_with_the_uid() -> None:
     assert (name.intent, name.resolve("abcdef")) == (OWNER.id, "web-abc1")
 
 
-def test_with_a_known_uid_a_derived_text_is_known_at_once() -> None:
+def test_derived_from_known_uid_is_immediate() -> None:
     name = derived(pod_name, "abcdef", 2)
     assert name == "web-abc2"
     assert not isinstance(name, DeferredValue)
 
 
-def test_plans_with_late_texts_compare_by_value() -> None:
+def test_intents_with_deferred_values_compare_by_value() -> None:
     def plan(index: int) -> Create:
         return Create(Target("v1", "Pod", derived(pod_name, uid_of(OWNER), index)), {"owner": uid_of(OWNER)})
 
@@ -67,21 +67,26 @@ def test_plans_with_late_texts_compare_by_value() -> None:
 
 
 @pytest.mark.parametrize(
-    "build_on",
-    [lambda late: f"{late}-0", lambda late: late + "-0", lambda late: "pod-" + late, str],
+    "use",
+    [
+        lambda deferred: f"{deferred}-0",
+        lambda deferred: deferred + "-0",
+        lambda deferred: "pod-" + deferred,
+        str,
+    ],
     ids=["format", "append", "prepend", "str"],
 )
-def test_nothing_can_be_built_on_a_text_that_is_not_known(build_on: object) -> None:
-    assert callable(build_on)
+def test_deferred_value_cannot_be_formatted(use: object) -> None:
+    assert callable(use)
     with pytest.raises(TypeError, match="derived"):
-        build_on(uid_of(OWNER))
+        use(uid_of(OWNER))
 
 
-def test_an_unbound_text_cannot_reach_the_wire() -> None:
+def test_deferred_value_cannot_be_encoded() -> None:
     with pytest.raises(TypeError):
         msgspec.json.encode({"uid": uid_of(OWNER)})
 
 
-def test_a_text_is_derived_from_a_uid_and_not_from_a_derived_text() -> None:
+def test_derived_value_cannot_be_derived_again() -> None:
     with pytest.raises(TypeError, match="derived already"):
         derived(pod_name, derived(pod_name, uid_of(OWNER), 1), 2)

@@ -1,4 +1,4 @@
-"""Depth is found in bytes, without decoding: brackets in strings do not count, escapes do not confuse it."""
+"""The nesting depth of JSON text: brackets in strings do not count, and escapes are respected."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def nested(depth: int, inner: str = "1", opening: str = "[", closing: str = "]")
     return (opening * depth + inner + closing * depth).encode()
 
 
-PADDING = "[" * (MAX_DEPTH + 1)  # in a string: too many brackets for the shortcut, and none that counts
+PADDING = "[" * (MAX_DEPTH + 1)  # in a string: too many brackets for the shortcut, none of which nests
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ PADDING = "[" * (MAX_DEPTH + 1)  # in a string: too many brackets for the shortc
     ],
     ids=lambda value: repr(value)[:30],
 )
-def test_depth_of_text(text: bytes, expected: bool) -> None:
+def test_depth_of_example_texts(text: bytes, expected: bool) -> None:
     assert too_deep(text) is expected
 
 
@@ -70,7 +70,7 @@ values = st.recursive(
 
 @budget(200)
 @given(values, st.integers(0, 6), st.booleans())
-def test_any_value_is_measured_exactly(value: Any, limit: int, readable: bool) -> None:
+def test_depth_of_random_values_is_exact(value: Any, limit: int, readable: bool) -> None:
     text = json.dumps(value, indent=1 if readable else None, ensure_ascii=readable).encode()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(json_depth, "MAX_DEPTH", limit)

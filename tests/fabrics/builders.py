@@ -1,4 +1,4 @@
-"""Sets whose cliques may be in domains."""
+"""Builders for sets whose cliques require fabric domains."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BOTH: Providers = providers(("nvidia", "example"), {"example": Example})
 
 
 def container(name: str = "main", **limits: object) -> dict[str, Any]:
-    """A container; `gpus=8` asks for so many."""
+    """A container; `gpus=8` requests 8 GPUs."""
     found: dict[str, Any] = {"name": name, "image": "model:1"}
     if "gpus" in limits:
         found["resources"] = {"limits": {GPU: limits["gpus"]}}
@@ -24,26 +24,31 @@ def container(name: str = "main", **limits: object) -> dict[str, Any]:
 
 def clique(name: str, *containers: dict[str, Any], **annotations: str) -> dict[str, Any]:
     """A clique; `computedomain="x"` and `scope="replica"` annotate it."""
-    words = {
+    keys = {
         "computedomain": "nvidia.com/computedomain",
         "scope": "nvidia.com/computedomain-scope",
         "group": "grove.io/mnnvl-group",
         "fabric": "example.com/fabric",
     }
     spec = {"replicas": 1, "podSpec": {"containers": list(containers) or [container(gpus="8")]}}
-    notes = {words[key]: value for key, value in annotations.items()}
-    return {"name": name, "annotations": notes, "spec": spec}
+    return {
+        "name": name,
+        "annotations": {keys[key]: value for key, value in annotations.items()},
+        "spec": spec,
+    }
 
 
-def a_set(*cliques: dict[str, Any], name: str = "inference", groups: Any = (), **notes: str) -> PodCliqueSet:
+def a_set(
+    *cliques: dict[str, Any], name: str = "inference", groups: Any = (), **annotations: str
+) -> PodCliqueSet:
     """A set; `auto="enabled"` and `group="x"` annotate it."""
-    words = {"auto": "grove.io/auto-mnnvl", "group": "grove.io/mnnvl-group"}
+    keys = {"auto": "grove.io/auto-mnnvl", "group": "grove.io/mnnvl-group"}
     body = {
         "metadata": {
             "name": name,
             "namespace": "ns",
             "uid": f"uid-{name}",
-            "annotations": {words[key]: value for key, value in notes.items()},
+            "annotations": {keys[key]: value for key, value in annotations.items()},
         },
         "spec": {
             "replicas": 2,

@@ -1,4 +1,4 @@
-"""A second vendor, as somebody else would write one: nothing outside of its module knows it."""
+"""A second fabric provider, as another package would write it: no other module refers to it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ISLANDS = ForeignKind("example.com", "v1", "islands", "Island")
 
 
 class Example:
-    """Accelerators of example.com, joined to islands."""
+    """The provider for accelerators of example.com, whose domains are called islands."""
 
     vendor = "example"
     annotation_key = "example.com/fabric"

@@ -1,4 +1,4 @@
-"""Whether nodes are alike (B7)."""
+"""Which nodes with accelerators have no channel (B7)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.fabrics.builders import BOTH
 NVIDIA = BOTH.of("nvidia")
 
 
-def test_b7_nodes_with_accelerators_and_without_a_channel_are_named():
+def test_b7_nodes_without_channel_are_named():
     found = channel_coverage({"a": 8, "b": 4, "c": 8, "cpu": 0}, {"a": 1, "b": 1})
     assert found == ChannelCoverage(3, ("c",), 4)
     assert coverage_problem(found, NVIDIA) == (
@@ -19,5 +19,5 @@ def test_b7_nodes_with_accelerators_and_without_a_channel_are_named():
     assert many.smallest == 0
 
 
-def test_b7_nodes_that_are_alike_are_not_worth_a_word():
+def test_b7_full_coverage_gives_no_message():
     assert coverage_problem(channel_coverage({"a": 8, "cpu": 0}, {"a": 1}), NVIDIA) == ""

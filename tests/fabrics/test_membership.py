@@ -1,4 +1,4 @@
-"""From a set to the names of its domains, and from a name to the replica that is in it."""
+"""The domains that a set is in, and the replica that is in the domain of a name."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ EXPECTED = {
 
 
 def live(replica: int, group: str) -> int:
-    """X11: the count of a group that exists is its own."""
+    """X11: an existing group counts with its own replicas."""
     assert group == "model"
     return 3 if replica == 0 else 1
 
 
 @pytest.mark.parametrize("kind", SETS)
-def test_all_names_and_the_way_back(kind):
+def test_membership_is_found_from_domain_name(kind):
     found = memberships(SETS[kind], BOTH, live)
-    assert {name: stay.replicas for (_, name), stay in found.items()} == EXPECTED[kind]
-    for (vendor, name), stay in found.items():
+    assert {name: membership.replicas for (_, name), membership in found.items()} == EXPECTED[kind]
+    for (vendor, name), membership in found.items():
         back = membership_in(SETS[kind], BOTH, vendor, name, live)
-        assert (back.requirement, back.replicas) == (stay.requirement, stay.replicas[:1])
+        assert (back.requirement, back.replicas) == (membership.requirement, membership.replicas[:1])
 
 
 @pytest.mark.parametrize("kind", SETS)
@@ -44,7 +44,7 @@ def test_all_names_and_the_way_back(kind):
     "name",
     ["inference", "inference-2", "inference-00", "team-1-2", "team-1", "team-0-3", "x", "inference-0-b"],
 )
-def test_other_names_are_nobodys(kind, name):
+def test_other_names_have_no_membership(kind, name):
     if name not in EXPECTED[kind]:
         assert membership_in(SETS[kind], BOTH, "nvidia", name, live) is None
         assert membership_in(SETS[kind], BOTH, "example", name, live) is None

@@ -1,5 +1,5 @@
-"""NVIDIA's provider: which containers count (G), what is injected (J), what a domain looks like (CD), what is
-missing at start (P)."""
+"""NVIDIA's provider: which containers have GPUs (G), claim injection (J), the domain object (CD) and
+preflight checks (P)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ CLAIM = {"name": "mnnvl-claim", "resourceClaimTemplateName": "inference-0"}
     ],
     ids=str,
 )
-def test_g1_g4_what_counts_as_a_gpu(resources, counts):
+def test_g1_g4_which_resources_count_as_gpus(resources, counts):
     assert NVIDIA.uses_accelerator({"name": "main", "resources": resources}) is counts
     assert not NVIDIA.uses_accelerator({"name": "main"})
 
@@ -53,7 +53,7 @@ def gpu(name="gpu", **more):
     return {"name": name, "resources": {"limits": {"nvidia.com/gpu": "8"}, **more}}
 
 
-def test_j_the_claim_goes_to_gpu_containers_only_and_nothing_else_changes():
+def test_j_claim_is_added_to_gpu_containers_only():
     spec = {
         "containers": [gpu(), {"name": "sidecar"}],
         "initContainers": [{"name": "fetch"}, gpu("warm-up")],
@@ -69,7 +69,7 @@ def test_j_the_claim_goes_to_gpu_containers_only_and_nothing_else_changes():
     assert joined["tolerations"] == [{"key": "x"}]
 
 
-def test_j2_without_a_gpu_nothing_is_added_unless_the_clique_asked_by_name():
+def test_j2_without_gpus_claim_is_added_by_name_only():
     spec = {"containers": [{"name": "a"}, {"name": "b"}], "initContainers": [{"name": "c"}]}
     assert NVIDIA.inject(spec, "t", ONLY) is spec
     joined = NVIDIA.inject(spec, "t", OR_ALL)
@@ -78,7 +78,7 @@ def test_j2_without_a_gpu_nothing_is_added_unless_the_clique_asked_by_name():
 
 
 @pytest.mark.parametrize("policy", list(Policy))
-def test_j3_twice_is_as_good_as_once_and_claims_of_the_user_come_first(policy):
+def test_j3_inject_is_idempotent_and_keeps_user_claims(policy):
     own = {"name": "mine", "resourceClaimName": "shared"}
     spec = {"containers": [gpu(claims=[{"name": "mine"}])], "resourceClaims": [own]}
     once = NVIDIA.inject(spec, "inference-0", policy)
@@ -87,7 +87,7 @@ def test_j3_twice_is_as_good_as_once_and_claims_of_the_user_come_first(policy):
     assert NVIDIA.inject(once, "inference-0", policy) == once
 
 
-def test_cd_the_domain_is_elastic_and_names_the_template_that_the_driver_makes():
+def test_cd_domain_is_elastic_and_names_its_template():
     owner = {"apiVersion": "grove.io/v1alpha1", "kind": "PodCliqueSet", "name": "x", "uid": "1"}
     body = NVIDIA.build_domain(DomainRequest("x-0", "ns", {"a": "b"}, (owner,), ("f",)))
     assert body == {
@@ -104,8 +104,8 @@ def test_cd_the_domain_is_elastic_and_names_the_template_that_the_driver_makes()
     }
     found = Domain(ObjectMeta(name="x-0"), body["spec"])
     assert NVIDIA.template_name(found) == "x-0"
-    theirs = Domain(ObjectMeta(name="theirs"), {"channel": {"resourceClaimTemplate": {"name": "other"}}})
-    assert NVIDIA.template_name(theirs) == "other"
+    foreign = Domain(ObjectMeta(name="foreign"), {"channel": {"resourceClaimTemplate": {"name": "other"}}})
+    assert NVIDIA.template_name(foreign) == "other"
     assert NVIDIA.template_name(Domain(ObjectMeta(name="bare"))) == "bare"
 
 
@@ -126,11 +126,11 @@ def test_cd_the_domain_is_elastic_and_names_the_template_that_the_driver_makes()
         ),
     ],
 )
-def test_b1_how_a_domain_fares_is_told_by_its_nodes(status, view):
+def test_b1_domain_state_comes_from_its_nodes(status, view):
     assert NVIDIA.observe(Domain(ObjectMeta(), status=status)) == view
 
 
-def test_whose_node_it_is():
+def test_node_holder_is_read_from_label():
     key = "resource.nvidia.com/computeDomain"
     assert NVIDIA.node_holder({"metadata": {"labels": {key: "uid-1"}}}) == "uid-1"
     assert NVIDIA.node_holder({"metadata": {}}) is None
@@ -140,11 +140,11 @@ def served(*apis):
     return Discovery(frozenset((api.group, api.version, api.plural) for api in apis))
 
 
-def test_p_what_is_missing_at_start():
+def test_p_preflight_reports_missing_apis():
     (missing,) = NVIDIA.preflight(served(CLAIMS))
     assert missing.severity is Severity.FATAL
-    for words in ("MNNVL is enabled", "ComputeDomain CRD (computedomains.resource.nvidia.com)"):
-        assert words in missing.words
+    for text in ("MNNVL is enabled", "ComputeDomain CRD (computedomains.resource.nvidia.com)"):
+        assert text in missing.words
     assert "install the NVIDIA DRA driver, or disable automatic MNNVL" in missing.words
     assert NVIDIA.preflight(served(CLAIMS, COMPUTE_DOMAIN)) == []
     (warning,) = NVIDIA.preflight(served(COMPUTE_DOMAIN))
@@ -152,7 +152,7 @@ def test_p_what_is_missing_at_start():
 
 
 @pytest.mark.parametrize(
-    ("classes", "devices", "words"),
+    ("classes", "devices", "messages"),
     [
         (None, None, []),
         (frozenset({CHANNEL_CLASS}), True, []),
@@ -160,14 +160,14 @@ def test_p_what_is_missing_at_start():
         (frozenset({CHANNEL_CLASS}), False, ["no ResourceSlice of compute-domain.nvidia.com"]),
     ],
 )
-def test_p5_what_the_driver_should_have_brought(classes, devices, words):
-    seen = replace(served(CLAIMS, COMPUTE_DOMAIN), device_classes=classes, devices=devices)
-    found = NVIDIA.preflight(seen)
-    assert [each.severity for each in found] == [Severity.WARNING] * len(words)
-    assert all(said in each.words for each, said in zip(found, words, strict=True))
+def test_p5_preflight_reports_missing_driver_objects(classes, devices, messages):
+    discovery = replace(served(CLAIMS, COMPUTE_DOMAIN), device_classes=classes, devices=devices)
+    found = NVIDIA.preflight(discovery)
+    assert [each.severity for each in found] == [Severity.WARNING] * len(messages)
+    assert all(message in each.words for each, message in zip(found, messages, strict=True))
 
 
-def test_a_channel_is_one_device_and_gpus_are_counted():
+def test_channels_and_gpus_are_counted():
     devices = resource_slice("node-1", "uid")["spec"]["devices"]
     assert [device["name"] for device in devices] == ["channel-0", "daemon-0"]
     assert NVIDIA.channels(devices) == 1
@@ -176,13 +176,13 @@ def test_a_channel_is_one_device_and_gpus_are_counted():
     assert [NVIDIA.amount(each) for each in amounts] == [8, 4, 0, 0]
 
 
-def test_p2_another_version_is_not_the_same():
+def test_p2_other_crd_version_is_fatal():
     other = Discovery(frozenset({("resource.nvidia.com", "v1alpha1", "computedomains")}))
     assert NVIDIA.preflight(other)[0].severity is Severity.FATAL
 
 
 @pytest.mark.parametrize(
-    ("value", "scope", "words"),
+    ("value", "scope", "message"),
     [
         ("", Scope.SHARED, "must not be empty"),
         ("Team", Scope.SHARED, "must consist of lower case"),
@@ -192,17 +192,17 @@ def test_p2_another_version_is_not_the_same():
         ("a" * 54, Scope.GROUP_REPLICA, "no more than 53"),
     ],
 )
-def test_v5_names(value, scope, words):
+def test_v5_invalid_domain_names_are_rejected(value, scope, message):
     (wrong,) = NVIDIA.validate(value, scope)
-    assert words in wrong
+    assert message in wrong
 
 
 @pytest.mark.parametrize(
     ("value", "scope"), [("a" * 63, Scope.SHARED), ("a" * 58, Scope.REPLICA), ("a", Scope.GROUP_REPLICA)]
 )
-def test_v5_names_that_are_right(value, scope):
+def test_v5_valid_domain_names_are_accepted(value, scope):
     assert NVIDIA.validate(value, scope) == []
 
 
-def test_it_is_a_provider():
+def test_nvidia_implements_the_provider_protocol():
     assert isinstance(NVIDIA, FabricDomainProvider)

@@ -1,4 +1,4 @@
-"""Which vendors a configuration brings, ours and others', and what is wrong with it."""
+"""The fabric providers that a configuration lists, and problems of the configuration."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def problems(*listed, **options):
     return wrong.value.problems
 
 
-def test_those_that_are_listed_in_the_order_of_their_names():
+def test_listed_providers_are_sorted_by_vendor():
     assert [one.vendor for one in providers(())] == []
     found = providers(("nvidia", "example"), {"example": Example})
     assert [one.vendor for one in found] == ["example", "nvidia"]
@@ -23,13 +23,13 @@ def test_those_that_are_listed_in_the_order_of_their_names():
     assert providers(("example",), {"example": Example}).auto is None
 
 
-def test_all_mistakes_are_told_at_once():
-    unknown, twice = problems("nobody", "nvidia", "nvidia")
-    assert unknown == "fabrics[0]: no fabric vendor nobody: nvidia"
+def test_all_problems_are_reported_at_once():
+    unknown, twice = problems("absent", "nvidia", "nvidia")
+    assert unknown == "fabrics[0]: no fabric vendor absent: use one of nvidia"
     assert twice == "fabrics[2]: nvidia is listed twice"
 
 
-def test_two_vendors_may_not_want_the_same():
+def test_conflicting_providers_are_reported():
     class Greedy(Example):
         vendor = "greedy"
         annotation_key = "nvidia.com/computedomain"
@@ -37,27 +37,28 @@ def test_two_vendors_may_not_want_the_same():
         supports_auto = True
 
     assert problems("nvidia", "greedy", others={"greedy": Greedy}) == (
-        "fabrics: nvidia and greedy both want the annotation nvidia.com/computedomain: list one of them",
-        "fabrics: nvidia and greedy both want the claim mnnvl-claim: list one of them",
-        "fabrics: nvidia and greedy both want the mode automatic: list one of them",
+        "fabrics: nvidia and greedy both use the annotation nvidia.com/computedomain: list only one of them",
+        "fabrics: nvidia and greedy both use the claim mnnvl-claim: list only one of them",
+        "fabrics: nvidia and greedy both use the mode automatic: list only one of them",
     )
 
 
-def test_what_cannot_be_made_or_is_something_else_is_told():
+def test_unusable_provider_is_reported():
     def broken():
         raise RuntimeError("no licence")
 
     others = {"broken": broken, "thing": object, "alias": Example}
     assert problems("broken", "thing", "alias", others=others) == (
         "fabrics[0]: broken cannot be used: RuntimeError: no licence",
-        "fabrics[1]: thing cannot be used: TypeError: it is no FabricDomainProvider",
-        "fabrics[2]: alias cannot be used: ValueError: it calls itself example",
+        "fabrics[1]: thing cannot be used: TypeError: it is not a FabricDomainProvider",
+        "fabrics[2]: alias cannot be used: ValueError: its vendor is example",
     )
 
 
-def test_the_automatic_mode_needs_a_vendor_that_serves_it():
+def test_auto_mode_needs_a_supporting_vendor():
     (wrong,) = problems(auto=True)
     assert (
-        wrong == "fabrics: network.autoMNNVLEnabled needs a vendor that serves it: add nvidia, or disable it"
+        wrong
+        == "fabrics: network.autoMNNVLEnabled needs a vendor that supports it: add nvidia, or disable it"
     )
     assert providers(("nvidia",), auto=True).auto is not None

@@ -1,4 +1,4 @@
-"""Which clique is in which domain: by name (X), by group, by automation (CD3, I1), or in none."""
+"""Which domain each clique requires: by name (X), by MNNVL group, automatically (CD3, I1), or none."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ GROUP = {"name": "model", "cliqueNames": ["leader", "worker"], "replicas": 2, "m
 def domains(workload, replica=0, group_replica=0, providers=BOTH):
     """The domains of each clique in one replica."""
     return {
-        name: [requirement.name(replica, group_replica) for requirement in asked]
-        for name, asked in domain_requirements(workload, providers).items()
+        name: [requirement.name(replica, group_replica) for requirement in required]
+        for name, required in domain_requirements(workload, providers).items()
     }
 
 
-def test_auto_one_for_each_replica_for_gpu_cliques_alone_and_in_groups():
+def test_auto_gives_one_domain_per_replica_to_gpu_cliques():
     workload = a_set(
         clique("router", CPU), clique("leader"), clique("worker"), groups=[GROUP], auto="enabled"
     )
@@ -43,16 +43,16 @@ def test_auto_one_for_each_replica_for_gpu_cliques_alone_and_in_groups():
         a_set(clique("worker", CPU), group="a"),
     ],
 )
-def test_no_domain(workload):
-    """O2 from before the feature, O3 opted out, CD3 no GPU, a group on any layer is no automation."""
+def test_cliques_without_domain(workload):
+    """O2 created before the feature, O3 opted out, CD3 no GPU; a group on any layer disables automation."""
     assert domains(workload) == {}
 
 
-def test_without_vendors_nobody_is_in_a_domain():
+def test_without_providers_no_clique_has_a_domain():
     assert domains(a_set(clique("worker"), auto="enabled"), providers=Providers()) == {}
 
 
-def test_groups_the_nearest_layer_counts():
+def test_mnnvl_group_of_nearest_layer_applies():
     workload = a_set(
         clique("router"),
         clique("leader", group="near"),
@@ -77,25 +77,25 @@ def test_groups_the_nearest_layer_counts():
         ({"scope": "scaling-group-replica"}, "team-3-1"),
     ],
 )
-def test_x2_x3_by_name_as_its_scope_says(scope, name):
+def test_x2_x3_named_domain_depends_on_scope(scope, name):
     workload = a_set(clique("a", computedomain="team", **scope), clique("b"))
     assert domains(workload, 3, 1) == {"a": [name]}
 
 
-def test_x4_by_name_without_gpus():
+def test_x4_named_domain_needs_no_gpus():
     workload = a_set(clique("a", CPU, computedomain="team"), auto="disabled")
     (requirement,) = domain_requirements(workload, BOTH)["a"]
     assert (requirement.mode, requirement.policy) == (Mode.EXPLICIT, Policy.ACCELERATED_OR_ALL)
 
 
-def test_two_vendors_in_the_order_of_their_names_and_unknown_keys_are_ignored():
+def test_requirements_are_sorted_by_vendor():
     workload = a_set(clique("a", computedomain="team", fabric="isle"), clique("b", fabric="isle"))
     assert domains(workload) == {"a": ["isle", "team"], "b": ["isle"]}
     workload = a_set({**clique("a"), "annotations": {"amd.com/fabric": "x"}})
     assert domains(workload) == {}
 
 
-def test_automation_is_for_the_vendor_that_serves_it_and_by_name_comes_first():
+def test_named_domain_takes_precedence_over_auto():
     workload = a_set(clique("a", fabric="isle"), clique("b", computedomain="team"), auto="enabled")
     assert domains(workload) == {"a": ["isle", "inference-0"], "b": ["team"]}
 
@@ -117,7 +117,7 @@ def named(base, scope, vendor="nvidia"):
         (named("t-1", "scaling-group-replica"), []),
     ],
 )
-def test_v8_whose_names_collide(one, name_conflicts):
+def test_v8_conflicting_domain_names_are_found(one, name_conflicts):
     assert list(one.name_conflicts()) == name_conflicts
     places = [(replica, member) for replica in range(11) for member in range(3)]
     for other in name_conflicts:

@@ -64,7 +64,7 @@ ROWS = [
                 "racks",
                 False,
                 4,
-                'KAI Topology "racks" has other levels and is made anew: KAI says no',
+                'KAI Topology "racks" has other levels and is recreated: KAI says no',
             )
         ],
     ),
@@ -97,7 +97,7 @@ ROWS = [
         [SchedulerTopology(KAI, True, found=OTHER)],
         ("Unknown", "TopologyNotFound"),
         [
-            ("kai-scheduler", "racks", False, 4, 'KAI Topology "racks" has other levels and is made anew'),
+            ("kai-scheduler", "racks", False, 4, 'KAI Topology "racks" has other levels and is recreated'),
             ("volcano", "v", False, 0, "scheduler backend volcano does not support topology management"),
             ("nobody", "n", False, 0, "scheduler backend nobody is not enabled"),
         ],
@@ -219,5 +219,5 @@ def test_a_backend_that_fails_does_not_cost_the_others_theirs():
         assert [intent.id for intent in plan.intents] == ["create Topology racks"]
         told = {entry.scheduler_name: entry.message for entry in status_of(plan).scheduler_topology_statuses}
         assert told["another"] == "RuntimeError: no name"
-        assert told["kai-scheduler"] == "not there yet"
+        assert told["kai-scheduler"] == 'KAI Topology "racks" is being created'
         assert status_of(plan).observed_generation == 0

@@ -88,7 +88,7 @@ def test_levels_invalid_for_kai_are_warned_of():
     host = {"domain": "host", "key": "kubernetes.io/hostname"}
     body = topology([host, *LEVELS])
     with_kai, without = Facts(backends=in_use("kai-scheduler")), Facts()
-    why = "KAI wants kubernetes.io/hostname to be the last level"
+    why = "KAI requires kubernetes.io/hostname to be the last level"
     verdict = cluster_topology.on_create(body, with_kai)
     assert verdict.allowed
     assert verdict.warnings == (f"spec.levels: no Topology is created for kai-scheduler: {why}",)

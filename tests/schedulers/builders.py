@@ -1,4 +1,4 @@
-"""Gangs for schedulers, made by the plan itself from sets in a few words."""
+"""Requests for scheduler backends, with PodGangs that the plan builds from short descriptions of sets."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def scheduling_spec(body: Body) -> SchedulingSpec:
 
 
 def requests(body: Body, topology: ResolvedTopology | None = None) -> dict[str, GangRequest]:
-    """What schedulers are asked about each gang of the set's first replica, by the gang's name."""
+    """The requests for the gangs of a set, by the gang's name."""
     known = topology or a_topology()
     sim = Simulator(body)
     sim.topology = known
@@ -50,13 +50,13 @@ def requests(body: Body, topology: ResolvedTopology | None = None) -> dict[str, 
 
 
 def a_request(body: Body) -> GangRequest:
-    """The same for a set of a single gang."""
+    """The request for a set with a single gang."""
     (only,) = requests(body).values()
     return only
 
 
 def as_found(body: Body, **spec: Any) -> SchedulerObject:
-    """An object that a backend asked for, as the cluster has it; further fields are what others wrote."""
+    """The existing object for a body that a backend built; `spec` are fields that others have written."""
     metadata = body["metadata"]
     meta = ObjectMeta(
         name=metadata["name"],
@@ -66,8 +66,8 @@ def as_found(body: Body, **spec: Any) -> SchedulerObject:
     return SchedulerObject(meta, {**body["spec"], **spec})
 
 
-def as_told(body: Body, status: Body) -> SchedulerObject:
-    """The same with what its scheduler says to it, as it is read."""
+def with_status(body: Body, status: Body) -> SchedulerObject:
+    """The existing object, decoded, with the status that its scheduler reported."""
     return msgspec.json.decode(msgspec.json.encode({**body, "status": status}), type=SchedulerObject)
 
 

@@ -1,4 +1,4 @@
-"""KAI's PodGroups, field by field, and what its pods carry."""
+"""The KAI backend: PodGroups, pod additions and waiting reasons."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tests.schedulers.builders import (
     a_body,
     a_request,
     as_found,
-    as_told,
     requests,
     scheduling_spec,
+    with_status,
 )
 
 KAI = Kai()
@@ -28,14 +28,14 @@ def required(key: str) -> dict[str, str]:
     return {"topology": "kt", "requiredTopologyLevel": key}
 
 
-def test_the_pod_group_of_a_base_gang_field_by_field():
+def test_pod_group_of_base_gang_has_all_fields():
     body = a_body("a:2 b:3/2 c", "x:2/2=b,c", "zone/rack x:rack b:/host", priorityClassName="high")
     request = requests(body)["wl-0"]
-    told = KAI.gang_object(request)
-    assert told is not None
+    pod_group = KAI.gang_object(request)
+    assert pod_group is not None
     carried = request.gang["metadata"]["labels"]
     assert carried["kai.scheduler/queue"] == "team-a"
-    assert told == {
+    assert pod_group == {
         "apiVersion": "scheduling.run.ai/v2alpha2",
         "kind": "PodGroup",
         "metadata": {
@@ -83,9 +83,9 @@ def _leaf(name: str, minimum: int, parent: str, preferred: str = "") -> dict[str
     return leaf
 
 
-def test_a_scaled_gang_is_flat_and_has_its_groups_constraint():
-    told = KAI.gang_object(requests(a_body("a b", "x:2/1=b", "zone x:rack b:host"))["wl-0-x-0"])
-    assert told["spec"] == {
+def test_scaled_gang_has_constraint_of_its_group():
+    pod_group = KAI.gang_object(requests(a_body("a b", "x:2/1=b", "zone x:rack b:host"))["wl-0-x-0"])
+    assert pod_group["spec"] == {
         "minMember": 1,
         "queue": "team-a",
         "topologyConstraint": required(RACK),
@@ -93,7 +93,7 @@ def test_a_scaled_gang_is_flat_and_has_its_groups_constraint():
     }
 
 
-def test_without_constraints_the_zero_value_says_so_and_no_topology_is_needed():
+def test_gang_without_constraints_needs_no_topology():
     request = replace(a_request(a_body("a:2 b")), topology="")
     assert KAI.gang_object(request)["spec"] == {
         "minMember": 3,
@@ -103,15 +103,15 @@ def test_without_constraints_the_zero_value_says_so_and_no_topology_is_needed():
     }
 
 
-def test_constraints_without_a_topology_cannot_be_told_unless_the_gang_names_kais_own():
+def test_constraint_without_topology_is_unsupported():
     request = replace(a_request(a_body("a", "", "rack")), topology="")
     with pytest.raises(UnsupportedGang, match="names no topology"):
         KAI.gang_object(request)
-    request.gang["metadata"]["annotations"]["kai.scheduler/topology"] = "theirs"
-    assert KAI.gang_object(request)["spec"]["topologyConstraint"]["topology"] == "theirs"
+    request.gang["metadata"]["annotations"]["kai.scheduler/topology"] = "foreign"
+    assert KAI.gang_object(request)["spec"]["topologyConstraint"]["topology"] == "foreign"
 
 
-def test_what_kai_and_others_wrote_stays_and_the_rest_is_ours():
+def test_fields_written_by_kai_and_others_are_kept():
     request = a_request(a_body("a:2"))
     live = as_found(
         KAI.gang_object(request),
@@ -121,12 +121,12 @@ def test_what_kai_and_others_wrote_stays_and_the_rest_is_ours():
         minMember=99,
         preemptibility="preemptible",
     )
-    theirs = {"kai.scheduler/node-pool": "pool", "kai.scheduler/queue": "moved-to", "foreign": "kept"}
-    meta = replace(live.metadata, labels={**live.metadata.labels, **theirs}, annotations={"also": "kept"})
-    told = KAI.gang_object(replace(request, found=replace(live, metadata=meta)))
-    assert told["metadata"]["labels"] == {**request.gang["metadata"]["labels"], **theirs}
-    assert told["metadata"]["annotations"] == {"also": "kept", **request.gang["metadata"]["annotations"]}
-    assert told["spec"] == {
+    foreign = {"kai.scheduler/node-pool": "pool", "kai.scheduler/queue": "moved-to", "foreign": "kept"}
+    meta = replace(live.metadata, labels={**live.metadata.labels, **foreign}, annotations={"also": "kept"})
+    pod_group = KAI.gang_object(replace(request, found=replace(live, metadata=meta)))
+    assert pod_group["metadata"]["labels"] == {**request.gang["metadata"]["labels"], **foreign}
+    assert pod_group["metadata"]["annotations"] == {"also": "kept", **request.gang["metadata"]["annotations"]}
+    assert pod_group["spec"] == {
         "minMember": 2,
         "queue": "moved-to",
         "markUnschedulable": True,
@@ -161,23 +161,23 @@ QUEUES = [
 
 @pytest.mark.parametrize(("own", "cliques", "queue", "wrong"), QUEUES)
 @pytest.mark.parametrize("annotated", [False, True])
-def test_the_queue_is_what_set_and_cliques_agree_on(own, cliques, queue, wrong, annotated):
+def test_queue_from_set_and_cliques_must_agree(own, cliques, queue, wrong, annotated):
     body = a_queue_body(own, *cliques, annotated=annotated)
-    said = list(KAI.unschedulable_reasons(scheduling_spec(body)))
+    reasons = list(KAI.unschedulable_reasons(scheduling_spec(body)))
     if wrong:
-        assert len(said) == 1
-        assert wrong in said[0]
+        assert len(reasons) == 1
+        assert wrong in reasons[0]
         with pytest.raises(UnsupportedGang, match="queue"):
             KAI.gang_object(a_request(body))
     else:
-        assert said == []
+        assert reasons == []
         assert KAI.gang_object(a_request(body))["spec"]["queue"] == queue
 
 
-def test_a_pod_carries_its_group_and_subgroup():
-    marks = KAI.pod_additions(a_request(a_body("a")).gang, "wl-0-a")
+def test_pod_names_its_group_and_subgroup():
+    additions = KAI.pod_additions(a_request(a_body("a")).gang, "wl-0-a")
     pod = {"metadata": {"name": "p", "labels": {"mine": "1"}}, "spec": {"containers": []}}
-    assert with_pod_additions(pod, marks) == {
+    assert with_pod_additions(pod, additions) == {
         "metadata": {
             "name": "p",
             "labels": {"mine": "1", "kai.scheduler/subgroup-name": "wl-0-a"},
@@ -189,7 +189,7 @@ def test_a_pod_carries_its_group_and_subgroup():
 
 
 def unplaced(*reasons: str, **fields: Any) -> dict[str, Any]:
-    """As KAI writes it; its message prints the reasons as its log does."""
+    """A condition as KAI writes it; the message has the reasons in the format of KAI's log."""
     return {
         "type": "UnschedulableOnNodePool",
         "status": "True",
@@ -203,7 +203,7 @@ def unplaced(*reasons: str, **fields: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("said", "words"),
+    ("conditions", "message"),
     [
         ([], ""),
         ([unplaced("no GPUs")], "no GPUs"),
@@ -219,15 +219,20 @@ def unplaced(*reasons: str, **fields: Any) -> dict[str, Any]:
         ([unplaced("no GPUs", type="Other")], ""),
     ],
 )
-def test_why_a_gang_waits(said, words):
-    told = KAI.gang_object(a_request(a_body("a:2")))
-    assert told is not None
-    assert KAI.waiting_reason(as_told(told, {"schedulingConditions": said, "resourcesStatus": {}})) == words
+def test_waiting_reason_from_status(conditions, message):
+    pod_group = KAI.gang_object(a_request(a_body("a:2")))
+    assert pod_group is not None
+    assert (
+        KAI.waiting_reason(
+            with_status(pod_group, {"schedulingConditions": conditions, "resourcesStatus": {}})
+        )
+        == message
+    )
 
 
-def test_a_group_that_kai_has_not_looked_at_says_nothing():
-    told = KAI.gang_object(a_request(a_body("a:2")))
-    assert told is not None
+def test_group_without_conditions_has_no_waiting_reason():
+    pod_group = KAI.gang_object(a_request(a_body("a:2")))
+    assert pod_group is not None
     for status in ({}, {"schedulingConditions": None}):
-        assert KAI.waiting_reason(as_told(told, status)) == ""
-    assert KAI.waiting_reason(as_found(told)) == ""
+        assert KAI.waiting_reason(with_status(pod_group, status)) == ""
+    assert KAI.waiting_reason(as_found(pod_group)) == ""

@@ -1,4 +1,4 @@
-"""KAI's Topology: made, made anew, left alone, compared."""
+"""KAI's Topology: created, recreated, left unchanged or compared."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ BODY = {
 }
 
 
-def test_one_that_is_missing_is_made_as_ours():
+def test_missing_topology_is_created_with_owner():
     sync = KAI.sync_topology(OURS, None)
     (create,) = sync.intents
     assert isinstance(create, Create)
@@ -53,38 +53,38 @@ def test_one_that_is_missing_is_made_as_ours():
     assert (sync.in_sync, sync.observed) == (False, 0)
 
 
-def test_one_that_says_the_same_is_left_as_it_is():
+def test_topology_with_same_levels_is_in_sync():
     sync = KAI.sync_topology(OURS, found("zone", "rack"))
     assert (sync.in_sync, sync.message, sync.observed, sync.intents) == (True, "", 4, ())
 
 
 @pytest.mark.parametrize("labels", [("rack", "zone"), ("zone",), ("zone", "rack", "host"), ()])
-def test_other_levels_or_another_order_are_made_anew_after_a_trial(labels):
+def test_changed_levels_recreate_after_dry_run(labels):
     sync = KAI.sync_topology(OURS, found(*labels))
-    trial, gone, made = sync.intents
+    trial, delete, create = sync.intents
     assert isinstance(trial, Create)
     assert trial.dry_run
     assert trial.body["spec"] == BODY["spec"]
     assert trial.target.name == "racks-trial" == trial.body["metadata"]["name"]
-    assert isinstance(gone, Delete)
-    assert (gone.target.name, gone.uid, gone.after) == ("racks", "k-1", (trial.id,))
-    assert isinstance(made, Create)
-    assert (made.body, made.dry_run, made.after) == (BODY, False, (gone.id,))
+    assert isinstance(delete, Delete)
+    assert (delete.target.name, delete.uid, delete.after) == ("racks", "k-1", (trial.id,))
+    assert isinstance(create, Create)
+    assert (create.body, create.dry_run, create.after) == (BODY, False, (delete.id,))
     assert not sync.in_sync
-    assert "made anew" in sync.message
+    assert "is recreated" in sync.message
 
 
 @pytest.mark.parametrize(
     "foreign", [found("zone", owner=""), found("zone", owner="u-2"), found("zone", controller=False)]
 )
-def test_somebody_elses_is_neither_adopted_nor_touched(foreign):
+def test_topology_of_other_owner_is_left_unchanged(foreign):
     sync = KAI.sync_topology(OURS, foreign)
     assert (sync.in_sync, sync.intents) == (False, ())
     assert "not owned by this ClusterTopology" in sync.message
 
 
 DRIFTS = [
-    (None, False, 'KAI Topology "theirs" not found', 0),
+    (None, False, 'KAI Topology "referenced" not found', 0),
     (found("zone", "rack", owner=""), True, "", 4),
     (found("rack", "zone", owner=""), False, "KAI Topology levels differ from ClusterTopology levels", 4),
     (found("zone", owner=""), False, "KAI Topology levels differ from ClusterTopology levels", 4),
@@ -92,25 +92,27 @@ DRIFTS = [
 
 
 @pytest.mark.parametrize(("foreign", "in_sync", "message", "observed"), DRIFTS)
-def test_one_that_others_manage_is_compared_and_never_written(foreign, in_sync, message, observed):
-    sync = KAI.check_topology_drift(OURS, "theirs", foreign)
+def test_referenced_topology_is_compared_and_never_written(foreign, in_sync, message, observed):
+    sync = KAI.check_topology_drift(OURS, "referenced", foreign)
     assert (sync.in_sync, sync.message, sync.observed, sync.intents) == (in_sync, message, observed, ())
 
 
-def test_what_we_managed_for_a_topology_that_is_gone_goes():
-    (gone,) = KAI.on_topology_delete("racks", found("zone"))
-    assert isinstance(gone, Delete)
-    assert (gone.target.kind, gone.target.name, gone.uid) == ("Topology", "racks", "k-1")
+def test_deleted_topology_deletes_managed_object():
+    (delete,) = KAI.on_topology_delete("racks", found("zone"))
+    assert isinstance(delete, Delete)
+    assert (delete.target.kind, delete.target.name, delete.uid) == ("Topology", "racks", "k-1")
 
 
-def test_what_kai_would_refuse_is_known_beforehand():
+def test_levels_that_kai_rejects_are_reported():
     host = "kubernetes.io/hostname"
     assert list(refused(("zone", "rack", host))) == []
-    assert list(refused((host, "rack"))) == [f"KAI wants {host} to be the last level"]
-    assert list(refused(("Example.com/zone",))) == ["KAI wants the prefix of Example.com/zone in lower case"]
-    assert list(refused(tuple(f"k{n}" for n in range(17)))) == ["KAI wants 1 to 16 levels, not 17"]
+    assert list(refused((host, "rack"))) == [f"KAI requires {host} to be the last level"]
+    assert list(refused(("Example.com/zone",))) == [
+        "KAI requires the prefix of Example.com/zone in lower case"
+    ]
+    assert list(refused(tuple(f"k{n}" for n in range(17)))) == ["KAI requires 1 to 16 levels, not 17"]
 
 
-def test_who_is_aware_of_topologies_is_seen_by_what_it_can_do():
+def test_topology_aware_is_detected_by_protocol():
     assert isinstance(KAI, TopologyAware)
     assert not isinstance(Volcano(), TopologyAware)

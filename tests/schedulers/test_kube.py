@@ -1,4 +1,4 @@
-"""Kubernetes' own PodGroups, and what pods carry without and with them."""
+"""The backend of the default scheduler: PodGroups of Kubernetes and pod additions, with and without gangs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def terms(minimum: int, key: str = ""):
     return {**spec, "schedulingConstraints": {"topology": [{"key": key}]}} if key else spec
 
 
-def test_the_pod_group_of_a_gang_field_by_field():
+def test_pod_group_of_gang_has_all_fields():
     request = a_request(a_body("a:2 b:3/1", "", "zone"))
     name = group_name(request.gang)
     assert name.startswith("wl-0-")
@@ -46,7 +46,7 @@ def test_the_pod_group_of_a_gang_field_by_field():
 
 
 KEYS = [
-    # cliques, groups, wishes; the key that holds for all pods of the base gang
+    # cliques, groups, wishes; the key that applies to all pods of the base gang
     ("a b", "", "", ""),
     ("a b", "", "rack a:host", RACK),
     ("a b", "x:1=a,b", "x:rack", RACK),
@@ -58,13 +58,13 @@ KEYS = [
 
 
 @pytest.mark.parametrize(("cliques", "groups", "wishes", "key"), KEYS)
-def test_the_one_key_is_one_that_holds_for_all_pods(cliques, groups, wishes, key):
+def test_topology_key_applies_to_all_pods(cliques, groups, wishes, key):
     request = requests(a_body(cliques, groups, wishes))["wl-0"]
     minimum = len(cliques.split())
     assert GANGS.gang_object(request)["spec"] == terms(minimum, key)
 
 
-def test_what_a_group_can_never_change_is_in_its_name():
+def test_group_name_has_hash_of_immutable_fields():
     body = a_body("a:2", "", "rack")
     before = a_request(body)
     (after,) = requests(body, a_topology("zone host")).values()
@@ -73,7 +73,7 @@ def test_what_a_group_can_never_change_is_in_its_name():
     assert len(group_name(before.gang)) == len("wl-0-") + 8
 
 
-def test_a_gang_that_needs_nobody_and_a_profile_without_gangs_have_none():
+def test_no_group_for_zero_minimum_or_without_gangs():
     request = a_request(a_body("a"))
     assert (PLAIN.gang_object_kind, PLAIN.gang_object(request)) == (None, None)
     assert with_pod_additions({"metadata": {}, "spec": {}}, PLAIN.pod_additions(request.gang, "wl-0-a")) == {
@@ -90,7 +90,7 @@ def near(key: str, **selector):
 
 
 @pytest.mark.parametrize("backend", [GANGS, PLAIN])
-def test_what_should_sit_closer_together_becomes_soft_affinity_beside_the_users_own(backend):
+def test_preferred_constraints_become_preferred_affinity(backend):
     request = requests(a_body("a b c", "x:1=b,c", "/zone x:/rack b:/host"))["wl-0"]
     own = {"weight": 1, "podAffinityTerm": {"topologyKey": "mine"}}
     field = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -113,18 +113,18 @@ def test_what_should_sit_closer_together_becomes_soft_affinity_beside_the_users_
             ]
         },
     }
-    assert affinity["podAffinity"] == {field: [own]}, "what is shared is not changed"
+    assert affinity["podAffinity"] == {field: [own]}, "the template's own affinity is not changed"
     alone = backend.pod_additions(request.gang, "wl-0-a")
     assert alone.preferred_affinity == (near(ZONE, matchLabels={"grove.io/podgang": "wl-0"}),)
 
 
-def test_a_pod_names_its_group():
+def test_pod_names_its_scheduling_group():
     gang = a_request(a_body("a")).gang
     assert GANGS.pod_additions(gang, "wl-0-a").spec == {"schedulingGroup": {"podGroupName": group_name(gang)}}
 
 
 REFUSED = [
-    # wishes; what is said without gang scheduling, and with it
+    # wishes; the rejected part without gang scheduling, and with it
     ("", "", ""),
     ("/rack a:/host", "", ""),
     ("rack", "the PodCliqueSet", ""),
@@ -134,16 +134,16 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("wishes", "plain", "with_gangs"), REFUSED)
-def test_required_constraints_that_it_cannot_keep_are_refused_never_ignored(wishes, plain, with_gangs):
-    asked = scheduling_spec(a_body("a b", "x:1=b", wishes))
-    for backend, whose in ((PLAIN, plain), (GANGS, with_gangs)):
-        said = list(backend.unsupported_constraints(asked))
-        assert bool(said) == bool(whose)
-        assert all(whose in wrong and "use pack.preferred" in wrong for wrong in said)
+def test_unsupported_required_constraints_are_rejected(wishes, plain, with_gangs):
+    spec = scheduling_spec(a_body("a b", "x:1=b", wishes))
+    for backend, part in ((PLAIN, plain), (GANGS, with_gangs)):
+        problems = list(backend.unsupported_constraints(spec))
+        assert bool(problems) == bool(part)
+        assert all(part in problem and "use pack.preferred" in problem for problem in problems)
 
 
 ALL_OF_A_GANG = [
-    # cliques, groups, wishes; whether one key says it all
+    # cliques, groups, wishes; whether one key applies to all pods
     ("a", "", "a:rack", True),
     ("a b", "x:2/1=a,b", "x:rack", True),
     ("a", "x:2/1=a", "a:rack", True),
@@ -155,14 +155,14 @@ ALL_OF_A_GANG = [
 ]
 
 
-@pytest.mark.parametrize(("cliques", "groups", "wishes", "kept"), ALL_OF_A_GANG)
-def test_a_constraint_on_what_is_all_of_a_gang_is_the_groups_own(cliques, groups, wishes, kept):
+@pytest.mark.parametrize(("cliques", "groups", "wishes", "supported"), ALL_OF_A_GANG)
+def test_constraint_on_whole_gang_is_supported(cliques, groups, wishes, supported):
     body = a_body(cliques, groups, wishes)
-    assert (list(GANGS.unsupported_constraints(scheduling_spec(body))) == []) is kept
-    keys = [bool(_told_key(request)) for request in requests(body).values()]
-    assert all(keys) or not kept
+    assert (list(GANGS.unsupported_constraints(scheduling_spec(body))) == []) is supported
+    keys = [bool(_group_key(request)) for request in requests(body).values()]
+    assert all(keys) or not supported
 
 
-def _told_key(request) -> str:
+def _group_key(request) -> str:
     spec = GANGS.gang_object(request)["spec"]
     return spec.get("schedulingConstraints", {}).get("topology", [{}])[0].get("key", "")

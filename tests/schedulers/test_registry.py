@@ -1,4 +1,4 @@
-"""Which backends a configuration brings, ours and others', and what is wrong with it."""
+"""The scheduler backends that a configuration lists, and problems of the configuration."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def profiles(*names: str, default: str = "default-scheduler", **config: object) 
     return Scheduler(tuple(SchedulerProfile(name, dict(config)) for name in names), default)
 
 
-def test_the_default_scheduler_is_always_there_and_those_that_are_listed():
+def test_default_scheduler_and_listed_backends_are_in_use():
     alone = backends(profiles())
     assert list(alone.by_name) == ["default-scheduler"]
     assert alone.of("").name == "default-scheduler"
@@ -30,38 +30,40 @@ def test_the_default_scheduler_is_always_there_and_those_that_are_listed():
     assert [backend.name for backend in every.topology_aware] == ["kai-scheduler"]
 
 
-def test_a_profile_says_whether_the_default_scheduler_knows_gangs():
+def test_profile_enables_gang_scheduling():
     assert backends(profiles("default-scheduler")).of("").gang_object_kind is None
     assert backends(profiles("default-scheduler", gangScheduling=True)).of("").gang_object_kind == POD_GROUP
 
 
-def test_all_mistakes_are_told_at_once():
+def test_all_problems_are_reported_at_once():
     chosen = Scheduler(
-        (SchedulerProfile("nobody"), SchedulerProfile("default-scheduler", {"gangScheduling": "yes"}))
+        (SchedulerProfile("absent"), SchedulerProfile("default-scheduler", {"gangScheduling": "yes"}))
     )
     with pytest.raises(ConfigurationError) as wrong:
         backends(chosen)
     unknown, malformed = wrong.value.problems
-    assert unknown.startswith("scheduler.profiles[0].name: no scheduler backend nobody: default-scheduler, ")
+    assert unknown.startswith(
+        "scheduler.profiles[0].name: no scheduler backend absent: use one of default-scheduler, "
+    )
     assert malformed == "scheduler.profiles[1].config: gangScheduling must be true or false, not 'yes'"
 
 
-def test_others_bring_their_own_and_a_broken_one_costs_only_its_users():
+def test_failing_external_backend_affects_only_its_sets():
     def broken(_: object) -> Lpx:
         raise RuntimeError("no licence")
 
     found = backends(
-        profiles("theirs", "worse"), {"theirs": lambda _: Lpx(), "worse": broken, "unused": broken}
+        profiles("external", "failing"), {"external": lambda _: Lpx(), "failing": broken, "unused": broken}
     )
-    assert sorted(found.by_name) == ["default-scheduler", "theirs", "worse"]
+    assert sorted(found.by_name) == ["default-scheduler", "external", "failing"]
     request = a_request(a_body("a"))
-    why = "scheduler backend worse cannot be used: RuntimeError: no licence"
+    why = "scheduler backend failing cannot be used: RuntimeError: no licence"
     with pytest.raises(UnsupportedGang, match=why):
-        found.of("worse").gang_object(request)
-    assert list(found.of("worse").unschedulable_reasons(request.scheduling_spec)) == [why]
+        found.of("failing").gang_object(request)
+    assert list(found.of("failing").unschedulable_reasons(request.scheduling_spec)) == [why]
 
 
-def test_the_kinds_to_watch_are_those_of_the_backends_in_use():
+def test_gang_object_kinds_are_those_of_backends_in_use():
     assert backends(profiles()).gang_object_kinds == ()
     both = backends(profiles("kai-scheduler", "volcano"))
     assert [kind.group for kind in both.gang_object_kinds] == ["scheduling.run.ai", "scheduling.volcano.sh"]

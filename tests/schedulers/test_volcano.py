@@ -1,4 +1,4 @@
-"""Volcano's PodGroups, field by field."""
+"""The Volcano backend: PodGroups, pod additions, waiting reasons and CRD check; and the LPX backend."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from grove.schedulers.backend import with_pod_additions
 from grove.schedulers.lpx import Lpx
 from grove.schedulers.volcano import Volcano, podgroup_crd_problem
-from tests.schedulers.builders import a_body, a_request, as_found, as_told, requests, scheduling_spec
+from tests.schedulers.builders import a_body, a_request, as_found, requests, scheduling_spec, with_status
 from tests.shared import shared_data
 
 VOLCANO = Volcano()
@@ -25,7 +25,7 @@ def policy(name: str, size: int):
     }
 
 
-def test_the_pod_group_of_a_gang_field_by_field():
+def test_pod_group_of_gang_has_all_fields():
     request = a_request(a_body("a:2 b:3/1", priorityClassName="high"))
     assert VOLCANO.gang_object(request) == {
         "apiVersion": "scheduling.volcano.sh/v1beta1",
@@ -54,7 +54,7 @@ def test_the_pod_group_of_a_gang_field_by_field():
     }
 
 
-def test_each_gang_has_its_own_and_a_set_that_names_no_queue_is_in_the_default_one():
+def test_queue_defaults_and_can_come_from_a_clique():
     for request in requests(a_body("a b", "x:2/1=b", queue="")).values():
         assert VOLCANO.gang_object(request)["spec"]["queue"] == "default"
     body = a_body("a b", queue="")
@@ -64,7 +64,7 @@ def test_each_gang_has_its_own_and_a_set_that_names_no_queue_is_in_the_default_o
     assert VOLCANO.gang_object(a_request(body))["spec"]["queue"] == "of-clique"
 
 
-def test_a_gang_that_needs_nobody_for_a_moment_keeps_what_held_before():
+def test_gang_with_zero_minimum_keeps_earlier_spec():
     request = a_request(a_body("a:2"))
     live = as_found(VOLCANO.gang_object(request))
     for group in request.gang["spec"]["podgroups"]:
@@ -74,7 +74,7 @@ def test_a_gang_that_needs_nobody_for_a_moment_keeps_what_held_before():
     assert (fresh["minMember"], fresh["subGroupPolicy"]) == (1, [policy("wl-0-a", 1)])
 
 
-def test_a_pod_carries_its_group_in_both_spellings():
+def test_pod_has_both_group_annotations():
     pod = with_pod_additions(
         {"metadata": {}, "spec": {}}, VOLCANO.pod_additions(a_request(a_body("a")).gang, "wl-0-a")
     )
@@ -86,23 +86,23 @@ def test_a_pod_carries_its_group_in_both_spellings():
 
 @pytest.mark.parametrize("backend", [VOLCANO, Lpx()])
 @pytest.mark.parametrize(
-    ("wishes", "whose"),
+    ("wishes", "part"),
     [("rack", "the PodCliqueSet"), ("x:rack", "scaling group x"), ("a:/rack", "clique a")],
 )
-def test_constraints_are_refused_wherever_they_are(backend, wishes, whose):
-    said = list(backend.unsupported_constraints(scheduling_spec(a_body("a b", "x:1=b", wishes))))
-    assert any(whose in wrong for wrong in said), said
+def test_topology_constraints_are_rejected(backend, wishes, part):
+    problems = list(backend.unsupported_constraints(scheduling_spec(a_body("a b", "x:1=b", wishes))))
+    assert any(part in problem for problem in problems), problems
     assert list(backend.unsupported_constraints(scheduling_spec(a_body("a b", "x:1=b")))) == []
 
 
-def test_queues_that_are_not_agreed_on_are_refused():
+def test_conflicting_queues_are_rejected():
     body = a_body("a b")
     body["spec"]["template"]["cliques"][1]["annotations"] = {"scheduling.grove.io/volcano-queue": "other"}
     (wrong,) = VOLCANO.unschedulable_reasons(scheduling_spec(body))
     assert "team-a on the PodCliqueSet but other" in wrong
 
 
-def test_a_volcano_that_knows_no_subgroups_will_not_do():
+def test_crd_without_subgroups_is_reported():
     text = shared_data("crds/volcano/scheduling.volcano.sh_podgroups.yaml").read_text()
     definition = yaml.load(text, Loader=yaml.CSafeLoader)
     assert podgroup_crd_problem(definition) == ""
@@ -110,9 +110,11 @@ def test_a_volcano_that_knows_no_subgroups_will_not_do():
     (version,) = definition["spec"]["versions"]
     schema = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
     del schema["subGroupPolicy"]
-    assert podgroup_crd_problem(definition).startswith("it lacks")
+    assert podgroup_crd_problem(definition).endswith(
+        "is not in the installed CRD: install Volcano 1.14 or later"
+    )
     version["served"] = False
-    assert podgroup_crd_problem(definition).startswith("it does not serve")
+    assert podgroup_crd_problem(definition).endswith("is not served: install Volcano 1.14 or later")
 
 
 UNPLACED = {"type": "Unschedulable", "status": "True", "reason": "NotEnoughResources", "message": "3/3 tasks"}
@@ -120,7 +122,7 @@ PLACED = {"type": "Scheduled", "status": "True", "reason": "tasks in gang are re
 
 
 @pytest.mark.parametrize(
-    ("status", "words"),
+    ("status", "message"),
     [
         ({}, ""),
         ({"phase": "Pending"}, "not admitted to queue team-a yet"),
@@ -133,12 +135,12 @@ PLACED = {"type": "Scheduled", "status": "True", "reason": "tasks in gang are re
         ({"phase": "Running", "conditions": [{**UNPLACED, "status": "False"}, PLACED]}, ""),
     ],
 )
-def test_why_a_gang_waits(status, words):
-    told = VOLCANO.gang_object(a_request(a_body("a:3")))
-    assert VOLCANO.waiting_reason(as_told(told, status)) == words
+def test_waiting_reason_from_status(status, message):
+    pod_group = VOLCANO.gang_object(a_request(a_body("a:3")))
+    assert VOLCANO.waiting_reason(with_status(pod_group, status)) == message
 
 
-def test_lpx_wants_nothing_but_its_name():
+def test_lpx_needs_no_object_and_no_additions():
     request = a_request(a_body("a"))
     lpx = Lpx()
     assert lpx.gang_object_kind is None

@@ -1,6 +1,6 @@
-"""Upstream's topology scenarios in a few words: the sets, and KAI's PodGroups for them, field by field.
+"""Upstream's topology scenarios: the sets in a short notation, and KAI's PodGroups for them, field by field.
 
-Those of which upstream's own manifest is at hand are told in `tests/cluster/operator/scheduling/test_topology.py`.
+The scenarios with a manifest of upstream's are in `tests/cluster/operator/scheduling/test_topology.py`.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ QUEUE = {"kai.scheduler/queue": "test"}
 
 
 class Scenario(Struct, frozen=True):
-    """A set and the PodGroups that it leads to, those of its first replica only."""
+    """A set, and the expected PodGroups of its first replica."""
 
     body: Body
-    told: dict[str, Body]
+    pod_groups: dict[str, Body]
 
 
 def workload(name: str, cliques: str, groups: str, wishes: str, replicas: int = 1) -> Body:
@@ -71,7 +71,7 @@ def leaf(name: str, minimum: int, key: str = "", parent: str = "") -> Body:
 def _large() -> dict[str, Body]:
     base = "tas12-0"
     parts = [f"{base}-workers-{replica}" for replica in range(3)]
-    told = {
+    expected = {
         base: group(
             *(parent(part, 1, RACK) for part in parts),
             *(leaf(f"{part}-worker", 2, HOST, part) for part in parts),
@@ -79,15 +79,15 @@ def _large() -> dict[str, Body]:
         )
     }
     for scaled in range(7):
-        told[f"{base}-workers-{scaled}"] = group(
+        expected[f"{base}-workers-{scaled}"] = group(
             leaf(f"{base}-workers-{scaled + 3}-worker", 2, HOST), key=RACK
         )
-    return told
+    return expected
 
 
 def _disaggregated(name: str, host: str = "") -> dict[str, Body]:
     base, roles = f"{name}-0", ("decoder", "prefill")
-    told = {
+    expected = {
         base: group(
             *(parent(f"{base}-{role}-0", 2, RACK) for role in roles),
             leaf(f"{base}-router", 2),
@@ -100,10 +100,10 @@ def _disaggregated(name: str, host: str = "") -> dict[str, Body]:
         )
     }
     for role in roles:
-        told[f"{base}-{role}-0"] = group(
+        expected[f"{base}-{role}-0"] = group(
             *(leaf(f"{base}-{role}-1-{role[0]}{part}", 1, host) for part in ("worker", "leader")), key=RACK
         )
-    return told
+    return expected
 
 
 _ROLES = "router:2 dworker dleader pworker pleader"
@@ -111,15 +111,15 @@ _GROUPS = "decoder:2/1=dworker,dleader prefill:2/1=pworker,pleader"
 _HOSTS = "dworker:host dleader:host pworker:host pleader:host"
 
 SCENARIOS: dict[str, Scenario] = {
-    "TAS2 cliques with constraints of their own": Scenario(
+    "TAS2 constraints on each clique": Scenario(
         workload("tas2", "worker-rack:3 worker-block:4", "", "worker-rack:rack worker-block:block"),
         {"tas2-0": group(leaf("tas2-0-worker-rack", 3, RACK), leaf("tas2-0-worker-block", 4, BLOCK))},
     ),
-    "TAS3 the set only": Scenario(
+    "TAS3 constraint on the set only": Scenario(
         workload("tas3", "worker:2", "workers:2/2=worker", "rack"),
         {"tas3-0": group(leaf("tas3-0-workers-0-worker", 2), leaf("tas3-0-workers-1-worker", 2), key=RACK)},
     ),
-    "TAS4 a group only": Scenario(
+    "TAS4 constraint on a group only": Scenario(
         workload("tas4", "worker:2 router:2", "workers:2/2=worker", "workers:rack"),
         {
             "tas4-0": group(
@@ -131,14 +131,14 @@ SCENARIOS: dict[str, Scenario] = {
             )
         },
     ),
-    "TAS5 a host": Scenario(
+    "TAS5 constraint to one host": Scenario(
         workload("tas5", "worker:2", "", "worker:host"),
         {"tas5-0": group(leaf("tas5-0-worker", 2, HOST))},
     ),
-    "TAS6 the set around a clique": Scenario(
+    "TAS6 constraint on a set with one clique": Scenario(
         workload("tas6", "worker:4", "", "zone"), {"tas6-0": group(leaf("tas6-0-worker", 4), key=ZONE)}
     ),
-    "TAS11 a group and its clique": Scenario(
+    "TAS11 constraints on a group and its clique": Scenario(
         workload("tas11", "worker:2", "workers:2/2=worker", "workers:rack worker:host"),
         {
             "tas11-0": group(
@@ -152,7 +152,7 @@ SCENARIOS: dict[str, Scenario] = {
     "TAS12 many scaled gangs": Scenario(
         workload("tas12", "worker:2", "workers:10/3=worker", "block workers:rack worker:host"), _large()
     ),
-    "TAS13 more than there is": Scenario(
+    "TAS13 more pods than a rack holds": Scenario(
         workload("tas13", "worker:10", "", "rack"), {"tas13-0": group(leaf("tas13-0-worker", 10), key=RACK)}
     ),
     "TAS14 two replicas": Scenario(
@@ -169,21 +169,22 @@ SCENARIOS: dict[str, Scenario] = {
 }
 
 
-def all_told(scenario: Scenario) -> dict[str, Body]:
-    """The PodGroups of all replicas: they differ in nothing but their names."""
-    name, found = scenario.body["metadata"]["name"], dict(scenario.told)
+def all_pod_groups(scenario: Scenario) -> dict[str, Body]:
+    """The expected PodGroups of all replicas, which differ only in their names."""
+    name, found = scenario.body["metadata"]["name"], dict(scenario.pod_groups)
     for index in range(1, scenario.body["spec"]["replicas"]):
         found |= {
-            _renamed(key, name, index): _anew(value, name, index) for key, value in scenario.told.items()
+            _renamed(key, name, index): _for_replica(value, name, index)
+            for key, value in scenario.pod_groups.items()
         }
     return found
 
 
-def _anew(value: Any, name: str, index: int) -> Any:
+def _for_replica(value: Any, name: str, index: int) -> Any:
     if isinstance(value, dict):
-        return {key: _anew(inner, name, index) for key, inner in value.items()}
+        return {key: _for_replica(inner, name, index) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_anew(inner, name, index) for inner in value]
+        return [_for_replica(inner, name, index) for inner in value]
     return _renamed(value, name, index) if isinstance(value, str) else value
 
 

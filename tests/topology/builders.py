@@ -1,4 +1,4 @@
-"""Topologies and constraints in a few words.
+"""Builders for topologies and constraints in a short notation.
 
 a_topology("zone rack=example.com/rack host")               levels `domain=key`, broad to narrow
 packed(a_set("a b", "x=b"), "rack/host a:host x:/rack")     `part:required/preferred`, the set first
@@ -17,7 +17,7 @@ KEYS = {"zone": "topology.kubernetes.io/zone", "rack": "example.com/rack", "host
 
 
 def a_topology(levels: str = "zone rack host", name: str = NAME, **fields: Any) -> ResolvedTopology:
-    """A topology that exists, with the keys above unless a level says another."""
+    """An existing topology, with the keys above unless a level names another."""
     pairs = [level.partition("=")[::2] for level in levels.split()]
     return ResolvedTopology(
         name, {domain: key or KEYS[domain] for domain, key in pairs}, found=True, **fields
@@ -25,12 +25,12 @@ def a_topology(levels: str = "zone rack host", name: str = NAME, **fields: Any) 
 
 
 def missing(name: str = NAME) -> ResolvedTopology:
-    """A topology that nobody made."""
+    """A topology that does not exist."""
     return ResolvedTopology(name)
 
 
 def packed(workload: Body, wishes: str, name: str = NAME, *, old_spelling: bool = False) -> Body:
-    """The set with constraints, its own and its parts'."""
+    """The set with topology constraints on itself and its parts."""
     template = workload["spec"]["template"]
     parts = {part["name"]: part for part in template["cliques"] + template.get("podCliqueScalingGroups", [])}
     whole: Body = {"topologyName": name} if name else {}

@@ -1,4 +1,4 @@
-"""The condition `TopologyLevelsUnavailable`, row by row."""
+"""The condition `TopologyLevelsUnavailable` in every case."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.topology.builders import a_topology, missing, packed
 FALSE, TRUE, UNKNOWN = "False", "True", "Unknown"
 ALL, SOME = "AllClusterTopologyLevelsAvailable", "ClusterTopologyLevelsUnavailable"
 WELL, TURNED = "All topology levels are available", "ClusterTopologyLevelsInverted"
-OTHER = f"{WELL}, but in another order than the set was made for: PodCliqueSet asks for zone, and"
+OTHER = f"{WELL}, but their order inverts constraints of the set: PodCliqueSet asks for zone, and"
 A, X = f"{OTHER} PodClique 'a' in it for rack", f"{OTHER} PodCliqueScalingGroup 'x' in it for rack"
 LOST = "Unavailable topology domains: "
 ABSENT = 'ClusterTopology or ClusterTopologyBinding "racks" not found'
@@ -36,7 +36,7 @@ ROWS = [
 
 @pytest.mark.parametrize(("wishes", "name", "topology", "status", "reason", "message"), ROWS)
 @pytest.mark.parametrize("old_spelling", [False, True])
-def test_each_row(wishes, name, topology, status, reason, message, old_spelling):
+def test_condition_by_constraints_and_topology(wishes, name, topology, status, reason, message, old_spelling):
     workload = read_set(packed(a_set("a b", "x:1=b"), wishes, name, old_spelling=old_spelling))
     workload = replace(workload, metadata=replace(workload.metadata, generation=7))
     condition = levels_unavailable(workload, topology)
@@ -46,5 +46,5 @@ def test_each_row(wishes, name, topology, status, reason, message, old_spelling)
     assert condition.observed_generation == 7
 
 
-def test_there_is_nothing_to_say_about_sets_that_ask_for_nothing_where_it_is_switched_off():
+def test_disabled_without_constraints_gives_no_condition():
     assert levels_unavailable(read_set(a_set("a")), None) is None

@@ -1,4 +1,4 @@
-"""What a set asks for: which topology, which domains, and what that is in node labels."""
+"""The topology and the domains that a set names, and their node label keys."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def template_of(body):
 
 
 @pytest.mark.parametrize("old_spelling", [False, True])
-def test_the_domains_of_a_set_are_those_of_all_its_parts_must_and_should_alike(old_spelling):
+def test_domains_include_required_and_preferred_of_all_parts(old_spelling):
     template = template_of(
         packed(a_set("a b", "x:1=b"), "zone/rack a:/host x:rack", old_spelling=old_spelling)
     )
@@ -29,7 +29,7 @@ def test_the_domains_of_a_set_are_those_of_all_its_parts_must_and_should_alike(o
     assert domains(template_of(a_set("a"))) == frozenset()
 
 
-def test_the_first_name_counts_the_sets_own_before_its_groups_before_its_cliques():
+def test_topology_name_precedence_is_set_group_clique():
     body = packed(a_set("a b", "x:1=b"), "a:host x:rack", name="")
     assert topology_name_of(template_of(body)) == ""
     body["spec"]["template"]["cliques"][0]["topologyConstraint"]["topologyName"] = "of-clique"
@@ -41,7 +41,7 @@ def test_the_first_name_counts_the_sets_own_before_its_groups_before_its_cliques
 
 
 WISHES = [
-    # wish, levels of the topology, what the gang says
+    # constraint, levels of the topology, pack constraint of the gang
     ("rack", "zone rack host", {"required": KEYS["rack"]}),
     ("zone/rack", "zone rack host", {"required": KEYS["zone"], "preferred": KEYS["rack"]}),
     ("/host", "zone rack host", {"preferred": KEYS["host"]}),
@@ -55,12 +55,12 @@ WISHES = [
 
 @pytest.mark.parametrize(("wish", "levels", "expected"), WISHES)
 @pytest.mark.parametrize("old_spelling", [False, True])
-def test_domains_become_label_keys_and_those_that_are_lost_are_left_out(wish, levels, expected, old_spelling):
+def test_domains_resolve_to_keys_and_missing_are_dropped(wish, levels, expected, old_spelling):
     constraint = template_of(packed(a_set("a"), wish, old_spelling=old_spelling)).topology_constraint
     assert to_label_keys(constraint, a_topology(levels)) == (expected and {"packConstraint": expected})
 
 
-def test_nothing_is_translated_where_nothing_is_asked_or_nothing_is_known():
+def test_constraint_without_domain_or_topology_gives_none():
     named_only = template_of(packed(a_set("a b"), "a:rack")).topology_constraint
     assert named_only.topology_name == "racks"
     assert to_label_keys(named_only, a_topology()) is None
@@ -68,15 +68,15 @@ def test_nothing_is_translated_where_nothing_is_asked_or_nothing_is_known():
     assert to_label_keys(template_of(packed(a_set("a"), "rack")).topology_constraint, missing()) is None
 
 
-def test_a_topology_is_read_with_references_in_either_spelling():
+def test_references_of_both_fields_are_read():
     spec = ClusterTopologySpec(
         levels=(TopologyLevel("zone", "z"), TopologyLevel("rack", "r")),
-        scheduler_references=(SchedulerReference("kai-scheduler", "theirs"),),
+        scheduler_references=(SchedulerReference("kai-scheduler", "kai-racks"),),
         scheduler_topology_bindings=(SchedulerTopologyBinding("other", "elsewhere"),),
     )
     found = read("racks", spec)
     assert found == ResolvedTopology(
-        "racks", {"zone": "z", "rack": "r"}, {"kai-scheduler": "theirs", "other": "elsewhere"}, found=True
+        "racks", {"zone": "z", "rack": "r"}, {"kai-scheduler": "kai-racks", "other": "elsewhere"}, found=True
     )
     assert list(found.keys) == ["zone", "rack"]
     assert read("racks", None) == missing()

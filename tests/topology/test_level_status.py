@@ -1,4 +1,4 @@
-"""What nodes say to levels: who is labelled, how many domains there are, and which do not nest."""
+"""The status of topology levels: labelled nodes, number of domains and nesting violations."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ LEVELS = (TopologyLevel("zone", "z"), TopologyLevel("rack", "r"), TopologyLevel(
 
 
 def nodes(*places: str) -> list[dict[str, str]]:
-    """`z1 r1 h1` is a node with these labels; `-` is none."""
+    """`z1 r1 h1` is a node with these labels; `-` is a missing label."""
     return [
         {key: value for key, value in zip("zrh", place.split(), strict=True) if value != "-"}
         for place in places
     ]
 
 
-def told(*places: str) -> list[tuple[str, int, int, int]]:
+def counts(*places: str) -> list[tuple[str, int, int, int]]:
     return [
         (each.domain, each.labelled_nodes, each.values, each.nesting_violations)
         for each in level_statuses(LEVELS, nodes(*places))
     ]
 
 
-def test_labels_and_values_are_counted_level_by_level():
-    assert told("z1 r1 h1", "z1 r1 h2", "z1 r2 h3", "z2 r3 h4", "- - h5") == [
+def test_labels_and_values_are_counted_per_level():
+    assert counts("z1 r1 h1", "z1 r1 h2", "z1 r2 h3", "z2 r3 h4", "- - h5") == [
         ("zone", 4, 2, 0),
         ("rack", 4, 3, 0),
         ("host", 5, 5, 0),
     ]
-    assert told() == [("zone", 0, 0, 0), ("rack", 0, 0, 0), ("host", 0, 0, 0)]
+    assert counts() == [("zone", 0, 0, 0), ("rack", 0, 0, 0), ("host", 0, 0, 0)]
 
 
-def test_a_domain_in_two_broader_ones_is_told_with_examples():
+def test_nesting_violations_have_examples():
     _, rack, host = level_statuses(LEVELS, nodes("z1 r1 h1", "z2 r1 h2", "- r1 h3", "z1 r2 h4", "z1 r3 h4"))
     assert (rack.nesting_violations, rack.examples) == (1, ("rack r1 is in zone (none) and z1 and z2",))
     assert (host.nesting_violations, host.examples) == (1, ("host h4 is in rack r2 and r3",))
 
 
-def test_what_is_told_stays_short():
+def test_examples_are_limited():
     many = [f"z{zone} r{rack} h" for zone in range(9) for rack in range(50)]
     _, rack, host = level_statuses(LEVELS, nodes(*many))
     assert rack.nesting_violations == 50
@@ -53,7 +53,7 @@ LABELS = st.dictionaries(st.sampled_from("zrhx"), st.sampled_from("abc"))
 
 
 @given(st.lists(LABELS, max_size=12), st.randoms(use_true_random=False))
-def test_the_order_of_nodes_does_not_matter_and_counts_stay_in_bounds(labels, chance):
+def test_counts_do_not_depend_on_node_order(labels, chance):
     before = level_statuses(LEVELS, labels)
     chance.shuffle(labels)
     assert level_statuses(LEVELS, labels) == before

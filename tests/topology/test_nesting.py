@@ -1,4 +1,4 @@
-"""What lies inside of what, and what is upside down: just what admission would refuse of a new set."""
+"""Nested topology constraints: `inverted` finds exactly what admission rejects in a new set."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def found(wishes: str) -> list[str]:
     return [str(each) for each in nestings(read_set(packed(a_set("a b c", "x:1=b"), wishes)).spec.template)]
 
 
-def test_a_set_and_all_its_parts_a_group_and_its_cliques():
+def test_nestings_of_set_groups_and_cliques():
     assert found("zone/rack x:rack/host a:rack b:host c:/host") == [
         "PodCliqueSet asks for zone, and PodCliqueScalingGroup 'x' in it for rack",
         "PodCliqueSet asks for rack, and PodCliqueScalingGroup 'x' in it for host",
@@ -32,7 +32,7 @@ def test_a_set_and_all_its_parts_a_group_and_its_cliques():
     assert found("x:rack a:host") == []
 
 
-def test_a_domain_that_there_is_no_more_is_neither_way_up():
+def test_missing_domain_is_not_inverted():
     template = read_set(packed(a_set("a"), "zone a:rack")).spec.template
     assert inverted(nestings(template), ("rack",)) == []
     assert len(inverted(nestings(template), ("rack", "zone"))) == 1
@@ -50,9 +50,9 @@ wishes = st.builds(
 
 @settings(max_examples=200, deadline=None)
 @given(wishes, st.permutations(LEVELS))
-def test_it_is_told_of_running_sets_exactly_where_a_new_one_would_be_refused(wishes, levels):
+def test_inverted_matches_what_admission_rejects(wishes, levels):
     body = packed(a_set("a b", "x:1=b"), wishes)
-    told = inverted(nestings(read_set(body).spec.template), levels)
+    inversions = inverted(nestings(read_set(body).spec.template), levels)
     facts = Facts(topology_aware=True, topologies={NAME: tuple(levels)})
     refused = topology_constraints.on_create(decode.workload(default_set(body)), facts)
-    assert len(told) == len(refused)
+    assert len(inversions) == len(refused)

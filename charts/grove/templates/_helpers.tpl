@@ -1,4 +1,4 @@
-{{/* Names are fixed: webhooks, certificates and the users of upstream's chart go by them, and a cluster has one Grove. */}}
+{{/* The name is fixed: webhooks, certificates and users of upstream's chart depend on it, and a cluster has one Grove. */}}
 {{- define "grove.name" -}}
 grove-operator
 {{- end }}
@@ -27,7 +27,7 @@ app.kubernetes.io/name: {{ include "grove.name" . }}
 {{ include "grove.commonLabels" . }}
 {{- end }}
 
-{{/* `annotations:` of an object: those of all objects, and its own. Call with (list $ .Values.its.own ...). */}}
+{{/* `annotations:` of an object: commonAnnotations and its own. Call with (list $ .Values.its.own ...). */}}
 {{- define "grove.annotations" -}}
 {{- $all := deepCopy (index . 0).Values.commonAnnotations }}
 {{- range rest . }}
@@ -39,7 +39,7 @@ annotations:
 {{- end }}
 {{- end }}
 
-{{/* Call with (list $ .Values.image). */}}
+{{/* An image reference. Call with (list $ .Values.image). */}}
 {{- define "grove.image" -}}
 {{- with index . 1 -}}
 {{ .repository }}
@@ -57,7 +57,7 @@ annotations:
 {{- merge (dict "apiVersion" "operator.config.grove.io/v1alpha1" "kind" "OperatorConfiguration") $config | toYaml }}
 {{- end }}
 
-{{/* Immutable, and named by its content: another configuration is another ConfigMap, and the operator rolls. */}}
+{{/* The ConfigMap is immutable and its name contains a hash: a changed configuration rolls the Deployment out. */}}
 {{- define "grove.configName" -}}
 grove-operator-cm-{{ include "grove.config" . | sha256sum | trunc 8 }}
 {{- end }}
@@ -77,7 +77,7 @@ grove-operator-cm-{{ include "grove.config" . | sha256sum | trunc 8 }}
 {{- if .Values.priorityClass.enabled }}{{ .Values.priorityClass.name }}{{ else }}{{ .Values.priorityClassName }}{{ end }}
 {{- end }}
 
-{{/* Where a pod of ours may run, and with which rights on its node: the same for operator and hooks. */}}
+{{/* Node selection, tolerations, pull secrets and security context of all pods of the chart. */}}
 {{- define "grove.placement" -}}
 securityContext:
   {{- toYaml .Values.podSecurityContext | nindent 2 }}

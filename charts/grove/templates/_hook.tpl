@@ -1,5 +1,5 @@
 {{/*
-A Job of ours that Helm runs, with an account that exists no longer than it does.
+A Job that Helm runs as a hook, with a ServiceAccount that exists only as long as the Job.
 Call with (dict "top" $ "name" ... "events" ... "args" (list ...) "rules" <yaml>).
 */}}
 {{- define "grove.hook" }}

@@ -1,6 +1,6 @@
 {{/*
-What the operator may do, and no more: docs/rights.md lists it with reasons, and a test compares the two with what
-the API server answers. Verbs are those that the operator uses; it never replaces an object (update), it patches.
+The RBAC rules of the operator: docs/rights.md lists them with reasons, and a test compares both with the answers of
+the API server. The verbs are those that it uses: it patches objects and never replaces them (update).
 */}}
 {{- define "grove.clusterRules" -}}
 - apiGroups: [grove.io]
@@ -20,7 +20,7 @@ the API server answers. Verbs are those that the operator uses; it never replace
     - clustertopologies/status
     - clustertopologybindings/status
   verbs: [patch]
-# To name an owner that deletion must wait for, where OwnerReferencesPermissionEnforcement is on.
+# To set blockOwnerDeletion in owner references, where OwnerReferencesPermissionEnforcement is enabled.
 - apiGroups: [grove.io]
   resources: [podcliquesets/finalizers, podcliques/finalizers, podcliquescalinggroups/finalizers]
   verbs: [update]
@@ -36,7 +36,7 @@ the API server answers. Verbs are those that the operator uses; it never replace
 - apiGroups: [""]
   resources: [pods]
   verbs: [get, list, watch, create, patch, delete]
-# Only to be handed on to init containers that wait for other pods: nobody may grant what they do not have.
+# Only to be granted to init containers that wait for other pods: RBAC lets no one grant rights they do not have.
 - apiGroups: [""]
   resources: [pods/status]
   verbs: [get, list, watch]
@@ -46,7 +46,7 @@ the API server answers. Verbs are those that the operator uses; it never replace
 - apiGroups: [""]
   resources: [serviceaccounts]
   verbs: [get, list, watch, create, patch, delete]
-# Never to be read: the control plane fills them in, and pods mount them.
+# Created and never read: the control plane writes the token, and pods mount the Secret.
 - apiGroups: [""]
   resources: [secrets]
   verbs: [create]
@@ -56,14 +56,14 @@ the API server answers. Verbs are those that the operator uses; it never replace
 - apiGroups: [autoscaling]
   resources: [horizontalpodautoscalers]
   verbs: [get, list, watch, create, patch, delete]
-# What pods share; the templates of it may be in any namespace.
+# Claims that pods share; their templates can be in any namespace.
 - apiGroups: [resource.k8s.io]
   resources: [resourceclaims]
   verbs: [get, list, watch, create, patch, delete]
 - apiGroups: [resource.k8s.io]
   resources: [resourceclaimtemplates]
   verbs: [get, list, watch]
-# To go on when a quota has room.
+# To resume creation when a quota has room.
 - apiGroups: [""]
   resources: [resourcequotas]
   verbs: [list, watch]
@@ -74,7 +74,7 @@ the API server answers. Verbs are those that the operator uses; it never replace
   resources: [customresourcedefinitions]
   verbs: [get, list, watch]
 {{- $verbs := eq (include "grove.certificatesByHand" .) "yes" | ternary "[get, list, watch]" "[get, list, watch, patch]" }}
-# To see whom the API server trusts, and to tell it.
+# To read and write the caBundle of the webhook configurations.
 - apiGroups: [admissionregistration.k8s.io]
   resources: [mutatingwebhookconfigurations]
   resourceNames: [podcliqueset-defaulting-webhook]
@@ -83,19 +83,19 @@ the API server answers. Verbs are those that the operator uses; it never replace
   resources: [validatingwebhookconfigurations]
   resourceNames: [podcliqueset-validating-webhook, clustertopology-validating-webhook, authorizer-webhook]
   verbs: {{ $verbs }}
-# Which labels they have, for topologies; whether they are all alike, for automatic domains.
+# Node labels for topologies; accelerators and channels for automatic domains.
 {{- if or .Values.config.topologyAwareScheduling.enabled .Values.config.network.autoMNNVLEnabled }}
 - apiGroups: [""]
   resources: [nodes]
   verbs: [get, list, watch]
 {{- end }}
-# The domains of each vendor whose fabric is managed. Cliques may ask for one in any cluster.
+# The domain objects of each vendor whose fabric is managed. Cliques may request one in any cluster.
 {{- if has "nvidia" .Values.config.fabrics }}
 - apiGroups: [resource.nvidia.com]
   resources: [computedomains]
   verbs: [get, list, watch, create, patch, delete]
 {{- end }}
-# How many pods can be in domains at once.
+# To count how many pods can be in domains at once.
 {{- if .Values.config.fabrics }}
 - apiGroups: [resource.k8s.io]
   resources: [resourceslices]
@@ -113,7 +113,7 @@ the API server answers. Verbs are those that the operator uses; it never replace
 - apiGroups: [kai.scheduler]
   resources: [topologies]
   verbs: [get, list, watch, create, patch, delete]
-# To name the owner of a scheduler's topology, as above.
+# To set blockOwnerDeletion on a scheduler's topology object, as above.
 - apiGroups: [grove.io]
   resources: [clustertopologies/finalizers, clustertopologybindings/finalizers]
   verbs: [update]
@@ -135,9 +135,9 @@ the API server answers. Verbs are those that the operator uses; it never replace
 {{- end }}
 {{- end }}
 
-{{/* What DynamoGraphDeployments take beyond that; Secrets are created by the core already. */}}
+{{/* Further rules for DynamoGraphDeployments; the rule to create Secrets is above. */}}
 {{- define "grove.dynamoRules" -}}
-# The planner of a deployment is handed the right to patch it, and nobody may grant what they do not have.
+# The planner of a deployment is granted the right to patch it, and RBAC lets no one grant rights they do not have.
 - apiGroups: [nvidia.com]
   resources: [dynamographdeployments]
   verbs: [get, list, watch, patch]
@@ -153,7 +153,7 @@ the API server answers. Verbs are those that the operator uses; it never replace
 - apiGroups: [nvidia.com]
   resources: [dynamographdeploymentscalingadapters/status]
   verbs: [patch]
-# Only to be handed on to planners.
+# Only to be granted to planners.
 - apiGroups: [nvidia.com]
   resources: [dynamographdeploymentscalingadapters/scale]
   verbs: [get, update, patch]
@@ -170,7 +170,7 @@ the API server answers. Verbs are those that the operator uses; it never replace
   resources: [persistentvolumeclaims]
   verbs: [get, list, watch, create]
 {{- if and .Values.config.dynamo.withoutGrove (eq .Values.config.dynamo.topologyAwareScheduling.mode "affinity") }}
-# To tell whether domains exist.
+# To find out whether topology domains exist.
 - apiGroups: [""]
   resources: [nodes]
   verbs: [get, list, watch]
@@ -188,7 +188,7 @@ the API server answers. Verbs are those that the operator uses; it never replace
   resources: [leaderworkersets]
   verbs: [get, list, watch, create, patch]
 {{- end }}
-# Only to be handed on to the pods of deployments, which find each other that way.
+# Only to be granted to the pods of deployments, which discover each other this way.
 - apiGroups: [""]
   resources: [endpoints]
   verbs: [get, list, watch]
@@ -209,14 +209,14 @@ the API server answers. Verbs are those that the operator uses; it never replace
   verbs: {{ $verbs }}
 {{- end }}
 
-{{/* To find those that images are pulled with. Rights know no types of Secrets: these are to all. */}}
+{{/* To find image pull secrets. RBAC has no rule by type of Secret, so this applies to all Secrets. */}}
 {{- define "grove.pullSecretRules" -}}
 - apiGroups: [""]
   resources: [secrets]
   verbs: [list, watch]
 {{- end }}
 
-{{/* A lease is made once, and then it is that one. */}}
+{{/* The right to create Leases, and to get and change only the operator's own. */}}
 {{- define "grove.leaseRules" -}}
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
@@ -234,7 +234,7 @@ the API server answers. Verbs are those that the operator uses; it never replace
   verbs: [get, patch]
 {{- end }}
 
-{{/* A role and its binding to the operator's account. */}}
+{{/* A role and its binding to the operator's ServiceAccount. */}}
 {{- define "grove.grant" }}
 {{- range list .kind (printf "%sBinding" .kind) }}
 {{- if ne . $.kind }}

@@ -1,8 +1,8 @@
 {{/*
-One webhook configuration, object-equal to what src/grove/webhooks/registrations.py makes.
+One webhook configuration, equal to what src/grove/webhooks/registrations.py builds.
 
-There is no caBundle in it unless the values bring one: what the operator injected is then nobody else's field, and
-neither Helm's three-way merge nor a server-side apply touches it.
+It has no caBundle unless the values set one: only the operator then owns that field, and neither Helm's three-way
+merge nor a server-side apply changes it.
 */}}
 {{- define "grove.webhook" }}
 {{- $top := .top }}

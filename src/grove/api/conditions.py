@@ -1,4 +1,4 @@
-"""Conditions of our kinds: their types, and the reasons that go with them."""
+"""Condition types and reasons of our kinds. Part of the API: users and other programs match on them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class ConditionType(StrEnum):
-    """What a condition is about. On most, True is bad news; the kinds' status says which they carry."""
+    """The types of conditions; the status of each kind lists its own. For most, True means a problem."""
 
     CLIQUE_SCHEDULED = "PodCliqueScheduled"
     WAS_SCHEDULED = "WasScheduled"

@@ -1,4 +1,4 @@
-"""Errors as `status.lastErrors` tells them: a code for programs, a sentence for people."""
+"""Codes and descriptions of the entries of `status.lastErrors`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Operation(StrEnum):
-    """What was being done."""
+    """The operation that failed, as the description names it."""
 
     SYNC = "Sync"
     DELETE = "Delete"
@@ -14,7 +14,7 @@ class Operation(StrEnum):
 
 
 class ErrorCode(StrEnum):
-    """What failed. Clients know these from upstream; others follow `ERR_<VERB>_<RESOURCE>`."""
+    """What failed. The codes that upstream has are used unchanged; others follow `ERR_<VERB>_<RESOURCE>`."""
 
     SYNC_CLIQUE = "ERR_SYNC_PODCLIQUE"
     SYNC_SERVICE = "ERR_SYNC_PODCLIQUESET_SERVICE"
@@ -39,6 +39,6 @@ class ErrorCode(StrEnum):
 
 
 def describe(operation: Operation, code: str, message: str, cause: str = "") -> str:
-    """The sentence, in the form that clients may search."""
+    """The description of a last error, in upstream's form, which clients may search."""
     sentence = f"[Operation: {operation}, Code: {code}] message: {message}"
     return f"{sentence}, cause: {cause}" if cause else sentence

@@ -1,4 +1,4 @@
-"""Reasons of the events that we emit, and the names under which we emit them."""
+"""Reasons and reporters of the Kubernetes events that the operator emits."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class EventReporter(StrEnum):
-    """Who an event comes from."""
+    """The reporting controller of an event."""
 
     SET = "podcliqueset-controller"
     CLIQUE = "podclique-controller"
@@ -17,7 +17,7 @@ class EventReporter(StrEnum):
 
 
 class EventReason(StrEnum):
-    """What happened. Those on failures and on `AllScheduledReplicasLost` and `...Detected` are warnings."""
+    """The reason of an event. Failures, `AllScheduledReplicasLost` and `...Detected` are warnings."""
 
     CLIQUE_CREATED = "PodCliqueCreateSuccessful"
     CLIQUE_CREATE_FAILED = "PodCliqueCreateFailed"

@@ -1,11 +1,12 @@
-"""What pure code wants written: data, made without a client, a loop or a clock.
+"""Intents: the writes that a plan asks for, as data that needs no client, event loop or clock.
 
 A plan is a sequence of intents. Each says what to write and which earlier intents must have succeeded before;
-the executor in `grove.kube` sends them, independent ones at the same time. This module is the whole of what
-the two have in common, so that planning never imports the runtime and the runtime no rule of ours.
+the executor in `grove.kube` sends them, independent ones at the same time. This module is all that planning
+and executor have in common: planning never imports the runtime, and the runtime imports none of our rules.
 
-Some texts can be known only on the way: the UID of an owner that does not exist yet, and names made from it.
-`uid_of` and `derived` stand for them in a body or a target, and the executor binds them from the replies.
+Some values are known only during execution: the UID of an owner that does not exist yet, and names derived
+from it. `uid_of` and `derived` are placeholders for them in a body or a target, and the executor replaces
+them with values from the replies.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from msgspec import Struct
 
 
 class Target(Struct, frozen=True, gc=False):
-    """The object an intent is about."""
+    """The object that an intent writes."""
 
     api_version: str
     kind: str
@@ -31,7 +32,7 @@ class Target(Struct, frozen=True, gc=False):
 
 
 class PatchType(StrEnum):
-    """How the server reads a patch."""
+    """The content type of a patch."""
 
     MERGE = "application/merge-patch+json"
     APPLY = "application/apply-patch+yaml"
@@ -39,7 +40,7 @@ class PatchType(StrEnum):
 
 
 class Propagation(StrEnum):
-    """What happens to the dependants of a deleted object."""
+    """The propagation policy of a delete: what happens to the dependents of the object."""
 
     BACKGROUND = "Background"
     FOREGROUND = "Foreground"
@@ -47,11 +48,12 @@ class Propagation(StrEnum):
 
 
 class Create(Struct, frozen=True, gc=False):
-    """Make an object. A taken name is a question that the executor answers by reading it.
+    """Create an object. If the name is already in use, the executor reads that object to find out whether it
+    is the result of the same create.
 
-    With `may_exist`, an object of that name is as good as ours and is not read. `write_only` is for kinds that
-    our role lets us create but not look at: an object that is in the way is waited for, never read. With
-    `dry_run` nothing is made: the server only says whether it would be.
+    With `may_exist`, an existing object of that name counts as success and is not read. `write_only` is for
+    kinds that the operator's role allows to create but not to read: an object of another owner with that name
+    is waited for, never read. With `dry_run` nothing is created: the API server only validates the object.
     """
 
     target: Target
@@ -67,10 +69,10 @@ class Create(Struct, frozen=True, gc=False):
 
 
 class Patch(Struct, frozen=True, gc=False):
-    """Change an object, or with APPLY declare it.
+    """Change an object, or apply it with `APPLY`.
 
     To write only what was read, put `metadata.resourceVersion` (or `metadata.uid`) into the body: if the
-    object has changed since, the server answers with a conflict and the plan is made again.
+    object has changed since, the server replies with a conflict and the key is planned again.
     """
 
     target: Target
@@ -85,7 +87,7 @@ class Patch(Struct, frozen=True, gc=False):
 
 
 class Status(Struct, frozen=True, gc=False):
-    """Publish an object's status. It lets creates go first, unless another intent depends on it."""
+    """Write the status of an object. Sent after creates, unless another intent depends on it."""
 
     target: Target
     body: Any
@@ -98,7 +100,8 @@ class Status(Struct, frozen=True, gc=False):
 
 
 class Delete(Struct, frozen=True, gc=False):
-    """Delete exactly the object that was seen: give its UID, or its version if nothing may have changed."""
+    """Delete exactly the object that was observed: with its UID, or with its resourceVersion if it must be
+    unchanged."""
 
     target: Target
     uid: str = ""
@@ -113,7 +116,7 @@ class Delete(Struct, frozen=True, gc=False):
 
 
 class DeleteCollection(Struct, frozen=True, gc=False):
-    """Delete all objects of a kind in a namespace that carry the labels."""
+    """Delete all objects of a kind in a namespace that match a label selector."""
 
     api_version: str
     kind: str
@@ -132,10 +135,11 @@ Intent: TypeAlias = Create | Patch | Status | Delete | DeleteCollection
 
 
 class DeferredValue(str):
-    """A text that depends on a UID which the server has not given yet.
+    """A string that depends on a UID which the API server has not assigned yet.
 
-    It is a `str`, so that it fits wherever the text will go; what it shows until then is no valid name and no
-    valid UID, so that an unbound one could not pass for either. It cannot be built upon: use `derived`.
+    It is a `str`, so that it fits wherever the value goes. Its content until then is no valid name and no
+    valid UID, so that an unresolved one cannot be mistaken for either. It cannot be concatenated or
+    formatted: use `derived`.
     """
 
     intent: str
@@ -153,7 +157,7 @@ class DeferredValue(str):
         return text
 
     def resolve(self, uid: str) -> str:
-        """The text, once the UID is known."""
+        """The value, given the UID."""
         return uid if self.function is None else self.function(uid, *self.arguments)
 
     def __repr__(self) -> str:
@@ -161,19 +165,19 @@ class DeferredValue(str):
 
     def _refuse(self, *_: object) -> NoReturn:
         raise TypeError(
-            f"{self!r} is not known yet: make texts from it with derived(function, uid_of(...), ...)"
+            f"{self!r} is not known yet: build strings from it with derived(function, uid_of(...), ...)"
         )
 
     __add__ = __radd__ = __mod__ = __format__ = __str__ = _refuse
 
 
 def uid_of(intent: Intent) -> str:
-    """The UID of the object that the intent makes; name the intent in `after` too."""
+    """The UID of the object that the intent creates; name the intent in `after` too."""
     return DeferredValue(intent.id, None, ())
 
 
 def derived(function: Callable[..., str], uid: str, *arguments: object) -> str:
-    """`function(uid, *arguments)`, now if the UID is known, otherwise as soon as it is."""
+    """`function(uid, *arguments)`: at once if the UID is known, otherwise during execution."""
     if not isinstance(uid, DeferredValue):
         return function(uid, *arguments)
     if uid.function is not None:
@@ -182,7 +186,7 @@ def derived(function: Callable[..., str], uid: str, *arguments: object) -> str:
 
 
 class ObjectRef(Struct, frozen=True, gc=False, omit_defaults=True, rename="camel"):
-    """Which object an event speaks of."""
+    """A reference to the object of an event."""
 
     api_version: str
     kind: str
@@ -192,7 +196,7 @@ class ObjectRef(Struct, frozen=True, gc=False, omit_defaults=True, rename="camel
 
 
 class EventRecord(Struct, frozen=True, gc=False):
-    """One thing that happened, to be told as a Kubernetes event."""
+    """A Kubernetes event to be emitted."""
 
     regarding: ObjectRef
     reason: str

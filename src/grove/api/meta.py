@@ -1,6 +1,6 @@
-"""What every Kubernetes object carries: metadata, owners, conditions.
+"""What all Kubernetes objects have in common: metadata, owner references and conditions.
 
-The only part of the wire types that the runtime in `grove.kube` may know.
+The only wire types that the runtime in `grove.kube` may import.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ CONDITION_REASON = r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"
 
 
 class Interned(Wire, frozen=True):
-    """Base of what many objects say in the same words: whoever keeps thousands of them keeps each once."""
+    """Base of values that are equal in many objects: caches keep one copy of each."""
 
 
 class OwnerReference(Interned, frozen=True):
-    """Who an object belongs to; the garbage collector deletes it with its owner."""
+    """An owner of an object; the garbage collector deletes the object after its owners."""
 
     api_version: str
     kind: str
@@ -32,7 +32,7 @@ class OwnerReference(Interned, frozen=True):
 
 
 class ObjectMeta(Wire, frozen=True):
-    """The metadata that the product reads and writes; fields of others are left to the server."""
+    """The metadata that the operator reads and writes. Other metadata fields are left unchanged."""
 
     name: str = ""
     namespace: str = ""
@@ -41,7 +41,7 @@ class ObjectMeta(Wire, frozen=True):
     generation: int = 0
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
-    """When its grace ends, which began so many seconds before."""
+    """When the grace period ends: `deletion_grace_period_seconds` after the object was deleted."""
     deletion_grace_period_seconds: int | None = None
     labels: dict[str, str] = field(default_factory=dict)
     annotations: dict[str, str] = field(default_factory=dict)
@@ -50,17 +50,17 @@ class ObjectMeta(Wire, frozen=True):
 
 
 class Condition(Interned, frozen=True):
-    """One fact about an object, with the moment it last changed."""
+    """One condition of an object."""
 
     type: Annotated[str, text(CONDITION_TYPE, longest=316)]
-    """What the fact is about, in CamelCase."""
+    """The type of the condition, in CamelCase."""
     status: Annotated[str, facet(enum=["True", "False", "Unknown"])]
-    """Whether it holds: `True`, `False` or `Unknown`."""
+    """Whether the condition holds: `True`, `False` or `Unknown`."""
     reason: Annotated[str, text(CONDITION_REASON, shortest=1, longest=1024)] = always("")
-    """Why, as one word for programs."""
+    """The reason for the status, as one CamelCase word for programs."""
     message: Annotated[str, text(longest=32768)] = always("")
-    """Why, as a sentence for people; may be empty."""
+    """The reason for the status, as a sentence for people; may be empty."""
     observed_generation: Annotated[Int64, facet(minimum=0)] = 0
-    """The generation of the spec that was judged."""
+    """The generation of the spec that the condition was computed from."""
     last_transition_time: Time = always("")
-    """When the status last changed from one value to another."""
+    """When the status of the condition last changed."""

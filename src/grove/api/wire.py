@@ -1,8 +1,8 @@
-"""How a wire type is written down: its base, its defaults, and what its schema says beyond Python's types.
+"""Building blocks of the wire types: base class, defaults, and schema keywords beyond Python's types.
 
-The structs are the single definition of the API. What the CRD needs to know and a Python type cannot
-say rides along in `Annotated`: msgspec ignores it, so reading objects stays cheap and lenient (the API
-server has already judged them), and `grove.api.crds.structural_schema` reads it when it generates CRDs and reference.
+The structs are the single definition of the API. What a CRD needs and a Python type cannot express is
+attached with `Annotated`: msgspec ignores it, so decoding objects stays cheap and lenient (the API server has
+already validated them), and `grove.api.crds.structural_schema` reads it when it generates the CRDs.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ T = TypeVar("T")
 
 
 class Wire(Struct, frozen=True, gc=False, omit_defaults=True, rename="camel"):
-    """Base of all wire types. `frozen=True` is repeated on each subclass, else mypy lets it be changed."""
+    """Base of all wire types. Subclasses repeat `frozen=True`: without it mypy allows assignments."""
 
 
 class EncodedDefault:
-    """A default that is written out: what a Go field without `omitempty` does."""
+    """A default that is encoded like any other value, as a Go field without `omitempty` is."""
 
     def __init__(self, value: object, by_server: bool) -> None:
         self.value = value
@@ -32,24 +32,24 @@ class EncodedDefault:
 
 
 def always(value: T) -> T:
-    """A required field that Python may leave out: the value is on the wire even when it is this one.
+    """A required field with a default in Python: the value is always encoded, even if it is the default.
 
-    A merge patch that omits a count of 0 would leave the old count standing, hence not `= 0`.
+    A merge patch that omits a count of 0 would leave the old count unchanged, hence not `= 0`.
     """
     return cast(T, msgspec.field(default_factory=EncodedDefault(value, by_server=False)))
 
 
 def defaulted(value: T, name: str | None = None) -> T:
-    """A field that the API server fills in when the user leaves it out; ours always write it.
+    """A field that the API server sets to the default if the user omits it; the operator always encodes it.
 
-    `name` is for words that camel case gets wrong, such as `autoMNNVLEnabled`.
+    `name` is for names that the conversion to camel case gets wrong, such as `autoMNNVLEnabled`.
     """
     return cast(T, msgspec.field(default_factory=EncodedDefault(value, by_server=True), name=name))
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A CEL rule: checked by the API server itself, with the operator up or down, on `/scale` too."""
+    """A CEL rule: validated by the API server itself, whether or not the operator runs, on `/scale` too."""
 
     rule: str
     message: str
@@ -57,7 +57,7 @@ class Rule:
     field_path: str = ""
 
     def entry(self) -> dict[str, str]:
-        """The rule as a CRD spells it."""
+        """The rule as an entry of `x-kubernetes-validations`."""
         entry = {"rule": self.rule, "message": self.message}
         if self.reason:
             entry["reason"] = self.reason
@@ -68,7 +68,7 @@ class Rule:
 
 @dataclass(frozen=True, eq=False)
 class Facet:
-    """Schema keywords, CEL rules and a reader-friendly type name for whatever it annotates."""
+    """Schema keywords, CEL rules and a readable type name for the type that it annotates."""
 
     keywords: dict[str, Any] = field(default_factory=dict)
     rules: tuple[Rule, ...] = ()
@@ -93,13 +93,13 @@ def facet(display_name: str = "", **keywords: Any) -> Facet:
 
 
 def text(pattern: str = "", shortest: int = 0, longest: int = 0) -> Facet:
-    """What a string may look like."""
+    """Limits of a string: pattern and length."""
     limits = {"pattern": pattern, "minLength": shortest, "maxLength": longest}
     return Facet({word: value for word, value in limits.items() if value})
 
 
 def checked(*rules: Rule) -> Facet:
-    """CEL rules on this one use of a type."""
+    """CEL rules for one use of a type."""
     return Facet(rules=rules)
 
 
@@ -113,10 +113,10 @@ ATOMIC = Facet({"x-kubernetes-list-type": "atomic"})
 Int32 = Annotated[int, facet(format="int32")]
 Int64 = Annotated[int, facet(format="int64")]
 MOST = 100_000
-"""The ceiling of every count that users write. The API server checks it, on `/scale` too, so that no count
-can be so large that counting up to it takes the operator away from others. A workload has fewer pods than
-this; the configurable limit on the pods of a set (`limits.podsPerSet`) is lower."""
+"""The maximum of every count that users write. The API server checks it, on `/scale` too, so that no count is
+so large that counting up to it keeps the operator from reconciling other sets. Real workloads have fewer
+pods; the configurable limit on the pods of a set (`limits.podsPerSet`) is lower."""
 Count = Annotated[int, facet(format="int32", maximum=MOST)]
 Time = Annotated[str, facet(format="date-time", display_name="time")]
 Duration = Annotated[str, Facet(display_name="duration")]
-"""A Go duration such as `4h0m0s`; `grove.api.formats.durations` reads it."""
+"""A Go duration such as `4h0m0s`; parsed by `grove.api.formats.durations`."""

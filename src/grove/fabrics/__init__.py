@@ -1,1 +1,1 @@
-"""Fabrics: domains of fast links between the accelerators of several nodes. One module a vendor, pure."""
+"""Fabric domains: fast links between the accelerators of several nodes. One module per vendor, pure."""

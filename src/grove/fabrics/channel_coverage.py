@@ -1,4 +1,4 @@
-"""What the nodes of a cluster have for the domains of a vendor."""
+"""Which nodes with a vendor's accelerators have a channel. Without one, their pods cannot join a domain."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ _MAX_NAMED = 5
 
 
 class ChannelCoverage(Struct, frozen=True):
-    """The nodes with accelerators, and which of them can be in a domain."""
+    """The nodes with accelerators, and which of them have no channel."""
 
     accelerated: int
     without_channel: tuple[str, ...]
-    """Those without a channel, by which their pods would join a domain."""
+    """The names of the nodes without a channel."""
     smallest: int
-    """How many accelerators the smallest of the others has; 0 if there is no other."""
+    """The lowest number of accelerators of a node with a channel; 0 if there is no such node."""
 
 
 def channel_coverage(accelerators: Mapping[str, int], channels: Mapping[str, int]) -> ChannelCoverage:
-    """From how many accelerators and how many channels each node has."""
-    having = {node: amount for node, amount in accelerators.items() if amount}
-    joinable = [amount for node, amount in having.items() if channels.get(node)]
-    bare = tuple(sorted(node for node in having if not channels.get(node)))
-    return ChannelCoverage(len(having), bare, min(joinable, default=0))
+    """From the number of accelerators and of channels of each node."""
+    accelerated = {node: amount for node, amount in accelerators.items() if amount}
+    joinable = [amount for node, amount in accelerated.items() if channels.get(node)]
+    without = tuple(sorted(node for node in accelerated if not channels.get(node)))
+    return ChannelCoverage(len(accelerated), without, min(joinable, default=0))
 
 
 def coverage_problem(found: ChannelCoverage, provider: FabricDomainProvider) -> str:
-    """What is wrong with nodes that are not alike; empty if they are."""
+    """A message that names the nodes without a channel; empty if there are none."""
     if not found.without_channel:
         return ""
     more = (
@@ -40,6 +40,6 @@ def coverage_problem(found: ChannelCoverage, provider: FabricDomainProvider) -> 
     )
     named = ", ".join(found.without_channel[:_MAX_NAMED]) + more
     return (
-        f"{len(found.without_channel)} of {found.accelerated} nodes with accelerators of {provider.vendor} have no "
-        f"channel and cannot be in a {provider.api.name}: {named}"
+        f"{len(found.without_channel)} of {found.accelerated} nodes with accelerators of {provider.vendor} "
+        f"have no channel and cannot be in a {provider.api.name}: {named}"
     )

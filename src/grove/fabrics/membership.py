@@ -1,4 +1,4 @@
-"""Domains and the parts of sets that are in them: from a set to names, and from a name to the replica."""
+"""Which fabric domains a set is in, with which replicas; and the reverse, from the name of a domain."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from grove.fabrics.registry import Providers
 from grove.fabrics.requirements import DomainRequirement, DomainRequirements, Mode, domain_requirements
 
 GroupCount = Callable[[int, str], int]
-"""How many replicas a scaling group has, by the set's replica and the group's name in the set."""
+"""The number of replicas of a scaling group, by the set's replica and the group's name in the set."""
 Members = Callable[[str], Iterable[int]]
-"""Which replicas of a scaling group are looked at, by the group's name in the set."""
+"""The replicas of a scaling group to consider, by the group's name in the set."""
 
 
 class DomainAttachment(Struct, frozen=True):
-    """A place in a domain, for all pods of a clique."""
+    """The domain that all pods of a clique join."""
 
     provider: FabricDomainProvider
     requirement: DomainRequirement
     domain: str
     template: str
-    """The ResourceClaimTemplate by which pods take it."""
+    """The ResourceClaimTemplate through which pods join it."""
 
     @property
     def policy(self) -> Policy:
@@ -34,7 +34,7 @@ class DomainAttachment(Struct, frozen=True):
 
 
 class DomainMembership(Struct, frozen=True):
-    """How a set is in a domain."""
+    """The membership of a set in a domain: the requirement, and the replicas."""
 
     requirement: DomainRequirement
     replicas: tuple[int, ...]
@@ -73,8 +73,8 @@ def memberships(
 def membership_in(
     workload: PodCliqueSet, providers: Providers, vendor: str, name: str, count: GroupCount
 ) -> DomainMembership | None:
-    """How a set is in the domain of that name; None if it is not. A domain that all replicas share is that of
-    the first too: they are not listed."""
+    """The membership of a set in the domain of that name; None if it is not in it. For a domain that all
+    replicas share, only the first replica is listed."""
     found = domain_requirements(workload, providers)
     for requirement in dict.fromkeys(chain.from_iterable(found.values())):
         if requirement.vendor != vendor or (indices := _indices(requirement, name)) is None:
@@ -96,7 +96,7 @@ def _has_member(
     indices: tuple[int, ...],
     count: GroupCount,
 ) -> bool:
-    """Whether the replica of the group that a domain is for is one of those that there should be."""
+    """Whether the group replica that a domain is for is below the group's replica count."""
     if requirement.scope is not Scope.GROUP_REPLICA:
         return True
     groups = (_group(workload, name) for name, asked in found.items() if requirement in asked)
@@ -104,7 +104,7 @@ def _has_member(
 
 
 def _indices(requirement: DomainRequirement, name: str) -> tuple[int, ...] | None:
-    """The indices that make the name of a demand's domain; None if none do."""
+    """The indices for which the requirement gives the domain this name; None if there are none."""
     if requirement.scope is Scope.SHARED:
         return () if name == requirement.base else None
     tail = f"-{requirement.group}" if requirement.mode is Mode.AUTO and requirement.group else ""

@@ -1,7 +1,7 @@
-"""NVIDIA: multi-node NVLink by the ComputeDomains of its DRA driver.
+"""The provider for NVIDIA: multi-node NVLink through the ComputeDomains of its DRA driver.
 
-The driver makes the ResourceClaimTemplate of a domain, under the name that the domain's spec gives it; we
-never do. Every pod claims a channel from it, one exclusive device on each node.
+The driver, never the operator, creates the ResourceClaimTemplate of a domain, under the name in the domain's
+spec. Every pod claims a channel from it, one exclusive device per node.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ class Nvidia:
     accelerator_classes = frozenset({"gpu.nvidia.com"})
 
     def preflight(self, discovery: Discovery) -> list[Finding]:
-        """The domains themselves must be served; claims should be, and the driver should have channels."""
+        """The ComputeDomain CRD must be served; ResourceClaims should be, and the driver should have
+        channels."""
         if not discovery.serves(self.api):
             return [
                 Finding(
@@ -55,26 +56,29 @@ class Nvidia:
                 )
             ]
         if not discovery.serves(pod_claims.CLAIMS):
-            words = f"{pod_claims.CLAIMS.api_version} is not served: pods lose claims; Kubernetes 1.34 has it"
-            return [Finding(Severity.WARNING, words)]
-        return [Finding(Severity.WARNING, words) for words in _lacking(self.driver, discovery)]
+            message = (
+                f"{pod_claims.CLAIMS.api_version} is not served, so pods lose their claims: upgrade to "
+                "Kubernetes 1.34 or later"
+            )
+            return [Finding(Severity.WARNING, message)]
+        return [Finding(Severity.WARNING, message) for message in _missing(self.driver, discovery)]
 
     def uses_accelerator(self, container: Mapping[str, Any]) -> bool:
-        """Whole GPUs only: slices and shared ones have no NVLink of their own."""
+        """Whole GPUs only: MIG slices and shared GPUs have no NVLink of their own."""
         return pod_claims.asks_for(container, external_keys.NVIDIA_GPU)
 
     def amount(self, quantities: Mapping[str, Any]) -> int:
         return pod_claims.amount(quantities, external_keys.NVIDIA_GPU)
 
     def channels(self, devices: Sequence[Mapping[str, Any]]) -> int:
-        """One for each node: it is exclusive, whichever domain it is used for."""
+        """One per node: the device is exclusive, whichever domain it is used for."""
         return sum(_is_channel(device) for device in devices)
 
     def validate(self, value: str, scope: Scope) -> list[str]:
         return pod_claims.name_errors(value, scope)
 
     def build_domain(self, request: DomainRequest) -> Body:
-        """Elastic (`numNodes: 0`): its daemons do not wait for each other. Older CRDs want that written."""
+        """An elastic domain (`numNodes: 0`): its daemons do not wait for each other. Old CRDs require it."""
         metadata = {
             "name": request.name,
             "namespace": request.namespace,
@@ -98,7 +102,7 @@ class Nvidia:
         return str(template.get("name") or domain.metadata.name)
 
     def owns_template(self, domain: Domain, template: ObjectMeta) -> bool:
-        """By the driver's label; others that play its part name the domain as the owner."""
+        """By the driver's label, or by an owner reference to the domain, as other implementations set it."""
         uid = domain.metadata.uid
         labelled = template.labels.get(external_keys.NVIDIA_DRIVER_COMPUTE_DOMAIN) == uid
         return labelled or any(owner.uid == uid for owner in template.owner_references)
@@ -110,7 +114,7 @@ class Nvidia:
         return pod_claims.with_claim(pod_spec, self.claim_name, template_name, accelerated, policy)
 
     def observe(self, domain: Domain) -> DomainView:
-        """By its nodes: an elastic domain without any calls itself ready at once."""
+        """From the nodes in the status: an elastic domain without nodes reports itself as ready at once."""
         nodes = (domain.status or {}).get("nodes") or []
         partitions = {str(node["cliqueID"]) for node in nodes if node.get("cliqueID")}
         ready = sum(node.get("status") == "Ready" for node in nodes)
@@ -124,16 +128,17 @@ class Nvidia:
         return str(found) if found else None
 
 
-def _lacking(driver: str, discovery: Discovery) -> Iterator[str]:
-    """What pods would wait for, as far as that can be seen."""
+def _missing(driver: str, discovery: Discovery) -> Iterator[str]:
+    """What pods in domains would wait for, as far as it can be read."""
     if discovery.device_classes is not None and CHANNEL_CLASS not in discovery.device_classes:
-        yield f"DeviceClass {CHANNEL_CLASS} is missing: pods in domains will wait; install the driver anew"
+        yield f"DeviceClass {CHANNEL_CLASS} is missing, so pods in domains will wait: reinstall the driver"
     if discovery.devices is False:
-        yield f"no ResourceSlice of {driver}: pods in domains will wait until a node has a channel"
+        yield f"no ResourceSlice of {driver} exists: pods in domains will wait until a node has a channel"
 
 
 def _is_channel(device: Mapping[str, Any]) -> bool:
-    """The driver also offers places for its daemons, and channels that its class does not choose."""
-    said = device.get("attributes") or {}
-    kind, number = (said.get(word) or {} for word in ("type", "id"))
+    """Whether pods can claim the device. The driver also offers devices for its daemons, and channels that
+    its DeviceClass does not select."""
+    attributes = device.get("attributes") or {}
+    kind, number = (attributes.get(name) or {} for name in ("type", "id"))
     return kind.get("string") == "channel" and number.get("int") == 0

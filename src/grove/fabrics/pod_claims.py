@@ -1,4 +1,4 @@
-"""What vendors have in common: claims in pod specs, and names that become labels."""
+"""Helpers for providers: claims in pod specs, quantities of accelerators, and names of domains."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ Body = dict[str, Any]
 
 CLAIMS = ForeignKind("resource.k8s.io", "v1", "resourceclaims", "ResourceClaim")
 SHARED = "*"
-"""A claim that the set shares: all containers of a pod that gets it use it, whatever it is called."""
+"""Stands for a claim that the set shares: all containers of a pod use it, whatever its name."""
 LONGEST = {Scope.SHARED: 63, Scope.REPLICA: 58, Scope.GROUP_REPLICA: 53}
-"""Names become values of labels; an index takes up to five characters."""
+"""The maximum length of a domain's name: it becomes the value of a label, and each index takes up to five
+characters."""
 _IS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?").fullmatch
 
 
 def with_claim(
     pod_spec: Body, claim: str, template: str, accelerated: Callable[[Body], bool], policy: Policy
 ) -> Body:
-    """The pod spec with a claim from a template, for the containers that the policy means. What the user
-    claims keeps its order, and comes first."""
+    """The pod spec with a claim from a template, for the containers that the policy selects. The user's own
+    claims keep their order and come first."""
     containers, inits = _list(pod_spec, "containers"), _list(pod_spec, "initContainers")
     use = [accelerated(each) for each in containers]
     inits_use = [accelerated(each) for each in inits]
@@ -44,7 +45,7 @@ def with_claim(
 def accelerated_or_claimed(
     accelerated: Callable[[Body], bool], by_claim: Collection[str]
 ) -> Callable[[Body], bool]:
-    """Whether a container has accelerators, of its own or by one of these claims of its pod."""
+    """Whether a container has accelerators, from its own resources or from one of these claims of its pod."""
     return lambda container: accelerated(container) or uses(container, by_claim)
 
 
@@ -57,13 +58,13 @@ def uses(container: Mapping[str, Any], claims: Collection[str]) -> bool:
 
 
 def asks_for(container: Mapping[str, Any], resource: str) -> bool:
-    """Whether a container's limits or requests have some of a resource, in any spelling of more than 0."""
+    """Whether the limits or requests of a container have more than 0 of a resource, in any notation."""
     resources = container.get("resources") or {}
     return any(_some((resources.get(part) or {}).get(resource)) for part in ("limits", "requests"))
 
 
 def amount(quantities: Mapping[str, Any], resource: str) -> int:
-    """How many of a resource there are, whole ones; what cannot be read is none."""
+    """The whole number of a resource; 0 if the quantity cannot be parsed."""
     try:
         return int(parse(str(quantities.get(resource) or 0)))
     except ValueError:
@@ -71,7 +72,7 @@ def amount(quantities: Mapping[str, Any], resource: str) -> int:
 
 
 def name_errors(value: str, scope: Scope) -> list[str]:
-    """What is wrong with the name of a domain, whoever's it is."""
+    """What is wrong with the name of a domain, for any vendor."""
     if not value:
         return ["must not be empty: it is the name of the domain"]
     wrong = []
@@ -91,7 +92,7 @@ def _some(amount: object) -> bool:
     try:
         return parse(str(amount)) != 0
     except ValueError:
-        return True  # the API server will refuse it; nobody should be surprised by what we took it for
+        return True  # the API server will reject it: until then it counts as a request
 
 
 def _claiming(containers: list[Body], use: list[bool], claim: str) -> list[Body]:

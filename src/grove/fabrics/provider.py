@@ -1,7 +1,7 @@
-"""What a vendor of fabric domains is: one small Protocol.
+"""The interface of fabric providers, one per vendor: one small Protocol.
 
-A provider says which annotations are its own, what its domain object looks like and how a pod joins one. Who
-writes, watches, shares and removes domains is the core: a provider never sees a client.
+A provider defines its annotations, its domain object and how a pod joins a domain. The core writes, watches,
+shares and deletes domains: a provider never has a client.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ ApiRef = ForeignKind
 
 
 class Scope(StrEnum):
-    """Who shares a domain that a clique asks for by name."""
+    """Which cliques share a domain that a clique requests by name."""
 
     SHARED = "shared"
-    """All that use the name, in the namespace."""
+    """All cliques of the namespace that use the name."""
     REPLICA = "replica"
     """Each replica of the set has its own."""
     GROUP_REPLICA = "scaling-group-replica"
@@ -39,36 +39,36 @@ class Policy(StrEnum):
 
 
 class Severity(StrEnum):
-    """Whether the operator may start all the same."""
+    """Whether the operator can start in spite of a finding."""
 
     FATAL = "fatal"
     WARNING = "warning"
 
 
 class Finding(Struct, frozen=True):
-    """What a look at the cluster has shown, and what would help."""
+    """A problem that a preflight check found, and what the user can do."""
 
     severity: Severity
     words: str
 
 
 class Discovery(Struct, frozen=True):
-    """What there is: the kinds that the API server serves, of those that were asked about, as `(group,
-    version, plural)`, and what drivers have brought."""
+    """The state of the cluster for preflight checks: the served kinds, of those that were checked, as
+    `(group, version, plural)`, and what drivers have installed."""
 
     served: frozenset[tuple[str, str, str]] = frozenset()
     device_classes: frozenset[str] | None = None
-    """The names of all DeviceClasses; None if they could not be seen."""
+    """The names of all DeviceClasses; None if they could not be read."""
     devices: bool | None = None
-    """Whether the vendor's driver offers devices anywhere; None if that could not be seen."""
+    """Whether the vendor's driver offers devices on any node; None if that could not be read."""
 
     def serves(self, api: ForeignKind) -> bool:
-        """Whether requests for that kind can succeed. The same kind in another version does not count."""
+        """Whether the kind is served in exactly this version."""
         return (api.group, api.version, api.plural) in self.served
 
 
 class DomainRequest(Struct, frozen=True):
-    """A domain that is to be made."""
+    """A domain that is to be created."""
 
     name: str
     namespace: str
@@ -76,11 +76,11 @@ class DomainRequest(Struct, frozen=True):
     owners: tuple[Body, ...]
     finalizers: tuple[str, ...] = ()
     options: Mapping[str, str] = {}
-    """What is asked of it beside its name, by annotation."""
+    """The provider's option annotations."""
 
 
 class Domain(Struct, frozen=True):
-    """A domain as the cluster has it."""
+    """An existing domain object."""
 
     metadata: ObjectMeta
     spec: dict[str, Any] = {}
@@ -88,23 +88,23 @@ class Domain(Struct, frozen=True):
 
 
 class DomainView(Struct, frozen=True):
-    """How a domain fares."""
+    """The state of a domain, independent of the vendor."""
 
     ready_nodes: int = 0
     total_nodes: int = 0
     partitions: tuple[str, ...] = ()
-    """Separate parts of the fabric that its nodes are in; more than one means that it is split."""
+    """The partitions of the fabric that its nodes are in; more than one means that the fabric is split."""
     nodes: tuple[str, ...] = ()
     """The names of its nodes."""
 
 
 @runtime_checkable
 class FabricDomainProvider(Protocol):
-    """A vendor."""
+    """The provider of a vendor."""
 
     @property
     def vendor(self) -> str:
-        """A short name, unique."""
+        """A short, unique name."""
         ...
 
     @property
@@ -114,59 +114,59 @@ class FabricDomainProvider(Protocol):
 
     @property
     def scope_key(self) -> str:
-        """The annotation of a clique that says who shares it."""
+        """The annotation of a clique with the `Scope` of that domain."""
         ...
 
     @property
     def options(self) -> Mapping[str, tuple[str, ...]]:
-        """Annotations that say more about a domain, with the values that they may have: of the clique that
-        names it, or of the set that gets it by itself."""
+        """Annotations with options of a domain, and their allowed values. They are on the clique that names
+        the domain, or on the set that gets it automatically."""
         ...
 
     @property
     def supports_auto(self) -> bool:
-        """Whether it serves sets that ask for a domain for each replica. One provider at most does."""
+        """Whether it supports automatic domains, one per replica. At most one provider in use may."""
         ...
 
     @property
     def claim_name(self) -> str:
-        """What the claim by which a pod joins a domain is called in the pod; reserved."""
+        """The reserved name of the pod's claim through which it joins a domain."""
         ...
 
     @property
     def api(self) -> ForeignKind:
-        """The kind of its domain object: it drives the watch."""
+        """The kind of its domain object, which the core watches."""
         ...
 
     @property
     def advice(self) -> str:
-        """What helps if that kind is not served."""
+        """What the user can do if that kind is not served."""
         ...
 
     @property
     def driver(self) -> str:
-        """The DRA driver whose devices are the channels by which pods join domains; empty if none are."""
+        """The DRA driver whose devices are the channels by which pods join domains; empty for none."""
         ...
 
     @property
     def accelerator_classes(self) -> frozenset[str]:
-        """The DeviceClasses of the vendor's accelerators, where those are asked for by claims."""
+        """The DeviceClasses of the vendor's accelerators, for pods that request them through claims."""
         ...
 
     def preflight(self, discovery: Discovery) -> list[Finding]:
-        """What the automatic mode lacks in this cluster."""
+        """What is missing in this cluster for automatic domains."""
         ...
 
     def uses_accelerator(self, container: Mapping[str, Any]) -> bool:
-        """Whether a container asks for the vendor's accelerators."""
+        """Whether a container requests the vendor's accelerators."""
         ...
 
     def amount(self, quantities: Mapping[str, Any]) -> int:
-        """How many of the vendor's accelerators are among the resources of a container, or of a node."""
+        """The number of the vendor's accelerators among the resources of a container or a node."""
         ...
 
     def channels(self, devices: Sequence[Mapping[str, Any]]) -> int:
-        """How many pods at once can join domains by these devices of the driver, on the node with them."""
+        """How many pods at once can join domains on a node with these devices of the driver."""
         ...
 
     def validate(self, value: str, scope: Scope) -> list[str]:
@@ -174,7 +174,7 @@ class FabricDomainProvider(Protocol):
         ...
 
     def build_domain(self, request: DomainRequest) -> Body:
-        """The domain object as it should be."""
+        """The desired domain object."""
         ...
 
     def template_name(self, domain: Domain) -> str:
@@ -182,22 +182,21 @@ class FabricDomainProvider(Protocol):
         ...
 
     def owns_template(self, domain: Domain, template: ObjectMeta) -> bool:
-        """Whether a ResourceClaimTemplate is the one that belongs to the domain: somebody else may have taken
-        its name."""
+        """Whether a ResourceClaimTemplate belongs to the domain: an unrelated one may have its name."""
         ...
 
     def inject(
         self, pod_spec: Body, template_name: str, policy: Policy, by_claim: Collection[str] = ()
     ) -> Body:
-        """A pod spec that joins the domain; the argument is not changed. Twice is as good as once. Containers
-        that use one of the claims `by_claim` have accelerators as well; with `claims.SHARED` among them, all
-        do."""
+        """The pod spec with the claim through which the pod joins the domain. Idempotent; the argument is not
+        changed. Containers that use one of the claims `by_claim` have accelerators as well; with
+        `pod_claims.SHARED` among them, all containers have."""
         ...
 
     def observe(self, domain: Domain) -> DomainView:
-        """How a domain fares."""
+        """The state of a domain."""
         ...
 
     def node_holder(self, node: Mapping[str, Any]) -> str | None:
-        """The UID of the domain that occupies a node."""
+        """The UID of the domain that a node is in; None if it is in none."""
         ...

@@ -1,6 +1,7 @@
-"""Which vendors' domains are managed: those that the configuration lists, ours and those of others.
+"""The fabric providers in use: those that the configuration lists, built in or from other packages.
 
-Somebody else's is a factory under the entry point group `grove.fabric_domains`, named like its vendor.
+Another package provides one as a factory in the entry point group `grove.fabric_domains`, under the name of
+its vendor.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ Factory = Callable[[], FabricDomainProvider]
 
 
 class Providers(Struct, frozen=True):
-    """The vendors in use, in the order of their names."""
+    """The providers in use, sorted by vendor."""
 
     by_vendor: Mapping[str, FabricDomainProvider] = {}
 
@@ -34,50 +35,50 @@ class Providers(Struct, frozen=True):
 
     @property
     def auto(self) -> FabricDomainProvider | None:
-        """The one that serves sets which ask for a domain for each replica."""
+        """The provider of automatic domains, one per replica."""
         return next((provider for provider in self if provider.supports_auto), None)
 
 
 def providers(
     listed: Iterable[str], others: Mapping[str, Factory] | None = None, *, auto: bool = False
 ) -> Providers:
-    """The providers that a configuration lists. Raises ConfigurationError, about all that is wrong at once.
-    `auto`: one of them must serve the automatic mode."""
-    factories = {**(others or {}), **_OURS}
-    made: dict[str, FabricDomainProvider] = {}
+    """The providers that a configuration lists. Raises ConfigurationError with all problems at once. `auto`:
+    one of them must support automatic domains."""
+    factories = {**(others or {}), **_BUILT_IN}
+    created: dict[str, FabricDomainProvider] = {}
     problems: list[str] = []
     for index, vendor in enumerate(listed):
-        if vendor in made:
+        if vendor in created:
             problems.append(f"fabrics[{index}]: {vendor} is listed twice")
         elif (factory := factories.get(vendor)) is None:
-            problems.append(f"fabrics[{index}]: no fabric vendor {vendor}: {', '.join(factories)}")
+            problems.append(f"fabrics[{index}]: no fabric vendor {vendor}: use one of {', '.join(factories)}")
         else:
             try:
-                made[vendor] = _checked(vendor, factory())
+                created[vendor] = _checked(vendor, factory())
             except Exception as error:
                 problems.append(f"fabrics[{index}]: {vendor} cannot be used: {type(error).__name__}: {error}")
-    problems += _clashes(made)
-    if auto and not problems and not any(provider.supports_auto for provider in made.values()):
+    problems += _conflicts(created)
+    if auto and not problems and not any(provider.supports_auto for provider in created.values()):
         problems.append(
-            "fabrics: network.autoMNNVLEnabled needs a vendor that serves it: add nvidia, or disable it"
+            "fabrics: network.autoMNNVLEnabled needs a vendor that supports it: add nvidia, or disable it"
         )
     if problems:
         raise ConfigurationError(tuple(problems))
-    return Providers(dict(sorted(made.items())))
+    return Providers(dict(sorted(created.items())))
 
 
 def _checked(vendor: str, provider: FabricDomainProvider) -> FabricDomainProvider:
     if not isinstance(provider, FabricDomainProvider):
-        raise TypeError("it is no FabricDomainProvider")
+        raise TypeError("it is not a FabricDomainProvider")
     if provider.vendor != vendor:
-        raise ValueError(f"it calls itself {provider.vendor}")
+        raise ValueError(f"its vendor is {provider.vendor}")
     return provider
 
 
-def _clashes(made: Mapping[str, FabricDomainProvider]) -> Iterator[str]:
-    """What two vendors both want for themselves."""
+def _conflicts(created: Mapping[str, FabricDomainProvider]) -> Iterator[str]:
+    """Annotations, claim names and modes that two vendors both use."""
     owners: dict[tuple[str, str], str] = {}
-    for vendor, provider in made.items():
+    for vendor, provider in created.items():
         wanted = [
             ("annotation", provider.annotation_key),
             ("annotation", provider.scope_key),
@@ -87,7 +88,7 @@ def _clashes(made: Mapping[str, FabricDomainProvider]) -> Iterator[str]:
             wanted.append(("mode", "automatic"))
         for what in wanted:
             if (other := owners.setdefault(what, vendor)) != vendor:
-                yield f"fabrics: {other} and {vendor} both want the {what[0]} {what[1]}: list one of them"
+                yield f"fabrics: {other} and {vendor} both use the {what[0]} {what[1]}: list only one of them"
 
 
-_OURS: Mapping[str, Factory] = {nvidia.VENDOR: nvidia.Nvidia}
+_BUILT_IN: Mapping[str, Factory] = {nvidia.VENDOR: nvidia.Nvidia}

@@ -1,11 +1,11 @@
-"""Which clique of a set is in which domain: asked for by name, by group, or because automation is on.
+"""Which fabric domains each clique of a set requires: by name, by MNNVL group, or automatically.
 
     the clique's own annotation of a vendor     a domain of that name, shared as its scope says
     grove.io/mnnvl-group, nearest layer         one for each replica and group; `none`: no domain
     grove.io/auto-mnnvl: enabled on the set     one for each replica
 
-The first that says anything decides, for each vendor. The last two are for cliques with accelerators only,
-and a group on any layer means that its author does not want automation.
+For each vendor the first that is set decides. The last two apply only to cliques with accelerators, and a
+group on any layer switches the automatic domains of the set off.
 """
 
 from __future__ import annotations
@@ -30,33 +30,33 @@ Body = dict[str, Any]
 
 
 class Mode(StrEnum):
-    """Who a domain is for: one set's replica, or whoever names it."""
+    """Whether a domain is for one replica of a set, or for all cliques that name it."""
 
     AUTO = "auto"
     EXPLICIT = "explicit"
 
 
 class DomainRequirement(Struct, frozen=True):
-    """What one clique asks of one vendor: to be in a domain."""
+    """The domain of one vendor that one clique requires."""
 
     vendor: str
     mode: Mode
     scope: Scope
     base: str
-    """The set's name, or the one that the clique gives the domain."""
+    """The first part of the domain's name: the set's name, or the name in the clique's annotation."""
     group: str = ""
     """The `grove.io/mnnvl-group`."""
     options: tuple[tuple[str, str], ...] = ()
-    """What else is asked of the domain, by annotation."""
+    """The option annotations of the domain."""
     by_claim: tuple[str, ...] = ()
-    """Claims of the pods that are for accelerators themselves."""
+    """Claims of the pods that are for accelerators."""
 
     @property
     def policy(self) -> Policy:
         return Policy.ACCELERATED_OR_ALL if self.mode is Mode.EXPLICIT else Policy.ACCELERATED_ONLY
 
     def name(self, replica: int, group_replica: int = 0) -> str:
-        """The domain of a replica's clique."""
+        """The name of the domain for one replica of the clique."""
         if self.mode is Mode.AUTO:
             if self.group:
                 return names.grouped_compute_domain(self.base, replica, self.group)
@@ -65,7 +65,7 @@ class DomainRequirement(Struct, frozen=True):
         return names.named_compute_domain(self.base, *indices[self.scope])
 
     def name_conflicts(self) -> Iterator[DomainRequirement]:
-        """Other demands by name, one of whose domains would be called like one of this."""
+        """Other explicit requirements that could lead to a domain of the same name."""
         root, indices = self.base, _INDICES[self.scope]
         for scope in (scope for scope in Scope if _INDICES[scope] > indices):
             root, dash, index = root.rpartition("-")
@@ -82,7 +82,7 @@ _NO_REQUIREMENTS: DomainRequirements = {}
 
 
 def domain_requirements(workload: PodCliqueSet, providers: Providers) -> DomainRequirements:
-    """What the cliques of a set ask for; those that ask for nothing are not in it."""
+    """The requirements of a set's cliques; cliques without any are left out."""
     if not len(providers) or not _mentions_domains(workload, providers):
         return _NO_REQUIREMENTS
     return of_template(
@@ -93,30 +93,31 @@ def domain_requirements(workload: PodCliqueSet, providers: Providers) -> DomainR
 def of_template(
     set_name: str, annotations: Mapping[str, str], template: PodCliqueSetTemplate, providers: Providers
 ) -> DomainRequirements:
-    """The same, for a set that is still being judged."""
+    """The same for a set in admission, of which there is no PodCliqueSet yet."""
     found: dict[str, tuple[DomainRequirement, ...]] = {}
     by_group, by_claim = mnnvl_groups(annotations, template), claims_of(annotations)
     automatic = annotations.get(keys.AUTO_MNNVL) == keys.AUTO_MNNVL_ENABLED and not by_group
     for clique in template.cliques:
-        asked = tuple(
+        required = tuple(
             requirement
             for provider in providers
             if (
-                requirement := _demand(
+                requirement := _requirement(
                     set_name, clique, provider, by_group, automatic, by_claim.get(clique.name, ())
                 )
             )
             is not None
         )
-        asked = tuple(_with_options(requirement, clique, annotations, providers) for requirement in asked)
-        if asked:
-            found[clique.name] = asked
+        if required:
+            found[clique.name] = tuple(
+                _with_options(requirement, clique, annotations, providers) for requirement in required
+            )
     return found
 
 
 def mnnvl_groups(annotations: Mapping[str, str], template: PodCliqueSetTemplate) -> Mapping[str, str]:
-    """The group that each clique is in, the nearest layer counting, `none` included; empty if nobody says
-    anything about groups."""
+    """The MNNVL group of each clique, or `none`: the clique's own annotation takes precedence over its
+    scaling group's, and that over the set's. Empty if there is no such annotation."""
     of_set = annotations.get(keys.MNNVL_GROUP)
     layers = {
         name: group.annotations.get(keys.MNNVL_GROUP)
@@ -125,15 +126,15 @@ def mnnvl_groups(annotations: Mapping[str, str], template: PodCliqueSetTemplate)
     }
     found = {}
     for clique in template.cliques:
-        said = (clique.annotations.get(keys.MNNVL_GROUP), layers.get(clique.name), of_set)
-        found[clique.name] = next((each for each in said if each is not None), None)
+        values = (clique.annotations.get(keys.MNNVL_GROUP), layers.get(clique.name), of_set)
+        found[clique.name] = next((each for each in values if each is not None), None)
     if all(group is None for group in found.values()) and of_set is None:
         return {}
     return {name: group or keys.MNNVL_GROUP_NONE for name, group in found.items()}
 
 
 def claims_of(annotations: Mapping[str, str]) -> Mapping[str, tuple[str, ...]]:
-    """By clique, the claims of its pods that are for accelerators, as admission has found out."""
+    """By clique, the claims of its pods that are for accelerators, as admission has recorded them."""
     found: dict[str, tuple[str, ...]] = {}
     for written in filter(None, annotations.get(keys.MNNVL_CLAIMS, "").split(",")):
         clique, _, claim = written.partition("/")
@@ -144,18 +145,18 @@ def claims_of(annotations: Mapping[str, str]) -> Mapping[str, tuple[str, ...]]:
 def uses_accelerators(
     clique: CliqueTemplate, provider: FabricDomainProvider, by_claim: Collection[str] = ()
 ) -> bool:
-    """Whether any container of a clique asks for the vendor's accelerators, or uses one of these claims."""
+    """Whether any container of a clique requests the vendor's accelerators, or uses one of these claims."""
     chosen = accelerated_or_claimed(provider.uses_accelerator, by_claim)
     return any(map(chosen, _containers(bytes(clique.spec.pod_spec))))
 
 
 def scope_of(clique: CliqueTemplate, provider: FabricDomainProvider) -> Scope:
-    """Who shares the clique's domain; what nobody knows means the default."""
-    said = clique.annotations.get(provider.scope_key, "")
-    return Scope(said) if said in set(Scope) else Scope.SHARED
+    """The scope of the clique's domain; the default for unknown values."""
+    value = clique.annotations.get(provider.scope_key, "")
+    return Scope(value) if value in set(Scope) else Scope.SHARED
 
 
-def _demand(
+def _requirement(
     set_name: str,
     clique: CliqueTemplate,
     provider: FabricDomainProvider,
@@ -178,22 +179,24 @@ def _demand(
 def _with_options(
     requirement: DomainRequirement, clique: CliqueTemplate, of_set: Mapping[str, str], providers: Providers
 ) -> DomainRequirement:
-    said = clique.annotations if requirement.mode is Mode.EXPLICIT else of_set
-    chosen = tuple((key, said[key]) for key in providers.of(requirement.vendor).options if key in said)
+    annotations = clique.annotations if requirement.mode is Mode.EXPLICIT else of_set
+    chosen = tuple(
+        (key, annotations[key]) for key in providers.of(requirement.vendor).options if key in annotations
+    )
     return replace(requirement, options=chosen) if chosen else requirement
 
 
 def _mentions_domains(workload: PodCliqueSet, providers: Providers) -> bool:
-    """Whether anything about domains is said at all: most sets do not, and pay no more than this look."""
+    """Whether any annotation is about domains: a cheap check that is all most sets need."""
     own = workload.metadata.annotations
     if keys.AUTO_MNNVL in own or keys.MNNVL_GROUP in own:
         return True
     template = workload.spec.template
-    mine = [keys.MNNVL_GROUP, *(provider.annotation_key for provider in providers)]
+    relevant = [keys.MNNVL_GROUP, *(provider.annotation_key for provider in providers)]
     parts: Iterator[Mapping[str, str]] = (
         part.annotations for parts in (template.cliques, template.pod_clique_scaling_groups) for part in parts
     )
-    return any(key in annotations for annotations in parts if annotations for key in mine)
+    return any(key in annotations for annotations in parts if annotations for key in relevant)
 
 
 def _is_index(text: str) -> bool:

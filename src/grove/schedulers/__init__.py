@@ -1,1 +1,1 @@
-"""Schedulers: what each wants to be told about gangs, pods and topologies. One module a backend, pure."""
+"""Scheduler backends: the objects and pod fields that each scheduler needs. One module per backend, pure."""

@@ -1,7 +1,7 @@
-"""What a scheduler backend is: one small Protocol, and another for those that know topologies.
+"""The interface of scheduler backends: one small Protocol, and further ones for optional capabilities.
 
-Backends return objects as they should be. Who writes, watches, compares and repairs them is the core: a
-backend never sees a client, and one that raises costs only its own users.
+Backends return the objects that should exist. The core writes, watches, compares and repairs them: a backend
+never has a client, and an exception in one affects only the sets that use it.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ Body = dict[str, Any]
 
 
 class UnsupportedGang(ValueError):
-    """A gang cannot be told to the scheduler; the message says why, and what would help. `event` is what that
-    is called in an event on the gang."""
+    """The scheduler backend cannot represent a gang; the message says why, and what the user can do. `event`
+    is the reason of the event on the gang."""
 
     def __init__(self, why: str, event: EventReason = EventReason.SCHEDULER_SYNC_FAILED) -> None:
         super().__init__(why)
@@ -32,40 +32,40 @@ class UnsupportedGang(ValueError):
 
 
 class ConditionReason(Struct, frozen=True, gc=False):
-    """One of several reasons for an opinion."""
+    """One of several reasons of a condition."""
 
     message: str = ""
 
 
 class ObjectCondition(Struct, frozen=True):
-    """A condition of somebody else's object, as far as anybody here reads it."""
+    """A condition of a scheduler's object, with the fields that backends read."""
 
     type: str = ""
     status: str = ""
     message: str = ""
     node_pool: str = field(default="", name="nodePool")
-    """KAI's: of which part of the cluster it is said."""
+    """KAI: the node pool that the condition is about."""
     reasons: tuple[ConditionReason, ...] | None = None
-    """KAI's."""
+    """KAI only."""
 
 
 class ObjectStatus(Struct, frozen=True):
-    """The status of somebody else's object: of most, nothing."""
+    """The status of a scheduler's object, with the fields that backends read."""
 
     conditions: tuple[ObjectCondition, ...] | None = None
     scheduling_conditions: tuple[ObjectCondition, ...] | None = field(
         default=None, name="schedulingConditions"
     )
-    """KAI's, the latest last."""
+    """KAI only, the latest last."""
     phase: str | None = None
-    """Volcano's."""
+    """Volcano only."""
 
 
 _NO_STATUS = ObjectStatus()
 
 
 class SchedulerObject(Struct, frozen=True):
-    """An object of such a kind, as the cluster has it."""
+    """An existing object of a scheduler's kind."""
 
     metadata: ObjectMeta
     spec: dict[str, Any] = {}
@@ -73,150 +73,152 @@ class SchedulerObject(Struct, frozen=True):
 
     @property
     def reported_status(self) -> ObjectStatus:
-        """What its scheduler says of it."""
+        """The status that its scheduler reported; empty if there is none."""
         return self.status or _NO_STATUS
 
 
 class SchedulingSpec(Struct, frozen=True):
-    """What is asked of a scheduler by a set: the metadata that may name a queue, and the template."""
+    """What a set asks of its scheduler: the metadata, which may name a queue, and the template."""
 
     metadata: ObjectMeta
     template: PodCliqueSetTemplate
 
 
 class GangRequest(Struct, frozen=True):
-    """A gang that a scheduler is to be told of."""
+    """A gang for which a scheduler backend builds its object."""
 
     gang: Body
-    """The PodGang as it should be."""
+    """The desired PodGang."""
     uid: str
-    """Its UID, which may be known only on the way."""
+    """The UID of the PodGang, which may be a deferred value."""
     scheduling_spec: SchedulingSpec
     topology: str = ""
-    """What the scheduler calls the topology that the gang's constraints mean."""
+    """The name of the scheduler's own topology object for the gang's constraints."""
     found: SchedulerObject | None = None
-    """What the scheduler was told before."""
+    """The existing object of the scheduler for this gang."""
     crd_problem: str = ""
-    """Why the installed kind of that object will not do (see `VersionedBackend`)."""
+    """Why the installed CRD of that object cannot be used (see `VersionedBackend`); empty if it can."""
 
 
 class PodAdditions(Struct, frozen=True):
-    """What pods carry for their scheduler."""
+    """Labels, annotations and spec fields that pods need for their scheduler."""
 
     labels: Mapping[str, str] = {}
     annotations: Mapping[str, str] = {}
     spec: Mapping[str, Any] = {}
     preferred_affinity: tuple[Body, ...] = ()
-    """Weighted terms of pod affinity, on top of the user's own."""
+    """Preferred terms of pod affinity, in addition to the user's own."""
     required_affinity: tuple[Body, ...] = ()
-    """Required terms of pod affinity, on top of the user's own."""
+    """Required terms of pod affinity, in addition to the user's own."""
 
 
 _NO_ADDITIONS = PodAdditions()
 
 
 class SchedulerBackend(Protocol):
-    """A scheduler."""
+    """A scheduler backend."""
 
     @property
     def name(self) -> str:
-        """The name of its profile, and the pods' `schedulerName`."""
+        """The name of its profile, and the `schedulerName` of its pods."""
         ...
 
     @property
     def gang_object_kind(self) -> ForeignKind | None:
-        """The kind of the object that it wants for each gang; None: it wants none."""
+        """The kind of the object that the scheduler needs for each gang; None if it needs none."""
         ...
 
     @property
     def minimum_first(self) -> bool:
-        """Whether it only counts the pods of a gang, whatever their cliques: then those beyond each clique's
-        minimum are held back until the minimum is placed."""
+        """Whether the scheduler only counts the pods of a gang, regardless of their cliques. Then the pods
+        beyond the minimum of each clique stay gated until the minimum is scheduled."""
         ...
 
     def gang_object_name(self, gang: Body) -> str:
-        """What that object is called."""
+        """The name of that object."""
         ...
 
     def gang_object(self, request: GangRequest) -> Body | None:
-        """That object as it should be; None: as it is. Raises Unmappable."""
+        """The desired object of a gang; None: leave it as it is. Raises `UnsupportedGang`."""
         ...
 
     def pod_additions(self, gang: Body, clique: str) -> PodAdditions:
-        """What the pods of a clique carry for it."""
+        """What the pods of a clique need for this scheduler."""
         ...
 
     def unschedulable_reasons(self, scheduling_spec: SchedulingSpec) -> Iterator[str]:
-        """Why a set could never be scheduled by it, and what would help."""
+        """Why this scheduler could never schedule a set, and what the user can do."""
         ...
 
     def unsupported_constraints(self, scheduling_spec: SchedulingSpec) -> Iterator[str]:
-        """Which topology constraints of a set it cannot keep, and what would help."""
+        """Which topology constraints of a set this scheduler cannot satisfy, and what the user can do."""
         ...
 
 
 @runtime_checkable
 class VersionedBackend(Protocol):
-    """A scheduler of which not every version will do: the definition of the kind that it keeps tells."""
+    """A backend that supports only some versions of its scheduler, recognized by the CRD of its objects."""
 
     def crd_problem(self, definition: Body | None) -> str:
-        """Why the installed CRD, if any, will not do; empty if it will."""
+        """Why the installed CRD, if any, cannot be used; empty if it can."""
         ...
 
 
 @runtime_checkable
 class WaitingReasonBackend(Protocol):
-    """A scheduler that says on its own objects why a gang waits."""
+    """A backend whose scheduler reports on its own objects why a gang is not scheduled."""
 
     def waiting_reason(self, found: SchedulerObject) -> str:
-        """Why the gang has no nodes yet, in the scheduler's own words; empty if it does not say. The core
-        says whose words they are, makes one line of them, and does not repeat each change of them."""
+        """Why the gang is not scheduled yet, as the scheduler's own message; empty if there is none. The core
+        prefixes the name of the scheduler, joins the lines, and limits how often a changed message is
+        shown."""
         ...
 
 
 @runtime_checkable
 class PodGroupBackend(Protocol):
-    """A scheduler that places pods in groups, on terms that a group can never change."""
+    """A backend whose scheduler places pods in groups that are immutable."""
 
     def can_join_group(self, gang: Body, members: Iterable[Pod | None]) -> bool:
-        """Whether the members of a gang that are yet to be made (None) can be placed in its group. Where the
-        others have their nodes on other terms, they would wait in it for ever."""
+        """Whether the members of a gang that are still to be created (None) can be scheduled in its group. If
+        the others were scheduled in an earlier group, they could be too few for it and would wait for
+        ever."""
         ...
 
     def ungrouped_pod_additions(self, gang: Body, clique: str) -> PodAdditions:
-        """What they carry instead, to be placed by themselves beside the others."""
+        """What such pods need instead, to be scheduled without a group near the others."""
         ...
 
 
 @runtime_checkable
 class AnnotatedGangBackend(Protocol):
-    """A scheduler that looks for annotations on the gangs themselves."""
+    """A backend whose scheduler reads annotations of the PodGangs themselves."""
 
     @property
     def gang_annotations(self) -> Mapping[str, str]:
-        """Those annotations."""
+        """The annotations."""
         ...
 
 
 class ClusterLookup(Struct, frozen=True):
-    """An object that must be looked at before a set is accepted."""
+    """An object that admission reads before it accepts a set."""
 
     kind: ForeignKind
     name: str
     where: str
-    """Where the set names it."""
+    """The place in the set that names it, for the error message."""
 
 
 @runtime_checkable
 class LookupBackend(Protocol):
-    """A scheduler whose sets name objects that must be there already."""
+    """A backend whose sets name objects that must exist already."""
 
     def lookups(self, scheduling_spec: SchedulingSpec) -> Iterator[ClusterLookup]:
-        """Those objects."""
+        """The objects."""
         ...
 
     def lookup_problem(self, lookup: ClusterLookup, found: Body | None) -> str:
-        """Why what was found, if anything, will not do; empty if it will."""
+        """Why the object cannot be used, or that it is missing (`found` is None); empty if it can be used."""
         ...
 
 
@@ -224,50 +226,50 @@ AnyTopology = ClusterTopology | ClusterTopologyBinding
 
 
 class TopologySync(Struct, frozen=True):
-    """How a scheduler's topology object stands to ours, and what brings it in step."""
+    """Whether a scheduler's topology object has the levels of our topology, and the writes that update it."""
 
     in_sync: bool
     message: str = ""
     observed: int = 0
-    """The generation of the scheduler's object that was compared; 0: there is none."""
+    """The generation of the scheduler's object that was compared; 0 if it does not exist."""
     intents: tuple[Intent, ...] = ()
     failed: bool = False
-    """Whether it cannot be brought in step without somebody's help."""
+    """Whether the object cannot be updated without the user."""
 
 
 @runtime_checkable
 class TopologyAware(Protocol):
-    """A scheduler that keeps a topology object of its own."""
+    """A backend whose scheduler has a topology object of its own."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def topology_kind(self) -> ForeignKind:
-        """The kind of that object: it drives the watch."""
+        """The kind of that object, which the core watches."""
         ...
 
     def topology_name(self, topology: AnyTopology) -> str:
-        """What the object that we manage is called."""
+        """The name of the object that the operator manages."""
         ...
 
     def sync_topology(self, topology: AnyTopology, found: SchedulerObject | None) -> TopologySync:
-        """Bring the object that we manage in step."""
+        """Compares the object that the operator manages, and plans the writes that update it."""
         ...
 
     def on_topology_delete(self, name: str, found: SchedulerObject) -> tuple[Intent, ...]:
-        """An object that we managed for a topology that is gone."""
+        """The writes after a topology was deleted; `found` is the object that the operator managed for it."""
         ...
 
     def check_topology_drift(
         self, topology: AnyTopology, reference: str, found: SchedulerObject | None
     ) -> TopologySync:
-        """Compare an object that somebody else manages; it is never written."""
+        """Compares an object that the operator does not manage; it is never written."""
         ...
 
 
 def with_pod_additions(pod: Body, additions: PodAdditions) -> Body:
-    """A pod with what it carries for its scheduler."""
+    """The pod with the additions for its scheduler."""
     if additions == _NO_ADDITIONS:
         return pod
     metadata, spec = dict(pod["metadata"]), {**pod["spec"], **additions.spec}

@@ -1,4 +1,4 @@
-"""The KAI scheduler: one PodGroup per gang, and a Topology per topology.
+"""The backend of the KAI scheduler: one PodGroup per gang, and one Topology per topology.
 
 PodGroup             the gang: how many pods at least, in which queue, how close together
   subgroup           a replica of a scaling group that has a constraint
@@ -33,7 +33,7 @@ NAME = "kai-scheduler"
 POD_GROUP = ForeignKind("scheduling.run.ai", "v2alpha2", "podgroups", "PodGroup")
 _TOPOLOGY = "kai.scheduler/topology"
 _KAI_OWNED_FIELDS = ("queue", "markUnschedulable", "schedulingBackoff")
-"""What KAI, or whoever moves a gang to another queue, writes into the spec while it runs."""
+"""Fields of the spec that KAI, or a user who moves a gang to another queue, writes; kept as they are."""
 _KAI_OWNED_LABELS = ("kai.scheduler/node-pool", external_keys.KAI_QUEUE)
 _UNSCHEDULABLE_CONDITION = "UnschedulableOnNodePool"
 _DEFAULT_POOL = "default"
@@ -77,7 +77,7 @@ class Kai:
         }
 
     def pod_additions(self, gang: Body, clique: str) -> PodAdditions:
-        """Which PodGroup and subgroup a pod is in, so that KAI does not make one by itself."""
+        """The PodGroup and subgroup of a pod, so that KAI does not create one itself."""
         return PodAdditions(
             labels={external_keys.KAI_SUBGROUP: clique},
             annotations={
@@ -87,23 +87,23 @@ class Kai:
         )
 
     def waiting_reason(self, found: SchedulerObject) -> str:
-        """Its latest words on a group that it could not place, and on which nodes, if it has several pools.
-        The reasons are for people; the message is how KAI prints them for its log."""
-        said = (found.reported_status.scheduling_conditions or (_NO_CONDITION,))[-1]
-        if (said.type, said.status) != (_UNSCHEDULABLE_CONDITION, "True"):
+        """The latest message of KAI on a group that it could not place, with the node pool if it is not the
+        default one. The reasons are for people; the message has them in the format of KAI's log."""
+        latest = (found.reported_status.scheduling_conditions or (_NO_CONDITION,))[-1]
+        if (latest.type, latest.status) != (_UNSCHEDULABLE_CONDITION, "True"):
             return ""
-        reasons = dict.fromkeys(each.message for each in said.reasons or () if each.message)
-        words = "; ".join(reasons) or said.message
-        pooled = words and said.node_pool not in ("", _DEFAULT_POOL)
-        return f"node pool {said.node_pool}: {words}" if pooled else words
+        reasons = dict.fromkeys(each.message for each in latest.reasons or () if each.message)
+        message = "; ".join(reasons) or latest.message
+        pooled = message and latest.node_pool not in ("", _DEFAULT_POOL)
+        return f"node pool {latest.node_pool}: {message}" if pooled else message
 
     def unschedulable_reasons(self, scheduling_spec: SchedulingSpec) -> Iterator[str]:
         """KAI schedules nothing without a queue."""
         if wrong := _queue(scheduling_spec)[1]:
             yield wrong
 
-    def unsupported_constraints(self, scheduling_spec: SchedulingSpec) -> Iterator[str]:  # noqa: ARG002 - whatever it is
-        """It keeps them all."""
+    def unsupported_constraints(self, scheduling_spec: SchedulingSpec) -> Iterator[str]:  # noqa: ARG002 - the same for every set
+        """None: KAI supports all constraints."""
         yield from ()
 
     def topology_name(self, topology: AnyTopology) -> str:
@@ -122,7 +122,7 @@ class Kai:
 
 
 def _merged(found: dict[str, str], wanted: dict[str, str] | None) -> dict[str, str]:
-    """What others put there stays."""
+    """The wanted labels or annotations, and those that others have set."""
     return {**found, **(wanted or {})}
 
 

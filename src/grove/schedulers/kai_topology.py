@@ -1,7 +1,8 @@
-"""KAI's Topology: the levels of ours as node labels, managed by us or compared with somebody else's.
+"""KAI's Topology: the levels of our topology as node labels. The operator manages it, or, if the spec refers
+to an existing one, only compares it.
 
-KAI's levels cannot be changed, so a Topology whose levels differ is made anew. Before the old one goes the
-new one is tried out: what KAI would refuse must not cost the cluster its topology.
+The levels of a KAI Topology are immutable, so a Topology with other levels is deleted and created again. A
+dry-run create comes first: levels that KAI rejects must not leave the cluster without a Topology.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _MAX_NAME = 253
 
 
 def desired(topology: AnyTopology) -> Body:
-    """The Topology that we manage."""
+    """The Topology that the operator manages."""
     kind, meta = type(topology).KIND, topology.metadata
     owner = {"apiVersion": kind.api_version, "kind": kind.name, "name": meta.name, "uid": meta.uid}
     return {
@@ -37,27 +38,31 @@ def desired(topology: AnyTopology) -> Body:
 
 
 def sync(topology: AnyTopology, found: SchedulerObject | None) -> TopologySync:
-    """Make it, make it anew, or leave it as it is."""
+    """Creates the Topology, recreates it if its levels differ, or leaves it unchanged."""
     wanted = desired(topology)
     if found is None:
         return TopologySync(
-            in_sync=False, message="not there yet", intents=(Create(_target(topology), wanted),)
+            in_sync=False,
+            message=f'KAI Topology "{topology.metadata.name}" is being created',
+            intents=(Create(_target(topology), wanted),),
         )
     name, observed = found.metadata.name, found.metadata.generation
     if not _controlled(found.metadata, topology):
         kind = type(topology).KIND.name
-        why = f'KAI Topology "{name}" is not owned by this {kind}: delete it, or refer to it in the spec'
+        why = (
+            f'KAI Topology "{name}" is not owned by this {kind}: delete it, or name it in schedulerReferences'
+        )
         return TopologySync(in_sync=False, message=why, observed=observed, failed=True)
     if _levels(found) == _keys(topology):
         return TopologySync(in_sync=True, observed=observed)
-    why = f'KAI Topology "{name}" has other levels and is made anew'
+    why = f'KAI Topology "{name}" has other levels and is recreated'
     return TopologySync(
         in_sync=False, message=why, observed=observed, intents=_recreate(topology, wanted, found)
     )
 
 
 def drift(topology: AnyTopology, reference: str, found: SchedulerObject | None) -> TopologySync:
-    """Whether somebody else's Topology says the same: the same labels in the same order."""
+    """Whether a Topology that the operator does not manage has the same node labels in the same order."""
     if found is None:
         return TopologySync(in_sync=False, message=f'KAI Topology "{reference}" not found')
     if _levels(found) == _keys(topology):
@@ -67,18 +72,19 @@ def drift(topology: AnyTopology, reference: str, found: SchedulerObject | None) 
 
 
 def deleted(name: str, found: SchedulerObject) -> tuple[Intent, ...]:
-    """The garbage collector would do it too, if it were told of the owner's end by somebody."""
+    """Deletes the Topology explicitly: the garbage collector does it too, but only once it has seen that the
+    owner is gone."""
     return (Delete(Target(TOPOLOGY.api_version, TOPOLOGY.name, name), uid=found.metadata.uid),)
 
 
 def refused(keys: tuple[str, ...]) -> Iterator[str]:
-    """What KAI's own rules say against levels, told before they are written."""
+    """Why KAI would reject these levels, found before they are written."""
     if not 1 <= len(keys) <= MAX_LEVELS:
-        yield f"KAI wants 1 to {MAX_LEVELS} levels, not {len(keys)}"
+        yield f"KAI requires 1 to {MAX_LEVELS} levels, not {len(keys)}"
     if _HOST in keys[:-1]:
-        yield f"KAI wants {_HOST} to be the last level"
+        yield f"KAI requires {_HOST} to be the last level"
     yield from (
-        f"KAI wants the prefix of {key} in lower case"
+        f"KAI requires the prefix of {key} in lower case"
         for key in keys
         if "/" in key and (prefix := key.partition("/")[0]) != prefix.lower()
     )
@@ -91,8 +97,8 @@ def _recreate(topology: AnyTopology, wanted: Body, found: SchedulerObject) -> tu
         {**wanted, "metadata": {**wanted["metadata"], "name": trial_name}},
         dry_run=True,
     )
-    gone = Delete(_target(topology), uid=found.metadata.uid, after=(trial.id,))
-    return trial, gone, Create(_target(topology), wanted, after=(gone.id,))
+    delete = Delete(_target(topology), uid=found.metadata.uid, after=(trial.id,))
+    return trial, delete, Create(_target(topology), wanted, after=(delete.id,))
 
 
 def _target(topology: AnyTopology) -> Target:

@@ -1,10 +1,11 @@
-"""The scheduler that every cluster has. By itself it knows no gangs; with `gangScheduling: true` in its
-profile it is told of them by Kubernetes' own PodGroups (1.36, feature gates GenericWorkload and
-GangScheduling, and TopologyAwareWorkloadScheduling for constraints).
+"""The backend of Kubernetes' default scheduler. By default the scheduler knows nothing of gangs. With
+`gangScheduling: true` in the profile, each gang gets a PodGroup of Kubernetes (1.36, feature gates
+GenericWorkload and GangScheduling, and TopologyAwareWorkloadScheduling for constraints).
 
-A PodGroup is flat: one minimum, one label key, both unchangeable. So its name carries a hash of them, and a
-gang whose minimum or constraint changes gets another group, which only pods that are yet to be made can join.
-Those that only replace somebody are too few for it: they are placed without a group, beside the others.
+A PodGroup is flat: one minimum and one label key, both immutable. So its name contains a hash of them, and a
+gang whose minimum or constraint changes gets another group, which only pods that are still to be created can
+join. Pods that only replace others are too few for the new group: they are scheduled without a group, near
+the others.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _SUFFIX = 8
 
 
 class Kube:
-    """The backend. `gang_scheduling`: tell the scheduler of gangs."""
+    """The backend. `gang_scheduling`: create a PodGroup for each gang."""
 
     name = NAME
 
@@ -48,7 +49,7 @@ class Kube:
         return group_name(gang)
 
     def gang_object(self, request: GangRequest) -> Body | None:
-        """The PodGroup of a gang; none for a gang that needs nobody, and never a change of one."""
+        """The PodGroup of a gang; None for a gang with a minimum of 0, and if it exists: it is immutable."""
         gang = request.gang
         if not self._gangs or not podgang.minimum(gang) or request.found is not None:
             return None
@@ -66,7 +67,7 @@ class Kube:
         }
 
     def pod_additions(self, gang: Body, clique: str) -> PodAdditions:
-        """Which group a pod is in, and whom it should rather be near to."""
+        """The group of a pod, and its preferred topology constraints as affinity."""
         near = tuple(_preferred_terms(gang, clique))
         if not self._gangs or not podgang.minimum(gang):
             return PodAdditions(preferred_affinity=near)
@@ -75,8 +76,9 @@ class Kube:
         )
 
     def can_join_group(self, gang: Body, members: Iterable[Pod | None]) -> bool:
-        """If enough of its pods are in the group, or are going to be. As long as others wait in an older one,
-        nobody goes alone: the gang would be placed in part."""
+        """Whether the group has its minimum of pods, counting those to be created. While pods of the gang
+        still wait in an older group, new pods join the new one: without a group they would be scheduled
+        before the gang."""
         if not self._gangs:
             return True
         name, inside = group_name(gang), 0
@@ -88,7 +90,7 @@ class Kube:
         return inside >= podgang.minimum(gang)
 
     def ungrouped_pod_additions(self, gang: Body, clique: str) -> PodAdditions:
-        """No group; what the group would have been kept to, the pods keep to by themselves."""
+        """No group; the topology constraint of the group as required affinity of the pods."""
         key = _topology_key(gang["spec"])
         beside = (_required_term(key, _same_gang(gang)),) if key else ()
         return PodAdditions(
@@ -96,25 +98,30 @@ class Kube:
         )
 
     def waiting_reason(self, found: SchedulerObject) -> str:
-        """The scheduler's last words on a group that it could not place."""
-        said = found.reported_status.conditions or ()
+        """The message of the scheduler on a group that it could not place."""
+        conditions = found.reported_status.conditions or ()
         return next(
-            (each.message for each in said if (each.type, each.status) == (_SCHEDULED_CONDITION, "False")), ""
+            (
+                each.message
+                for each in conditions
+                if (each.type, each.status) == (_SCHEDULED_CONDITION, "False")
+            ),
+            "",
         )
 
     def unschedulable_reasons(self, scheduling_spec: SchedulingSpec) -> Iterator[str]:  # noqa: ARG002 - it takes any set
         yield from ()
 
     def unsupported_constraints(self, scheduling_spec: SchedulingSpec) -> Iterator[str]:
-        """Required constraints, but for a single one that holds for all pods of a gang."""
-        required = [whose for whose, each in podgang.constraints(scheduling_spec.template) if each.required]
+        """Required constraints, except a single one that applies to all pods of a gang."""
+        required = [owner for owner, each in podgang.constraints(scheduling_spec.template) if each.required]
         if required and not self._gangs:
             yield (
                 f"{NAME} cannot keep required topology constraints ({', '.join(required)}): set "
                 "gangScheduling in its profile, use pack.preferred, or another scheduler"
             )
         elif len(required) > 1 or any(
-            whose not in _gang_wide_constraints(scheduling_spec.template) for whose in required
+            owner not in _gang_wide_constraints(scheduling_spec.template) for owner in required
         ):
             yield (
                 f"{NAME} can keep one required topology constraint, for all pods of a gang, not those on "
@@ -124,7 +131,7 @@ class Kube:
 
 
 def _gang_wide_constraints(template: PodCliqueSetTemplate) -> Iterator[str]:
-    """Whose constraints hold for all pods of each gang."""
+    """The parts of a set whose constraints apply to all pods of each gang."""
     yield podgang.THE_SET
     cliques, groups = template.cliques, template.pod_clique_scaling_groups
     grouped = {name for group in groups for name in group.clique_names}
@@ -136,7 +143,7 @@ def _gang_wide_constraints(template: PodCliqueSetTemplate) -> Iterator[str]:
 
 
 def group_name(gang: Body) -> str:
-    """The gang's name and what its group can never change."""
+    """The gang's name with a hash of the group's immutable fields."""
     terms = msgspec.json.encode(_group_spec(gang), order="deterministic")
     digest = hashlib.sha256(terms).hexdigest()[:_SUFFIX]
     return f"{gang['metadata']['name']}-{digest}"
@@ -154,18 +161,18 @@ def _group_spec(gang: Body) -> Body:
 
 
 def _topology_key(gang: Body) -> str:
-    """The one key that holds for all pods: the gang's own, or that of a part that is all there is."""
+    """The one label key that applies to all pods: the gang's, or that of a part that contains all pods."""
     if key := podgang.pack_key(gang, "required"):
         return key
-    everyone = {group["name"] for group in gang["podgroups"]}
+    all_cliques = {group["name"] for group in gang["podgroups"]}
     for config in gang.get("topologyConstraintGroupConfigs", ()):
-        if everyone <= set(config["podGroupNames"]) and (key := podgang.pack_key(config, "required")):
+        if all_cliques <= set(config["podGroupNames"]) and (key := podgang.pack_key(config, "required")):
             return key
-    return podgang.pack_key(gang["podgroups"][0], "required") if len(everyone) == 1 else ""
+    return podgang.pack_key(gang["podgroups"][0], "required") if len(all_cliques) == 1 else ""
 
 
 def _preferred_terms(gang: Body, clique: str) -> Iterator[Body]:
-    """One soft term for each unit that a pod is in and that should sit closer together."""
+    """One preferred affinity term for each constraint of a pod: its gang's, group replica's and clique's."""
     spec = gang["spec"]
     if key := podgang.pack_key(spec, "preferred"):
         yield _term(key, _same_gang(gang))

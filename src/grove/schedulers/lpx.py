@@ -1,4 +1,4 @@
-"""LPX: a scheduler that takes its placement from elsewhere. It only wants its name on the pods."""
+"""The backend of LPX, a scheduler with its own source of placement. It needs only its name on the pods."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ class Lpx:
     def gang_object_name(self, gang: Body) -> str:
         return str(gang["metadata"]["name"])
 
-    def gang_object(self, request: GangRequest) -> Body | None:  # noqa: ARG002 - it is told nothing
+    def gang_object(self, request: GangRequest) -> Body | None:  # noqa: ARG002 - it has no gang object
         return None
 
     def pod_additions(self, gang: Body, clique: str) -> PodAdditions:  # noqa: ARG002 - the scheduler's name is enough
         return PodAdditions()
 
-    def unschedulable_reasons(self, scheduling_spec: SchedulingSpec) -> Iterator[str]:  # noqa: ARG002 - whatever it is
+    def unschedulable_reasons(self, scheduling_spec: SchedulingSpec) -> Iterator[str]:  # noqa: ARG002 - the same for every set
         yield from ()
 
     def unsupported_constraints(self, scheduling_spec: SchedulingSpec) -> Iterator[str]:
-        """Any constraint of ours."""
-        for whose, _ in podgang.constraints(scheduling_spec.template):
+        """All constraints."""
+        for owner, _ in podgang.constraints(scheduling_spec.template):
             yield (
-                f"topologyConstraint on {whose} is not supported: placement must be expressed through the "
+                f"topologyConstraint on {owner} is not supported: placement must be expressed through the "
                 "LPX workload contract"
             )

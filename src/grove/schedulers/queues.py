@@ -1,4 +1,4 @@
-"""Which queue a set asks for: it may say so itself, or its cliques may, and they must agree."""
+"""The queue of a set, for backends with queues. The set or its cliques name it; they must agree."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def annotation(_: Mapping[str, str], annotations: Mapping[str, str], key: str) -
 
 
 def queue(scheduling_spec: SchedulingSpec, key: str, read: Read) -> tuple[str, str]:
-    """The queue, or why there is none to be agreed on; both empty if nobody names one."""
+    """(The queue, why it cannot be determined); both empty if neither the set nor a clique names one."""
     own = read(scheduling_spec.metadata.labels, scheduling_spec.metadata.annotations, key)
     asked = {
         named: None
@@ -26,8 +26,8 @@ def queue(scheduling_spec: SchedulingSpec, key: str, read: Read) -> tuple[str, s
         if (named := read(clique.labels, clique.annotations, key))
     }
     if own and (others := [named for named in asked if named != own]):
-        told = ", ".join(others)
-        return "", f"{key} is {own} on the PodCliqueSet but {told} on its cliques: they must be the same"
+        listed = ", ".join(others)
+        return "", f"{key} is {own} on the PodCliqueSet but {listed} on its cliques: they must be the same"
     if len(asked) > 1:
         return "", f"the cliques name different queues in {key}: {', '.join(asked)}"
     return own or next(iter(asked), ""), ""

@@ -1,4 +1,5 @@
-"""A backend of somebody else that could not be made: its users are held and told why, nobody else is."""
+"""The substitute for a backend of another package that could not be created: the sets that use it wait, with
+the reason in their errors. Other sets are not affected."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from grove.schedulers.backend import (
 
 
 class UnavailableBackend:
-    """Stands in for a backend that raised when it was made."""
+    """Rejects every set and gang with the error that the backend's factory raised."""
 
     gang_object_kind: ForeignKind | None = None
     minimum_first = False
@@ -26,14 +27,14 @@ class UnavailableBackend:
     def gang_object_name(self, gang: Body) -> str:
         return str(gang["metadata"]["name"])
 
-    def gang_object(self, request: GangRequest) -> Body | None:  # noqa: ARG002 - whatever it is
+    def gang_object(self, request: GangRequest) -> Body | None:  # noqa: ARG002 - the same for every request
         raise UnsupportedGang(self._why)
 
     def pod_additions(self, gang: Body, clique: str) -> PodAdditions:  # noqa: ARG002 - there will be no pods
         return PodAdditions()
 
-    def unschedulable_reasons(self, scheduling_spec: SchedulingSpec) -> Iterator[str]:  # noqa: ARG002 - whatever it is
+    def unschedulable_reasons(self, scheduling_spec: SchedulingSpec) -> Iterator[str]:  # noqa: ARG002 - the same for every request
         yield self._why
 
-    def unsupported_constraints(self, scheduling_spec: SchedulingSpec) -> Iterator[str]:  # noqa: ARG002 - nothing of it is taken
+    def unsupported_constraints(self, scheduling_spec: SchedulingSpec) -> Iterator[str]:  # noqa: ARG002 - the set is rejected anyway
         yield from ()

@@ -1,4 +1,4 @@
-"""Volcano: one PodGroup per gang, with a subgroup for each clique. It is told nothing of topologies."""
+"""The backend of Volcano: one PodGroup per gang, with a subgroup for each clique. No topology constraints."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ DEFAULT_QUEUE = "default"
 _OPEN_STATE = "Open"
 _UNSCHEDULABLE_CONDITION = "Unschedulable"
 _PENDING_PHASE = "Pending"
-"""The phase of a group that its queue has no room for yet; then it is `Inqueue`."""
+"""The phase of a group that is not admitted to its queue yet; the next one is `Inqueue`."""
 _VOLCANO_OWNED_FIELDS = ("minResources", "minTaskMember")
-"""What Volcano's own controllers write into the spec."""
+"""Fields of the spec that Volcano's own controllers write; kept as they are."""
 
 
 class Volcano:
@@ -61,46 +61,46 @@ class Volcano:
         }
 
     def pod_additions(self, gang: Body, clique: str) -> PodAdditions:  # noqa: ARG002 - subgroups are found by label
-        """Which PodGroup a pod is in, for Volcano of today and of yesterday."""
+        """The PodGroup of a pod, under the annotations of current and earlier Volcano versions."""
         name = gang["metadata"]["name"]
         keys = (external_keys.VOLCANO_POD_GROUP, external_keys.VOLCANO_POD_GROUP_LEGACY)
         return PodAdditions(annotations=dict.fromkeys(keys, name))
 
     def waiting_reason(self, found: SchedulerObject) -> str:
-        """Its latest words on a group that it could not place, or has not let into its queue."""
-        said = found.reported_status
+        """Volcano's latest message on a group that it could not place or has not admitted to its queue."""
+        status = found.reported_status
         refused = (
             each
-            for each in said.conditions or ()
+            for each in status.conditions or ()
             if (each.type, each.status) == (_UNSCHEDULABLE_CONDITION, "True")
         )
-        words = next((each.message for each in refused), "")
-        if said.phase != _PENDING_PHASE:
-            return words
-        outside = f"not admitted to queue {found.spec.get('queue') or DEFAULT_QUEUE} yet"
-        return f"{outside}: {words}" if words else outside
+        message = next((each.message for each in refused), "")
+        if status.phase != _PENDING_PHASE:
+            return message
+        not_admitted = f"not admitted to queue {found.spec.get('queue') or DEFAULT_QUEUE} yet"
+        return f"{not_admitted}: {message}" if message else not_admitted
 
     def crd_problem(self, definition: Body | None) -> str:
         return podgroup_crd_problem(definition)
 
     def unschedulable_reasons(self, scheduling_spec: SchedulingSpec) -> Iterator[str]:
-        """Queues that are not agreed on."""
+        """Why the queue of the set cannot be determined."""
         if wrong := queue(scheduling_spec, external_keys.VOLCANO_QUEUE, annotation)[1]:
             yield wrong
 
     def unsupported_constraints(self, scheduling_spec: SchedulingSpec) -> Iterator[str]:
-        """Any constraint."""
-        for whose, _ in podgang.constraints(scheduling_spec.template):
-            yield f"volcano scheduler backend does not support topologyConstraint on {whose}: remove it"
+        """All constraints."""
+        for owner, _ in podgang.constraints(scheduling_spec.template):
+            yield f"volcano scheduler backend does not support topologyConstraint on {owner}: remove it"
 
     def lookups(self, scheduling_spec: SchedulingSpec) -> Iterator[ClusterLookup]:
-        """The queue."""
+        """The queue of the set."""
         asked, wrong = queue(scheduling_spec, external_keys.VOLCANO_QUEUE, annotation)
         if not wrong:
             yield ClusterLookup(QUEUE, asked or DEFAULT_QUEUE, f"annotation {external_keys.VOLCANO_QUEUE}")
 
     def lookup_problem(self, lookup: ClusterLookup, found: Body | None) -> str:
-        """A queue must be there and open."""
+        """A queue must exist and be open."""
         if found is None:
             return f'Volcano queue "{lookup.name}" not found'
         state = (found.get("status") or {}).get("state") or "not open yet"
@@ -121,7 +121,7 @@ def _spec(request: GangRequest) -> Body:
     if found is not None:
         spec |= {field: found.spec[field] for field in _VOLCANO_OWNED_FIELDS if field in found.spec}
     if found is not None and not podgang.minimum(gang):
-        # A gang that needs nobody for a moment: what held for it before holds on.
+        # A gang with a minimum of 0 for the moment, whose cliques are scaled to 0: keep the earlier values.
         kept = ("minMember", "subGroupPolicy")
         spec |= {field: found.spec[field] for field in kept if field in found.spec}
     if priority := gang["spec"].get("priorityClassName"):
@@ -140,16 +140,18 @@ def _policy(group: Body) -> Body:
 
 
 def podgroup_crd_problem(definition: dict[str, Any] | None) -> str:
-    """Why the installed CRD of PodGroups will not do; empty if it will."""
+    """Why the installed CRD of PodGroups cannot be used; empty if it can."""
     wanted = f"{POD_GROUP.plural}.{POD_GROUP.group} {POD_GROUP.version} with spec.subGroupPolicy"
     advice = "install Volcano 1.14 or later"
     if definition is None:
-        return f"there is no {wanted}: {advice}"
+        return f"{wanted} is not installed: {advice}"
     for version in definition["spec"]["versions"]:
         schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
         spec = (schema.get("properties") or {}).get("spec") or {}
         if version["name"] == POD_GROUP.version and version.get("served"):
             return (
-                "" if "subGroupPolicy" in (spec.get("properties") or {}) else f"it lacks {wanted}: {advice}"
+                ""
+                if "subGroupPolicy" in (spec.get("properties") or {})
+                else f"{wanted} is not in the installed CRD: {advice}"
             )
-    return f"it does not serve {wanted}: {advice}"
+    return f"{wanted} is not served: {advice}"

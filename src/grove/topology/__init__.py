@@ -1,1 +1,1 @@
-"""Topologies of the cluster: what workloads may ask of them, and what it means in node labels. Pure."""
+"""Topology constraints of sets, resolved to node labels, and the state of topologies. Pure functions."""

@@ -1,6 +1,6 @@
-"""Whether a set's topology has the levels that the set asks for: the condition `TopologyLevelsUnavailable`.
+"""The condition `TopologyLevelsUnavailable` of a set: whether its topology has the levels that the set names.
 
-It says whether constraints could be handed on to the scheduler, not whether the scheduler keeps to them.
+It says whether the constraints can be passed to the scheduler, not whether the scheduler satisfies them.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from grove.topology.nesting import inverted, nestings
 
 
 def levels_unavailable(workload: PodCliqueSet, topology: ResolvedTopology | None) -> Condition | None:
-    """The condition, yet without a date; None if there is nothing to say. No topology: constraints are
-    switched off."""
+    """The condition, without a transition time; None for a set without constraints while topology-aware
+    scheduling is disabled, which is what `topology` None means."""
     template = workload.spec.template
     wanted = domains(template)
     if topology is None and not wanted:
         return None
-    status, reason, message = _judged(template, wanted, topology)
+    status, reason, message = _evaluate(template, wanted, topology)
     return Condition(
         type=ConditionType.TOPOLOGY_LEVELS_UNAVAILABLE,
         status=status,
@@ -30,7 +30,7 @@ def levels_unavailable(workload: PodCliqueSet, topology: ResolvedTopology | None
     )
 
 
-def _judged(
+def _evaluate(
     template: PodCliqueSetTemplate, wanted: frozenset[str], topology: ResolvedTopology | None
 ) -> tuple[str, Reason, str]:
     if not wanted:
@@ -48,7 +48,7 @@ def _judged(
         message = f"Unavailable topology domains: [{', '.join(missing)}]"
         return "True", Reason.LEVELS_UNAVAILABLE, message
     if wrong := inverted(nestings(template), tuple(topology.keys)):
-        # No level is lost, and constraints are handed on as ever: it is told, not made a problem of.
-        message = "All topology levels are available, but in another order than the set was made for: "
+        # No level is missing and the constraints are passed on unchanged: reported, but not as a problem.
+        message = "All topology levels are available, but their order inverts constraints of the set: "
         return "False", Reason.INVERTED, message + "; ".join(map(str, wrong))
     return "False", Reason.ALL_AVAILABLE, "All topology levels are available"

@@ -1,8 +1,8 @@
-"""What a set asks of its topology: which one it means, which domains it names, and what they are as labels.
+"""The topology constraints of a set: the topology and the domains that they name, and their node label keys.
 
 Users name domains (`rack`), schedulers read node label keys (`example.com/rack`). A domain that the topology
-does not have, or not any more, is not translated: the rest of the constraint stays, and comes back whole when
-the domain comes back.
+does not have, or no longer has, is left out: the rest of the constraint applies, and all of it again once the
+topology has the domain.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ Body = dict[str, Any]
 
 
 class ResolvedTopology(Struct, frozen=True):
-    """The topology that a set means, as far as it is known."""
+    """The topology that a set names, with its levels if it exists."""
 
     name: str
-    """Empty if the set asks for nothing, or does not say which topology it means."""
+    """Empty if the set has no constraints, or does not name a topology."""
     keys: Mapping[str, str] = {}
-    """The node label of each domain, broad to narrow."""
+    """The node label of each domain, from broad to narrow."""
     references: Mapping[str, str] = {}
-    """By scheduler, its own topology object where somebody else manages that."""
+    """By scheduler, the name of its topology object, where the operator does not manage that object."""
     found: bool = False
-    """Whether there is a topology of this name."""
+    """Whether a topology of this name exists."""
 
 
 def read(name: str, spec: ClusterTopologySpec | None) -> ResolvedTopology:
-    """A topology, or what is known of one that is not there."""
+    """The topology of this name; `spec` is None if it does not exist."""
     if spec is None:
         return ResolvedTopology(name)
     keys = {level.domain: level.key for level in spec.levels}
@@ -48,17 +48,17 @@ def all_constraints(template: PodCliqueSetTemplate) -> Iterator[TopologyConstrai
 
 
 def topology_name_of(template: PodCliqueSetTemplate) -> str:
-    """The topology that a set means: the first that is named, as all must be the same."""
+    """The topology that a set names: the first one found, as admission requires all to be the same."""
     return next((each.topology_name for each in all_constraints(template) if each.topology_name), "")
 
 
 def domains(template: PodCliqueSetTemplate) -> frozenset[str]:
-    """The domains that a set names, must and should alike."""
+    """The domains that a set names, required and preferred."""
     return frozenset(d for each in all_constraints(template) for d in (each.required, each.preferred) if d)
 
 
 def to_label_keys(constraint: TopologyConstraint | None, topology: ResolvedTopology) -> Body | None:
-    """A constraint in node label keys; None if nothing is left of it."""
+    """A constraint in node label keys; None if the topology has none of its domains."""
     if constraint is None:
         return None
     wanted = {"required": constraint.required, "preferred": constraint.preferred}

@@ -1,5 +1,5 @@
-"""What the nodes of a cluster say to the levels of a topology: who carries which label, and whether the
-narrower domains really lie inside the broader ones."""
+"""How the nodes of a cluster match the levels of a topology, for the topology's status: how many nodes have
+which label, and whether each narrower domain lies inside one broader domain."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ _MAX_NAMED = 3
 def level_statuses(
     levels: Sequence[TopologyLevel], nodes: Iterable[Mapping[str, str]]
 ) -> tuple[TopologyLevelStatus, ...]:
-    """One entry a level, from the labels of all nodes."""
+    """One entry per level, from the labels of all nodes."""
     labelled = [0] * len(levels)
-    around: list[dict[str, set[str]]] = [{} for _ in levels]
-    """By level and value, the values of the level around it."""
+    parents: list[dict[str, set[str]]] = [{} for _ in levels]
+    """By level and value, the values of the next broader level on the same nodes."""
     for labels in nodes:
         outer = ""
         for index, level in enumerate(levels):
             value = labels.get(level.key, "")
             if value:
                 labelled[index] += 1
-                around[index].setdefault(value, set()).add(outer)
+                parents[index].setdefault(value, set()).add(outer)
             outer = value
     return tuple(
-        _entry(level, labelled[index], around[index], levels[index - 1].domain if index else "")
+        _entry(level, labelled[index], parents[index], levels[index - 1].domain if index else "")
         for index, level in enumerate(levels)
     )
 
 
 def _entry(
-    level: TopologyLevel, labelled: int, around: dict[str, set[str]], outer: str
+    level: TopologyLevel, labelled: int, parents: dict[str, set[str]], outer: str
 ) -> TopologyLevelStatus:
-    split = sorted(value for value, parents in around.items() if outer and len(parents) > 1)
+    split = sorted(value for value, outer_values in parents.items() if outer and len(outer_values) > 1)
     return TopologyLevelStatus(
         domain=level.domain,
         labelled_nodes=labelled,
-        values=len(around),
+        values=len(parents),
         nesting_violations=len(split),
         examples=tuple(
-            f"{level.domain} {value} is in {outer} {_format_values(around[value])}"
+            f"{level.domain} {value} is in {outer} {_format_values(parents[value])}"
             for value in split[:_MAX_EXAMPLES]
         ),
     )

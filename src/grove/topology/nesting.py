@@ -1,6 +1,7 @@
-"""Constraints inside of constraints: what is inside of a part must not ask for more room than the part has.
+"""Nested topology constraints: an inner part must not name a broader domain than the part around it.
 
-A set that asks for it is refused. Levels may be put into another order later, though, under sets that run.
+Admission rejects a set that does. The levels of a topology can be reordered later, though, while sets that
+use it run: `inverted` finds the constraints that this turns around.
 """
 
 from __future__ import annotations
@@ -16,21 +17,19 @@ _Part = tuple[str, TopologyConstraint]
 
 
 class Nesting(Struct, frozen=True):
-    """A part that asks for a domain inside of another that asks for one."""
+    """A part of a set with a constraint, inside of another part with a constraint."""
 
     outer: str
-    """Whose the domain around is."""
-    around: str
+    outer_domain: str
     inner: str
-    within: str
-    """The domain of the inner part."""
+    inner_domain: str
 
     def __str__(self) -> str:
-        return f"{self.outer} asks for {self.around}, and {self.inner} in it for {self.within}"
+        return f"{self.outer} asks for {self.outer_domain}, and {self.inner} in it for {self.inner_domain}"
 
 
 def nestings(template: PodCliqueSetTemplate) -> Iterator[Nesting]:
-    """All of a set: itself and each of its parts, each group and its cliques; must and should alike."""
+    """All pairs of a set: the set and its parts, each group and its cliques; required and preferred."""
     whole = _parts("PodCliqueSet", template.topology_constraint)
     around = {clique.name: whole for clique in template.cliques}
     for group in template.pod_clique_scaling_groups:
@@ -44,21 +43,23 @@ def nestings(template: PodCliqueSetTemplate) -> Iterator[Nesting]:
 
 
 def inverted(found: Iterable[Nesting], levels: Sequence[str]) -> list[Nesting]:
-    """Those whose outer domain is the narrower one, in levels that go from broad to narrow."""
+    """The pairs whose outer domain is the narrower one; `levels` are from broad to narrow."""
     ranks = {domain: rank for rank, domain in enumerate(levels)}
     return [
         each
         for each in found
-        if each.around in ranks and each.within in ranks and ranks[each.around] > ranks[each.within]
+        if each.outer_domain in ranks
+        and each.inner_domain in ranks
+        and ranks[each.outer_domain] > ranks[each.inner_domain]
     ]
 
 
-def _parts(whose: str, constraint: TopologyConstraint | None) -> tuple[_Part, ...]:
-    return ((whose, constraint),) if constraint is not None else ()
+def _parts(owner: str, constraint: TopologyConstraint | None) -> tuple[_Part, ...]:
+    return ((owner, constraint),) if constraint is not None else ()
 
 
 def _pairs(outers: Iterable[_Part], inner: _Part) -> Iterator[Nesting]:
-    whose, small = inner
+    owner, small = inner
     for outer, large in outers:
         pairs = {(large.required, small.required): None, (large.preferred, small.preferred): None}
-        yield from (Nesting(outer, around, whose, within) for around, within in pairs if around and within)
+        yield from (Nesting(outer, around, owner, within) for around, within in pairs if around and within)

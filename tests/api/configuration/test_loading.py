@@ -1,4 +1,4 @@
-"""The operator's configuration file."""
+"""Loading and validating the operator's configuration file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from grove.api.configuration.loading import ConfigurationError, load
 from grove.api.configuration.types import CertProvisionMode, LogLevel, OperatorConfiguration, SchedulerProfile
 
 
-def test_an_empty_file_means_the_defaults():
+def test_empty_file_gives_defaults():
     config = load(None)
     assert config == OperatorConfiguration()
     assert (config.server.webhooks.port, config.server.health_probes.port, config.server.metrics.port) == (
@@ -35,7 +35,7 @@ def test_an_empty_file_means_the_defaults():
     )
 
 
-def test_a_file_as_the_chart_writes_it():
+def test_chart_file_is_loaded():
     config = load(
         {
             "apiVersion": "operator.config.grove.io/v1alpha1",
@@ -64,7 +64,7 @@ def test_a_file_as_the_chart_writes_it():
     )
 
 
-def test_the_default_scheduler_is_not_listed_twice():
+def test_listed_default_scheduler_is_not_appended():
     config = load(
         {"scheduler": {"profiles": [{"name": "default-scheduler", "config": {"gangScheduling": True}}]}}
     )
@@ -141,20 +141,20 @@ ELECTION = {"enabled": True}
         ),
     ],
 )
-def test_what_cannot_be_used_is_named_in_one_line(document, message):
+def test_invalid_value_is_reported_in_one_line(document, message):
     with pytest.raises(ConfigurationError) as caught:
         load(document)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_all_mistakes_are_told_at_once():
+def test_all_problems_are_reported_at_once():
     with pytest.raises(ConfigurationError) as caught:
         load({"runtimeClientConnection": {"burst": -1}, "scheduler": {"defaultProfileName": "x"}})
     assert str(caught.value).count(";") == 1
 
 
-def test_all_values_of_a_wrong_type_are_told_at_once():
+def test_all_type_errors_are_reported_at_once():
     with pytest.raises(ConfigurationError) as caught:
         load(
             {
@@ -171,17 +171,17 @@ def test_all_values_of_a_wrong_type_are_told_at_once():
     ]
 
 
-def test_what_stands_beside_a_value_of_a_wrong_type_is_not_judged_by_its_default():
+def test_section_with_type_error_is_not_checked_further():
     with pytest.raises(ConfigurationError) as caught:
         load({"leaderElection": {"enabled": True, "leaseDuration": 30, "renewDeadline": "20s"}})
     assert caught.value.problems == ("leaderElection.leaseDuration: must be text, not 30",)
 
 
-def test_keys_that_mean_nothing_are_found_at_every_depth():
+def test_unknown_keys_are_found_at_every_depth():
     document = {
         "logLevl": "debug",
         "server": {"metrics": {"prot": 1, "port": 2}},
-        "scheduler": {"profiles": [{"name": "default-scheduler", "config": {"theirs": 1}, "nmae": "x"}]},
+        "scheduler": {"profiles": [{"name": "default-scheduler", "config": {"external": 1}, "nmae": "x"}]},
         "dynamo": {"topologyAwareScheduling": {"domainToLabelMapping": {"rack": "example.com/rack"}}},
         "leaderElection": None,
     }
@@ -193,10 +193,10 @@ def test_keys_that_mean_nothing_are_found_at_every_depth():
     assert list(loading.unknown_keys(None)) == []
 
 
-def test_a_key_without_a_value_means_its_default():
+def test_key_without_value_gets_its_default():
     document = {"leaderElection": None, "server": {"metrics": {"port": None}}, "debugging": None}
     assert load(document) == OperatorConfiguration()
 
 
-def test_an_election_that_does_not_take_place_is_not_judged():
+def test_disabled_leader_election_is_not_checked():
     assert list(loading.problems(load({"leaderElection": {"leaseDuration": "0s"}}))) == []

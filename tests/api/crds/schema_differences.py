@@ -1,4 +1,4 @@
-"""What differs between two CRDs, as far as the API server would treat an object differently."""
+"""The differences between two CRDs that make the API server treat an object differently."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class Difference(NamedTuple):
     what: str
 
     def is_covered_by(self, row: Difference) -> bool:
-        return all(_matches(pattern, said) for pattern, said in zip(row, self, strict=True))
+        return all(_matches(pattern, value) for pattern, value in zip(row, self, strict=True))
 
 
-def between(ours: Schema, theirs: Schema) -> Iterator[Difference]:
-    """`theirs` is upstream's."""
+def between(ours: Schema, upstream: Schema) -> Iterator[Difference]:
+    """The differences of our CRD from upstream's."""
     plural = ours["spec"]["names"]["plural"]
-    (here,), (there,) = ours["spec"]["versions"], theirs["spec"]["versions"]
+    (here,), (there,) = ours["spec"]["versions"], upstream["spec"]["versions"]
     nodes, others = (_nodes(version["schema"]["openAPIV3Schema"], "") for version in (here, there))
     for path in sorted(nodes.keys() | others.keys()):
         if path not in others or path not in nodes:
@@ -33,9 +33,9 @@ def between(ours: Schema, theirs: Schema) -> Iterator[Difference]:
         yield from (Difference(plural, path, word) for word in _unequal(nodes[path], others[path]))
     for word in _unequal(_settings(here), _settings(there)):
         yield Difference(plural, "version", word)
-    for word in _unequal(ours["spec"]["names"], theirs["spec"]["names"]):
+    for word in _unequal(ours["spec"]["names"], upstream["spec"]["names"]):
         yield Difference(plural, "names", word)
-    for word in _unequal(_settings(ours["spec"]), _settings(theirs["spec"])):
+    for word in _unequal(_settings(ours["spec"]), _settings(upstream["spec"])):
         yield Difference(plural, "spec", word)
 
 
@@ -47,7 +47,7 @@ def listed(page: Path) -> list[Difference]:
 
 
 def _nodes(schema: Schema, path: str) -> dict[str, Schema]:
-    """Each place in the schema by its path, with the keywords that hold there."""
+    """Each node of the schema by its path, with its own keywords."""
     properties = schema.get("properties", {})
     node = {word: value for word, value in schema.items() if word not in (*NESTED, "description")}
     node["required"] = sorted(
@@ -73,9 +73,9 @@ def _settings(level: Schema) -> Schema:
     return {word: value for word, value in level.items() if word not in ("schema", "versions", "names")}
 
 
-def _unequal(ours: Schema, theirs: Schema) -> list[str]:
-    return sorted(word for word in ours.keys() | theirs.keys() if ours.get(word) != theirs.get(word))
+def _unequal(ours: Schema, upstream: Schema) -> list[str]:
+    return sorted(word for word in ours.keys() | upstream.keys() if ours.get(word) != upstream.get(word))
 
 
-def _matches(pattern: str, said: str) -> bool:
-    return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), said) is not None
+def _matches(pattern: str, value: str) -> bool:
+    return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), value) is not None

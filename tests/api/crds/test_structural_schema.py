@@ -1,4 +1,4 @@
-"""Schemas made from wire types: what the declarations mean."""
+"""Structural schemas generated from wire types."""
 
 from __future__ import annotations
 
@@ -56,29 +56,29 @@ def properties() -> dict:
     return structural_schema.of(Outer)["properties"]
 
 
-def test_words_come_from_docstrings_of_class_and_field():
+def test_descriptions_come_from_docstrings():
     assert structural_schema.of(Outer)["description"] == "Outside."
     assert properties()["needed"] == {"type": "string", "description": "Must be there."}
 
 
-def test_required_is_what_has_no_default_or_is_always_written():
+def test_fields_without_server_default_are_required():
     assert structural_schema.of(Outer)["required"] == ["needed", "pod", "written"]
 
 
-def test_defaults_are_those_that_the_server_fills_in():
+def test_only_server_defaults_are_in_the_schema():
     assert properties()["filled"] == {"type": "integer", "format": "int32", "default": 3}
     assert properties()["colour"] == {"type": "string", "enum": ["red"], "default": "red"}
     assert "default" not in properties()["short"]
 
 
-def test_facets_add_keywords():
+def test_facets_add_schema_keywords():
     assert properties()["short"] == {"type": "string", "pattern": "^a", "minLength": 1, "maxLength": 2}
     many = properties()["many"]
     assert (many["x-kubernetes-list-type"], many["x-kubernetes-list-map-keys"]) == ("map", ["size"])
     assert many["maxItems"] == 2
 
 
-def test_rules_of_the_type_come_before_those_of_its_use():
+def test_rules_of_type_precede_rules_of_use():
     first, second = properties()["inner"]["x-kubernetes-validations"]
     assert first == {
         "rule": "self.size > 0",
@@ -91,12 +91,12 @@ def test_rules_of_the_type_come_before_those_of_its_use():
     assert alone == first, "a rule of one use must not reach the type's other uses"
 
 
-def test_what_is_no_wire_type_is_refused():
+def test_unsupported_type_raises():
     with pytest.raises(TypeError, match="no schema for <class 'complex'>"):
         structural_schema.of(Wrong)
 
 
-def test_a_value_that_is_always_written_is_on_the_wire_and_may_be_missing_on_it():
+def test_always_field_is_encoded_and_optional_on_decode():
     pod = msgspec.Raw(b"{}")
     assert msgspec.json.encode(Outer(needed="x", pod=pod)) == (
         b'{"needed":"x","written":"","filled":3,"colour":"red","pod":{}}'
@@ -105,9 +105,11 @@ def test_a_value_that_is_always_written_is_on_the_wire_and_may_be_missing_on_it(
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-def test_every_field_of_our_kinds_is_explained(kind):
-    silent = [path for path, field in walk(kind, "") if not field.description and field.name not in HEADERS]
-    assert silent == []
+def test_every_field_of_our_kinds_has_a_description(kind):
+    undescribed = [
+        path for path, field in walk(kind, "") if not field.description and field.name not in HEADERS
+    ]
+    assert undescribed == []
 
 
 HEADERS = ("apiVersion", "kind", "metadata")
@@ -135,7 +137,7 @@ def structural_nodes(node):
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-def test_schemas_use_only_what_a_crd_may(kind):
+def test_schemas_use_only_crd_keywords(kind):
     allowed = {
         "type", "format", "description", "properties", "required", "items", "additionalProperties", "default",
         "enum", "pattern", "minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum", "anyOf",
@@ -147,11 +149,11 @@ def test_schemas_use_only_what_a_crd_may(kind):
         assert "type" in node or node.get("x-kubernetes-int-or-string")
 
 
-def test_generating_twice_gives_the_same():
+def test_crd_generation_is_deterministic():
     assert crd.all_definitions() == crd.all_definitions()
 
 
-def test_embedded_schemas_are_not_shared_with_what_is_generated():
+def test_generation_leaves_embedded_schemas_unchanged():
     before = msgspec.json.encode(openapi.embedded("io.k8s.api.core.v1.PodSpec"))
     for kind in KINDS:
         structural_schema.of(kind)

@@ -1,4 +1,4 @@
-"""Go's durations."""
+"""Parsing and rendering of Go's durations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PRINTED = [
 
 
 @pytest.mark.parametrize(("text", "duration"), PRINTED)
-def test_as_go_prints_them(text, duration):
+def test_durations_match_go_format(text, duration):
     assert durations.parse(text) == duration
     assert durations.render(duration) == text
 
@@ -41,23 +41,23 @@ def test_as_go_prints_them(text, duration):
         ("0", timedelta()),
     ],
 )
-def test_other_ways_to_write_them(text, duration):
+def test_other_notations_are_parsed(text, duration):
     assert durations.parse(text) == duration
 
 
 @pytest.mark.parametrize("text", ["", "4", "4 h", "h", "1d", "4h30", "--1s", "1s ", "1,5s"])
-def test_what_is_no_duration_is_refused_with_its_text(text):
+def test_invalid_duration_error_quotes_the_text(text):
     with pytest.raises(ValueError, match=f'^"{text}" is not a duration'):
         durations.parse(text)
 
 
 @pytest.mark.parametrize("text", ["999999999999h", "9" * 30 + "h", "9" * 9_000 + "h", "-999999999999h"])
-def test_more_than_can_be_counted_is_refused(text):
+def test_too_long_duration_raises(text):
     with pytest.raises(ValueError, match="is too long for a duration") as caught:
         durations.parse(text)
     assert len(str(caught.value)) < 200
 
 
 @given(st.timedeltas(timedelta(days=-1000), timedelta(days=1000)))
-def test_printed_and_read_back_a_duration_is_the_same(duration):
+def test_durations_round_trip(duration):
     assert durations.parse(durations.render(duration)) == duration

@@ -1,4 +1,4 @@
-"""Quantities: one amount, many spellings; and what is none."""
+"""Parsing of Kubernetes quantities."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from grove.api.formats.quantities import parse
         ("1Ei", 2**60),
     ],
 )
-def test_amounts(written, amount):
+def test_quantities_are_parsed_exactly(written, amount):
     assert parse(written) == amount
 
 
 @pytest.mark.parametrize("written", ["", "m", "1 k", "1K", "1kk", "1e", "0x10", "1_000", "five", "٣", "nan"])
-def test_no_quantity(written):
-    with pytest.raises(ValueError, match="is no quantity"):
+def test_invalid_quantity_raises(written):
+    with pytest.raises(ValueError, match="is not a quantity"):
         parse(written)
 
 
@@ -46,6 +46,6 @@ def test_no_quantity(written):
     ["1e999999999", "1E-999999999", "1e65", "1" * 65, "0." + "1" * 70, 10**70, 10**4400, 1e308, "-1e99"],
     ids=lambda written: repr(written)[:20] if isinstance(written, str | float) else "long",
 )
-def test_an_amount_beyond_all_measure_is_refused_before_it_is_computed(written):
-    with pytest.raises(ValueError, match=r"is no quantity|Exceeds the limit"):
+def test_huge_quantity_raises_before_it_is_computed(written):
+    with pytest.raises(ValueError, match=r"is not a quantity|Exceeds the limit"):
         parse(written)

@@ -1,4 +1,4 @@
-"""Labels: what each kind of object carries. Clients and schedulers select by them."""
+"""The labels of each kind of object. Clients and schedulers select by them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LEADER = labels.for_member_clique(
 )
 
 
-def test_a_clique():
+def test_labels_of_standalone_clique():
     assert ROUTER == COMMON | {
         "app.kubernetes.io/name": "inference-0-router",
         "app.kubernetes.io/component": "pcs-podclique",
@@ -35,7 +35,7 @@ def test_a_clique():
     }
 
 
-def test_a_clique_of_a_scaled_gang():
+def test_labels_of_scaled_gang_clique():
     assert LEADER == COMMON | {
         "app.kubernetes.io/name": "inference-0-prefill-3-leader",
         "app.kubernetes.io/component": "pcsg-podclique",
@@ -49,12 +49,12 @@ def test_a_clique_of_a_scaled_gang():
     }
 
 
-def test_a_clique_of_the_base_gang_names_no_other_gang():
+def test_base_gang_clique_has_no_base_podgang_label():
     member = labels.for_member_clique(ROUTER, group="inference-0-prefill", group_replica=0)
     assert "grove.io/base-podgang" not in member
 
 
-def test_a_pod_carries_its_cliques_labels_and_its_place():
+def test_pod_has_labels_of_its_clique_and_its_index():
     pod = labels.for_pod({"team": "search"} | ROUTER, "inference-0-router", 7)
     assert pod == {"team": "search"} | ROUTER | {
         "grove.io/podclique": "inference-0-router",
@@ -62,7 +62,7 @@ def test_a_pod_carries_its_cliques_labels_and_its_place():
     }
 
 
-def test_a_gang_names_its_replica_and_scheduler_but_not_itself():
+def test_gang_has_replica_and_scheduler_labels():
     assert labels.for_gang("inference", 2, "kai-scheduler") == COMMON | {
         "app.kubernetes.io/component": "podgang",
         "grove.io/podcliqueset-replica-index": "2",
@@ -70,12 +70,12 @@ def test_a_gang_names_its_replica_and_scheduler_but_not_itself():
     }
 
 
-def test_a_role_is_named_without_colons():
+def test_role_name_label_has_no_colons():
     role = labels.named("inference", names.role("inference"), ComponentLabel.ROLE)
     assert role["app.kubernetes.io/name"] == "grove.io-pcs-inference"
 
 
-def test_selectors_are_sorted_as_autoscalers_were_given_them_before():
+def test_selectors_are_sorted():
     assert labels.selector(labels.pods_of_clique("inference", "inference-0-router")) == (
         "app.kubernetes.io/managed-by=grove-operator,app.kubernetes.io/part-of=inference,"
         "grove.io/podclique=inference-0-router"
@@ -86,19 +86,19 @@ def test_selectors_are_sorted_as_autoscalers_were_given_them_before():
     )
 
 
-def test_each_selector_finds_the_pods_it_is_meant_for():
+def test_selectors_match_pod_labels():
     pod = labels.for_pod(LEADER, "inference-0-prefill-3-leader", 0)
-    for wanted in (
+    for selector in (
         labels.pods_of_set("inference"),
         labels.pods_of_replica("inference", 0),
         labels.pods_of_group("inference", "inference-0-prefill"),
         labels.pods_of_clique("inference", "inference-0-prefill-3-leader"),
     ):
-        assert wanted.items() <= pod.items()
+        assert selector.items() <= pod.items()
     assert not labels.pods_of_replica("inference", 1).items() <= pod.items()
 
 
-def test_a_claim_and_what_belongs_to_a_replica():
+def test_labels_of_claim_and_service():
     assert labels.for_claim("inference", {}) == COMMON | {"app.kubernetes.io/component": "resource-claim"}
     service = labels.for_replica("inference", 1, "inference-1", ComponentLabel.HEADLESS_SERVICE)
     assert service == COMMON | {

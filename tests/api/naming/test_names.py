@@ -1,4 +1,4 @@
-"""Names of objects: fixed by the contract with clients."""
+"""Names of objects. Clients depend on them."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ GROUP = names.group("inference", 1, "prefill")
         (names.user_names_length(("inference", "prefill", "leader")), 22),
     ],
 )
-def test_names(built, expected):
+def test_object_names(built, expected):
     assert built == expected
 
 
-def test_a_pod_planned_twice_is_the_same_pod():
+def test_pod_name_is_deterministic():
     assert names.pod("inference-0-router", "uid", 3) == names.pod("inference-0-router", "uid", 3)
 
 
-def test_this_pod_name_never_changes():
-    """A new version that named pods differently would make all of them anew."""
+def test_pod_name_is_stable_across_versions():
+    """A version that names pods differently would replace all of them."""
     assert names.pod("inference-0-router", "0f8fad5b-d9cb-469f-a165-70867728950e", 0) == PINNED
 
 
@@ -51,7 +51,7 @@ PINNED = "inference-0-router-zq98vkkb"
 
 
 @given(uid=st.uuids().map(str), index=st.integers(0, 10_000))
-def test_a_pod_name_is_the_clique_and_a_suffix_without_hyphen(uid, index):
+def test_pod_name_is_clique_name_and_suffix(uid, index):
     clique, _, suffix = names.pod("inference-0-router", uid, index).rpartition("-")
     assert clique == "inference-0-router"
     assert len(suffix) >= 5
@@ -60,7 +60,7 @@ def test_a_pod_name_is_the_clique_and_a_suffix_without_hyphen(uid, index):
 
 
 @pytest.mark.parametrize(
-    ("name", "so"),
+    ("name", "expected"),
     [
         ("set-0-a-x7k2w", True),
         ("set-0-a", False),
@@ -71,30 +71,30 @@ def test_a_pod_name_is_the_clique_and_a_suffix_without_hyphen(uid, index):
         ("", False),
     ],
 )
-def test_which_names_a_pod_of_a_clique_may_have(name, so):
-    assert names.is_pod_name(name, "set-0-a") is so
+def test_is_pod_name(name, expected):
+    assert names.is_pod_name(name, "set-0-a") is expected
 
 
 @pytest.mark.parametrize(("host", "index"), [("set-0-a-12", 12), ("set-0-a", None), ("7", 7), ("", None)])
-def test_a_host_name_tells_the_index_of_its_pod(host, index):
+def test_index_is_parsed_from_hostname(host, index):
     assert names.index_of_host(host) == index
 
 
-def test_no_name_comes_twice_in_the_life_of_a_large_clique():
-    made = set()
+def test_pod_names_of_large_clique_never_repeat():
+    used = set()
     for index in range(1000):
         name = ""
         for _ in range(20):
             name = names.pod("clique", "uid", index, predecessor=name)
-            made.add(name)
-    assert len(made) == 20_000
+            used.add(name)
+    assert len(used) == 20_000
 
 
-def test_another_clique_object_of_the_same_name_makes_other_pods():
+def test_recreated_clique_gets_other_pod_names():
     assert names.pod("clique", "uid-1", 0) != names.pod("clique", "uid-2", 0)
 
 
-def test_the_longest_allowed_names_fit_a_host_name():
+def test_longest_names_fit_a_hostname():
     chosen = "s" * 15, "g" * 15, "c" * 15
     assert names.user_names_length(chosen) == names.MAX_USER_NAMES_LENGTH
     member = names.member_clique(names.group(chosen[0], 9, chosen[1]), 9, chosen[2])

@@ -1,4 +1,4 @@
-"""What holds for every object of our kinds on its way over the wire."""
+"""Encoding and decoding of every wire type, on random values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ quick = settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow], 
 @pytest.mark.parametrize("kind", [*KINDS, OperatorConfiguration], ids=lambda kind: kind.__name__)
 @quick
 @given(data=st.data())
-def test_an_object_comes_back_as_it_was_byte_for_byte(kind, data):
+def test_objects_round_trip_byte_for_byte(kind, data):
     value = data.draw(values(kind))
     wire = encode(value)
     back = msgspec.json.decode(wire, type=kind)
@@ -31,8 +31,8 @@ def test_an_object_comes_back_as_it_was_byte_for_byte(kind, data):
 
 @quick
 @given(pod_spec=raw_objects(), metric=raw_objects(), claim=raw_objects())
-def test_templates_pass_through_with_every_field_in_its_place(pod_spec, metric, claim):
-    """Unknown fields, their order, white space and spelling of numbers: none of it is ours to touch."""
+def test_raw_templates_are_preserved_byte_for_byte(pod_spec, metric, claim):
+    """Unknown fields, their order, white space and the notation of numbers are preserved."""
     written = (
         b'{"spec":{"template":{"cliques":[{"name":"a","spec":{"podSpec":%b,"autoScalingConfig":'
         b'{"maxReplicas":2,"metrics":[%b]}}}],"resourceClaimTemplates":[{"name":"c","templateSpec":%b}]}}}'
@@ -43,14 +43,14 @@ def test_templates_pass_through_with_every_field_in_its_place(pod_spec, metric, 
     assert bytes(clique.spec.pod_spec) == pod_spec
     assert [bytes(each) for each in clique.spec.auto_scaling_config.metrics] == [metric]
     assert bytes(claim_template.template_spec) == claim
-    made = encode(PodClique(spec=clique.spec))
-    assert b'"podSpec":' + pod_spec in made
+    encoded = encode(PodClique(spec=clique.spec))
+    assert b'"podSpec":' + pod_spec in encoded
 
 
 @quick
 @given(extra=raw_objects())
-def test_fields_that_we_do_not_know_disturb_nobody(extra):
-    """A newer API server, or a newer CRD, may send more than we know."""
+def test_unknown_fields_are_ignored(extra):
+    """A newer API server, or a newer CRD, may send fields that we do not know."""
     known = b'{"metadata":{"name":"a"%b},"spec":{"nodeName":"n"%b},"status":{"phase":"Running"%b}%b}'
     more = b',"ofALaterVersion":' + extra
     plain = msgspec.json.decode(known % ((b"",) * 4), type=pod.Pod)
@@ -59,7 +59,7 @@ def test_fields_that_we_do_not_know_disturb_nobody(extra):
 
 @quick
 @given(extra=raw_objects())
-def test_a_view_reads_its_fields_out_of_any_template(extra):
+def test_template_view_reads_its_fields_among_others(extra):
     gpus = b'"resources":{"limits":{"nvidia.com/gpu":8,"cpu":"500m"}}'
     template = b'{"x":%b,"containers":[{"y":%b,"name":"a",%b}],"schedulerName":"kai"}' % (extra, extra, gpus)
     view = pod.read_template(msgspec.Raw(template))

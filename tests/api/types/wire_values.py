@@ -1,4 +1,4 @@
-"""Random values of any wire type, from its own declaration."""
+"""Hypothesis strategies for any wire type, derived from its declaration."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def raw_objects(draw: st.DrawFn) -> bytes:
 
 @cache
 def values(struct: type[Wire]) -> st.SearchStrategy[Any]:
-    """Objects of a wire type; fields with a default are left out at times."""
+    """Objects of a wire type; fields with a default are sometimes omitted."""
     wanted, optional = {}, {}
     for field, property_ in zip(
         msgspec.structs.fields(struct), type_properties.properties(struct), strict=True

@@ -1,4 +1,4 @@
-"""Small objects of our kinds, and how tests hand them to the API server."""
+"""Builders for small objects of our kinds, and functions that send them to the API server."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ def _object(kind: str, name: str, spec: dict[str, Any]) -> dict[str, Any]:
 
 
 async def create(client: Client, body: dict[str, Any], namespace: str, **options: Any) -> dict[str, Any]:
-    """As `kubectl create` would."""
+    """Creates an object as `kubectl create` does."""
     resource = RESOURCES[body["kind"]]
     place = namespace if resource.namespaced else None
     return await client.create(resource, body, namespace=place, as_type=dict, **options)
 
 
 async def create_strictly(client: Client, body: dict[str, Any], namespace: str) -> dict[str, Any]:
-    """A dry run in which an unknown field is an error, not just dropped."""
+    """A dry-run create in which an unknown field is an error."""
     resource = RESOURCES[body["kind"]]
     path = resource.path(namespace if resource.namespaced else None)
     reply = await client.raw("POST", f"{path}?dryRun=All&fieldValidation=Strict", msgspec.json.encode(body))
@@ -65,7 +65,7 @@ async def create_strictly(client: Client, body: dict[str, Any], namespace: str) 
 
 
 async def refusal(client: Client, body: dict[str, Any], namespace: str) -> str:
-    """What the API server says against an object; nothing if it takes it."""
+    """The error with which the API server rejects an object; empty if it accepts it."""
     try:
         await create(client, body, namespace, dry_run=True)
     except Invalid as error:

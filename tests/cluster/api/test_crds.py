@@ -1,4 +1,4 @@
-"""The CRDs on the real API server: established together, served as declared, idle when applied again."""
+"""The CRDs on the real API server: established, served as declared, unchanged when applied again."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from tests.clusters import REPORTER
 GROUPS = {"grove.io", "scheduler.grove.io"}
 
 
-async def test_all_kinds_are_established_both_topologies_among_them(crds):
+async def test_all_crds_are_established(crds):
     conditions = {
         name: {each["type"]: each["status"] for each in shown["status"]["conditions"]}
         for name, shown in crds.items()
     }
     assert {"clustertopologies.grove.io", "clustertopologybindings.grove.io"} <= conditions.keys()
     assert set(conditions) == {kind.KIND.crd_name for kind in KINDS}
-    for name, said in conditions.items():
-        assert said == {"Established": "True", "NamesAccepted": "True"}, name
+    for name, statuses in conditions.items():
+        assert statuses == {"Established": "True", "NamesAccepted": "True"}, name
 
 
-async def test_short_names_categories_and_subresources_are_served(crds, client):
+async def test_short_names_categories_subresources_are_served(crds, client):
     served = {}
     for api_group in GROUPS:
         listing = await client.raw("GET", f"/apis/{api_group}/v1alpha1")
@@ -42,20 +42,20 @@ async def test_short_names_categories_and_subresources_are_served(crds, client):
         assert (f"{about.plural}/scale" in served) == (about.scale is not None)
 
 
-async def test_the_server_stores_the_schemas_as_generated(crds):
+async def test_server_stores_schemas_as_generated(crds):
     for definition in crd.all_definitions():
         stored = crds[definition["metadata"]["name"]]["spec"]["versions"]
         assert stored == definition["spec"]["versions"]
 
 
-async def test_applying_again_changes_nothing(crds, client):
+async def test_applying_crds_again_changes_nothing(crds, client):
     for definition in crd.all_definitions():
         before = crds[definition["metadata"]["name"]]
         again = await apply(client, definition)
         assert again["metadata"]["generation"] == before["metadata"]["generation"]
 
 
-async def test_the_extract_is_what_the_running_server_serves(client):
+async def test_openapi_extract_matches_running_server(client):
     assert await kubernetes_openapi.fetch(client) == openapi.extract()
 
 
@@ -70,14 +70,14 @@ async def kubectl(cluster, *arguments: str) -> list[str]:
 
 
 @pytest.mark.parametrize("body", [pod_clique_set(), pod_clique(), group()], ids=lambda body: body["kind"])
-async def test_kubectl_shows_the_declared_columns(crds, cluster, client, namespace, body):
+async def test_kubectl_shows_declared_columns(crds, cluster, client, namespace, body):
     await create(client, body, namespace)
     (about,) = (kind.KIND for kind in KINDS if kind.KIND.name == body["kind"])
     header, _ = await kubectl(cluster, "get", about.short_names[0], "-n", namespace, "-o", "wide")
     assert header.split() == ["NAME", *(column.name.upper() for column in about.columns)]
 
 
-async def test_the_category_lists_all_our_kinds(crds, cluster, client, namespace):
+async def test_category_lists_all_our_kinds(crds, cluster, client, namespace):
     for body in (pod_clique_set(), pod_clique(), group()):
         await create(client, body, namespace)
     shown = await kubectl(cluster, "get", "grove", "-n", namespace, "-o", "name")
@@ -89,6 +89,6 @@ async def test_the_category_lists_all_our_kinds(crds, cluster, client, namespace
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-async def test_a_kind_is_found_under_its_name(crds, client, kind):
+async def test_kind_is_listed_by_its_resource(crds, client, kind):
     listing = await client.list(RESOURCES[kind.KIND.name], as_type=kind)
     assert listing.resource_version

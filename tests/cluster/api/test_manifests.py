@@ -1,4 +1,4 @@
-"""Manifests that people have, on the real API server: taken, kept whole, and filled in only as declared."""
+"""Real manifests on the real API server: accepted, stored completely, and defaulted only as declared."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ UPSTREAM = sorted((SHARED / "testdata").glob("workloads/*.yaml")) + sorted(
 
 
 def documents(file: Path) -> list[dict]:
-    """The objects in a file. What Dynamo's renderer printed are sets that do not say so, with a status."""
+    """The objects in a file. Dynamo's renderer prints PodCliqueSets without a kind and with a status."""
     kind = {"apiVersion": "grove.io/v1alpha1", "kind": "PodCliqueSet"}
     found = [{**kind, **each} for each in yaml.load_all(file.read_text(), Loader=yaml.CSafeLoader) if each]
     return [{word: value for word, value in each.items() if word != "status"} for each in found]
 
 
 @pytest.mark.parametrize("file", [*OWN, *UPSTREAM], ids=lambda file: f"{file.parent.name}/{file.name}")
-async def test_a_manifest_is_taken_and_nothing_in_it_is_lost(crds, client, namespace, file):
+async def test_manifest_is_accepted_and_stored_completely(crds, client, namespace, file):
     for written in documents(file):
         if RESOURCES[written["kind"]].namespaced:
             written["metadata"]["namespace"] = namespace
@@ -35,14 +35,14 @@ async def test_a_manifest_is_taken_and_nothing_in_it_is_lost(crds, client, names
         assert missing(written, stored, "") == []
 
 
-def test_upstream_workloads_are_there_to_be_tried():
-    """Without them the test above has fewer cases, and nobody would notice."""
+def test_upstream_manifests_exist():
+    """Without them the test above would have fewer cases and still pass."""
     assert list(shared_data("workloads").iterdir())
     assert list(shared_data("dynamo/expected").iterdir())
 
 
 def missing(written, stored, path):
-    """Places where a value that was written is not stored; the server may add, and write numbers as text."""
+    """The path of a value that was sent and is not stored; the server may add fields."""
     if isinstance(written, dict):
         for key, value in written.items():
             if key not in stored:
@@ -58,20 +58,20 @@ def missing(written, stored, path):
     return [] if written == stored else [path]
 
 
-async def test_what_the_guides_leave_out_is_filled_in(crds, client, namespace):
-    made = await create(
+async def test_omitted_fields_are_defaulted(crds, client, namespace):
+    created = await create(
         client, pod_clique_set(podCliqueScalingGroups=[{"name": "g", "cliqueNames": []}]), namespace
     )
-    (clique,) = made["spec"]["template"]["cliques"]
+    (clique,) = created["spec"]["template"]["cliques"]
     assert clique["spec"]["replicas"] == 1
-    assert made["spec"]["template"]["cliqueStartupType"] == "CliqueStartupTypeAnyOrder"
-    assert made["spec"]["template"]["podCliqueScalingGroups"] == [
+    assert created["spec"]["template"]["cliqueStartupType"] == "CliqueStartupTypeAnyOrder"
+    assert created["spec"]["template"]["podCliqueScalingGroups"] == [
         {"name": "g", "cliqueNames": [], "replicas": 1, "minAvailable": 1}
     ]
-    assert "updateStrategy" not in made["spec"]
+    assert "updateStrategy" not in created["spec"]
 
 
-async def test_nothing_is_filled_into_a_pod_template_that_upstream_leaves_alone(crds, client, namespace):
+async def test_pod_template_gets_only_upstream_defaults(crds, client, namespace):
     """A default would change objects, and with them the hash that decides whether pods are replaced."""
     pod_spec = {
         "containers": [
@@ -82,9 +82,9 @@ async def test_nothing_is_filled_into_a_pod_template_that_upstream_leaves_alone(
             {"maxSkew": 1, "topologyKey": "k", "whenUnsatisfiable": "DoNotSchedule"}
         ],
     }
-    made = await create(client, pod_clique(podSpec=pod_spec), namespace)
-    filled = made["spec"]["podSpec"]
-    assert filled == {
+    created = await create(client, pod_clique(podSpec=pod_spec), namespace)
+    defaulted = created["spec"]["podSpec"]
+    assert defaulted == {
         "containers": [
             {
                 "name": "a",
@@ -102,7 +102,7 @@ async def test_nothing_is_filled_into_a_pod_template_that_upstream_leaves_alone(
     }
 
 
-async def test_an_unknown_pod_field_is_dropped_with_a_warning_as_in_a_pod(crds, client, namespace):
+async def test_unknown_pod_field_is_dropped_with_warning(crds, client, namespace):
     body = pod_clique(podSpec={"containers": [{"name": "a", "image": "i", "imagee": "typo"}]})
     path = RESOURCES["PodClique"].path(namespace)
     reply = await client.raw("POST", f"{path}?fieldValidation=Warn", msgspec.json.encode(body))
@@ -110,9 +110,9 @@ async def test_an_unknown_pod_field_is_dropped_with_a_warning_as_in_a_pod(crds, 
     assert 'unknown field \\"spec.podSpec.containers[0].imagee\\"' in reply.headers["Warning"]
 
 
-async def test_our_types_read_and_write_what_the_server_stores(crds, client, namespace):
-    made = await create(client, pod_clique_set(), namespace)
-    read = msgspec.json.decode(msgspec.json.encode(made), type=PodCliqueSet)
+async def test_stored_objects_round_trip_through_our_types(crds, client, namespace):
+    created = await create(client, pod_clique_set(), namespace)
+    read = msgspec.json.decode(msgspec.json.encode(created), type=PodCliqueSet)
     (clique,) = read.spec.template.cliques
     spec = msgspec.structs.replace(clique.spec, min_available=1, starts_after=("inference-0-router",))
     body = PodClique(spec=spec)

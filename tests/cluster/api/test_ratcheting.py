@@ -1,4 +1,4 @@
-"""Objects from before a rule: upstream lets a clique go below its minimum, and we take such cliques over."""
+"""Objects created before a rule existed, such as upstream's cliques below their minimum after take-over."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ CLIQUES = Resource("old.example.com", "v1alpha1", "podcliques", "PodClique")
 
 
 def definition(with_rule: bool) -> dict[str, Any]:
-    """PodClique's CRD in a group of its own, so that other tests keep theirs."""
-    made = copy.deepcopy(crd.definition(PodClique))
-    made["metadata"]["name"] = CLIQUES.label
-    made["spec"]["group"] = CLIQUES.group
-    made["spec"]["names"] |= {"shortNames": [], "categories": []}
+    """PodClique's CRD in an API group of its own, so that other tests are not affected."""
+    changed = copy.deepcopy(crd.definition(PodClique))
+    changed["metadata"]["name"] = CLIQUES.label
+    changed["spec"]["group"] = CLIQUES.group
+    changed["spec"]["names"] |= {"shortNames": [], "categories": []}
     if not with_rule:
-        spec = made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+        spec = changed["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
         del spec["x-kubernetes-validations"]
         for field in ("replicas", "minAvailable"):
             del spec["properties"][field]["maximum"]
-    return made
+    return changed
 
 
 @pytest.fixture
-async def too_few(client, namespace):
-    """A clique below its minimum, made before the rule came."""
+async def existing(client, namespace):
+    """A namespace with cliques from before the rules: `old` below its minimum, `large` above the maximum."""
     await apply(client, definition(with_rule=False))
     async with asyncio.timeout(PATIENCE):
         await established(client, CLIQUES.label)
@@ -52,7 +52,7 @@ async def too_few(client, namespace):
 
 
 async def refuses(client, namespace: str, body: dict[str, Any]) -> None:
-    """Until the API server goes by the new schema."""
+    """Waits until the API server validates with the new schema."""
     another = body | {"metadata": {"name": "another"}}
     while True:
         try:
@@ -62,24 +62,24 @@ async def refuses(client, namespace: str, body: dict[str, Any]) -> None:
         await asyncio.sleep(0.1)
 
 
-async def test_it_reports_its_status_and_is_scaled_to_enough_but_not_back(client, too_few):
+async def test_clique_below_minimum_can_be_patched_and_scaled_out(client, existing):
     status = {"status": {"replicas": 1, "readyReplicas": 1}}
-    await client.patch(CLIQUES, "old", status, namespace=too_few, subresource="status", as_type=Object)
+    await client.patch(CLIQUES, "old", status, namespace=existing, subresource="status", as_type=Object)
     labels = {"metadata": {"labels": {"a": "b"}}}
-    patched = await client.patch(CLIQUES, "old", labels, namespace=too_few, as_type=Object)
+    patched = await client.patch(CLIQUES, "old", labels, namespace=existing, as_type=Object)
     assert patched.metadata.labels == {"a": "b"}
-    await client.set_scale(CLIQUES, "old", 2, namespace=too_few)
+    await client.set_scale(CLIQUES, "old", 2, namespace=existing)
     with pytest.raises(Invalid, match="replicas must be 0 or at least minAvailable"):
-        await client.set_scale(CLIQUES, "old", 1, namespace=too_few)
+        await client.set_scale(CLIQUES, "old", 1, namespace=existing)
 
 
-async def test_a_clique_above_the_ceiling_is_updated_and_scaled_in_but_not_out(client, too_few):
+async def test_clique_above_maximum_can_only_be_scaled_in(client, existing):
     status = {"status": {"replicas": 1, "readyReplicas": 1}}
-    await client.patch(CLIQUES, "large", status, namespace=too_few, subresource="status", as_type=Object)
+    await client.patch(CLIQUES, "large", status, namespace=existing, subresource="status", as_type=Object)
     labels = {"metadata": {"labels": {"a": "b"}}, "spec": {"startsAfter": ["other"]}}
-    patched = await client.patch(CLIQUES, "large", labels, namespace=too_few, as_type=Object)
+    patched = await client.patch(CLIQUES, "large", labels, namespace=existing, as_type=Object)
     assert patched.metadata.labels == {"a": "b"}
     for count in (2 * MOST + 1, MOST + 1):
         with pytest.raises(Invalid, match=f"should be less than or equal to {MOST}"):
-            await client.set_scale(CLIQUES, "large", count, namespace=too_few)
-    await client.set_scale(CLIQUES, "large", MOST, namespace=too_few)
+            await client.set_scale(CLIQUES, "large", count, namespace=existing)
+    await client.set_scale(CLIQUES, "large", MOST, namespace=existing)

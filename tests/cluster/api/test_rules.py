@@ -1,4 +1,4 @@
-"""Every rule that the API server itself checks, with an object it takes and one it refuses."""
+"""Every rule that the API server itself validates, with an object that it accepts and one that it rejects."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def on_set(parts=None, **constraint):
     return pod_clique_set(topologyConstraint=constraint, **(parts or {}))
 
 
-TAKEN = {
+ACCEPTED = {
     "clique packs": on_clique(pack={"required": "rack"}),
     "clique packs by packDomain, on create": on_clique(packDomain="rack"),
     "clique prefers only": on_clique(pack={"preferred": "host"}),
@@ -58,36 +58,42 @@ TAKEN = {
         {"podCliqueScalingGroups": [{**GROUP, "topologyConstraint": {"packDomain": "rack"}}]},
         topologyName="h100",
     ),
-    "clique with none": pod_clique(replicas=0, minAvailable=2),
-    "clique with enough": pod_clique(replicas=2, minAvailable=2),
-    "clique that needs none in particular": pod_clique(replicas=1),
-    "group with none": group(replicas=0, minAvailable=2),
-    "group with enough": group(replicas=2, minAvailable=2),
+    "clique with 0 replicas": pod_clique(replicas=0, minAvailable=2),
+    "clique with minAvailable replicas": pod_clique(replicas=2, minAvailable=2),
+    "clique without minAvailable": pod_clique(replicas=1),
+    "group with 0 replicas": group(replicas=0, minAvailable=2),
+    "group with minAvailable replicas": group(replicas=2, minAvailable=2),
     "topology": topology("ClusterTopology", ZONE, RACK),
     "topology of 16 levels": topology("ClusterTopology", *((f"d{n}", f"k{n}") for n in range(16))),
     "label key with a long prefix": topology("ClusterTopology", ("zone", f"{'a' * 60}.{'b' * 100}/zone")),
     "binding": topology("ClusterTopologyBinding", ZONE, RACK),
-    "binding with a double domain, left to the webhook": topology(
+    "binding with a duplicate domain, checked by the webhook": topology(
         "ClusterTopologyBinding", ZONE, ("zone", "k")
     ),
 }
 
-REFUSED = {
+REJECTED = {
     "clique constrains nothing": (on_clique(topologyName="h100"), PACK_OR_DOMAIN),
     "group constrains nothing": (on_group(topologyName="h100"), PACK_OR_DOMAIN),
     "set constrains nothing": (on_set(), PACK_OR_DOMAIN),
-    "set names a topology for nobody": (on_set(topologyName="h100"), PACK_OR_DOMAIN),
-    "clique says it twice": (on_clique(packDomain="rack", pack={"required": "rack"}), NOT_BOTH),
-    "group says it twice": (on_group(packDomain="rack", pack={"required": "rack"}), NOT_BOTH),
-    "set says it twice": (on_set(packDomain="rack", pack={"required": "rack"}), NOT_BOTH),
+    "set names a topology without any constraint": (on_set(topologyName="h100"), PACK_OR_DOMAIN),
+    "clique sets pack.required and packDomain": (
+        on_clique(packDomain="rack", pack={"required": "rack"}),
+        NOT_BOTH,
+    ),
+    "group sets pack.required and packDomain": (
+        on_group(packDomain="rack", pack={"required": "rack"}),
+        NOT_BOTH,
+    ),
+    "set sets pack.required and packDomain": (on_set(packDomain="rack", pack={"required": "rack"}), NOT_BOTH),
     "clique packs into nothing": (on_clique(pack={}), ONE_OF),
     "group packs into nothing": (on_group(pack={}), ONE_OF),
     "set packs into nothing": (on_set(pack={}), ONE_OF),
-    "a domain is no word": (on_clique(packDomain="Rack"), "should match '^[a-z][a-z0-9-]*$'"),
+    "domain with an upper case letter": (on_clique(packDomain="Rack"), "should match '^[a-z][a-z0-9-]*$'"),
     "clique below its minimum": (pod_clique(replicas=1, minAvailable=2), ENOUGH),
     "group below its minimum": (group(replicas=1, minAvailable=2), ENOUGH),
-    "double domain": (topology("ClusterTopology", ZONE, ("zone", "other")), ONE_DOMAIN),
-    "double key": (topology("ClusterTopology", ("a", "key"), ("b", "key")), ONE_KEY),
+    "duplicate domain": (topology("ClusterTopology", ZONE, ("zone", "other")), ONE_DOMAIN),
+    "duplicate key": (topology("ClusterTopology", ("a", "key"), ("b", "key")), ONE_KEY),
     "no levels": (topology("ClusterTopology"), "should have at least 1 items"),
     "17 levels": (topology("ClusterTopology", *((f"d{n}", f"k{n}") for n in range(17))), "at most 16 items"),
     "17 levels in a binding": (
@@ -95,61 +101,61 @@ REFUSED = {
         "at most 16 items",
     ),
     "label key too long": (topology("ClusterTopology", ("zone", "k" * 317)), "may not be more than 316"),
-    "label key that is none": (topology("ClusterTopology", ("zone", "a b")), "should match"),
-    "start-up type": (pod_clique_set(cliqueStartupType="Random"), "supported values"),
-    "two cliques of one name": (
+    "label key with a space": (topology("ClusterTopology", ("zone", "a b")), "should match"),
+    "unknown startup type": (pod_clique_set(cliqueStartupType="Random"), "supported values"),
+    "two cliques with the same name": (
         pod_clique_set(cliques=[clique_template(), clique_template()]),
         "Duplicate value",
     ),
-    "a clique without a pod": (pod_clique_set(cliques=[{"name": "worker", "spec": {}}]), "Required value"),
-    "a pod without a container": (
+    "clique without podSpec": (pod_clique_set(cliques=[{"name": "worker", "spec": {}}]), "Required value"),
+    "pod without containers": (
         pod_clique_set(cliques=[{"name": "worker", "spec": {"podSpec": {}}}]),
         "Required value",
     ),
-    "a set with too many replicas": (
+    "set with too many replicas": (
         {**pod_clique_set(), "spec": {**pod_clique_set()["spec"], "replicas": 2**31 - 1}},
         "spec.replicas",
     ),
-    "a clique of a set with too many pods": (
+    "clique of a set with too many replicas": (
         pod_clique_set(cliques=[clique_template(spec={"podSpec": POD_SPEC, "replicas": 3_000_000})]),
         "spec.template.cliques[0].spec.replicas",
     ),
-    "a group of a set with too large a minimum": (
+    "group of a set with too large minAvailable": (
         pod_clique_set(
             podCliqueScalingGroups=[{"name": "g", "cliqueNames": ["worker"], "minAvailable": 3_000_000}]
         ),
         "spec.template.podCliqueScalingGroups[0].minAvailable",
     ),
-    "an autoscaler with too many replicas": (
+    "autoscaler with too large maxReplicas": (
         pod_clique(autoScalingConfig={"maxReplicas": 3_000_000}),
         "spec.autoScalingConfig.maxReplicas",
     ),
-    "a quantity that is none": (
+    "invalid quantity": (
         pod_clique(podSpec={"containers": [{"name": "a", "resources": {"limits": {"cpu": "many"}}}]}),
         "should match",
     ),
 }
 
 
-@pytest.mark.parametrize("case", TAKEN)
-async def test_taken(crds, client, namespace, case):
-    assert await refusal(client, TAKEN[case], namespace) == ""
+@pytest.mark.parametrize("case", ACCEPTED)
+async def test_valid_object_is_accepted(crds, client, namespace, case):
+    assert await refusal(client, ACCEPTED[case], namespace) == ""
 
 
-@pytest.mark.parametrize("case", REFUSED)
-async def test_refused(crds, client, namespace, case):
-    body, why = REFUSED[case]
+@pytest.mark.parametrize("case", REJECTED)
+async def test_invalid_object_is_rejected(crds, client, namespace, case):
+    body, why = REJECTED[case]
     assert why in await refusal(client, body, namespace)
 
 
-def test_each_rule_has_a_refused_case():
+def test_each_rule_has_a_rejected_case():
     rules = {
         rule["message"]
         for definition in crd.all_definitions()
         for rule in _rules(definition["spec"]["versions"])
     }
     assert rules == {PACK_OR_DOMAIN, NOT_BOTH, ONE_OF, ENOUGH, ONE_DOMAIN, ONE_KEY}
-    assert rules <= {why for _, why in REFUSED.values()}
+    assert rules <= {why for _, why in REJECTED.values()}
 
 
 def _rules(node):
@@ -160,9 +166,9 @@ def _rules(node):
 
 
 @pytest.mark.parametrize("body", [pod_clique(replicas=3, minAvailable=2), group(replicas=3, minAvailable=2)])
-async def test_scaling_to_none_or_enough_is_taken_to_less_refused(crds, client, namespace, body):
-    made = await create(client, body, namespace)
-    resource, name = RESOURCES[made["kind"]], made["metadata"]["name"]
+async def test_scaling_between_zero_and_minimum_is_rejected(crds, client, namespace, body):
+    created = await create(client, body, namespace)
+    resource, name = RESOURCES[created["kind"]], created["metadata"]["name"]
     for replicas in (2, 0, 5):
         scaled = await client.set_scale(resource, name, replicas, namespace=namespace)
         assert scaled.spec.replicas == replicas
@@ -172,9 +178,9 @@ async def test_scaling_to_none_or_enough_is_taken_to_less_refused(crds, client, 
 
 
 @pytest.mark.parametrize("body", [pod_clique_set(), pod_clique(), group()], ids=lambda body: body["kind"])
-async def test_no_count_is_above_the_ceiling_on_scale_and_patch(crds, client, namespace, body):
-    made = await create(client, body, namespace)
-    resource, name = RESOURCES[made["kind"]], made["metadata"]["name"]
+async def test_count_above_maximum_is_rejected(crds, client, namespace, body):
+    created = await create(client, body, namespace)
+    resource, name = RESOURCES[created["kind"]], created["metadata"]["name"]
     above = f"should be less than or equal to {MOST}"
     for count in (MOST + 1, 3_000_000, 2**31 - 1):
         with pytest.raises(Invalid, match=above):
@@ -186,7 +192,7 @@ async def test_no_count_is_above_the_ceiling_on_scale_and_patch(crds, client, na
     assert scaled.spec.replicas == MOST
 
 
-async def test_a_set_scales_freely(crds, client, namespace):
+async def test_set_scales_to_any_count(crds, client, namespace):
     await create(client, pod_clique_set(), namespace)
     for replicas in (0, 4):
         scaled = await client.set_scale(RESOURCES["PodCliqueSet"], "inference", replicas, namespace=namespace)
@@ -197,9 +203,9 @@ async def test_a_set_scales_freely(crds, client, namespace):
     ("body", "field"),
     [(pod_clique_set(), "hpaPodSelector"), (pod_clique(), "hpaPodSelector"), (group(), "selector")],
 )
-async def test_scale_shows_count_and_selector_from_the_status(crds, client, namespace, body, field):
-    made = await create(client, body, namespace)
-    resource, name = RESOURCES[made["kind"]], made["metadata"]["name"]
+async def test_scale_shows_count_and_selector_of_status(crds, client, namespace, body, field):
+    created = await create(client, body, namespace)
+    resource, name = RESOURCES[created["kind"]], created["metadata"]["name"]
     status = {"status": {"replicas": 7, field: "a=b"}}
     await client.patch(resource, name, status, namespace=namespace, subresource="status", as_type=dict)
     shown = await client.get_scale(resource, name, namespace=namespace)

@@ -1,4 +1,4 @@
-"""What tests of foreign schedulers stand on: their kinds are installed, and what they are told is watched."""
+"""Fixtures for tests of other schedulers: their CRDs are installed, and their gang objects are watched."""
 
 from __future__ import annotations
 

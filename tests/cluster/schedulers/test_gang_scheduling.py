@@ -1,4 +1,4 @@
-"""Kubernetes' own gang scheduling: the unmodified scheduler binds a whole gang in one rack, or nothing."""
+"""Kubernetes' own gang scheduling: the unmodified scheduler binds a whole gang in one rack, or no pod."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def bound(world: World) -> dict[str, str]:
     return {pod.name: pod.spec["nodeName"] for pod in world.pods() if pod.spec.get("nodeName")}
 
 
-async def test_a_gang_is_bound_whole_and_in_one_rack_or_not_at_all(clusters: Clusters) -> None:
+async def test_gang_is_bound_completely_in_one_rack_or_not_at_all(clusters: Clusters) -> None:
     cluster = await clusters.start(
         "in-tree",
         nodes=4,
@@ -52,8 +52,8 @@ async def test_a_gang_is_bound_whole_and_in_one_rack_or_not_at_all(clusters: Clu
         nodes = sorted(node.metadata.name for node in (await client.list(NODES, as_type=Object)).items)
         racks = {name: f"r{number // 2}" for number, name in enumerate(nodes)}
         for name, rack in racks.items():
-            marks = {RACK: rack, OTHER_RACK: rack}
-            await client.patch(NODES, name, {"metadata": {"labels": marks}}, as_type=Object)
+            labels = {RACK: rack, OTHER_RACK: rack}
+            await client.patch(NODES, name, {"metadata": {"labels": labels}}, as_type=Object)
         await make_namespace(client, "in-tree")
         account = await operator_account_of(cluster, AWARE)
         async with (
@@ -67,17 +67,20 @@ async def test_a_gang_is_bound_whole_and_in_one_rack_or_not_at_all(clusters: Clu
             body["spec"]["template"]["topologyConstraint"] = PACKED
             await world.create(SETS, body)
             await world.until(lambda: len(world.pods()) == 5, "all pods")
-            await world.until(lambda: any(map(_refused, world.pods())), "the scheduler to refuse the gang")
-            assert sum(map(gated, world.pods())) == 3, "beyond the minimum, pods wait"
+            await world.until(
+                lambda: any(map(_unschedulable, world.pods())),
+                "the scheduler to report the gang as unschedulable",
+            )
+            assert sum(map(gated, world.pods())) == 3, "pods beyond the minimum stay gated"
             chosen = nodes[-1]
             await client.patch(NODES, chosen, {"metadata": {"labels": {SPECIAL: "yes"}}}, as_type=Object)
             await world.until(lambda: len(bound(world)) == 5, "the whole gang, and the rest of it")
             assert {racks[node] for node in bound(world).values()} == {racks[chosen]}
-            await _gone(world, "gang")
-            await _more_than_a_rack_has(world)
+            await _delete_set(world, "gang")
+            await _gang_larger_than_a_rack(world)
             await _each_replica_in_one_rack(world, racks)
             await _all_on_one_host(world)
-            await _who_comes_later_on_other_terms(world, racks)
+            await _replacement_after_topology_change(world, racks)
 
 
 def big(name: str, count: int) -> dict[str, Any]:
@@ -86,20 +89,22 @@ def big(name: str, count: int) -> dict[str, Any]:
     return clique(name, count, pod={"containers": [{"name": "main", "image": "model:1", "resources": half}]})
 
 
-async def _gone(world: World, name: str) -> None:
+async def _delete_set(world: World, name: str) -> None:
     await world.delete(SETS, name)
-    await world.until(lambda: not world.all(PODS), "its pods to go")
+    await world.until(lambda: not world.all(PODS), "its pods to be deleted")
 
 
-async def _more_than_a_rack_has(world: World) -> None:
+async def _gang_larger_than_a_rack(world: World) -> None:
     """TAS13: the cluster has room for five such pods, no rack has."""
     body = workload("insufficient", big("worker", 5))
     body["spec"]["template"]["topologyConstraint"] = PACKED
     await world.create(SETS, body)
-    await world.until(lambda: len(world.pods()) == 5 and all(map(_refused, world.pods())), "all refused")
+    await world.until(
+        lambda: len(world.pods()) == 5 and all(map(_unschedulable, world.pods())), "all unschedulable"
+    )
     assert bound(world) == {}
-    await world.until(lambda: _explained(world, "insufficient-0"), "the gang to say why")
-    await _gone(world, "insufficient")
+    await world.until(lambda: _has_waiting_reason(world, "insufficient-0"), "the waiting reason on the gang")
+    await _delete_set(world, "insufficient")
 
 
 async def _each_replica_in_one_rack(world: World, racks: dict[str, str]) -> None:
@@ -110,62 +115,63 @@ async def _each_replica_in_one_rack(world: World, racks: dict[str, str]) -> None
     await world.until(lambda: len(bound(world)) == 8, "both replicas")
     found = [{racks[n] for pod, n in bound(world).items() if pod.startswith(f"each-{i}-")} for i in (0, 1)]
     assert sorted(map(sorted, found)) == [["r0"], ["r1"]]
-    await _gone(world, "each")
+    await _delete_set(world, "each")
 
 
 async def _all_on_one_host(world: World) -> None:
-    """TAS5: a clique that is all of its gang may ask for itself."""
+    """TAS5: a clique that is the whole gang may have its own constraint."""
     body = workload("host", {**big("worker", 2), "topologyConstraint": {"pack": {"required": "host"}}})
     body["spec"]["template"]["topologyConstraint"] = {"topologyName": "grove-topology"}
     await world.create(SETS, body)
     await world.until(lambda: len(bound(world)) == 2, "both pods")
     assert len(set(bound(world).values())) == 1
-    await _gone(world, "host")
+    await _delete_set(world, "host")
 
 
-async def _who_comes_later_on_other_terms(world: World, racks: dict[str, str]) -> None:
-    """The terms of a PodGroup never change. Who replaces a pod that was placed on others is placed:
-    first where racks are called differently now, then where the topology does not know them any more."""
+async def _replacement_after_topology_change(world: World, racks: dict[str, str]) -> None:
+    """A PodGroup is immutable. A pod that replaces one of an earlier PodGroup is scheduled all the same:
+    first with another node label for racks, then with a topology without racks."""
     body = workload("later", big("worker", 2))
     body["spec"]["template"]["topologyConstraint"] = PACKED
     await world.create(SETS, body)
     await world.until(lambda: len(bound(world)) == 2, "both pods")
     levels = a_topology(TOPOLOGIES, "grove-topology")["spec"]["levels"]
     other = [{**level, "key": OTHER_RACK} if level["domain"] == "rack" else level for level in levels]
-    for terms in (other, [level for level in levels if level["domain"] != "rack"]):
+    for changed in (other, [level for level in levels if level["domain"] != "rack"]):
         before = _constraint(world, "later-0")
-        patch = {"spec": {"levels": terms}}
+        patch = {"spec": {"levels": changed}}
         await world.client.patch(TOPOLOGIES, "grove-topology", patch, as_type=Object)
-        await world.until(lambda before=before: _constraint(world, "later-0") != before, "other terms")
+        await world.until(lambda before=before: _constraint(world, "later-0") != before, "another constraint")
         lost = world.pods()[0]
         await world.delete(PODS, lost.name)
         await world.until(lambda lost=lost: lost.name not in bound(world) and len(bound(world)) == 2, "both")
-        if terms is other:
+        if changed is other:
             assert len({racks[node] for node in bound(world).values()}) == 1
-    await _gone(world, "later")
+    await _delete_set(world, "later")
 
 
 def _constraint(world: World, gang: str) -> object:
     return world.get(GANGS, gang).spec.get("topologyConstraint")
 
 
-def _explained(world: World, gang: str) -> bool:
-    """Whether a gang says in the scheduler's words why it waits."""
+def _has_waiting_reason(world: World, gang: str) -> bool:
+    """Whether the gang's condition has the scheduler's message."""
     found = world.find(GANGS, gang)
     conditions = found.status.get("conditions", ()) if found else ()
-    told = [each["message"] for each in conditions if each["type"] == "Scheduled"]
+    messages = [each["message"] for each in conditions if each["type"] == "Scheduled"]
     return any(
-        each.startswith(f"Too few pods scheduled in {gang}-worker; default-scheduler says: ") for each in told
+        each.startswith(f"Too few pods scheduled in {gang}-worker; default-scheduler says: ")
+        for each in messages
     )
 
 
-def _refused(pod) -> bool:
+def _unschedulable(pod) -> bool:
     return pod.condition("PodScheduled") == "False" and not gated(pod)
 
 
 def _whole_or_nothing(world: World) -> None:
-    """Nobody of the gang's surplus is bound before the clique that is hard to place. In which order its pods
-    go in the end is nobody's business."""
+    """No pod beyond the minimum is bound before the clique that is hard to place. Not checked during
+    deletion, which has no order."""
     found = world.find(SETS, "gang")
     if found is None or found.terminating:
         return

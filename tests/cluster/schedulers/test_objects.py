@@ -1,4 +1,4 @@
-"""What schedulers are told, on their own CRDs: accepted, and every field kept."""
+"""The schedulers' objects on their own CRDs: accepted, and every field stored."""
 
 from __future__ import annotations
 
@@ -33,34 +33,38 @@ def external_resource(kind: ForeignKind) -> Resource:
     return Resource(kind.group, kind.version, kind.plural, kind.name, kind.namespaced)
 
 
-async def tried(client: Client, resource: Resource, body: dict[str, Any], namespace: str) -> dict[str, Any]:
-    """What the server would keep of an object."""
+async def dry_run(client: Client, resource: Resource, body: dict[str, Any], namespace: str) -> dict[str, Any]:
+    """The object as the server would store it."""
     body = {**body, "metadata": {**body["metadata"], "namespace": namespace}}
-    kept: dict[str, Any] = await client.create(
+    stored: dict[str, Any] = await client.create(
         resource, body, namespace=namespace, as_type=dict, dry_run=True
     )
-    return kept
+    return stored
 
 
-async def _all_kept(client: Client, backend: SchedulerBackend, body: dict[str, Any], namespace: str) -> None:
+async def _all_fields_stored(
+    client: Client, backend: SchedulerBackend, body: dict[str, Any], namespace: str
+) -> None:
     assert backend.gang_object_kind is not None
     for request in requests(body).values():
-        told = backend.gang_object(request)
-        assert told is not None
-        kept = await tried(client, external_resource(backend.gang_object_kind), told, namespace)
-        assert {field: kept["spec"][field] for field in told["spec"]} == told["spec"]
-        assert told["metadata"]["labels"].items() <= kept["metadata"]["labels"].items()
-        assert kept["metadata"]["ownerReferences"] == told["metadata"]["ownerReferences"]
+        desired = backend.gang_object(request)
+        assert desired is not None
+        stored = await dry_run(client, external_resource(backend.gang_object_kind), desired, namespace)
+        assert {field: stored["spec"][field] for field in desired["spec"]} == desired["spec"]
+        assert desired["metadata"]["labels"].items() <= stored["metadata"]["labels"].items()
+        assert stored["metadata"]["ownerReferences"] == desired["metadata"]["ownerReferences"]
 
 
 @pytest.mark.parametrize(
     ("backend", "body"), [(Kai(), FULL), (Kai(), a_body("a")), (Volcano(), a_body("a:2 b:3/1", "x:2/1=b"))]
 )
-async def test_pod_groups_are_accepted_and_kept_whole(client, namespace, scheduler_crds, backend, body):
-    await _all_kept(client, backend, body, namespace)
+async def test_pod_groups_are_accepted_and_stored_completely(
+    client, namespace, scheduler_crds, backend, body
+):
+    await _all_fields_stored(client, backend, body, namespace)
 
 
-async def test_kubernetes_own_groups_are_accepted_and_pods_name_them(clusters: Clusters):
+async def test_in_tree_pod_groups_are_accepted(clusters: Clusters):
     gates = ("GenericWorkload", "GangScheduling", "TopologyAwareWorkloadScheduling")
     cluster = await clusters.start(
         "gangs",
@@ -73,7 +77,7 @@ async def test_kubernetes_own_groups_are_accepted_and_pods_name_them(clusters: C
     body = a_body("a:2 b", "", "zone/rack b:/host")
     async with Client(config.load(cluster.kubeconfig)) as client:
         await make_namespace(client, "gangs")
-        await _all_kept(client, backend, body, "gangs")
+        await _all_fields_stored(client, backend, body, "gangs")
         (request,) = requests(body).values()
         pod = with_pod_additions(
             {
@@ -82,51 +86,53 @@ async def test_kubernetes_own_groups_are_accepted_and_pods_name_them(clusters: C
             },
             backend.pod_additions(request.gang, "wl-0-b"),
         )
-        kept = await tried(client, PODS, pod, "gangs")
-        assert kept["spec"]["schedulingGroup"] == pod["spec"]["schedulingGroup"]
-        assert kept["spec"]["affinity"] == pod["spec"]["affinity"]
+        stored = await dry_run(client, PODS, pod, "gangs")
+        assert stored["spec"]["schedulingGroup"] == pod["spec"]["schedulingGroup"]
+        assert stored["spec"]["affinity"] == pod["spec"]["affinity"]
 
 
-async def test_kais_topology_follows_ours_and_outlives_levels_that_kai_refuses(client, scheduler_crds):
+async def test_kai_topology_survives_levels_that_kai_rejects(client, scheduler_crds):
     kai, kind = Kai(), external_resource(Kai.topology_kind)
     executor = Executor(client.transport, [kind])
 
-    async def ours(*keys: str) -> ClusterTopology:
+    async def topology(*keys: str) -> ClusterTopology:
         levels = [{"domain": f"level-{number}", "key": key} for number, key in enumerate(keys)]
         body = {"metadata": {"name": "kai-life"}, "spec": {"levels": levels}}
         try:
             await client.get(TOPOLOGIES, "kai-life", as_type=Object)
         except NotFound:
-            made = {"apiVersion": TOPOLOGIES.api_version, "kind": TOPOLOGIES.kind, **body}
-            return await client.create(TOPOLOGIES, made, as_type=ClusterTopology)
+            full = {"apiVersion": TOPOLOGIES.api_version, "kind": TOPOLOGIES.kind, **body}
+            return await client.create(TOPOLOGIES, full, as_type=ClusterTopology)
         return await client.patch(TOPOLOGIES, "kai-life", body, as_type=ClusterTopology)
 
-    async def theirs() -> SchedulerObject | None:
+    async def kai_topology() -> SchedulerObject | None:
         try:
             return await client.get(kind, "kai-life", as_type=SchedulerObject)
         except NotFound:
             return None
 
-    async def sync(topology: ClusterTopology) -> tuple[list[IntentState], list[str]]:
-        outcome = await executor.execute(kai.sync_topology(topology, await theirs()).intents)
-        found = await theirs()
+    async def sync(wanted: ClusterTopology) -> tuple[list[IntentState], list[str]]:
+        outcome = await executor.execute(kai.sync_topology(wanted, await kai_topology()).intents)
+        found = await kai_topology()
         assert found is not None
         return [result.state for result in outcome.results], [
             level["nodeLabel"] for level in found.spec["levels"]
         ]
 
     try:
-        assert await sync(await ours("zone", "rack")) == ([IntentState.DONE], ["zone", "rack"])
-        assert await sync(await ours("zone", "rack")) == ([], ["zone", "rack"])
-        assert await sync(await ours("zone", "block", HOST)) == (
+        assert await sync(await topology("zone", "rack")) == ([IntentState.DONE], ["zone", "rack"])
+        assert await sync(await topology("zone", "rack")) == ([], ["zone", "rack"])
+        assert await sync(await topology("zone", "block", HOST)) == (
             [IntentState.DONE] * 3,
             ["zone", "block", HOST],
         )
-        states, levels = await sync(await ours(HOST, "zone"))
+        states, levels = await sync(await topology(HOST, "zone"))
         assert states[0] is IntentState.FAILED
         assert IntentState.DONE not in states
-        assert levels == ["zone", "block", HOST], "what KAI refuses must not cost the topology"
-        drift = kai.check_topology_drift(await ours("zone", "block", HOST), "kai-life", await theirs())
+        assert levels == ["zone", "block", HOST], "levels that KAI rejects must not delete its Topology"
+        drift = kai.check_topology_drift(
+            await topology("zone", "block", HOST), "kai-life", await kai_topology()
+        )
         assert (drift.in_sync, drift.observed) == (True, 1)
     finally:
         await client.delete(TOPOLOGIES, "kai-life", as_type=Object)

@@ -1,4 +1,4 @@
-"""The next operator has another default scheduler: replicas that are there stay with theirs."""
+"""Existing replicas keep their scheduler if the default changes or the configuration no longer lists it."""
 
 from __future__ import annotations
 
@@ -14,29 +14,31 @@ from tests.cluster.operator.support.workloads import clique, workload
 POD_GROUPS = external_resource(POD_GROUP)
 KAI = (SchedulerProfile("kai-scheduler"),)
 BEFORE, AFTER = backends(Scheduler(KAI)), backends(Scheduler(KAI, "kai-scheduler"))
-FORGOTTEN = backends(Scheduler())
+UNLISTED = backends(Scheduler())
 WORDS = "scheduler kai-scheduler is not in the operator's configuration and is told nothing"
 
 
 def schedulers(world: World, gang: str) -> set[str]:
-    """What the pods of a gang and the gang itself name."""
+    """The scheduler names of a gang's pods and of the gang itself."""
     named = {pod.spec["schedulerName"] for pod in world.pods(gang=gang)}
     found = world.find(GANGS, gang)
     return named | {found.labels["grove.io/scheduler-name"] if found is not None else ""}
 
 
-def complains(found: AnyObject | None, words: str = WORDS) -> bool:
-    """Whether its status says so."""
+def has_error(found: AnyObject | None, words: str = WORDS) -> bool:
+    """Whether the last errors contain the message."""
     errors = (found.status.get("lastErrors") or ()) if found is not None else ()
     return any(words in error["description"] for error in errors)
 
 
-def waits_for_nobody(world: World, gang: str) -> bool:
-    """Whether a gang says that its scheduler does not know of it."""
-    return any(WORDS in fact["message"] for fact in world.get(GANGS, gang).status.get("conditions") or ())
+def is_reported_on_gang(world: World, gang: str) -> bool:
+    """Whether a condition of the gang has the message."""
+    return any(
+        WORDS in condition["message"] for condition in world.get(GANGS, gang).status.get("conditions") or ()
+    )
 
 
-async def test_no_gang_is_split_between_two_schedulers(world: World) -> None:
+async def test_gang_keeps_its_scheduler_after_default_changes(world: World) -> None:
     body = workload("w", clique("a", 2, 2))
     body["metadata"]["labels"] = {"kai.scheduler/queue": "test"}
     async with operating(world, backends=BEFORE):
@@ -45,16 +47,16 @@ async def test_no_gang_is_split_between_two_schedulers(world: World) -> None:
     async with operating(world, backends=AFTER):
         lost = world.pods()[0]
         await world.delete(PODS, lost.name)
-        await world.until(lambda: world.find(PODS, lost.name) is None and world.whole(), "its successor")
+        await world.until(lambda: world.find(PODS, lost.name) is None and world.whole(), "its replacement")
         assert schedulers(world, "w-0") == {"default-scheduler"}
         await world.patch(SETS, "w", {"spec": {"replicas": 2}})
-        await world.until(lambda: len(world.pods(gang="w-1")) == 2, "a replica of the time after")
+        await world.until(lambda: len(world.pods(gang="w-1")) == 2, "a replica created after the change")
         assert schedulers(world, "w-1") == {"kai-scheduler"}
         assert world.names(POD_GROUPS) == ["w-1"]
         assert schedulers(world, "w-0") == {"default-scheduler"}
 
 
-async def test_a_scheduler_that_the_configuration_has_forgotten_is_told_of_until_it_is_listed_again(
+async def test_unlisted_scheduler_is_reported_until_listed_again(
     world: World,
 ) -> None:
     await world.watch(EVENTS)
@@ -66,11 +68,11 @@ async def test_a_scheduler_that_the_configuration_has_forgotten_is_told_of_until
             lambda: len(world.pods()) == 4 and world.get(SETS, "w").settled, "gangs that wait for KAI"
         )
     before = {pod.uid for pod in world.pods(gang="w-0")}
-    async with operating(world, backends=FORGOTTEN):
-        await world.until(lambda: complains(world.get(SETS, "w"), f"replicas 0, 1: {WORDS}"), "the set")
+    async with operating(world, backends=UNLISTED):
+        await world.until(lambda: has_error(world.get(SETS, "w"), f"replicas 0, 1: {WORDS}"), "the set")
         for index in range(2):
-            await world.until(lambda n=index: complains(world.get(CLIQUES, f"w-{n}-a")), "the clique")
-            await world.until(lambda n=index: waits_for_nobody(world, f"w-{n}"), "the gang")
+            await world.until(lambda n=index: has_error(world.get(CLIQUES, f"w-{n}-a")), "the clique")
+            await world.until(lambda n=index: is_reported_on_gang(world, f"w-{n}"), "the gang")
         await world.until(
             lambda: (
                 {
@@ -83,19 +85,22 @@ async def test_a_scheduler_that_the_configuration_has_forgotten_is_told_of_until
             "an event on each gang",
         )
         await world.patch(SETS, "w", {"spec": {"replicas": 1}})
-        await world.until(lambda: not world.names(PODS, gang="w-1"), "a replica gone")
+        await world.until(lambda: not world.names(PODS, gang="w-1"), "the replica to be deleted")
         await world.patch(SETS, "w", {"spec": {"replicas": 2}})
         await world.until(
             lambda: len(world.pods(gang="w-1")) == 2 and schedulers(world, "w-1") == {"default-scheduler"},
-            "it is made anew, for another scheduler",
+            "the replica to be created for the other scheduler",
         )
-        await world.until(lambda: complains(world.get(SETS, "w"), f"replica 0: {WORDS}"), "only the other")
-        await world.until(lambda: not complains(world.find(CLIQUES, "w-1-a")), "not the new clique")
+        await world.until(
+            lambda: has_error(world.get(SETS, "w"), f"replica 0: {WORDS}"),
+            "only the first replica in the error",
+        )
+        await world.until(lambda: not has_error(world.find(CLIQUES, "w-1-a")), "no error on the new clique")
     async with operating(world, backends=AFTER):
         await world.until(
-            lambda: not complains(world.get(SETS, "w")) and not complains(world.get(CLIQUES, "w-0-a")),
-            "nothing to complain of",
+            lambda: not has_error(world.get(SETS, "w")) and not has_error(world.get(CLIQUES, "w-0-a")),
+            "no errors",
         )
-        await world.until(lambda: not waits_for_nobody(world, "w-0"), "nor on the gang")
+        await world.until(lambda: not is_reported_on_gang(world, "w-0"), "no message on the gang")
         assert {pod.uid for pod in world.pods(gang="w-0")} == before
         assert schedulers(world, "w-0") == {"kai-scheduler"}

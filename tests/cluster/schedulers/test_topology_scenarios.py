@@ -10,20 +10,22 @@ from tests.cluster.operator.scheduling.test_topology import topology
 from tests.cluster.operator.support.harness import World, operating
 from tests.cluster.operator.support.objects import CLIQUES, GANGS, SETS
 from tests.cluster.operator.support.workloads import clique, workload
-from tests.schedulers.topology_scenarios import SCENARIOS, all_told
+from tests.schedulers.topology_scenarios import SCENARIOS, all_pod_groups
 
 POD_GROUPS = external_resource(POD_GROUP)
 KAI = backends(Scheduler((SchedulerProfile("kai-scheduler"),)))
 
 
-async def test_kai_is_told_what_the_tables_say(world: World) -> None:
-    expected = {name: spec for scenario in SCENARIOS.values() for name, spec in all_told(scenario).items()}
+async def test_kai_pod_groups_match_the_scenarios(world: World) -> None:
+    expected = {
+        name: spec for scenario in SCENARIOS.values() for name, spec in all_pod_groups(scenario).items()
+    }
     async with topology(world, "grove-topology"), operating(world, topology_aware=True, backends=KAI):
         for scenario in SCENARIOS.values():
             await world.create(SETS, scenario.body)
         await world.until(
             lambda: set(world.names(POD_GROUPS)) == set(world.names(GANGS)) == expected.keys(),
-            "all PodGroups, and the gangs that they are of",
+            "all PodGroups and PodGangs",
         )
         assert {group.name: group.spec for group in world.all(POD_GROUPS)} == expected
         for group in world.all(POD_GROUPS):
@@ -34,15 +36,15 @@ async def test_kai_is_told_what_the_tables_say(world: World) -> None:
         pods = sum(spec["minMember"] for spec in expected.values())
         await world.until(lambda: len(world.pods()) == pods, "all pods")
         for pod in world.pods():
-            notes = pod.metadata.annotations
+            annotations = pod.metadata.annotations
             assert pod.spec["schedulerName"] == "kai-scheduler"
-            assert notes["kai.scheduler/skip-podgrouper"] == "true"
-            assert notes["pod-group-name"] == pod.labels["grove.io/podgang"]
+            assert annotations["kai.scheduler/skip-podgrouper"] == "true"
+            assert annotations["pod-group-name"] == pod.labels["grove.io/podgang"]
             assert pod.labels["kai.scheduler/subgroup-name"] == pod.labels["grove.io/podclique"]
             assert pod.labels["kai.scheduler/queue"] == "test"
 
 
-async def test_a_gang_that_kai_cannot_be_told_of_says_so_in_one_event(world: World) -> None:
+async def test_gang_without_queue_gets_one_event(world: World) -> None:
     body = workload("nowhere", clique("a", pod={"schedulerName": "kai-scheduler"}))
 
     def errors() -> str:
@@ -50,9 +52,11 @@ async def test_a_gang_that_kai_cannot_be_told_of_says_so_in_one_event(world: Wor
 
     async with operating(world, topology_aware=True, backends=KAI) as operator:
         await world.create(SETS, body)
-        await world.until(lambda: world.find(CLIQUES, "nowhere-0-a") and "queue" in errors(), "why it waits")
+        await world.until(
+            lambda: world.find(CLIQUES, "nowhere-0-a") and "queue" in errors(), "the error on the clique"
+        )
         await operator.recorder.silence()
         (complaint,) = operator.recorder.complaints()
         assert "needs a queue" in complaint
         await world.patch(SETS, "nowhere", {"metadata": {"labels": {"kai.scheduler/queue": "test"}}})
-        await world.until(lambda: world.names(POD_GROUPS) == ["nowhere-0"], "what KAI is told then")
+        await world.until(lambda: world.names(POD_GROUPS) == ["nowhere-0"], "the PodGroup")

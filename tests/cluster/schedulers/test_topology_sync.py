@@ -1,4 +1,4 @@
-"""Topologies and KAI's own on the real API server: TAS1, TAS18, TAS19, and an operator that was away."""
+"""ClusterTopologies and KAI's Topologies on the real API server: TAS1, TAS18, TAS19, operator restart."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from tests.cluster.operator.support.workloads import clique, workload
 from tests.cluster.operator.support.world import World, watching
 
 TOPOLOGIES, BINDINGS = resource_of(ClusterTopology.KIND), resource_of(ClusterTopologyBinding.KIND)
-THEIRS = external_resource(TOPOLOGY)
+KAI_TOPOLOGIES = external_resource(TOPOLOGY)
 KAI = backends(Scheduler((SchedulerProfile("kai-scheduler"),)))
 HOST = "kubernetes.io/hostname"
 
 
-class Sight:
-    """All topologies, ours and KAI's, as the server tells them."""
+class TopologyWatch:
+    """A watch of all topologies: ClusterTopologies, bindings and KAI's Topologies."""
 
     def __init__(self, world: World) -> None:
         self.world, self._client = world, world.client
-        self._caches = {kind: Cache(kind, AnyObject) for kind in (TOPOLOGIES, BINDINGS, THEIRS)}
-        self._made: list[tuple[Resource, str]] = []
+        self._caches = {kind: Cache(kind, AnyObject) for kind in (TOPOLOGIES, BINDINGS, KAI_TOPOLOGIES)}
+        self._created: list[tuple[Resource, str]] = []
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
@@ -49,7 +49,7 @@ class Sight:
         try:
             yield
         finally:
-            for kind, name in reversed(self._made):
+            for kind, name in reversed(self._created):
                 with suppress(NotFound):
                     await self._client.delete(kind, name, as_type=AnyObject)
             for task in tasks:
@@ -57,7 +57,7 @@ class Sight:
             await asyncio.wait(tasks)
 
     async def create(self, kind: Resource, name: str, spec: dict[str, Any]) -> None:
-        self._made.append((kind, name))
+        self._created.append((kind, name))
         body = {
             "apiVersion": kind.api_version,
             "kind": kind.kind,
@@ -67,16 +67,16 @@ class Sight:
         await self._client.create(kind, body, as_type=AnyObject)
 
     def levels(self, name: str) -> list[str]:
-        """The levels of KAI's topology; none if there is none."""
-        found = self._caches[THEIRS].get("", name)
+        """The node labels of KAI's Topology; empty if it does not exist."""
+        found = self._caches[KAI_TOPOLOGIES].get("", name)
         return [level["nodeLabel"] for level in found.spec["levels"]] if found else []
 
     def uid(self, name: str) -> str:
-        found = self._caches[THEIRS].get("", name)
+        found = self._caches[KAI_TOPOLOGIES].get("", name)
         return found.uid if found else ""
 
     def drift(self, name: str) -> tuple[str, int]:
-        """What a topology says of itself, and about which generation."""
+        """The status of the condition `SchedulerTopologyDrift`, and the observed generation."""
         found = self._caches[TOPOLOGIES].get("", name)
         if found is None:
             return "", 0
@@ -105,42 +105,52 @@ def levels(*keys: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-async def sight(
+async def topologies(
     client: Client, aware_account: Account, namespace: str, scheduler_crds: None
-) -> AsyncIterator[Sight]:
+) -> AsyncIterator[TopologyWatch]:
     async with watching(client, aware_account.config, namespace) as world:
-        found = Sight(world)
+        found = TopologyWatch(world)
         async with found.open():
             yield found
 
 
-async def test_kais_topology_is_made_made_anew_and_repaired(sight: Sight, client: Client) -> None:
-    until = sight.world.until
-    async with operating(sight.world, topology_aware=True, backends=KAI):
-        await sight.create(TOPOLOGIES, "managed", levels("zone", "rack"))
-        await until(lambda: sight.levels("managed") == ["zone", "rack"], "KAI's topology")
-        await until(lambda: sight.drift("managed") == ("False", 1), "in sync")
-        await client.delete(THEIRS, "managed", as_type=AnyObject, uid=(before := sight.uid("managed")))
-        await until(lambda: sight.uid("managed") not in ("", before), "one that was deleted to come back")
-        await sight.patch("managed", "zone", "block", HOST)
-        await until(lambda: sight.levels("managed") == ["zone", "block", HOST], "the new levels")
-        await until(lambda: sight.drift("managed") == ("False", 2), "in sync again")
-        await sight.patch("managed", HOST, "zone")
-        await until(lambda: sight.drift("managed") == ("True", 2), "what KAI refuses to be told")
-        assert "lowest level" in sight.message("managed")
-        assert sight.levels("managed") == ["zone", "block", HOST]
-        await sight.patch("managed", "zone", "rack")
-        await until(lambda: sight.drift("managed") == ("False", 4), "in sync after all")
-        await sight.create(BINDINGS, "managed", levels("zone"))
-        await until(lambda: sight.shadowed("managed") == "True", "the binding to say that it is not used")
+async def test_kai_topology_is_created_recreated_and_repaired(
+    topologies: TopologyWatch, client: Client
+) -> None:
+    until = topologies.world.until
+    async with operating(topologies.world, topology_aware=True, backends=KAI):
+        await topologies.create(TOPOLOGIES, "managed", levels("zone", "rack"))
+        await until(lambda: topologies.levels("managed") == ["zone", "rack"], "KAI's topology")
+        await until(lambda: topologies.drift("managed") == ("False", 1), "in sync")
+        await client.delete(
+            KAI_TOPOLOGIES, "managed", as_type=AnyObject, uid=(before := topologies.uid("managed"))
+        )
+        await until(
+            lambda: topologies.uid("managed") not in ("", before), "the deleted one to be created again"
+        )
+        await topologies.patch("managed", "zone", "block", HOST)
+        await until(lambda: topologies.levels("managed") == ["zone", "block", HOST], "the new levels")
+        await until(lambda: topologies.drift("managed") == ("False", 2), "in sync again")
+        await topologies.patch("managed", HOST, "zone")
+        await until(
+            lambda: topologies.drift("managed") == ("True", 2), "the levels that KAI rejects to be reported"
+        )
+        assert "lowest level" in topologies.message("managed")
+        assert topologies.levels("managed") == ["zone", "block", HOST]
+        await topologies.patch("managed", "zone", "rack")
+        await until(lambda: topologies.drift("managed") == ("False", 4), "in sync once more")
+        await topologies.create(BINDINGS, "managed", levels("zone"))
+        await until(
+            lambda: topologies.shadowed("managed") == "True", "the binding to be reported as shadowed"
+        )
     await client.delete(BINDINGS, "managed", as_type=AnyObject)
     await client.delete(TOPOLOGIES, "managed", as_type=AnyObject)
-    async with operating(sight.world, topology_aware=True, backends=KAI):
-        await until(lambda: not sight.levels("managed"), "what was left behind to go")
+    async with operating(topologies.world, topology_aware=True, backends=KAI):
+        await until(lambda: not topologies.levels("managed"), "KAI's Topology to be deleted")
 
 
-async def test_what_nodes_and_sets_say_is_told_and_follows(sight: Sight, client: Client) -> None:
-    until, world = sight.world.until, sight.world
+async def test_topology_status_follows_nodes_and_sets(topologies: TopologyWatch, client: Client) -> None:
+    until, world = topologies.world.until, topologies.world
     nodes = sorted(node.metadata.name for node in (await client.list(NODES, as_type=Object)).items)
     row, tray = "example.com/census-row", "example.com/census-tray"
 
@@ -148,44 +158,49 @@ async def test_what_nodes_and_sets_say_is_told_and_follows(sight: Sight, client:
         for node in chosen:
             await client.patch(NODES, node, {"metadata": {"labels": values}}, as_type=Object)
 
-    def seen() -> list[tuple[int, int, int]]:
-        told = sight.status("counted").get("levels", ())
-        return [(each["labelledNodes"], each["values"], each.get("nestingViolations", 0)) for each in told]
+    def counts() -> list[tuple[int, int, int]]:
+        statuses = topologies.status("counted").get("levels", ())
+        return [
+            (each["labelledNodes"], each["values"], each.get("nestingViolations", 0)) for each in statuses
+        ]
 
     await label(nodes[:3], **{row: "a", tray: "t"})
     try:
         async with operating(world, topology_aware=True, backends=KAI):
-            await sight.create(TOPOLOGIES, "counted", levels(row, tray))
-            await until(lambda: seen() == [(3, 1, 0), (3, 1, 0)], "all nodes counted")
-            assert sight.status("counted")["nodes"] == len(nodes)
+            await topologies.create(TOPOLOGIES, "counted", levels(row, tray))
+            await until(lambda: counts() == [(3, 1, 0), (3, 1, 0)], "all nodes counted")
+            assert topologies.status("counted")["nodes"] == len(nodes)
             await label(nodes[:1], **{row: "b"})
-            await until(lambda: seen() == [(3, 2, 0), (3, 1, 1)], "a tray in two rows")
+            await until(lambda: counts() == [(3, 2, 0), (3, 1, 1)], "a tray in two rows")
             body = workload("counting", clique("a"))
             pack = {"topologyName": "counted", "pack": {"preferred": "level-1"}}
             body["spec"]["template"]["topologyConstraint"] = pack
             await world.create(SETS, body)
             users = {"count": 1, "podCliqueSets": [f"{world.namespace}/counting"]}
-            await until(lambda: sight.status("counted").get("usedBy") == users, "who uses it")
+            await until(lambda: topologies.status("counted").get("usedBy") == users, "the sets that use it")
     finally:
         await label(nodes[:3], **{row: None, tray: None})
 
 
-async def test_a_topology_that_others_manage_is_compared_whenever_it_changes(
-    sight: Sight, client: Client
+async def test_referenced_topology_is_compared_on_every_change(
+    topologies: TopologyWatch, client: Client
 ) -> None:
-    until = sight.world.until
-    reference = [{"schedulerName": "kai-scheduler", "reference": "theirs"}]
-    async with operating(sight.world, topology_aware=True, backends=KAI):
+    until = topologies.world.until
+    reference = [{"schedulerName": "kai-scheduler", "reference": "referenced"}]
+    async with operating(topologies.world, topology_aware=True, backends=KAI):
         spec = {**levels("zone", "rack"), "schedulerReferences": reference}
-        await sight.create(TOPOLOGIES, "compared", spec)
-        await until(lambda: sight.drift("compared") == ("True", 1), "the missing one to be told")
-        assert sight.message("compared") == 'KAI Topology "theirs" not found'
+        await topologies.create(TOPOLOGIES, "compared", spec)
+        await until(lambda: topologies.drift("compared") == ("True", 1), "the missing one to be reported")
+        assert topologies.message("compared") == 'KAI Topology "referenced" not found'
         same = {"levels": [{"nodeLabel": "zone"}, {"nodeLabel": "rack"}]}
-        await sight.create(THEIRS, "theirs", same)
-        await until(lambda: sight.drift("compared") == ("False", 1), "in sync")
-        await sight.patch("compared", "rack", "zone")
-        await until(lambda: sight.drift("compared") == ("True", 2), "another order to be told")
-        assert sight.levels("theirs") == ["zone", "rack"], "never written"
-        assert sight.levels("compared") == [], "and none of our own"
-        await client.delete(THEIRS, "theirs", as_type=AnyObject)
-        await until(lambda: sight.message("compared") == 'KAI Topology "theirs" not found', "its end")
+        await topologies.create(KAI_TOPOLOGIES, "referenced", same)
+        await until(lambda: topologies.drift("compared") == ("False", 1), "in sync")
+        await topologies.patch("compared", "rack", "zone")
+        await until(lambda: topologies.drift("compared") == ("True", 2), "the changed order to be reported")
+        assert topologies.levels("referenced") == ["zone", "rack"], "never written"
+        assert topologies.levels("compared") == [], "the operator creates none"
+        await client.delete(KAI_TOPOLOGIES, "referenced", as_type=AnyObject)
+        await until(
+            lambda: topologies.message("compared") == 'KAI Topology "referenced" not found',
+            "its deletion to be reported",
+        )

@@ -1,4 +1,4 @@
-"""Why a gang waits, in the words of KAI and Volcano: their statuses on their own CRDs, as they write them."""
+"""Why a gang waits: messages of KAI and Volcano from statuses in their own format, on their own CRDs."""
 
 from __future__ import annotations
 
@@ -18,42 +18,42 @@ from tests.cluster.operator.support.workloads import clique, workload
 
 OF_KAI, OF_VOLCANO = external_resource(kai.POD_GROUP), external_resource(volcano.POD_GROUP)
 AT = "2026-01-01T00:00:00Z"
-ENDLESS = 30
+CHANGES = 30
 
 
-def from_kai(words: str) -> dict[str, Any]:
-    said = {
+def from_kai(message: str) -> dict[str, Any]:
+    condition = {
         "type": "UnschedulableOnNodePool",
         "nodePool": "default",
         "reason": "Unschedulable",
-        "message": f"[{{PodSchedulingErrors {words} <nil>}}]",
+        "message": f"[{{PodSchedulingErrors {message} <nil>}}]",
         "transitionID": "1",
         "lastTransitionTime": AT,
         "status": "True",
-        "reasons": [{"reason": "PodSchedulingErrors", "message": words}],
+        "reasons": [{"reason": "PodSchedulingErrors", "message": message}],
     }
-    return {"schedulingConditions": [said], "resourcesStatus": {"requested": {"cpu": "1"}}}
+    return {"schedulingConditions": [condition], "resourcesStatus": {"requested": {"cpu": "1"}}}
 
 
-def from_volcano(words: str) -> dict[str, Any]:
-    said = {
+def from_volcano(message: str) -> dict[str, Any]:
+    condition = {
         "type": "Unschedulable",
         "status": "True",
         "reason": "NotEnoughResources",
-        "message": words,
+        "message": message,
         "transitionID": "5f1c",
         "lastTransitionTime": AT,
     }
-    return {"phase": "Inqueue", "conditions": [said]}
+    return {"phase": "Inqueue", "conditions": [condition]}
 
 
-def words_on(world: World, gang: str) -> str:
+def scheduled_message(world: World, gang: str) -> str:
     found = world.find(GANGS, gang)
-    facts = (found.status.get("conditions") or ()) if found else ()
-    return next((fact["message"] for fact in facts if fact["type"] == "Scheduled"), "")
+    conditions = (found.status.get("conditions") or ()) if found else ()
+    return next((each["message"] for each in conditions if each["type"] == "Scheduled"), "")
 
 
-def told_again(recorder: Recorder) -> int:
+def status_writes(recorder: Recorder) -> int:
     return sum(
         call.took_effect and call.request.path.partition("?")[0].endswith("/podgangs/wl-0/status")
         for call in recorder.calls
@@ -65,7 +65,7 @@ def told_again(recorder: Recorder) -> int:
     [("kai-scheduler", OF_KAI, "status", from_kai), ("volcano", OF_VOLCANO, "", from_volcano)],
     ids=["kai", "volcano"],
 )
-async def test_a_gang_repeats_what_its_scheduler_says_and_not_every_time(
+async def test_scheduler_message_is_copied_at_a_limited_rate(
     world: World, name: str, groups: Resource, subresource: str, status: Any
 ) -> None:
     body = workload("wl", clique("a", 2, pod={"schedulerName": name}))
@@ -73,21 +73,21 @@ async def test_a_gang_repeats_what_its_scheduler_says_and_not_every_time(
     waits = "Too few pods scheduled in wl-0-a"
     in_use = backends(Scheduler((SchedulerProfile(name),)))
 
-    async def say(words: str) -> None:
-        await world.patch(groups, "wl-0", {"status": status(words)}, subresource=subresource)
+    async def report(message: str) -> None:
+        await world.patch(groups, "wl-0", {"status": status(message)}, subresource=subresource)
 
     async with operating(world, backends=in_use) as operator:
         await world.create(SETS, body)
-        await world.until(lambda: words_on(world, "wl-0") == waits, "that it waits")
-        await say("no nodes with enough resources:\n 0/8 GPUs")
+        await world.until(lambda: scheduled_message(world, "wl-0") == waits, "the gang to wait")
+        await report("no nodes with enough resources:\n 0/8 GPUs")
         line = f"{waits}; {name} says: no nodes with enough resources: 0/8 GPUs"
-        await world.until(lambda: words_on(world, "wl-0") == line, "why it waits")
-        before = told_again(operator.recorder)
-        for number in range(1, ENDLESS + 1):
-            await say(f"no nodes with enough resources: {number}/80 GPUs")
-        latest = f"{waits}; {name} says: no nodes with enough resources: {ENDLESS}/80 GPUs"
-        await world.until(lambda: words_on(world, "wl-0") == latest, "what it says in the end")
-        assert told_again(operator.recorder) - before < ENDLESS / 2
+        await world.until(lambda: scheduled_message(world, "wl-0") == line, "the scheduler's message")
+        before = status_writes(operator.recorder)
+        for number in range(1, CHANGES + 1):
+            await report(f"no nodes with enough resources: {number}/80 GPUs")
+        latest = f"{waits}; {name} says: no nodes with enough resources: {CHANGES}/80 GPUs"
+        await world.until(lambda: scheduled_message(world, "wl-0") == latest, "the latest message")
+        assert status_writes(operator.recorder) - before < CHANGES / 2
         assert world.get(groups, "wl-0").status == status(
-            f"no nodes with enough resources: {ENDLESS}/80 GPUs"
+            f"no nodes with enough resources: {CHANGES}/80 GPUs"
         )

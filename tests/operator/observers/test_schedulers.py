@@ -174,7 +174,7 @@ def test_a_volcano_that_will_not_do_is_noticed_and_when_it_does_its_users_are_wo
     cache.replace([], "5")
     assert "install Volcano 1.14" in schedulers.incompatibility(volcano)
     cache.apply_event("ADDED", a_definition(capable=False))
-    assert "lacks" in schedulers.incompatibility(volcano)
+    assert "not in the installed CRD" in schedulers.incompatibility(volcano)
     keys.clear()
     cache.apply_event("MODIFIED", a_definition("8"))
     assert REPLICA in keys

@@ -1,6 +1,7 @@
-"""Reading the operator's configuration, and what would keep the operator from starting with it.
+"""Loads the operator's configuration and validates it, for the `operator` command.
 
-Every mistake is found at once: whoever corrects a file should not have to start the operator once per key.
+All mistakes are reported at once, so that a file can be corrected in one go. Whether a listed scheduler or
+fabric vendor exists is validated by their registries.
 """
 
 from __future__ import annotations
@@ -37,20 +38,20 @@ def load(document: object) -> OperatorConfiguration:
 
 
 def check(document: object) -> tuple[OperatorConfiguration, tuple[str, ...]]:
-    """What can be used of a document, and everything that is wrong with it, as `key: why`."""
+    """The valid part of a document as a configuration, and every problem, as `key: why`."""
     invalid: list[str] = []
     valid = _collect_valid(
         _without_nulls({} if document is None else document), OperatorConfiguration, "", invalid
     )
     config = OperatorConfiguration() if valid is None else msgspec.convert(valid, type=OperatorConfiguration)
-    # Values beside one that had to be left out were not written to go with its default.
+    # The other keys of a section were not written to go with the default of an invalid one: not checked.
     incomplete = {_section(problem) for problem in invalid} - {""}
     others = (problem for problem in problems(config) if _section(problem) not in incomplete)
     return config, (*invalid, *others)
 
 
 def unknown_keys(document: object, kind: Any = OperatorConfiguration, path: str = "") -> Iterator[str]:
-    """Every key that means nothing here: of another version, or with a slip in it."""
+    """Every key that this version does not know: of another version, or misspelled."""
     if isinstance(kind, type) and issubclass(kind, Wire) and isinstance(document, dict):
         fields = {field.name: field.shape.type for field in type_properties.properties(kind)}
         for key, value in document.items():
@@ -65,19 +66,19 @@ def unknown_keys(document: object, kind: Any = OperatorConfiguration, path: str 
 
 
 def _section(problem: str) -> str:
-    """The mapping around the key that a problem is about; of lists, the one around the list."""
+    """The path of the mapping that holds the key of a problem; for a list item, that holds the list."""
     return problem.partition(":")[0].partition("[")[0].rpartition(".")[0]
 
 
 def _without_nulls(value: Any) -> Any:
-    """A key without a value means its default, as it does to whoever comments out what was below it."""
+    """A key without a value gets its default, as when the lines below it are commented out."""
     if isinstance(value, dict):
         return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
     return [_without_nulls(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _collect_valid(value: Any, kind: Any, path: str, wrong: list[str]) -> Any:
-    """What fits of a value, None if nothing does; `wrong` gets the rest, as `key: why`."""
+    """The valid part of a value, None if there is none; `wrong` gets the problems of the rest."""
     if isinstance(kind, type) and issubclass(kind, Wire) and isinstance(value, dict):
         return _collect_valid_mapping(value, kind, path, wrong)
     if get_origin(kind) is tuple and isinstance(value, list):
@@ -115,7 +116,7 @@ _PLAIN = {str: "text", int: "a whole number", float: "a number", bool: "true or 
 
 
 def _shown(value: object) -> str:
-    """What was written; of lists and mappings only that they are."""
+    """The value as JSON; for lists and mappings their type only."""
     if isinstance(value, dict | list):
         return "a mapping" if isinstance(value, dict) else "a list"
     return msgspec.json.encode(value).decode()
@@ -126,7 +127,7 @@ def _has_default(kind: type[Wire], name: str) -> bool:
 
 
 def problems(config: OperatorConfiguration) -> Iterator[str]:
-    """Every value that cannot be used, as `key: why`."""
+    """Every problem of a decoded configuration, as `key: why`."""
     plain = OperatorConfiguration()
     if (config.api_version, config.kind) != (plain.api_version, plain.kind):
         yield f"kind: must be {plain.kind} of {plain.api_version}, not {config.kind} of {config.api_version}"
@@ -180,7 +181,7 @@ def _port_problems(config: OperatorConfiguration) -> Iterator[str]:
 
 
 def _scheduler_problems(scheduler: Scheduler) -> Iterator[str]:
-    """Whether a profile's backend exists is for the registry of backends to say."""
+    """Problems of the profiles. That each backend exists is checked by `grove.schedulers.registry`."""
     names = [profile.name for profile in scheduler.enabled_profiles]
     for index, name in enumerate(names):
         if not name:

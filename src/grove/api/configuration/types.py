@@ -1,4 +1,4 @@
-"""The operator's configuration file. Unknown keys are ignored, so that a file may serve several versions."""
+"""The operator's configuration file. Unknown keys are ignored: one file can serve several versions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TOPOLOGY_DOMAINS = ("region", "zone", "datacenter", "block", "rack", "host", "nu
 
 
 class LogLevel(StrEnum):
-    """How much is logged."""
+    """The log level."""
 
     DEBUG = "debug"
     INFO = "info"
@@ -25,129 +25,129 @@ class LogLevel(StrEnum):
 
 
 class LogFormat(StrEnum):
-    """For machines or for people."""
+    """The log format."""
 
     JSON = "json"
     TEXT = "text"
 
 
 class CertProvisionMode(StrEnum):
-    """Who provides the webhooks' certificates."""
+    """Where the certificates of the webhooks come from."""
 
     AUTO = "auto"
     MANUAL = "manual"
 
 
 class OnUnsupported(StrEnum):
-    """What becomes of a workload with constraints that its scheduler cannot keep."""
+    """Whether a workload with topology constraints that its scheduler cannot keep is rejected."""
 
     REFUSE = "refuse"
     WARN = "warn"
 
 
 class ClientConnection(Wire, frozen=True):
-    """How the operator speaks to the API server."""
+    """The operator's connection to the API server."""
 
     qps: float = defaulted(100.0)
-    """Requests a second; kept for files of upstream, as our concurrency adapts itself."""
+    """Accepted for compatibility with upstream's files and not used: concurrency adapts to the server."""
     burst: int = defaulted(120)
-    """Requests at once; kept like `qps`. Not negative."""
+    """Accepted for compatibility with upstream's files and not used. Must not be negative."""
     content_type: str = ""
-    """Kept for files of upstream."""
+    """Accepted for compatibility with upstream's files and not used."""
     accept_content_types: str = ""
-    """Kept for files of upstream."""
+    """Accepted for compatibility with upstream's files and not used."""
 
 
 class LeaderElection(Wire, frozen=True):
-    """Which of several operator pods acts. Only looked at when enabled."""
+    """Leader election between several operator pods. The other keys are checked only if it is enabled."""
 
     enabled: bool = defaulted(False)
-    """Whether to elect one at all."""
+    """Whether a leader is elected."""
     lease_duration: Duration = defaulted("15s")
-    """How long a leader that has fallen silent is waited for; longer than `renewDeadline`."""
+    """How long other pods wait for a leader that does not renew its lease; longer than `renewDeadline`."""
     renew_deadline: Duration = defaulted("10s")
-    """How long a leader tries to renew before it steps down."""
+    """How long a leader tries to renew its lease before it stops; longer than `retryPeriod`."""
     retry_period: Duration = defaulted("2s")
-    """How long to wait between tries."""
+    """How long to wait between two attempts."""
     resource_lock: str = defaulted("leases")
-    """The kind of lock."""
+    """The kind of lock; only `leases`."""
     resource_name: str = defaulted("grove-operator-leader-election")
-    """The name of the lock."""
+    """The name of the Lease."""
     resource_namespace: str = ""
-    """The namespace of the lock; the operator's own without it."""
+    """The namespace of the Lease; defaults to the operator's namespace."""
 
 
 class WebhookServer(Wire, frozen=True):
-    """Where the admission webhooks listen, and with which certificate."""
+    """The address and the certificate of the admission webhooks."""
 
     port: int = defaulted(2750)
-    """Port."""
+    """The port to listen on."""
     bind_address: str = ""
-    """Address; all of them without it."""
+    """The address to listen on; empty: all addresses."""
     server_cert_dir: str = defaulted("/etc/grove-operator/webhook-certs")
-    """Where certificates are found (`manual`)."""
+    """The directory of the certificate files, with `certProvisionMode: manual`."""
     secret_name: str = defaulted("grove-webhook-server-cert")
-    """The Secret that keeps certificates (`auto`)."""
+    """The Secret in which the operator keeps the certificate, with `certProvisionMode: auto`."""
     cert_provision_mode: CertProvisionMode = defaulted(CertProvisionMode.AUTO)
-    """`auto`: the operator makes and renews them. `manual`: somebody else does."""
+    """`auto`: the operator creates and renews the certificate. `manual`: it is provided as files."""
 
 
 class HealthServer(Wire, frozen=True):
-    """Where the probes `/healthz` and `/readyz` are answered."""
+    """The address of the probes `/healthz` and `/readyz`."""
 
     port: int = defaulted(2751)
-    """Port."""
+    """The port to listen on."""
     bind_address: str = ""
-    """Address; all of them without it."""
+    """The address to listen on; empty: all addresses."""
 
 
 class MetricsServer(Wire, frozen=True):
-    """Where `/metrics` is served."""
+    """The address of `/metrics`."""
 
     port: int = defaulted(2752)
-    """Port."""
+    """The port to listen on."""
     bind_address: str = ""
-    """Address; all of them without it."""
+    """The address to listen on; empty: all addresses."""
 
 
 class Servers(Wire, frozen=True):
-    """Where the operator listens."""
+    """The servers of the operator."""
 
     webhooks: WebhookServer = WebhookServer()
     """The admission webhooks."""
     health_probes: HealthServer = HealthServer()
-    """The probes."""
+    """The health probes."""
     metrics: MetricsServer = MetricsServer()
     """The metrics."""
 
 
 class Debugging(Wire, frozen=True):
-    """Looking inside a running operator."""
+    """The debug server of a running operator."""
 
     enable_profiling: bool = defaulted(False)
-    """Whether profiles are served."""
+    """Whether the debug server, with `/debug/tasks`, is started."""
     pprof_bind_host: str = defaulted("127.0.0.1")
-    """Address for them."""
+    """The address that the debug server listens on."""
     pprof_bind_port: int = defaulted(2753)
-    """Port for them."""
+    """The port that the debug server listens on."""
 
 
 class Syncs(Wire, frozen=True):
-    """How many objects of a kind are worked on at once. Kept for files of upstream; more than 0."""
+    """How many objects of a kind are reconciled at once."""
 
     concurrent_syncs: int = defaulted(10)
-    """How many."""
+    """Accepted for compatibility with upstream's files and not used. Must be greater than 0."""
 
 
 class FewerSyncs(Syncs, frozen=True):
-    """The same for kinds of which there are fewer."""
+    """How many objects of a kind are reconciled at once, for kinds with fewer objects."""
 
     concurrent_syncs: int = defaulted(5)
-    """How many."""
+    """Accepted for compatibility with upstream's files and not used. Must be greater than 0."""
 
 
 class Controllers(Wire, frozen=True):
-    """How many objects are worked on at once, by kind."""
+    """How many objects are reconciled at once, by kind."""
 
     pod_clique_set: Syncs = Syncs()
     """PodCliqueSets."""
@@ -160,70 +160,70 @@ class Controllers(Wire, frozen=True):
 
 
 class Authorizer(Wire, frozen=True):
-    """Protects what the operator manages from other hands."""
+    """Rejects changes to objects that the operator manages, except from the operator and exempt users."""
 
     enabled: bool = defaulted(False)
-    """Whether to protect."""
+    """Whether managed objects are protected."""
     exempt_service_account_user_names: tuple[str, ...] = ()
-    """Users that may change managed objects all the same."""
+    """The user names that may change managed objects all the same."""
 
 
 class TopologyAwareScheduling(Wire, frozen=True):
-    """Topology constraints."""
+    """Topology constraints of workloads."""
 
     enabled: bool = defaulted(False)
-    """Whether workloads may carry them."""
+    """Whether PodCliqueSets may have topology constraints."""
 
 
 class Network(Wire, frozen=True):
-    """Multi-node NVLink."""
+    """Multi-node NVLink (MNNVL) and ComputeDomains."""
 
     auto_mnnvl_enabled: bool = defaulted(False, "autoMNNVLEnabled")
-    """Whether GPU workloads get a ComputeDomain for each replica by themselves."""
+    """Whether each replica of a set with GPUs gets a ComputeDomain automatically."""
     auto_mnnvl_detect_dra: bool = defaulted(False, "autoMNNVLDetectDRA")
-    """Whether GPUs that are asked for by claims only count as well."""
+    """Whether GPUs that are requested only through ResourceClaims count as well."""
     explicit_compute_domains: bool = defaulted(True)
-    """Whether cliques may ask for a ComputeDomain by annotation."""
+    """Whether cliques may request a ComputeDomain by annotation."""
     protect_compute_domains: bool = defaulted(False)
-    """Whether deleting a managed ComputeDomain by hand is refused."""
+    """Whether users are kept from deleting ComputeDomains that the operator manages."""
 
 
 class SchedulerProfile(Wire, frozen=True):
     """A scheduler backend that workloads may use."""
 
     name: str
-    """The backend, which is also the pods' `schedulerName`."""
+    """The name of the backend, which is also the `schedulerName` of its pods."""
     config: dict[str, object] = field(default_factory=dict)
-    """What the backend itself wants to know."""
+    """The configuration of the backend itself."""
     unsupported_constraints: OnUnsupported = defaulted(OnUnsupported.REFUSE)
-    """Topology constraints that the backend cannot keep: `refuse` them, or `warn` and ignore them."""
+    """What to do with topology constraints that the backend cannot keep: `refuse`, or `warn` and ignore."""
 
 
 class Scheduler(Wire, frozen=True):
     """The scheduler backends."""
 
     profiles: tuple[SchedulerProfile, ...] = ()
-    """Backends in use; `default-scheduler` always is."""
+    """The backends in use; `default-scheduler` always is one of them."""
     default_profile_name: str = defaulted(DEFAULT_SCHEDULER)
     """The backend of pods that name no scheduler."""
 
     @property
     def enabled_profiles(self) -> tuple[SchedulerProfile, ...]:
-        """The profiles, with the default scheduler's appended if nobody listed it."""
+        """The profiles, with that of the default scheduler appended if it is not listed."""
         if any(profile.name == DEFAULT_SCHEDULER for profile in self.profiles):
             return self.profiles
         return (*self.profiles, SchedulerProfile(DEFAULT_SCHEDULER))
 
 
 class Limits(Wire, frozen=True):
-    """How large a workload may be."""
+    """Limits on the size of workloads."""
 
     pods_per_set: int = defaulted(PODS_PER_SET)
-    """The most pods that one PodCliqueSet may ask for; a PodClique without pods counts as one. At least 1."""
+    """The maximum number of pods of one PodCliqueSet; a PodClique without pods counts as one. At least 1."""
 
 
 class TopologyMode(StrEnum):
-    """How constraints are enforced where Grove does not run a deployment."""
+    """How topology constraints are enforced for deployments that do not use Grove."""
 
     NONE = ""
     KUEUE = "kueue"
@@ -234,65 +234,65 @@ class DynamoTopology(Wire, frozen=True):
     """Topology constraints of DynamoGraphDeployments."""
 
     allowed_domains: tuple[str, ...] = defaulted(TOPOLOGY_DOMAINS)
-    """Domains that a deployment may name, broad to narrow; empty: any."""
+    """The topology domains that a deployment may name, from broad to narrow; empty: any."""
     domain_to_label_mapping: dict[str, str] = field(default_factory=dict)
-    """Node labels for backends that know no domains."""
+    """The node label of each domain, for deployments that do not use Grove."""
     default_topology_name: str = ""
-    """The topology of deployments that name none."""
+    """The topology of deployments that do not name one."""
     mode: TopologyMode = TopologyMode.NONE
-    """How constraints are enforced where Grove does not run a deployment: `kueue`, by Kueue's topology-aware
-    scheduling; `affinity`, by pod affinity. Empty: they are refused there."""
+    """How topology constraints are enforced for deployments that do not use Grove: `kueue`, by Kueue's
+    topology-aware scheduling; `affinity`, by pod affinity. Empty: such constraints are rejected."""
     queue_name: str = ""
-    """Kueue's queue of deployments that name none."""
+    """The Kueue queue of deployments that do not name one."""
 
 
 class Dynamo(Wire, frozen=True):
-    """DynamoGraphDeployments."""
+    """DynamoGraphDeployments: inference graphs of NVIDIA Dynamo."""
 
     enabled: bool = defaulted(False)
-    """Whether the operator serves them."""
+    """Whether the operator reconciles DynamoGraphDeployments."""
     without_grove: bool = defaulted(False)
-    """Whether deployments may decline Grove, by the annotation `nvidia.com/enable-grove: "false"`, and become
-    LeaderWorkerSets and Deployments."""
+    """Whether the annotation `nvidia.com/enable-grove: "false"` makes the operator create LeaderWorkerSets
+    and Deployments for a deployment, instead of a PodCliqueSet."""
     image_pull_secret_discovery: bool = defaulted(True)
-    """Whether Secrets are looked for that their images can be pulled with. Takes the right to read Secrets;
-    without it, users name theirs in the pod templates."""
+    """Whether the operator finds image pull secrets for the registries of the images. Needs the right to read
+    Secrets; without it, users name the secrets in the pod templates."""
     topology_aware_scheduling: DynamoTopology = DynamoTopology()
-    """Their topology constraints."""
+    """Topology constraints of DynamoGraphDeployments."""
 
 
 class OperatorConfiguration(Wire, frozen=True):
-    """The file that the operator reads at start. The chart writes it from `config.*` of its values."""
+    """The file that the operator reads at start. The chart renders it from `config` of its values."""
 
     KIND: ClassVar = "OperatorConfiguration"
 
     api_version: str = always(f"{CONFIGURATION}/{VERSION}")
     kind: str = always(KIND)
     runtime_client_connection: ClientConnection = ClientConnection()
-    """How the operator speaks to the API server."""
+    """The operator's connection to the API server."""
     leader_election: LeaderElection = LeaderElection()
-    """Which of several operator pods acts."""
+    """Leader election between several operator pods."""
     server: Servers = Servers()
-    """Where the operator listens."""
+    """The servers of the operator."""
     debugging: Debugging | None = None
-    """Looking inside a running operator."""
+    """The debug server of a running operator."""
     controllers: Controllers = Controllers()
-    """How many objects are worked on at once."""
+    """How many objects are reconciled at once."""
     log_level: LogLevel = defaulted(LogLevel.INFO)
-    """How much is logged."""
+    """The log level: `debug`, `info` or `error`."""
     log_format: LogFormat = defaulted(LogFormat.JSON)
-    """For machines or for people."""
+    """The log format: `json` for machines, `text` for people."""
     authorizer: Authorizer = Authorizer()
-    """Protects what the operator manages."""
+    """Protection of the objects that the operator manages."""
     topology_aware_scheduling: TopologyAwareScheduling = TopologyAwareScheduling()
-    """Topology constraints."""
+    """Topology constraints of workloads."""
     network: Network = Network()
-    """Multi-node NVLink."""
+    """Multi-node NVLink (MNNVL) and ComputeDomains."""
     fabrics: tuple[str, ...] = defaulted(("nvidia",))
-    """Vendors whose fabric domains are managed."""
+    """The vendors whose fabric domains are managed."""
     scheduler: Scheduler = Scheduler()
     """The scheduler backends."""
     dynamo: Dynamo = Dynamo()
-    """DynamoGraphDeployments."""
+    """DynamoGraphDeployments: inference graphs of NVIDIA Dynamo."""
     limits: Limits = Limits()
-    """How large a workload may be."""
+    """Limits on the size of workloads."""

@@ -1,7 +1,8 @@
-"""CustomResourceDefinitions, generated from the wire types.
+"""Generates the CustomResourceDefinitions from the wire types.
 
-Without the words of Kubernetes' own types (`kubectl explain pod.spec` has them) the largest is a quarter of
-upstream's. They are applied server-side all the same: no annotation that repeats the whole document.
+The descriptions of Kubernetes' own types are left out (`kubectl explain pod.spec` has them), which makes the
+largest CRD a quarter of upstream's. The CRDs are applied server-side all the same, which needs no annotation
+with a copy of the whole document.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from grove.api.types.registry import KINDS, Served
 
 
 def all_definitions() -> list[dict[str, Any]]:
-    """One CustomResourceDefinition for each kind that we serve."""
+    """One CustomResourceDefinition for each kind that Grove serves."""
     return [definition(served) for served in KINDS]
 
 

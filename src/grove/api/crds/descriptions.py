@@ -1,4 +1,4 @@
-"""The words of the API: class docstrings, and the docstring below each field, read from the source."""
+"""Reads the descriptions of API types and fields from class docstrings and the docstring below each field."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from grove.api.wire import Wire
 
 @cache
 def field_descriptions(struct: type) -> dict[str, str]:
-    """What the docstrings below the fields say, inherited fields included."""
+    """The description of each field, inherited fields included."""
     found: dict[str, str] = {}
     for base in reversed(struct.__mro__):
         if issubclass(base, Wire):

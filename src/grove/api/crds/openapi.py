@@ -1,7 +1,7 @@
 """Schemas of Kubernetes' own types, for the CRDs that embed them.
 
-`kubernetes.json` is an extract of the OpenAPI document that the API server serves, made by
-`python -m tools.kubernetes_openapi`: generating CRDs needs no server and gives the same result everywhere.
+`kubernetes.json` is an extract of the OpenAPI document that the API server serves, written by `python -m
+tools.kubernetes_openapi`: generating CRDs needs no API server and gives the same result everywhere.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ SPECIAL: dict[str, Schema] = {
         "type": "object",
         "x-kubernetes-preserve-unknown-fields": True,
     },
-    # Inside a template only these two are legal.
+    # Inside a template only these two fields are legal.
     "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta": {
         "type": "object",
         "properties": {"labels": _STRINGS, "annotations": _STRINGS},
     },
 }
-"""Types that JSON Schema cannot say, or says differently in a CRD."""
+"""Types that JSON Schema cannot express, or that a CRD expresses differently."""
 
 _NOT_UPSTREAM = {("io.k8s.api.core.v1.AzureDiskVolumeSource", name) for name in ("cachingMode", "kind")}
-"""Defaults of the server that upstream's CRDs lack. A default changes stored objects, and so their hashes."""
+"""Defaults of the API server that upstream's CRDs lack. A default changes stored objects and their hashes."""
 
 
 class Extract(msgspec.Struct, frozen=True):
-    """The definitions that our CRDs embed, of one version of Kubernetes."""
+    """The definitions that our CRDs embed, from one version of Kubernetes."""
 
     version: str
     definitions: dict[str, Schema]
@@ -49,13 +49,13 @@ class Extract(msgspec.Struct, frozen=True):
 
 @cache
 def extract() -> Extract:
-    """What is in the package."""
+    """The extract in this package."""
     return msgspec.json.decode(files("grove.api").joinpath("kubernetes.json").read_bytes(), type=Extract)
 
 
 @cache
 def embedded(definition: str) -> Schema:
-    """A definition as a structural schema, references inlined. Shared: callers copy before they change."""
+    """A definition as a structural schema, references inlined. Shared: callers must not change it."""
     if definition in SPECIAL:
         return SPECIAL[definition]
     schema = extract().definitions[definition]

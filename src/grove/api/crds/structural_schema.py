@@ -1,4 +1,4 @@
-"""Wire types as structural schemas, the form in which the API server wants them in a CRD."""
+"""Converts wire types to structural schemas, which the API server requires in a CRD."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _of_type(kind: Any) -> Schema:
         return {"type": "string", "enum": [each.value for each in kind]}
     if issubclass(kind, Wire):
         return of(kind)
-    raise TypeError(f"no schema for {kind}: it is no wire type")
+    raise TypeError(f"no schema for {kind}: it is not a wire type")
 
 
 def _with_rules(schema: Schema, rules: tuple[Rule, ...]) -> Schema:

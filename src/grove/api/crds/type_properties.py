@@ -1,4 +1,4 @@
-"""A wire type taken apart into its properties: what CRD schemas and the API reference are both made from."""
+"""The properties of a wire type: the input of CRD schemas, API reference and values schema."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NO_DEFAULT = object()
 
 
 class FieldType(NamedTuple):
-    """A field's type without its wrapping, and the facets that were wrapped around it."""
+    """The type of a field without `Annotated` and `None`, and the facets from `Annotated`."""
 
     type: Any
     facets: tuple[Facet, ...]
@@ -22,19 +22,19 @@ class FieldType(NamedTuple):
 
     @property
     def display_name(self) -> str:
-        """What readers call the type, if the Python name would not tell them."""
+        """The name of the type in documentation; empty if the Python name serves."""
         return next((facet.display_name for facet in self.facets if facet.display_name), "")
 
 
 class Property(NamedTuple):
-    """One field as it is on the wire."""
+    """One field, as it is encoded in JSON."""
 
     name: str
     shape: FieldType
     description: str
     required: bool
     default: object
-    """What the API server fills in, or NOTHING."""
+    """The value that the API server sets if the field is omitted, or `NO_DEFAULT`."""
 
 
 def properties(struct: type[Wire]) -> list[Property]:

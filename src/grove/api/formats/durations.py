@@ -1,4 +1,4 @@
-"""Go's notation for durations (`4h0m0s`, `1.5s`, `250ms`): in our objects and in the configuration file."""
+"""Go's notation for durations (`4h0m0s`, `1.5s`, `250ms`), as in our objects and the configuration file."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _MICROSECONDS = {
     "m": Fraction(60_000_000),
     "h": Fraction(3_600_000_000),
 }
-_SHOWN = 40  # characters of what was written
+_SHOWN = 40  # characters of the text in an error message
 _PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)")
 
 
 def parse(text: str) -> timedelta:
-    """What `text` means, to the microsecond; ValueError says what is wrong with it."""
+    """The duration, to the microsecond. Raises ValueError with a message for users."""
     sign, digits = (-1, text[1:]) if text.startswith("-") else (1, text.removeprefix("+"))
     if digits == "0":
         return timedelta()
@@ -30,12 +30,12 @@ def parse(text: str) -> timedelta:
     try:
         micros = round(sum(Fraction(part[1]) * _MICROSECONDS[part[2]] for part in parts))
         return sign * timedelta(microseconds=micros)
-    except (ValueError, OverflowError):  # of numbers with thousands of digits, and of a million years
+    except (ValueError, OverflowError):  # numbers with thousands of digits, and a million years
         raise ValueError(f'"{text[:_SHOWN]}" is too long for a duration: shorten it') from None
 
 
 def render(duration: timedelta) -> str:
-    """The way Go prints it: `4h0m0s`, `1m30s`, `1.5s`, `250ms`, `0s`."""
+    """The duration as Go prints it: `4h0m0s`, `1m30s`, `1.5s`, `250ms`, `0s`."""
     micros = duration // timedelta(microseconds=1)
     sign, micros = ("-", -micros) if micros < 0 else ("", micros)
     if micros < 1_000_000:

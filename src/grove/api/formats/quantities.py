@@ -1,4 +1,4 @@
-"""Kubernetes quantities: `500m`, `1.5Gi`, `2e3`, 8. One amount has many spellings."""
+"""Parses Kubernetes quantities: `500m`, `1.5Gi`, `2e3`, 8. One amount can be written in many ways."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import re
 from fractions import Fraction
 
 _LONGEST = 64
-"""Characters, and the largest exponent. Kubernetes counts to 2^63; 10^999999999 takes minutes to compute."""
+"""The limit of the length and of the exponent. Kubernetes counts to 2^63; 10^999999999 takes minutes to
+compute."""
 _WRITTEN = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:[eE]([+-]?[0-9]+)|([KMGTPE]i|[numkMGTPE]))?")
 _DECIMAL = {unit: Fraction(1000) ** power for power, unit in enumerate(("n", "u", "m", "", "k"), start=-3)}
 _DECIMAL |= {unit: Fraction(1000) ** power for power, unit in enumerate("MGTPE", start=2)}
@@ -15,14 +16,14 @@ _UNITS = _DECIMAL | _BINARY
 
 
 def parse(written: str | int | float) -> Fraction:
-    """The amount, exactly. Raises ValueError for what is no quantity."""
+    """The exact amount. Raises ValueError with a message for users."""
     text = str(written)
     found = _WRITTEN.fullmatch(text) if len(text) <= _LONGEST else None
     if found is None:
         shown = repr(written)[:_LONGEST]
-        raise ValueError(f"{shown} is no quantity: write a number with a unit such as m, k, M, Ki or Mi")
+        raise ValueError(f"{shown} is not a quantity: write a number with a unit such as m, k, M, Ki or Mi")
     number, exponent, unit = found.groups()
     power = int(exponent or 0)
     if abs(power) > _LONGEST:
-        raise ValueError(f"{written!r} is no quantity that can be counted: write a smaller exponent")
+        raise ValueError(f"{written!r} is not a quantity that can be computed: write a smaller exponent")
     return Fraction(number) * Fraction(10) ** power * _UNITS[unit or ""]

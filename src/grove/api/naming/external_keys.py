@@ -1,4 +1,5 @@
-"""Keys that other projects own and we read or write: schedulers, device vendors, Kubernetes."""
+"""Labels, annotations and resource names of other projects that the operator reads or writes: of schedulers,
+device vendors and Kubernetes."""
 
 from __future__ import annotations
 
@@ -13,11 +14,11 @@ VOLCANO_POD_GROUP_LEGACY = "scheduling.k8s.io/group-name"
 
 NVIDIA_GPU = "nvidia.com/gpu"
 NVIDIA_COMPUTE_DOMAIN = "nvidia.com/computedomain"
-"""On a clique: the ComputeDomain that its pods are in."""
+"""On a clique: the name of the ComputeDomain that its pods join."""
 NVIDIA_COMPUTE_DOMAIN_SCOPE = "nvidia.com/computedomain-scope"
 NVIDIA_ALLOCATION_MODE = "nvidia.com/computedomain-allocation-mode"
 NVIDIA_DRIVER_COMPUTE_DOMAIN = "resource.nvidia.com/computeDomain"
-"""The driver's own finalizer on domains, and its label on the nodes that are in one."""
+"""The driver's finalizer on ComputeDomains, and its label on the nodes that are in one."""
 NVIDIA_GPU_CLIQUE = "nvidia.com/gpu.clique"
 """On a node: the NVLink partition that its GPUs belong to."""
 

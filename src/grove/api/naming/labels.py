@@ -1,6 +1,6 @@
-"""Labels: the keys, and what each kind of object carries. They say who an object is.
+"""Label keys, and the labels of each kind of object. Labels are the identity of an object.
 
-A builder returns what the operator itself decides. Labels from templates come below it, never above.
+The functions return the labels that the operator sets. They take precedence over labels from templates.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ GROUP_REPLICA = "grove.io/podcliquescalinggroup-replica-index"
 CLIQUE = "grove.io/podclique"
 """The PodClique object that a pod belongs to."""
 CLIQUE_TEMPLATE = "grove.io/clique"
-"""The clique's name in the set: what would otherwise have to be read out of an object's name."""
+"""The clique's name in the set, which would otherwise have to be parsed from the name of the object."""
 POD_INDEX = "grove.io/podclique-pod-index"
 GANG = "grove.io/podgang"
 BASE_GANG = "grove.io/base-podgang"
@@ -31,7 +31,7 @@ COMPUTE_DOMAIN_MODE = "grove.io/computedomain-mode"
 MNNVL_GROUP = "grove.io/mnnvl-group"
 
 CLAIM_SCOPE_LABELS = frozenset({SET_REPLICA, GROUP, CLIQUE})
-"""A shared claim that carries none of these belongs to all replicas of its set."""
+"""A shared claim with none of these labels belongs to all replicas of its set."""
 OPERATOR = "grove-operator"
 GROVE_PREFIX = "grove.io/"
 """Prefix of keys that are not copied from a set to its gangs."""
@@ -40,7 +40,7 @@ Labels = dict[str, str]
 
 
 class ComponentLabel(StrEnum):
-    """What an object is to its set."""
+    """The component of a set that an object is, as the value of `app.kubernetes.io/component`."""
 
     HEADLESS_SERVICE = "pcs-headless-service"
     ROLE = "pod-role"
@@ -57,30 +57,30 @@ class ComponentLabel(StrEnum):
 
 
 def managed(set_name: str) -> Labels:
-    """What everything carries that the operator makes for a set."""
+    """The labels of every object that the operator creates for a set."""
     return {MANAGED_BY: OPERATOR, PART_OF: set_name}
 
 
 def named(set_name: str, name: str, component: ComponentLabel) -> Labels:
-    """The same, with what the object is. A Role's colons are no letters for a label."""
+    """`managed`, with name and component. Label values cannot contain the colons of a Role's name."""
     return managed(set_name) | {NAME: name.replace(":", "-"), COMPONENT: component.value}
 
 
 def for_replica(set_name: str, replica: int, name: str, component: ComponentLabel) -> Labels:
-    """What belongs to one replica of a set: its Service, groups, autoscalers, ComputeDomain."""
+    """Objects of one replica of a set: Service, groups, autoscalers, ComputeDomain."""
     return named(set_name, name, component) | {SET_REPLICA: str(replica)}
 
 
 def for_gang(set_name: str, replica: int, scheduler: str) -> Labels:
     """A PodGang."""
-    ours = {COMPONENT: ComponentLabel.GANG.value, SET_REPLICA: str(replica), SCHEDULER: scheduler}
-    return managed(set_name) | ours
+    own = {COMPONENT: ComponentLabel.GANG.value, SET_REPLICA: str(replica), SCHEDULER: scheduler}
+    return managed(set_name) | own
 
 
 def for_clique(
     set_name: str, replica: int, name: str, template: str, gang: str, template_hash: str
 ) -> Labels:
-    """A PodClique that belongs to no scaling group."""
+    """A PodClique outside of scaling groups."""
     return for_replica(set_name, replica, name, ComponentLabel.CLIQUE) | {
         CLIQUE_TEMPLATE: template,
         GANG: gang,
@@ -91,8 +91,8 @@ def for_clique(
 def for_member_clique(
     clique: Mapping[str, str], group: str, group_replica: int, base_gang: str = ""
 ) -> Labels:
-    """A PodClique of a scaling group: what `for_clique` says and where it stands in the group. `base_gang` is
-    for replicas that are a gang of their own."""
+    """A PodClique of a scaling group: the labels of `for_clique`, the group and its replica. `base_gang` is
+    set for group replicas that are a gang of their own."""
     member = {
         COMPONENT: ComponentLabel.MEMBER_CLIQUE.value,
         GROUP: group,
@@ -102,35 +102,35 @@ def for_member_clique(
 
 
 def for_pod(clique: Mapping[str, str], clique_name: str, index: int) -> Labels:
-    """A pod: all that its PodClique carries, and its place in it."""
+    """A pod: the labels of its PodClique, the PodClique's name and the pod's index."""
     return {**clique, CLIQUE: clique_name, POD_INDEX: str(index)}
 
 
 def for_claim(set_name: str, place: Mapping[str, str]) -> Labels:
-    """A shared ResourceClaim; `place` says to which part of the set it belongs, and which replica of it."""
+    """A shared ResourceClaim; `place` has the labels of the part of the set, and its replica, that use it."""
     return managed(set_name) | {COMPONENT: ComponentLabel.RESOURCE_CLAIM.value} | dict(place)
 
 
 def pods_of_set(set_name: str) -> Labels:
-    """Selects the pods of a set."""
+    """The labels that select the pods of a set."""
     return managed(set_name)
 
 
 def pods_of_replica(set_name: str, replica: int) -> Labels:
-    """Selects the pods of one replica."""
+    """The labels that select the pods of one replica."""
     return managed(set_name) | {SET_REPLICA: str(replica)}
 
 
 def pods_of_clique(set_name: str, clique_name: str) -> Labels:
-    """Selects the pods of a PodClique."""
+    """The labels that select the pods of a PodClique."""
     return managed(set_name) | {CLIQUE: clique_name}
 
 
 def pods_of_group(set_name: str, group_name: str) -> Labels:
-    """Selects the pods of a PodCliqueScalingGroup."""
+    """The labels that select the pods of a PodCliqueScalingGroup."""
     return managed(set_name) | {GROUP: group_name}
 
 
 def selector(labels: Mapping[str, str]) -> str:
-    """As the API and autoscalers want it: `key=value`, sorted, with commas."""
+    """A label selector as a string, for the API and autoscalers: `key=value`, sorted, separated by commas."""
     return ",".join(f"{key}={labels[key]}" for key in sorted(labels))

@@ -1,4 +1,4 @@
-"""Small fixed words of the contract: finalizers, gates, claims, containers, volumes, environment."""
+"""Fixed names of the API: finalizers, scheduling gates, claims, containers, volumes, environment."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from enum import StrEnum
 SET_FINALIZER = "grove.io/podcliqueset.grove.io"
 COMPUTE_DOMAIN_FINALIZER = "grove.io/computedomain-finalizer"
 LEGACY_FINALIZERS = frozenset({"grove.io/podclique.grove.io", "grove.io/podcliquescalinggroup.grove.io"})
-"""Upstream puts them on cliques and groups; they guard nothing, and where found they are stripped."""
+"""Finalizers that upstream sets on cliques and groups. Nothing depends on them: the operator removes them."""
 
 GANG_GATE = "grove.io/podgang-pending-creation"
-"""Scheduling gate of a pod that has something to wait for."""
+"""The scheduling gate of a pod that must not be scheduled yet."""
 MNNVL_CLAIM = "mnnvl-claim"
-"""Name of the claim by which a pod joins a ComputeDomain; reserved."""
+"""The reserved name of the claim through which a pod joins a ComputeDomain."""
 
 INIT_CONTAINER = "grove-initc"
 TOKEN_VOLUME = "sa-token-secret-vol"  # noqa: S105 - a volume's name
@@ -24,7 +24,7 @@ POD_INFO_GANG = "podgangname"
 
 
 class Env(StrEnum):
-    """Variables that containers find in their environment, in the order in which they are set."""
+    """Environment variables of the pods' containers, in the order in which they are set."""
 
     SET_NAME = "GROVE_PCS_NAME"
     SET_INDEX = "GROVE_PCS_INDEX"
@@ -37,7 +37,7 @@ class Env(StrEnum):
 
 
 class OperatorEnv(StrEnum):
-    """Variables that the operator itself reads."""
+    """Environment variables of the operator."""
 
     SERVICE_ACCOUNT = "GROVE_OPERATOR_SERVICE_ACCOUNT_NAME"
     INIT_IMAGE = "GROVE_INIT_CONTAINER_IMAGE"

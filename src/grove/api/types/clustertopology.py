@@ -1,4 +1,4 @@
-"""Topologies of the cluster, and the constraints by which workloads ask to sit close together."""
+"""ClusterTopology and ClusterTopologyBinding, and the topology constraints that refer to them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PACKS_SOMETHING = checked(
 
 
 class TopologyPack(Wire, frozen=True):
-    """How close together one instance must or should sit."""
+    """The topology domains into which one instance must, or should, be packed."""
 
     RULES: ClassVar = (
         Rule(
@@ -47,13 +47,16 @@ class TopologyPack(Wire, frozen=True):
     )
 
     required: Domain = ""
-    """The domain that one instance must fit into; without room in a single one it is not scheduled."""
+    """The level whose domain all pods of one instance must share. An instance that fits into no single domain
+    is not scheduled."""
     preferred: Domain = ""
-    """The domain to try first, best effort: usually narrower than `required`, never in the way."""
+    """The level whose domain all pods of one instance should share: best effort, usually narrower than
+    `required`. It never keeps pods from being scheduled."""
 
 
 class TopologyConstraint(Wire, frozen=True):
-    """Packs each instance of the constrained component into one topology domain, each on its own."""
+    """Packs each instance of the set, group or clique that carries it into one topology domain. Instances are
+    packed independently of each other."""
 
     RULES: ClassVar = (
         Rule(
@@ -64,36 +67,39 @@ class TopologyConstraint(Wire, frozen=True):
     )
 
     topology_name: str = ""
-    """The ClusterTopology, or ClusterTopologyBinding, whose domains are meant. Immutable. Said on the set, it
-    holds for all its parts; a part that names one must name the same."""
+    """The ClusterTopology or ClusterTopologyBinding that defines the domains. Immutable. Set on the
+    PodCliqueSet, it applies to all its groups and cliques; a group or clique that sets it must use the same
+    name."""
     pack: TopologyPack | None = None
-    """How close together one instance must or should sit."""
+    """The topology domains into which one instance must, or should, be packed."""
     pack_domain: Domain = ""
-    """The same as `pack.required`; use one of the two."""
+    """Deprecated: the same as `pack.required`. Set only one of the two."""
 
     @property
     def required(self) -> str:
-        """The domain that one instance must fit into, whichever way it was spelled."""
+        """The required domain, from `pack.required` or `packDomain`; empty if there is none."""
         return (self.pack.required if self.pack else "") or self.pack_domain
 
     @property
     def preferred(self) -> str:
-        """The domain to try first, or none."""
+        """The preferred domain; empty if there is none."""
         return self.pack.preferred if self.pack else ""
 
 
 class TopologyLevel(Wire, frozen=True):
-    """One level of the hierarchy: what workloads call it, and the node label that tells its domains apart."""
+    """One level of the hierarchy: its name in topology constraints, and the node label whose values are its
+    domains."""
 
     domain: Domain
-    """What workloads call this level. By convention, broad to narrow: region, zone, datacenter, block, rack,
-    host, numa; any other name will do."""
+    """The name of this level in topology constraints. By convention, from broad to narrow: region, zone,
+    datacenter, block, rack, host, numa. Any other name is allowed."""
     key: Annotated[str, text(LABEL_KEY, shortest=1, longest=316)]
     """The node label whose values are this level's domains, for example `topology.kubernetes.io/zone`."""
 
 
 class SchedulerReference(Wire, frozen=True):
-    """A scheduler backend's topology object that somebody else manages: compared, never changed."""
+    """A scheduler backend's topology object that the operator does not manage: it is compared with `levels`,
+    and never changed."""
 
     scheduler_name: str
     """The backend, for example `kai-scheduler`."""
@@ -102,7 +108,7 @@ class SchedulerReference(Wire, frozen=True):
 
 
 class SchedulerTopologyBinding(Wire, frozen=True):
-    """A SchedulerReference in upstream's later spelling."""
+    """The same as an entry of `schedulerReferences`, with the field names of later upstream versions."""
 
     scheduler_name: str
     """The backend, for example `kai-scheduler`."""
@@ -111,78 +117,82 @@ class SchedulerTopologyBinding(Wire, frozen=True):
 
 
 class SchedulerTopologyStatus(Wire, frozen=True):
-    """Whether a scheduler backend's topology object says the same as this one."""
+    """Whether the topology object of a scheduler backend has the levels of this topology."""
 
     scheduler_name: str
     """The backend."""
     in_sync: bool
-    """Whether its levels are ours, in the same order."""
+    """Whether the backend's topology object has the same node labels in the same order."""
     reference: str = ""
-    """The backend's topology object."""
+    """The name of the backend's topology object."""
     topology_reference: str = always("")
-    """The backend's topology object, in upstream's later spelling."""
+    """The same as `reference`, under the field name of later upstream versions."""
     scheduler_backend_topology_observed_version: Int64 = 0
-    """The generation of the backend's object that was compared; 0 when there is none."""
+    """The generation of the backend's topology object that was compared; 0 if the object does not exist."""
     scheduler_backend_topology_observed_generation: Int64 = 0
-    """The same, in upstream's later spelling."""
+    """The same as `schedulerBackendTopologyObservedVersion`, under the field name of later upstream
+    versions."""
     message: str = ""
-    """Why it is not in sync."""
+    """Why the backend's topology object is not in sync; empty if it is."""
 
 
 class TopologyLevelStatus(Wire, frozen=True):
-    """What the nodes of the cluster say to a level."""
+    """How the labels of the cluster's nodes match one level."""
 
     domain: str
-    """The level."""
+    """The name of the level."""
     labelled_nodes: int = always(0)
-    """How many nodes carry its label."""
+    """The number of nodes that carry the level's label."""
     values: int = always(0)
-    """How many different values the label has: the domains that there are."""
+    """The number of different values of the label, which is the number of domains."""
     nesting_violations: int = 0
-    """How many of those values lie in more than one domain of the level around it."""
+    """The number of domains whose nodes are in more than one domain of the next broader level."""
     examples: tuple[str, ...] = ()
-    """Some of those values, and where they lie."""
+    """Examples of such domains, with the broader domains that their nodes are in."""
 
 
 class TopologyUsers(Wire, frozen=True):
-    """Who asks for levels of the topology."""
+    """The PodCliqueSets whose topology constraints name this topology."""
 
     count: int = always(0)
-    """How many PodCliqueSets."""
+    """The number of PodCliqueSets."""
     pod_clique_sets: tuple[str, ...] = ()
-    """The first of them by name, as `namespace/name`."""
+    """The first PodCliqueSets by name, as `namespace/name`."""
 
 
 class TopologyStatus(Wire, frozen=True):
-    """How the topology fares with the scheduler backends, and what the cluster says to it."""
+    """Whether the scheduler backends' topology objects are in sync, how the nodes match the levels, and which
+    PodCliqueSets use the topology."""
 
     observed_generation: Int64 = 0
-    """The generation that was last handled without an error."""
+    """The generation of the spec that was last reconciled without an error."""
     conditions: tuple[Condition, ...] = ()
-    """`SchedulerTopologyDrift`; on a binding also `Shadowed`."""
+    """The condition types are `SchedulerTopologyDrift` and, on a binding, `Shadowed`."""
     scheduler_topology_statuses: tuple[SchedulerTopologyStatus, ...] = ()
     """One entry per topology-aware backend, and one per reference to a backend that is not available."""
     nodes: int = 0
-    """How many nodes the cluster has."""
+    """The number of nodes of the cluster."""
     levels: tuple[TopologyLevelStatus, ...] = ()
-    """One entry per level, in the same order, as soon as the nodes have been looked at."""
+    """One entry per level, in the order of `spec.levels`; empty until the nodes have been read."""
     used_by: TopologyUsers | None = None
-    """The workloads that name this topology."""
+    """The PodCliqueSets whose topology constraints name this topology."""
 
 
 class ClusterTopologySpec(Wire, frozen=True):
     """The levels of a cluster, or of a part of it, from broad to narrow."""
 
     levels: Annotated[tuple[TopologyLevel, ...], facet(min_items=1, max_items=MAX_LEVELS), UNIQUE_LEVELS]
-    """From broad to narrow. May be edited in place: running pods stay, new ones follow the new levels."""
+    """The levels, from broad to narrow. Can be edited in place: running pods keep their nodes, and new pods
+    are placed by the new levels."""
     scheduler_references: tuple[SchedulerReference, ...] = ()
-    """Backends whose topology object is managed elsewhere; for all others it is made from `levels`."""
+    """Backends whose topology object is not managed by the operator. For every other topology-aware backend
+    the operator creates one from `levels`."""
     scheduler_topology_bindings: tuple[SchedulerTopologyBinding, ...] = ()
-    """The same, in upstream's later spelling."""
+    """The same as `schedulerReferences`, under the field name of later upstream versions."""
 
     @property
     def references(self) -> tuple[tuple[str, str], ...]:
-        """(backend, its topology object), whichever way they were spelled."""
+        """(backend, its topology object), from both fields."""
         named = tuple((each.scheduler_name, each.reference) for each in self.scheduler_references)
         bound = tuple(
             (each.scheduler_name, each.topology_reference) for each in self.scheduler_topology_bindings
@@ -193,18 +203,20 @@ class ClusterTopologySpec(Wire, frozen=True):
 class ClusterTopologyBindingSpec(ClusterTopologySpec, frozen=True):
     """The levels of a cluster, or of a part of it, from broad to narrow.
 
-    A double domain or key is refused by the webhook, which names the level as upstream's clients expect.
+    A duplicate domain or key is rejected by the webhook, whose message names the level as upstream's clients
+    expect.
     """
 
     levels: Annotated[tuple[TopologyLevel, ...], facet(min_items=1, max_items=MAX_LEVELS)]
-    """From broad to narrow. May be edited in place: running pods stay, new ones follow the new levels."""
+    """The levels, from broad to narrow. Can be edited in place: running pods keep their nodes, and new pods
+    are placed by the new levels."""
 
 
 _COLUMNS = (Column("Domains", "string", ".spec.levels[*].domain"), AGE)
 
 
 class ClusterTopology(Wire, frozen=True, kw_only=True):
-    """Names the levels of a cluster's hardware, so that workloads can ask to sit close together."""
+    """Names the levels of a cluster's network and hardware, for the topology constraints of PodCliqueSets."""
 
     KIND: ClassVar = Kind(
         GROVE,
@@ -219,13 +231,14 @@ class ClusterTopology(Wire, frozen=True, kw_only=True):
     kind: str = always(KIND.name)
     metadata: ObjectMeta = ObjectMeta()
     spec: ClusterTopologySpec
-    """The levels, and who else keeps a topology of them."""
+    """The levels, and the topology objects of scheduler backends that the operator does not manage."""
     status: TopologyStatus = TopologyStatus()
-    """How the topology fares with the scheduler backends."""
+    """Whether the scheduler backends' topology objects are in sync, and how the nodes match the levels."""
 
 
 class ClusterTopologyBinding(Wire, frozen=True, kw_only=True):
-    """A ClusterTopology under upstream's later name. Of two with one name, the ClusterTopology is used."""
+    """A ClusterTopology under the kind name of later upstream versions. If both kinds have an object of the
+    same name, the ClusterTopology is used."""
 
     KIND: ClassVar = Kind(
         GROVE,
@@ -240,6 +253,6 @@ class ClusterTopologyBinding(Wire, frozen=True, kw_only=True):
     kind: str = always(KIND.name)
     metadata: ObjectMeta = ObjectMeta()
     spec: ClusterTopologyBindingSpec
-    """The levels, and who else keeps a topology of them."""
+    """The levels, and the topology objects of scheduler backends that the operator does not manage."""
     status: TopologyStatus = TopologyStatus()
-    """How the topology fares with the scheduler backends."""
+    """Whether the scheduler backends' topology objects are in sync, and how the nodes match the levels."""

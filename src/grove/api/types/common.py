@@ -1,4 +1,4 @@
-"""What the parts of a set share: autoscaling, pace of updates, shared claims, recorded errors."""
+"""Types that several of our kinds use: autoscaling, rolling updates, resource sharing, last errors."""
 
 from __future__ import annotations
 
@@ -10,66 +10,69 @@ from grove.api.wire import ATOMIC, Count, Duration, Time, Wire
 
 
 class AutoScalingConfig(Wire, frozen=True):
-    """Asks for a HorizontalPodAutoscaler on the part that carries it."""
+    """Creates a HorizontalPodAutoscaler for the clique or scaling group that carries it."""
 
     max_replicas: Count
-    """The most replicas the autoscaler may ask for; not below `minReplicas`."""
+    """The upper limit of the autoscaler; not below `minReplicas`."""
     min_replicas: Count | None = None
-    """The fewest replicas the autoscaler may ask for; not below `minAvailable`. Defaults to `replicas`."""
+    """The lower limit of the autoscaler; not below `minAvailable`. Defaults to `replicas`."""
     metrics: Annotated[tuple[MetricSpec, ...], ATOMIC] = ()
-    """What to scale by (autoscaling/v2 MetricSpec). Without any, Kubernetes scales by 80 % CPU use."""
+    """The metrics to scale by (autoscaling/v2 MetricSpec). Without any, Kubernetes scales by 80 % CPU
+    utilization."""
 
 
 class RollingUpdate(Wire, frozen=True):
-    """How fast a part may be replaced while an update rolls. Not for the update strategy `OnDelete`."""
+    """How fast a rolling update replaces the pods of a clique or the replicas of a scaling group. Not allowed
+    with the update strategy `OnDelete`."""
 
     max_unavailable: Count | None = None
-    """How many units (pods of a clique, replicas of a group) may be missing at once. Defaults to 1."""
+    """How many pods of a clique, or replicas of a scaling group, may be unavailable at once. Defaults to
+    1."""
     progress_deadline: Duration | None = None
-    """How long an update may stand still before it is reported as `ProgressDeadlineExceeded`."""
+    """How long an update may make no progress before it is reported as `ProgressDeadlineExceeded`."""
 
 
 class SharingScope(StrEnum):
-    """Who shares one claim."""
+    """Which pods share one ResourceClaim."""
 
     ALL_REPLICAS = "AllReplicas"
     PER_REPLICA = "PerReplica"
 
 
 class ResourceClaimTemplate(Wire, frozen=True):
-    """A template for claims that pods of the set share, known by name inside the set."""
+    """A template for ResourceClaims that pods of the set share. Known by its name inside the set only."""
 
     name: str
-    """What `resourceSharing` calls it; unique in the set."""
+    """The name that `resourceSharing` refers to; unique in the set."""
     template_spec: ResourceClaimTemplateSpec
     """A ResourceClaimTemplateSpec of resource.k8s.io/v1."""
 
 
 class ResourceSharing(Wire, frozen=True):
-    """Pods of this part share the claims made from a template, instead of one claim for each pod."""
+    """Pods share the ResourceClaims created from a template, instead of one claim for each pod."""
 
     name: str
-    """A template of `resourceClaimTemplates`, or else a ResourceClaimTemplate object."""
+    """An entry of `resourceClaimTemplates`; if there is none of this name, a ResourceClaimTemplate object."""
     scope: SharingScope
     """`AllReplicas`: one claim for all replicas. `PerReplica`: one for each."""
     namespace: str = ""
-    """Where the ResourceClaimTemplate object lives, if not in the namespace of the set. One of another
-    namespace is used only if its annotation `grove.io/shared-with-namespaces` names the namespace of the set.
-    """
+    """The namespace of the ResourceClaimTemplate object; defaults to the namespace of the set. A template in
+    another namespace is used only if its annotation `grove.io/shared-with-namespaces` names the namespace of
+    the set."""
 
 
 class CliqueFilter(Wire, frozen=True):
-    """Which children of a group get the claims."""
+    """Which cliques of a scaling group get the claims."""
 
     child_clique_names: tuple[str, ...] = ()
-    """Cliques of the group."""
+    """The names of cliques of the group."""
 
 
 class GroupResourceSharing(ResourceSharing, frozen=True):
-    """Cliques of this group share the claims made from a template."""
+    """Cliques of this scaling group share the ResourceClaims created from a template."""
 
     filter: CliqueFilter | None = None
-    """Which children get the claims; all of them without a filter."""
+    """Which cliques get the claims; all of them without a filter."""
 
     def reaches(self, clique: str) -> bool:
         """Whether a clique of the group gets the claims."""
@@ -77,23 +80,23 @@ class GroupResourceSharing(ResourceSharing, frozen=True):
 
 
 class ChildFilter(Wire, frozen=True):
-    """Which children of a set get the claims."""
+    """Which cliques and scaling groups of a set get the claims."""
 
     child_clique_names: tuple[str, ...] = ()
-    """Cliques of the set."""
+    """The names of cliques of the set."""
     child_scaling_group_names: tuple[str, ...] = ()
-    """Scaling groups of the set."""
+    """The names of scaling groups of the set."""
 
 
 class SetResourceSharing(ResourceSharing, frozen=True):
-    """Parts of this set share the claims made from a template."""
+    """Cliques and scaling groups of this set share the ResourceClaims created from a template."""
 
     filter: ChildFilter | None = None
-    """Which children get the claims; all of them without a filter."""
+    """Which cliques and groups get the claims; all of them without a filter."""
 
     def reaches(self, clique: str, group: str | None) -> bool:
-        """Whether a clique, which may be in a group, gets the claims: by its own name or by its group's, in
-        whichever list. So it is upstream."""
+        """Whether a clique, which may be in a group, gets the claims: its own name or its group's name is in
+        either list, as upstream does it."""
         if self.filter is None:
             return True
         listed = {*self.filter.child_clique_names, *self.filter.child_scaling_group_names}
@@ -101,11 +104,12 @@ class SetResourceSharing(ResourceSharing, frozen=True):
 
 
 class LastError(Wire, frozen=True):
-    """An error that stopped the operator; gone once it got past it."""
+    """An error that keeps the operator from reconciling the object or a part of it. It is removed once it no
+    longer occurs."""
 
     code: str
-    """What failed, for programs: `ERR_<VERB>_<RESOURCE>`."""
+    """A code for programs, such as `ERR_<VERB>_<RESOURCE>`."""
     description: str
     """What failed and why, for people."""
     observed_at: Time
-    """When it happened."""
+    """When the error was observed."""

@@ -1,4 +1,4 @@
-"""What a kind of ours is called, and how the API server shows and scales it."""
+"""How a kind is declared: names, printer columns and scale subresource, as its CRD has them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ SCHEDULER = "scheduler.grove.io"
 CONFIGURATION = "operator.config.grove.io"
 VERSION = "v1alpha1"
 CATEGORY = "grove"
-"""`kubectl get grove` lists every kind of ours."""
+"""The category of all our kinds: `kubectl get grove` lists them."""
 
 
 class Column(Struct, frozen=True):
@@ -22,13 +22,13 @@ class Column(Struct, frozen=True):
 
 
 class ScaleSubresource(Struct, frozen=True):
-    """Where `kubectl scale` and autoscalers find the selector; counts are always in `replicas`."""
+    """The path of the label selector that autoscalers read; the counts are always in `replicas`."""
 
     selector_path: str
 
 
 class Kind(Struct, frozen=True):
-    """One of our kinds, as its CRD declares it."""
+    """One of the kinds that the operator serves, as its CRD declares it."""
 
     group: str
     name: str
@@ -51,7 +51,7 @@ class Kind(Struct, frozen=True):
 
 
 class ForeignKind(Struct, frozen=True):
-    """A kind that another project defines: enough to watch and to write it."""
+    """A kind that another project defines: what is needed to watch and to write its objects."""
 
     group: str
     version: str

@@ -1,4 +1,4 @@
-"""Objects of other kinds than pods, as far as the product reads them."""
+"""Kubernetes objects other than pods, with the fields that the operator reads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Quantities = dict[str, str | int | float]
 
 
 class Taint(Wire, frozen=True):
-    """Keeps pods off a node that do not tolerate it."""
+    """A taint of a node: pods that do not tolerate it are not scheduled there."""
 
     key: str
     effect: str
@@ -22,21 +22,21 @@ class Taint(Wire, frozen=True):
 
 
 class NodeSpec(Wire, frozen=True):
-    """What an administrator says about a node."""
+    """Whether, and for which pods, an administrator lets a node be scheduled to."""
 
     unschedulable: bool = False
     taints: tuple[Taint, ...] = ()
 
 
 class NodeStatus(Wire, frozen=True):
-    """What a node has to offer."""
+    """The resources of a node that pods can use, and its conditions."""
 
     allocatable: Quantities = field(default_factory=dict)
     conditions: tuple[PodCondition, ...] = ()
 
 
 class Node(Wire, frozen=True):
-    """A node: where it is (labels), what it has, whether it takes pods."""
+    """A node: its place in the topology (labels), its resources, and whether pods can be scheduled to it."""
 
     metadata: ObjectMeta
     spec: NodeSpec = NodeSpec()
@@ -44,7 +44,7 @@ class Node(Wire, frozen=True):
 
 
 class ServiceSpec(Wire, frozen=True):
-    """What of a headless Service can be wrong."""
+    """The fields of a headless Service that the operator compares and repairs."""
 
     cluster_ip: str = field(name="clusterIP", default="")
     publish_not_ready_addresses: bool = False
@@ -59,7 +59,7 @@ class Service(Wire, frozen=True):
 
 
 class ScaleTarget(Wire, frozen=True):
-    """What an autoscaler scales."""
+    """The object that an autoscaler scales."""
 
     kind: str
     name: str
@@ -67,7 +67,7 @@ class ScaleTarget(Wire, frozen=True):
 
 
 class AutoscalerSpec(Wire, frozen=True):
-    """What of an autoscaler can be wrong. Metrics are compared as written."""
+    """The fields of an autoscaler that the operator compares and repairs. Metrics are compared as written."""
 
     scale_target_ref: ScaleTarget
     max_replicas: int
@@ -76,7 +76,7 @@ class AutoscalerSpec(Wire, frozen=True):
 
 
 class HorizontalPodAutoscaler(Wire, frozen=True):
-    """The autoscaler of a clique or a group."""
+    """The HorizontalPodAutoscaler of a clique or a group."""
 
     metadata: ObjectMeta
     spec: AutoscalerSpec
@@ -91,7 +91,7 @@ class ClaimConsumer(Wire, frozen=True):
 
 
 class ResourceClaimStatus(Wire, frozen=True):
-    """Who uses a claim."""
+    """Whether a claim is allocated, and the pods that it is reserved for."""
 
     allocation: Raw = Raw()
     reserved_for: tuple[ClaimConsumer, ...] = ()
@@ -105,7 +105,7 @@ class ResourceClaim(Wire, frozen=True):
 
 
 class ClaimTemplateBody(Wire, frozen=True):
-    """What claims made from a template look like: raw, as it is only handed on."""
+    """The claim that a template describes: raw JSON, copied into the claims created from it."""
 
     spec: Raw
     metadata: Raw = Raw()
@@ -119,7 +119,7 @@ class ResourceClaimTemplateObject(Wire, frozen=True):
 
 
 class ResourceSliceSpec(Wire, frozen=True):
-    """Which devices a driver offers where."""
+    """The devices of a driver on one node."""
 
     driver: str = ""
     node_name: str = ""
@@ -134,16 +134,16 @@ class ResourceSlice(Wire, frozen=True):
 
 
 class PartialObjectMetadata(Wire, frozen=True):
-    """An object of which only the metadata matters: ServiceAccount, Role, RoleBinding, shared claim.
+    """An object of which only the metadata is read: ServiceAccount, Role, RoleBinding, shared claim.
 
-    Never a Secret: the operator may create those, not read them.
+    Never a Secret: the operator's role allows it to create Secrets, not to read them.
     """
 
     metadata: ObjectMeta
 
 
 class ResourceQuotaStatus(Wire, frozen=True):
-    """What admission goes by: how much there may be, and how much there is."""
+    """The limits of a quota and what is used of them, as quota admission reads them."""
 
     hard: dict[str, str] = field(default_factory=dict)
     used: dict[str, str] = field(default_factory=dict)

@@ -1,6 +1,7 @@
-"""Pods, and pod templates, as far as the product reads them. Cheap to decode: there are thousands of them.
+"""Pods and pod templates, with the fields that the operator reads. Cheap to decode: there are thousands of
+pods.
 
-Views are for reading. A pod is written from its template's raw JSON, so that nothing in it gets lost.
+These types are for reading only. A pod is created from its template's raw JSON, so that no field is lost.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from grove.api.wire import Wire
 
 
 class PodPhase(StrEnum):
-    """Where a pod is in its life."""
+    """The phase of a pod."""
 
     PENDING = "Pending"
     RUNNING = "Running"
@@ -32,7 +33,7 @@ class ClaimReference(Wire, frozen=True):
 
 
 class Resources(Wire, frozen=True):
-    """What a container, or a pod as a whole, asks for. Quantities are as written: `"500m"`, `2`."""
+    """What a container, or a pod as a whole, requests. Quantities are as written: `"500m"`, `2`."""
 
     requests: dict[str, str | int | float] = field(default_factory=dict)
     limits: dict[str, str | int | float] = field(default_factory=dict)
@@ -40,7 +41,7 @@ class Resources(Wire, frozen=True):
 
 
 class EnvVar(Wire, frozen=True):
-    """A variable, by its name only."""
+    """An environment variable; only the name is read."""
 
     name: str = ""
 
@@ -55,13 +56,13 @@ class Container(Wire, frozen=True):
 
 
 class Gate(Interned, frozen=True):
-    """Keeps a pod from being scheduled until it is removed."""
+    """A scheduling gate: the pod is not scheduled until it is removed."""
 
     name: str
 
 
 class PodClaim(Interned, frozen=True):
-    """A claim of a pod: an existing one, or one made for it from a template."""
+    """A claim of a pod: an existing ResourceClaim, or one created for the pod from a template."""
 
     name: str
     resource_claim_name: str = ""
@@ -69,7 +70,7 @@ class PodClaim(Interned, frozen=True):
 
 
 class Toleration(Wire, frozen=True):
-    """Lets a pod onto nodes with matching taints."""
+    """A toleration: lets a pod be scheduled to nodes with a matching taint."""
 
     key: str = ""
     operator: str = ""
@@ -78,13 +79,13 @@ class Toleration(Wire, frozen=True):
 
 
 class SchedulingGroup(Wire, frozen=True):
-    """The PodGroup that a pod is placed with."""
+    """The PodGroup that a pod is scheduled with."""
 
     pod_group_name: str = ""
 
 
 class PodSpecView(Wire, frozen=True):
-    """A pod's spec, or a template's."""
+    """The spec of a pod template."""
 
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
@@ -106,19 +107,19 @@ class PodSpecView(Wire, frozen=True):
 
 
 class Terminated(Wire, frozen=True):
-    """How a container ended."""
+    """How a container terminated."""
 
     exit_code: int = 0
 
 
 class ContainerState(Wire, frozen=True):
-    """A container's state, if it has ended."""
+    """The state of a container; only `terminated` is read."""
 
     terminated: Terminated | None = None
 
 
 class ContainerStatus(Interned, frozen=True):
-    """How a container fares."""
+    """The status of a container."""
 
     name: str = ""
     ready: bool = False
@@ -127,17 +128,17 @@ class ContainerStatus(Interned, frozen=True):
 
 
 class PodCondition(Interned, frozen=True):
-    """One fact about a pod. Not a `Condition`: pods leave most fields out, and filling them in takes time."""
+    """A condition of a pod. Not a `Condition`: pods omit most of its fields, and filling them takes time."""
 
     type: str
     status: str
     reason: str = ""
     message: str = ""
-    last_transition_time: str | None = None  # null is how Go writes that nobody knows
+    last_transition_time: str | None = None  # Go writes an unknown time as null
 
 
 class PodStatus(Wire, frozen=True):
-    """How a pod fares."""
+    """The status of a pod."""
 
     phase: str = ""
     conditions: tuple[PodCondition, ...] = ()
@@ -146,20 +147,20 @@ class PodStatus(Wire, frozen=True):
 
 
 class Requests(Interned, frozen=True):
-    """What a container takes from its node. Written by the server, quantities are always strings."""
+    """The resource requests of a container. The API server writes quantities as strings."""
 
     requests: dict[str, str] = field(default_factory=dict)
 
 
 class RunningContainer(Interned, frozen=True):
-    """A container of a pod in the cluster."""
+    """A container of an existing pod."""
 
     resources: Requests = Requests()
     restart_policy: str = ""
 
 
 class LivePodSpec(Wire, frozen=True):
-    """The spec of a pod in the cluster: who it is, where it is, what it takes."""
+    """The spec of an existing pod: hostname, node, scheduling and resource requests."""
 
     containers: tuple[RunningContainer, ...] = ()
     init_containers: tuple[RunningContainer, ...] = ()
@@ -175,7 +176,7 @@ class LivePodSpec(Wire, frozen=True):
 
 
 class Pod(Wire, frozen=True):
-    """A pod in the cluster."""
+    """An existing pod."""
 
     metadata: ObjectMeta
     spec: LivePodSpec = LivePodSpec()
@@ -186,5 +187,5 @@ _TEMPLATE = msgspec.json.Decoder(PodSpecView)
 
 
 def read_template(pod_spec: Raw) -> PodSpecView:
-    """What a pod template says, as far as the product asks."""
+    """Decodes the fields of a pod template that the operator reads."""
     return _TEMPLATE.decode(pod_spec)

@@ -1,10 +1,12 @@
-"""How many pods a set asks for, by arithmetic alone: nothing is made or listed to find it out.
+"""How many pods a set asks for, and the size of its largest PodGang: what admission and plans compare with
+limits.
 
-A PodClique counts as at least one and a replica too: each is an object, with or without pods. A group counts
-as many replicas as `minAvailable` asks for, even where `replicas` is lower.
+Computed from the replica counts alone: no object is built or listed. A PodClique counts as at least one pod,
+and so does a replica: each is an object, with or without pods. A group counts at least `minAvailable`
+replicas, even where `replicas` is lower.
 
-A PodGang names all its pods, and an object has a largest size (etcd takes 1.5 MiB); so the pods of one gang
-are limited by the length of their names.
+A PodGang names all its pods, and the size of an object is limited (etcd: 1.5 MiB); so the number of pods in
+one gang is limited by the length of their names.
 """
 
 from __future__ import annotations
@@ -16,14 +18,14 @@ from grove.api.naming import names
 from grove.api.types.podcliqueset import CliqueTemplate, PodCliqueSetTemplate, ScalingGroupTemplate
 
 LARGEST_GANG = 1_400_000
-"""Bytes that the references of one PodGang may take. The rest is for its metadata and status."""
+"""Bytes that the pod references of one PodGang may take. The rest is for its metadata and status."""
 _REFERENCE = len('{"namespace":"","name":"-abcde"},')
 _POD_GROUP = 100
-"""Bytes for what a PodGang says of a clique, besides its name and its pods."""
+"""Bytes of a pod group in a PodGang, besides its name and its pod references."""
 
 
 class Live(NamedTuple):
-    """The parts made from one template that exist: how many, and the sum of their counts."""
+    """The existing cliques or groups of one template: how many, and the sum of their counts."""
 
     parts: int = 0
     total: int = 0
@@ -35,7 +37,7 @@ class Live(NamedTuple):
         return Live(self.parts - other.parts, self.total - other.total)
 
     def with_missing(self, wanted: int, each: int) -> int:
-        """The sum with those that are still to be made."""
+        """The sum, with `each` for every one that is still to be created."""
         return self.total + max(0, wanted - self.parts) * each
 
 
@@ -43,7 +45,7 @@ NONE = Live()
 
 
 def of_clique(replicas: int) -> int:
-    """What a clique counts as."""
+    """How many pods a clique counts as."""
     return max(1, replicas)
 
 
@@ -58,8 +60,8 @@ def of_set(
     cliques: Mapping[str, Live] | None = None,
     groups: Mapping[str, Live] | None = None,
 ) -> int:
-    """The pods that a set asks for. Cliques and groups that exist count as they are, those of one template
-    added up: by name of the template."""
+    """The pods that a set asks for. Existing cliques and groups, given by the name of their template, count
+    with their actual replicas."""
     cliques, groups = cliques or {}, groups or {}
     known = {clique.name: clique for clique in template.cliques}
     copies = dict.fromkeys(known, max(0, replicas))
@@ -71,17 +73,17 @@ def of_set(
         cliques.get(name, NONE).with_missing(count, of_clique(known[name].spec.replicas))
         for name, count in copies.items()
     )
-    # Parts whose template is not known, such as those that upstream made, count as they are.
-    strange = sum(live.total for name, live in cliques.items() if name not in copies)
-    return max(replicas, pods + strange)
+    # Existing cliques without a template, such as those that upstream created, count with their actual pods.
+    without_template = sum(live.total for name, live in cliques.items() if name not in copies)
+    return max(replicas, pods + without_template)
 
 
 class GangSize(NamedTuple):
-    """What the largest PodGang of a replica would be."""
+    """The size of a PodGang."""
 
     pods: int
     size: int
-    """Of its references, in bytes."""
+    """The size of its pod references, in bytes."""
 
     @property
     def fits(self) -> bool:
@@ -95,13 +97,13 @@ class GangSize(NamedTuple):
 
 
 def of_references(namespace: str, clique: str, pods: int) -> GangSize:
-    """What the pods of a clique, by its full name, add to a gang."""
+    """What the pods of a clique, by its full name, add to the size of a gang."""
     each = _REFERENCE + len(namespace) + len(clique)
     return GangSize(pods, _POD_GROUP + len(clique) + pods * each)
 
 
 def largest_gang(namespace: str, set_name: str, replicas: int, template: PodCliqueSetTemplate) -> GangSize:
-    """The largest PodGang that a set would have, by its template."""
+    """The largest PodGang that a set would have according to its template."""
     index = max(0, replicas - 1)
     known = {clique.name: clique for clique in template.cliques}
     grouped = {name for group in template.pod_clique_scaling_groups for name in group.clique_names}
@@ -121,6 +123,6 @@ def largest_gang(namespace: str, set_name: str, replicas: int, template: PodCliq
 
 
 def _members(group: ScalingGroupTemplate, known: Mapping[str, CliqueTemplate]) -> Iterator[tuple[str, int]]:
-    """The cliques of a group, each with the highest index of its replicas."""
+    """The cliques of a group, each with the highest index of the group's replicas."""
     highest = of_group(group.replicas, group.min_available) - 1
     return ((name, highest) for name in group.clique_names if name in known)

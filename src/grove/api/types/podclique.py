@@ -1,4 +1,4 @@
-"""PodClique: pods of one role, made from one template."""
+"""PodClique: pods of one role, created from one template."""
 
 from __future__ import annotations
 
@@ -18,84 +18,87 @@ ZERO_OR_MIN_AVAILABLE = checked(
         ".replicas",
     )
 )
-"""Between 0 and minAvailable a part could never run: refused, whoever scales, through `/scale` too."""
+"""Between 0 and minAvailable a clique or group could never become available: the API server rejects such a
+count from every client, on `/scale` too."""
 
 
 class PodCliqueSpec(Wire, frozen=True, kw_only=True):
-    """What pods of one role look like, how many there are, and how many of them are needed."""
+    """The pods of one role: their spec, how many there are, and how many of them are needed."""
 
     role_name: str = ""
     """The role of these pods, unique in the set. Immutable. Defaults to the name of the clique."""
     pod_spec: PodSpec
-    """The pods' spec, handed on as written. `kubectl explain pod.spec` explains its fields."""
+    """The spec of the pods, used as written. `kubectl explain pod.spec` explains its fields."""
     replicas: Count = defaulted(1)
-    """How many pods. Read when the clique is made; from then on whoever scales the clique decides. With 0 the
-    clique leaves its gang."""
+    """The number of pods. In a PodCliqueSet it is the initial value: it is read when the PodClique is
+    created, and later changes come from scaling the PodClique. With 0 the clique is not part of its gang."""
     min_available: Count | None = None
-    """How many pods must be able to start together, and be ready for the clique to be available. Immutable.
-    Defaults to `replicas`."""
+    """The number of pods that are scheduled together or not at all, and that must be ready for the clique to
+    be available. Immutable. Defaults to `replicas`."""
     starts_after: tuple[str, ...] = ()
-    """Cliques that must be ready first, with start-up type `CliqueStartupTypeExplicit`. Immutable. On
-    PodClique objects: names of PodCliques."""
+    """The cliques that must be ready before the pods of this clique start, with startup type
+    `CliqueStartupTypeExplicit`. Immutable. On PodClique objects: names of PodCliques."""
     auto_scaling_config: AutoScalingConfig | None = None
-    """Asks for a HorizontalPodAutoscaler. Not for cliques of a scaling group."""
+    """Creates a HorizontalPodAutoscaler for the clique. Not allowed on cliques of a scaling group."""
 
 
 class PodsSelectedToUpdate(Wire, frozen=True):
-    """Ready pods that an update has taken down, one after another."""
+    """The ready pods that an update has deleted, one after another."""
 
     current: str
-    """The pod that is being replaced."""
+    """The name of the pod that is being replaced."""
     completed: tuple[str, ...] = ()
-    """Pods that have been replaced."""
+    """The names of the pods that have been replaced."""
 
 
 class PodCliqueUpdateProgress(Wire, frozen=True, kw_only=True):
-    """An update of this clique: running until `updateEndedAt` is set."""
+    """An update of this clique: in progress until `updateEndedAt` is set."""
 
     update_started_at: Time | None = None
-    """When it began."""
+    """When the update started."""
     update_ended_at: Time | None = None
-    """When it was done."""
+    """When the update was complete."""
     pod_clique_set_generation_hash: str
-    """The set's hash that it leads to."""
+    """The generation hash of the set that the update leads to."""
     pod_template_hash: str
-    """The pod template's hash that it leads to."""
+    """The pod template hash that the update leads to."""
     ready_pods_selected_to_update: PodsSelectedToUpdate | None = None
-    """Ready pods that it has taken down."""
+    """The ready pods that the update has deleted."""
 
 
 class PodCliqueStatus(Wire, frozen=True):
-    """How the pods of the clique fare."""
+    """The observed state of the clique's pods."""
 
     observed_generation: Int64 = 0
-    """The generation of the spec that was last acted on."""
+    """The generation of the spec that was last reconciled."""
     last_errors: tuple[LastError, ...] = ()
-    """Errors that hold the clique up."""
+    """Errors that keep the operator from reconciling the clique."""
     replicas: Int32 = 0
-    """Pods that are there: not being deleted, and not at their end."""
+    """The number of pods, without those that are terminating, succeeded or failed."""
     ready_replicas: Int32 = defaulted(0)
-    """Pods that are ready."""
+    """The number of pods that are ready."""
     updated_replicas: Int32 = defaulted(0)
-    """Pods made from the latest template."""
+    """The number of pods created from the latest template."""
     schedule_gated_replicas: Int32 = defaulted(0)
-    """Pods behind a scheduling gate: they wait for their gang, or for who opens a gate of the template."""
+    """The number of pods with a scheduling gate: Grove's, which is removed once the pod's gang can be
+    scheduled, or one of the template."""
     scheduled_replicas: Int32 = defaulted(0)
-    """Pods that have a node."""
+    """The number of pods that are assigned to a node."""
     hpa_pod_selector: str = ""
-    """Selects the pods, for autoscalers. Only on cliques that are scaled by themselves."""
+    """The label selector of the pods, for autoscalers. Only on cliques that are not in a scaling group."""
     conditions: tuple[Condition, ...] = ()
-    """`PodCliqueScheduled`, `WasScheduled`, `MinAvailableBreached`, `UpdateInProgress`."""
+    """The condition types are `PodCliqueScheduled`, `WasScheduled`, `MinAvailableBreached` and
+    `UpdateInProgress`."""
     current_pod_clique_set_generation_hash: str = ""
-    """The set's hash that all pods have reached."""
+    """The generation hash of the set that all pods are at."""
     current_pod_template_hash: str = ""
-    """The pod template's hash that all pods have reached."""
+    """The pod template hash that all pods are at."""
     update_progress: PodCliqueUpdateProgress | None = None
-    """The latest update."""
+    """The latest update, in progress or complete."""
 
 
 class PodClique(Wire, frozen=True, kw_only=True):
-    """Pods of one role, made from one template: a clique of a PodCliqueSet. The operator makes it."""
+    """Pods of one role, created from one template: a clique of a PodCliqueSet. Created by the operator."""
 
     KIND: ClassVar = Kind(
         GROVE,
@@ -119,6 +122,6 @@ class PodClique(Wire, frozen=True, kw_only=True):
     kind: str = always(KIND.name)
     metadata: ObjectMeta = ObjectMeta()
     spec: Annotated[PodCliqueSpec, ZERO_OR_MIN_AVAILABLE]
-    """What the pods look like, and how many there are."""
+    """The spec of the pods, and how many there are."""
     status: PodCliqueStatus = PodCliqueStatus()
-    """How the pods fare."""
+    """The observed state of the pods."""

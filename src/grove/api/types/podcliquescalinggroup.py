@@ -12,69 +12,70 @@ from grove.api.wire import Count, Int32, Int64, Time, Wire, always, defaulted
 
 
 class PodCliqueScalingGroupSpec(Wire, frozen=True, kw_only=True):
-    """How many replicas of the group there are, and how many of them are needed."""
+    """The replicas of the group: how many there are, and how many of them are needed."""
 
     replicas: Count = defaulted(1)
-    """How many copies of the member cliques. With 0 the group leaves its gang."""
+    """The number of copies of the member cliques. With 0 the group is not part of the replica's gang."""
     min_available: Count = defaulted(1)
-    """How many replicas must be able to start together, and be available for the group to be so."""
+    """The number of replicas that are scheduled together or not at all, and that must be available for the
+    group to be available."""
     clique_names: tuple[str, ...]
-    """The member cliques, by their names in the set."""
+    """The member cliques, by their names in the PodCliqueSet."""
 
 
 class ReplicasSelectedToUpdate(Wire, frozen=True):
-    """Ready replicas that an update has taken down, one after another."""
+    """The ready replicas whose pods an update has deleted, one replica after another."""
 
     current: Int32
-    """The index that is being replaced."""
+    """The index of the replica that is being replaced."""
     completed: tuple[Int32, ...] = ()
-    """Indices that have been replaced."""
+    """The indices of the replicas that have been replaced."""
 
 
 class PodCliqueScalingGroupUpdateProgress(Wire, frozen=True, kw_only=True):
-    """An update of this group: running until `updateEndedAt` is set."""
+    """An update of this group: in progress until `updateEndedAt` is set."""
 
     update_started_at: Time
-    """When it began."""
+    """When the update started."""
     update_ended_at: Time | None = None
-    """When it was done."""
+    """When the update was complete."""
     pod_clique_set_generation_hash: str
-    """The set's hash that it leads to."""
+    """The generation hash of the set that the update leads to."""
     updated_pod_cliques_count: Int32 = defaulted(0)
-    """Member cliques that have reached it."""
+    """The number of member PodCliques that are at this hash."""
     total_pod_cliques_count: Int32 = defaulted(0)
-    """Member cliques in all."""
+    """The number of member PodCliques."""
     ready_replica_indices_selected_to_update: ReplicasSelectedToUpdate | None = None
-    """Ready replicas that it has taken down."""
+    """The ready replicas whose pods the update has deleted."""
 
 
 class PodCliqueScalingGroupStatus(Wire, frozen=True):
-    """How the replicas of the group fare."""
+    """The observed state of the group's replicas."""
 
     observed_generation: Int64 = 0
-    """The generation of the spec that was last acted on."""
+    """The generation of the spec that was last reconciled."""
     last_errors: tuple[LastError, ...] = ()
-    """Errors that hold the group up."""
+    """Errors that keep the operator from reconciling the group."""
     replicas: Int32 = 0
-    """Replicas asked for."""
+    """The number of replicas that the spec asks for."""
     scheduled_replicas: Int32 = defaulted(0)
-    """Replicas whose cliques all have enough scheduled pods."""
+    """The number of replicas whose cliques all have at least `minAvailable` scheduled pods."""
     available_replicas: Int32 = defaulted(0)
-    """Scheduled replicas whose cliques all have enough ready pods."""
+    """The number of scheduled replicas whose cliques all have at least `minAvailable` ready pods."""
     updated_replicas: Int32 = defaulted(0)
-    """Available replicas made from the latest template."""
+    """The number of available replicas created from the latest template."""
     selector: str = ""
-    """Selects the pods, for autoscalers."""
+    """The label selector of the pods, for autoscalers."""
     conditions: tuple[Condition, ...] = ()
-    """`MinAvailableBreached`, `GangTerminationInProgress`, `UpdateInProgress`."""
+    """The condition types are `MinAvailableBreached`, `GangTerminationInProgress` and `UpdateInProgress`."""
     current_pod_clique_set_generation_hash: str = ""
-    """The set's hash that all member cliques have reached."""
+    """The generation hash of the set that all member cliques are at."""
     update_progress: PodCliqueScalingGroupUpdateProgress | None = None
-    """The latest update."""
+    """The latest update, in progress or complete."""
 
 
 class PodCliqueScalingGroup(Wire, frozen=True, kw_only=True):
-    """Cliques of a PodCliqueSet that are scaled together. The operator makes it."""
+    """Cliques of a PodCliqueSet that are scaled together. Created by the operator."""
 
     KIND: ClassVar = Kind(
         GROVE,
@@ -99,6 +100,6 @@ class PodCliqueScalingGroup(Wire, frozen=True, kw_only=True):
     kind: str = always(KIND.name)
     metadata: ObjectMeta = ObjectMeta()
     spec: Annotated[PodCliqueScalingGroupSpec, ZERO_OR_MIN_AVAILABLE]
-    """How many replicas there are, and how many are needed."""
+    """The number of replicas, and how many of them are needed."""
     status: PodCliqueScalingGroupStatus = PodCliqueScalingGroupStatus()
-    """How the replicas fare."""
+    """The observed state of the replicas."""

@@ -1,4 +1,4 @@
-"""PodCliqueSet: what users write; everything else is made from it."""
+"""PodCliqueSet: the workload as users write it. The operator creates all other objects from it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from grove.api.wire import Count, Duration, Int32, Int64, Rule, Time, Wire, alwa
 
 
 class StartupType(StrEnum):
-    """In which order the cliques of a gang start."""
+    """The order in which the cliques of a replica start."""
 
     ANY_ORDER = "CliqueStartupTypeAnyOrder"
     IN_ORDER = "CliqueStartupTypeInOrder"
@@ -33,7 +33,7 @@ class StartupType(StrEnum):
 
 
 class UpdateStrategyType(StrEnum):
-    """Who replaces the pods when the template changes."""
+    """Whether the operator replaces the pods when the template changes, or the user does by deleting them."""
 
     ROLLING_RECREATE = "RollingRecreate"
     ON_DELETE = "OnDelete"
@@ -43,17 +43,17 @@ class UpdateStrategy(Wire, frozen=True):
     """How a changed template reaches the pods."""
 
     type: UpdateStrategyType = defaulted(UpdateStrategyType.ROLLING_RECREATE)
-    """`RollingRecreate`: the operator replaces pods, one replica after another. `OnDelete`: it replaces only
-    what somebody deletes."""
+    """`RollingRecreate`: the operator replaces pods, one replica after another. `OnDelete`: pods get the new
+    template only when they are deleted and created again."""
     paused: bool = False
-    """Stops a rolling update where it is; pods that are lost still come back, from the new template."""
+    """Pauses a rolling update. Pods that are lost meanwhile are still replaced, from the new template."""
 
 
 class HeadlessServiceConfig(Wire, frozen=True):
-    """The headless Service that each replica gets."""
+    """The headless Service of each replica."""
 
     publish_not_ready_addresses: bool = defaulted(True)
-    """Whether pods are found by name before they are ready."""
+    """Whether the DNS names of pods resolve before the pods are ready."""
 
 
 class CliqueTemplate(Wire, frozen=True, kw_only=True):
@@ -66,13 +66,13 @@ class CliqueTemplate(Wire, frozen=True, kw_only=True):
     annotations: dict[str, str] = field(default_factory=dict)
     """Annotations for the PodClique and its pods."""
     topology_constraint: Annotated[TopologyConstraint, PACKS_SOMETHING] | None = None
-    """How close together the pods of one PodClique must sit. Immutable."""
+    """The topology domain into which the pods of one PodClique are packed. Immutable."""
     resource_sharing: tuple[ResourceSharing, ...] = ()
-    """Claims that the pods of this clique share. Immutable."""
+    """ResourceClaims that the pods of this clique share. Immutable."""
     rolling_update: RollingUpdate | None = None
-    """How fast the clique may be replaced. Not for cliques of a scaling group, which has its own."""
+    """How fast a rolling update replaces the pods. Not allowed on cliques of a scaling group."""
     spec: PodCliqueSpec
-    """What the pods look like, and how many there are."""
+    """The spec of the pods, and how many there are."""
 
 
 class ScalingGroupTemplate(Wire, frozen=True, kw_only=True):
@@ -81,29 +81,30 @@ class ScalingGroupTemplate(Wire, frozen=True, kw_only=True):
     name: str
     """Unique in the set, and part of the names of its pods. Immutable."""
     clique_names: tuple[str, ...]
-    """The member cliques; none is in two groups. Immutable."""
+    """The member cliques. A clique can be in one group only. Immutable."""
     annotations: dict[str, str] = field(default_factory=dict)
     """Annotations for the PodCliqueScalingGroup."""
     replicas: Count = defaulted(1)
-    """How many copies of the members. Read when the group is made; from then on whoever scales it decides."""
+    """The number of copies of the members. It is the initial value: it is read when the PodCliqueScalingGroup
+    is created, and later changes come from scaling that object."""
     min_available: Count = defaulted(1)
-    """How many replicas belong to the set's own gang and must start with it; each further one is a gang of
-    its own. Immutable."""
+    """The number of group replicas that belong to the base gang of a set replica and are scheduled with it.
+    Each further group replica is a gang of its own. Immutable."""
     scale_config: AutoScalingConfig | None = None
-    """Asks for a HorizontalPodAutoscaler on the group."""
+    """Creates a HorizontalPodAutoscaler for the group."""
     rolling_update: RollingUpdate | None = None
-    """How fast replicas of the group may be replaced."""
+    """How fast a rolling update replaces the replicas of the group."""
     resource_sharing: tuple[GroupResourceSharing, ...] = ()
-    """Claims that the cliques of this group share. Immutable."""
+    """ResourceClaims that the cliques of this group share. Immutable."""
     topology_constraint: Annotated[TopologyConstraint, PACKS_SOMETHING] | None = None
-    """How close together one replica of the group must sit. Immutable."""
+    """The topology domain into which one replica of the group is packed. Immutable."""
 
 
 class PodCliqueSetTemplate(Wire, frozen=True, kw_only=True):
-    """What one replica consists of."""
+    """The cliques and scaling groups of one replica, and how they are started, placed and terminated."""
 
     RULES: ClassVar = (
-        # A set may say which topology is meant and leave it to its parts to pack.
+        # A set may name the topology only, for the constraints of its groups and cliques.
         Rule(
             "!has(self.topologyConstraint) || has(self.topologyConstraint.pack) "
             "|| has(self.topologyConstraint.packDomain) || has(self.topologyConstraint.topologyName) "
@@ -116,129 +117,131 @@ class PodCliqueSetTemplate(Wire, frozen=True, kw_only=True):
     )
 
     cliques: Annotated[tuple[CliqueTemplate, ...], keyed("name")]
-    """The roles of which a replica consists; at least one. None can be added or removed later."""
+    """The cliques of a replica, one for each role; at least one. Cliques cannot be added or removed later."""
     clique_startup_type: StartupType = defaulted(StartupType.ANY_ORDER)
-    """In which order the cliques start: all at once, each after the one before it, or each after those in its
-    `startsAfter`. Immutable."""
+    """The order in which the cliques start: all at once, each after the one listed before it, or each after
+    the cliques in its `startsAfter`. Immutable."""
     priority_class_name: str = ""
     """The PriorityClass of the gangs."""
     headless_service_config: HeadlessServiceConfig | None = None
-    """The headless Service that each replica gets."""
+    """The headless Service of each replica."""
     topology_constraint: TopologyConstraint | None = None
-    """How close together one replica of the set must sit. With only a `topologyName` it says which topology
-    the constraints of its parts mean. Immutable."""
+    """The topology domain into which one replica of the set is packed. With `topologyName` alone, it selects
+    the topology for the constraints of the groups and cliques. Immutable."""
     termination_delay: Duration | None = None
-    """How long a gang may be short of pods before all of it is started anew. Defaults to `4h0m0s`."""
+    """How long a gang may stay below `minAvailable` before gang termination deletes all its pods and creates
+    them again. Defaults to `4h0m0s`."""
     resource_claim_templates: tuple[ResourceClaimTemplate, ...] = ()
-    """Templates for claims that pods share. Immutable."""
+    """Templates for ResourceClaims that pods share. Immutable."""
     resource_sharing: tuple[SetResourceSharing, ...] = ()
-    """Claims that parts of this set share. Immutable."""
+    """ResourceClaims that cliques and groups of this set share. Immutable."""
     pod_clique_scaling_groups: tuple[ScalingGroupTemplate, ...] = ()
-    """Cliques that are scaled together. None can be added or removed later."""
+    """Groups of cliques that are scaled together. Groups cannot be added or removed later."""
 
 
 class PodCliqueSetSpec(Wire, frozen=True, kw_only=True):
-    """How many replicas of which template."""
+    """The template of the workload, the number of its replicas, and how updates reach them."""
 
     replicas: Count = defaulted(0)
-    """How many copies of the template, each a gang of its own."""
+    """The number of copies of the template. Each has its own gangs."""
     update_strategy: UpdateStrategy = UpdateStrategy()
     """How a changed template reaches the pods."""
     template: PodCliqueSetTemplate
-    """What one replica consists of."""
+    """The cliques and scaling groups of one replica."""
 
 
 class ReplicaUpdateProgress(Wire, frozen=True):
     """A replica that is being updated."""
 
     replica_index: Int32
-    """Which one."""
+    """The index of the replica."""
     update_started_at: Time | None = None
-    """When its turn began."""
+    """When the update of the replica started."""
     update_ended_at: Time | None = None
-    """When it was done."""
+    """When the update of the replica was complete."""
 
 
 class PodCliqueSetUpdateProgress(Wire, frozen=True):
-    """An update of the set: running until `updateEndedAt` is set."""
+    """An update of the set: in progress until `updateEndedAt` is set."""
 
     update_started_at: Time | None = None
-    """When it began."""
+    """When the update started."""
     update_ended_at: Time | None = None
-    """When it was done."""
+    """When the update was complete."""
     updated_pod_cliques_count: Int32 = defaulted(0)
-    """Cliques outside scaling groups that have been updated and answer."""
+    """The number of PodCliques outside of scaling groups that have been updated and are available."""
     total_pod_cliques_count: Int32 = defaulted(0)
-    """Cliques outside scaling groups in all."""
+    """The number of PodCliques outside of scaling groups."""
     updated_pod_clique_scaling_groups_count: Int32 = defaulted(0)
-    """Scaling groups that have been updated."""
+    """The number of PodCliqueScalingGroups that have been updated."""
     total_pod_clique_scaling_groups_count: Int32 = defaulted(0)
-    """Scaling groups in all."""
+    """The number of PodCliqueScalingGroups."""
     currently_updating: tuple[ReplicaUpdateProgress, ...] = ()
-    """The replica whose turn it is."""
+    """The replica that is being updated now."""
 
 
 class PodGangSummary(Wire, frozen=True):
-    """How a gang of the set fares."""
+    """The status of one PodGang of the set."""
 
     name: str
-    """The PodGang."""
+    """The name of the PodGang."""
     phase: GangPhase
-    """Where it is in its life."""
+    """The phase of the PodGang."""
     conditions: tuple[Condition, ...] = ()
-    """Its conditions."""
+    """The conditions of the PodGang."""
 
 
 class ComputeDomainSummary(Wire, frozen=True):
-    """How a ComputeDomain of the set fares. Informative: no decision depends on it."""
+    """The status of one ComputeDomain of the set. For information: the operator decides nothing by it."""
 
     name: str
-    """The ComputeDomain."""
+    """The name of the ComputeDomain."""
     mode: str = ""
-    """`auto`, or `explicit` for one that a clique asked for by name."""
+    """`auto`, or `explicit` for a ComputeDomain that a clique names in an annotation."""
     replica_indices: tuple[Int32, ...] = ()
-    """Replicas of the set that are in it."""
+    """The indices of the set's replicas that are in the ComputeDomain."""
     uid: str = ""
-    """Its UID."""
+    """The UID of the ComputeDomain."""
     phase: str = ""
     """`Missing`, `Pending`, `Forming`, `Ready`, `Degraded`, `Terminating` or `Conflict`."""
     ready_nodes: Int32 = 0
-    """Nodes that are ready in it."""
+    """The number of its nodes that are ready."""
     total_nodes: Int32 = 0
-    """Nodes that are in it."""
+    """The number of its nodes."""
     clique_ids: tuple[str, ...] = field(name="cliqueIDs", default=())
-    """NVLink partitions that its nodes belong to; more than one means a split fabric."""
+    """The NVLink partitions that its nodes belong to; more than one means that the fabric is split."""
 
 
 class PodCliqueSetStatus(Wire, frozen=True):
-    """How the replicas of the set fare."""
+    """The observed state of the set's replicas."""
 
     observed_generation: Int64 = 0
-    """The generation of the spec that was last acted on."""
+    """The generation of the spec that was last reconciled."""
     conditions: tuple[Condition, ...] = ()
-    """`UpdateInProgress`, `TopologyLevelsUnavailable`, `ComputeDomainsReady`."""
+    """The condition types are `UpdateInProgress`, `TopologyLevelsUnavailable` and `ComputeDomainsReady`."""
     last_errors: tuple[LastError, ...] = ()
-    """Errors that hold the set up."""
+    """Errors that keep the operator from reconciling the set."""
     replicas: Int32 = 0
-    """Replicas asked for."""
+    """The number of replicas that the spec asks for."""
     updated_replicas: Int32 = defaulted(0)
-    """Available replicas made from the latest template."""
+    """The number of available replicas created from the latest template."""
     available_replicas: Int32 = defaulted(0)
-    """Replicas whose cliques and groups are all available."""
+    """The number of replicas whose cliques and groups are all available."""
     hpa_pod_selector: str = ""
-    """Selects the pods, for autoscalers."""
+    """The label selector of the pods, for autoscalers."""
     pod_gang_statuses: tuple[PodGangSummary, ...] = ()
-    """How the gangs fare."""
+    """The phase and conditions of each PodGang of the set."""
     current_generation_hash: str = ""
-    """The hash of the template that the set is at, or on its way to."""
+    """The generation hash of the template that the set is at or is being updated to."""
     update_progress: PodCliqueSetUpdateProgress | None = None
-    """The latest update."""
+    """The latest update, in progress or complete."""
     compute_domains: tuple[ComputeDomainSummary, ...] = ()
-    """ComputeDomains of the set's replicas."""
+    """The status of each ComputeDomain of the set's replicas."""
 
 
 class PodCliqueSet(Wire, frozen=True, kw_only=True):
-    """Replicas of a workload, each a gang of pods that start together and sit close together."""
+    """A workload of several roles, in replicas. The pods of a replica are scheduled as gangs, together or not
+    at all, and can be packed into topology domains."""
 
     KIND: ClassVar = Kind(
         GROVE,
@@ -262,6 +265,6 @@ class PodCliqueSet(Wire, frozen=True, kw_only=True):
     kind: str = always(KIND.name)
     metadata: ObjectMeta = ObjectMeta()
     spec: PodCliqueSetSpec
-    """How many replicas of which template."""
+    """The template of the workload, and the number of its replicas."""
     status: PodCliqueSetStatus = PodCliqueSetStatus()
-    """How the replicas fare."""
+    """The observed state of the replicas."""

@@ -1,4 +1,4 @@
-"""PodGang: the pods that must start together; what schedulers read, and the ledger of its members."""
+"""PodGang: pods that are scheduled together or not at all. Schedulers read it; it records the membership."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from grove.api.wire import Int32, Wire, always
 
 
 class GangPhase(StrEnum):
-    """Where a gang is in its life."""
+    """The phase of a gang."""
 
     PENDING = "Pending"
     STARTING = "Starting"
@@ -23,82 +23,83 @@ class GangPhase(StrEnum):
 
 
 class NamespacedName(Wire, frozen=True):
-    """An object's namespace and name."""
+    """The namespace and name of an object."""
 
     namespace: str
-    """Its namespace."""
+    """The namespace of the object."""
     name: str
-    """Its name."""
+    """The name of the object."""
 
 
 class PackConstraint(Wire, frozen=True):
-    """How close together, in node label keys: domains have been translated."""
+    """A topology constraint in node label keys, resolved from the domains that the PodCliqueSet names."""
 
     required: str = ""
-    """The label key whose value all pods must share."""
+    """The node label whose value must be the same for the nodes of all pods."""
     preferred: str = ""
-    """The label key whose value all pods should share."""
+    """The node label whose value should be the same for the nodes of all pods."""
 
 
 class GangTopologyConstraint(Wire, frozen=True):
-    """How close together the pods it applies to must sit."""
+    """The topology constraint of a gang or a part of it."""
 
     pack_constraint: PackConstraint | None = None
-    """Label keys whose values the pods must or should share."""
+    """The node labels whose values the pods must, or should, have in common."""
 
 
 class PodGroup(Wire, frozen=True):
     """The pods of one PodClique."""
 
     name: str
-    """The PodClique."""
+    """The name of the PodClique."""
     pod_references: tuple[NamespacedName, ...]
-    """Its pods. A pod is named here before it is made, and removed from here before it is deleted."""
+    """The pods. A pod is added here before it is created, and removed from here before it is deleted."""
     min_replicas: Int32
-    """How many of them must be placed together; more are placed as room allows."""
+    """The number of pods that must be scheduled together. Further pods are scheduled as capacity allows."""
     topology_constraint: GangTopologyConstraint | None = None
-    """How close together these pods must sit."""
+    """The topology constraint of these pods."""
 
 
 class TopologyConstraintGroup(Wire, frozen=True):
-    """A constraint on some of the pod groups: one replica of a scaling group."""
+    """A topology constraint on several pod groups: those of one replica of a scaling group."""
 
     name: str
-    """The replica of the scaling group."""
+    """The name of the scaling group's replica."""
     pod_group_names: tuple[str, ...]
-    """The pod groups it applies to."""
+    """The pod groups that the constraint applies to."""
     topology_constraint: GangTopologyConstraint | None = None
-    """How close together their pods must sit."""
+    """The topology constraint of their pods."""
 
 
 class PodGangSpec(Wire, frozen=True):
-    """Which pods must start together, and how close together."""
+    """The pods that are scheduled together, and their topology constraints."""
 
     pod_groups: tuple[PodGroup, ...] = field(name="podgroups")
-    """The pods, by PodClique."""
+    """The pods, grouped by PodClique."""
     topology_constraint: GangTopologyConstraint | None = None
-    """How close together all pods of the gang must sit."""
+    """The topology constraint of all pods of the gang."""
     topology_constraint_group_configs: tuple[TopologyConstraintGroup, ...] = ()
-    """Constraints on some of the pod groups."""
+    """Topology constraints on several pod groups each."""
     priority_class_name: str = ""
     """The PriorityClass of the gang."""
     reuse_reservation_ref: NamespacedName | None = None
-    """An earlier gang whose place may be used again: a hint for schedulers."""
+    """An earlier gang whose nodes may be used again: a hint for schedulers."""
 
 
 class PodGangStatus(Wire, frozen=True):
-    """How far the gang has come."""
+    """The observed state of the gang."""
 
     phase: str = always(GangPhase.PENDING.value)
-    """Where it is in its life."""
+    """The phase of the gang."""
     conditions: tuple[Condition, ...] = ()
-    """`Initialized`, `Scheduled`, `Ready`, `Unhealthy`, `DisruptionTarget`."""
+    """The condition types are `Initialized`, `Scheduled`, `Ready`, `Unhealthy` and `DisruptionTarget`."""
     placement_score: float | None = None
-    """How good the placement is, 1.0 being the best possible: for schedulers to fill in."""
+    """How good the placement is; 1.0 is the best possible. Written by schedulers."""
 
 
 class PodGang(Wire, frozen=True, kw_only=True):
-    """Pods of a PodCliqueSet that must start together. The operator makes it, schedulers read it."""
+    """Pods of a PodCliqueSet that are scheduled together or not at all. Created by the operator, read by
+    schedulers."""
 
     KIND: ClassVar = Kind(
         SCHEDULER,
@@ -112,6 +113,6 @@ class PodGang(Wire, frozen=True, kw_only=True):
     kind: str = always(KIND.name)
     metadata: ObjectMeta = ObjectMeta()
     spec: PodGangSpec
-    """Which pods must start together, and how close together."""
+    """The pods that are scheduled together, and their topology constraints."""
     status: PodGangStatus = PodGangStatus()
-    """How far the gang has come."""
+    """The observed state of the gang."""

@@ -1,7 +1,7 @@
 """Templates that users write and Kubernetes defines: kept as raw JSON, so no field is dropped or reordered.
 
-What the product needs to know about them it reads through the slim views in `grove.api.types.pod`. The CRDs
-embed the schema that the API server itself publishes for these types (`grove.api.crds.openapi`).
+The fields that the operator reads are decoded by the types in `grove.api.types.pod`. The CRDs embed the
+schema that the API server publishes for these types (`grove.api.crds.openapi`).
 """
 
 from __future__ import annotations

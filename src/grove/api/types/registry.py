@@ -1,4 +1,4 @@
-"""The kinds that we serve."""
+"""The kinds that Grove serves: their CRDs are generated from this list."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from tests.cluster.operator.support.harness import operating
 from tests.cluster.operator.support.objects import CLIQUES, GANGS, SETS
 from tests.cluster.operator.support.workloads import clique, workload
 from tests.cluster.operator.support.world import World, watching
-from tests.cluster.schedulers.test_topology_sync import Sight
+from tests.cluster.schedulers.test_topology_sync import TopologyWatch
 from tests.clusters import Clusters
 from tests.namespaces import make_namespace
 from tests.shared import shared_data
@@ -127,7 +127,7 @@ async def _mirrored_when_it_can_be(world: World) -> None:
     """KAI's other kind, its topologies, comes last."""
     missing = "topology CRD for scheduler backend kai-scheduler not found in cluster"
     text = shared_data("crds/kai/kai.scheduler_topologies.yaml").read_text()
-    sight = Sight(world)
+    sight = TopologyWatch(world)
     async with sight.open():
         await world.until(lambda: sight.drift("grove-topology")[0] == "True", "that it is missing")
         assert sight.message("grove-topology") == missing
