@@ -67,6 +67,7 @@ async def small(client: Client, made: LocalCluster) -> Result:
             ours.append(await stopwatch.ready(10, began))
             await client.delete(SETS, "scale-test", namespace="small", as_type=Object)
             await stopwatch.at_most(0, began)
+            await all_gone(client, SETS, "small")
     return {"pods": 10, "floor_ready": sorted(bare)[2], "ready": sorted(ours)[2]}
 
 
