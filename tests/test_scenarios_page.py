@@ -1,4 +1,4 @@
-"""docs/scenarios.md explains every identifier of a specification that a test uses, and names tests that exist."""
+"""docs/scenarios.md explains every identifier of a specification that a test uses."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ def identifiers(source: str) -> set[str]:
     return in_names | set(IN_TEXT.findall(source))
 
 
-SOURCES = [path for path in sorted((ROOT / "tests").rglob("test_*.py")) if path.name != "test_scenarios_page.py"]
+SOURCES = [
+    path for path in sorted((ROOT / "tests").rglob("test_*.py")) if path.name != "test_scenarios_page.py"
+]
 
 
 def test_each_identifier_of_a_test_has_a_row():
