@@ -1,4 +1,4 @@
-"""Sets that are right in every way, and ways to spoil them."""
+"""Builders of valid sets, and `changed` to turn them into invalid ones."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from grove.rules.podcliqueset.defaults import default_set
 from grove.schedulers.registry import SchedulerBackends, backends
 
 GONE = object()
-"""As a value: take the field away."""
+"""As a value of `changed`: remove the field."""
 
 
 def in_use(*names: str, **profile: Any) -> SchedulerBackends:
-    """The backends of these profiles, and the default scheduler's."""
+    """The scheduler backends of these profiles, and that of the default scheduler."""
     return backends(Scheduler(tuple(SchedulerProfile(name, **profile) for name in names)))
 
 
@@ -43,7 +43,7 @@ def group(name: str, *members: str, replicas: int = 2, **more: Any) -> dict[str,
 
 
 def bare(*cliques: dict[str, Any], **template: Any) -> dict[str, Any]:
-    """A set as a user writes it."""
+    """A set as a user writes it, without defaults."""
     return {
         "apiVersion": "grove.io/v1alpha1",
         "kind": "PodCliqueSet",
@@ -53,7 +53,7 @@ def bare(*cliques: dict[str, Any], **template: Any) -> dict[str, Any]:
 
 
 def workload(**template: Any) -> dict[str, Any]:
-    """A set with a clique of its own and a group of two, as it is stored."""
+    """A set with one standalone clique and a group of two cliques, with defaults, as it is stored."""
     cliques = (clique("router"), clique("prefill"), clique("decode", 3))
     return default_set(
         bare(*cliques, podCliqueScalingGroups=[group("engine", "prefill", "decode")], **template)

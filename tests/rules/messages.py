@@ -1,4 +1,4 @@
-"""Paths and sentences that several tables share."""
+"""Field paths, error messages and spec fragments that several tables of the rule tests share."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def scaling(fewest=2, most=4):
 
 def together(length):
     return (
-        f"the names of set, scaling group and clique have {length} characters together, 45 are the most: "
-        "shorten one of them"
+        f"the names of set, scaling group and clique have {length} characters together, at most 45 are "
+        "allowed: shorten one of them"
     )
 
 
@@ -41,4 +41,4 @@ LPX = dict.fromkeys(KAI, "lpx-scheduler")
 CONSTRAINED = {f"{T}.topologyConstraint": {"topologyName": "h100", "packDomain": "rack"}}
 QUEUE = "kai.scheduler/queue"
 ON_KAI = {**KAI, "metadata.labels": {QUEUE: "team"}}
-"""A scheduler that keeps every constraint."""
+"""A scheduler that supports every topology constraint."""

@@ -1,4 +1,4 @@
-"""Who may touch what the operator manages."""
+"""Authorization of requests for objects that the operator manages."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from grove.rules.authorization import authorize, parent_name
 from grove.rules.model import ManagedObjectRequest, ParentSet
 from tests.rules.builders import FACTS
 
-OURS = {labels.PART_OF: "app"}
+PART_OF_APP = {labels.PART_OF: "app"}
 OPERATOR, (EXEMPT,) = FACTS.operator_user, FACTS.exempt_users
-GUARDED = ParentSet("app")
-OPEN = ParentSet("app", {"grove.io/disable-managed-resource-protection": "true"})
-HALF_OPEN = ParentSet("app", {"grove.io/disable-managed-resource-protection": "yes"})
+PROTECTED = ParentSet("app")
+UNPROTECTED = ParentSet("app", {"grove.io/disable-managed-resource-protection": "true"})
+WRONG_VALUE = ParentSet("app", {"grove.io/disable-managed-resource-protection": "yes"})
 
 
-def request(operation, user="jane", resource="podcliques", carried=OURS):
+def request(operation, user="jane", resource="podcliques", carried=PART_OF_APP):
     sides = {"CREATE": {"new_labels": carried}, "DELETE": {"old_labels": carried}}
     both = {"old_labels": carried, "new_labels": {}}
     return ManagedObjectRequest(operation, resource, user, "ns", "app-0-a", **sides.get(operation, both))
@@ -26,16 +26,16 @@ def request(operation, user="jane", resource="podcliques", carried=OURS):
 @pytest.mark.parametrize(
     ("user", "parent", "allowed"),
     [
-        (OPERATOR, GUARDED, True),
-        (EXEMPT, GUARDED, True),
-        ("jane", GUARDED, False),
-        ("", GUARDED, False),
-        ("jane", HALF_OPEN, False),
-        ("jane", OPEN, True),
+        (OPERATOR, PROTECTED, True),
+        (EXEMPT, PROTECTED, True),
+        ("jane", PROTECTED, False),
+        ("", PROTECTED, False),
+        ("jane", WRONG_VALUE, False),
+        ("jane", UNPROTECTED, True),
         ("jane", None, True),
     ],
 )
-def test_who_may_touch_a_clique(operation, user, parent, allowed):
+def test_clique_request_allowed_by_user_and_set(operation, user, parent, allowed):
     assert authorize(request(operation, user), parent, FACTS).allowed is allowed
 
 
@@ -49,33 +49,36 @@ def test_who_may_touch_a_clique(operation, user, parent, allowed):
         ("CONNECT", "pods", True),
     ],
 )
-def test_pods_may_be_deleted_by_anybody(operation, resource, allowed):
-    assert authorize(request(operation, resource=resource), GUARDED, FACTS).allowed is allowed
+def test_any_user_may_delete_pods_only(operation, resource, allowed):
+    assert authorize(request(operation, resource=resource), PROTECTED, FACTS).allowed is allowed
 
 
 @pytest.mark.parametrize(
-    ("operation", "deed"), [("CREATE", "created"), ("UPDATE", "changed"), ("DELETE", "deleted")]
+    ("operation", "verb"), [("CREATE", "created"), ("UPDATE", "changed"), ("DELETE", "deleted")]
 )
-def test_a_refusal_says_what_to_do_instead(operation, deed):
-    assert authorize(request(operation), GUARDED, FACTS).reason == (
-        f"podcliques/app-0-a belongs to PodCliqueSet app and can only be {deed} by the Grove operator: "
+def test_denial_names_the_set_and_the_remedy(operation, verb):
+    assert authorize(request(operation), PROTECTED, FACTS).reason == (
+        f"podcliques/app-0-a belongs to PodCliqueSet app and can only be {verb} by the Grove operator: "
         "change the PodCliqueSet instead, or annotate it with "
         'grove.io/disable-managed-resource-protection: "true"'
     )
 
 
-def test_nobody_frees_an_object_by_relabelling_it():
+def test_removing_the_label_keeps_the_protection():
     assert parent_name(request("UPDATE")) == "app"
     assert parent_name(request("CREATE")) == "app"
-    assert not authorize(request("UPDATE"), GUARDED, FACTS).allowed
+    assert not authorize(request("UPDATE"), PROTECTED, FACTS).allowed
 
 
-def test_what_belongs_to_no_set_passes_with_a_warning():
-    stray = authorize(request("UPDATE", carried={}), None, FACTS)
-    assert stray.allowed
-    assert stray.warnings == (
-        "podcliques/app-0-a has no label app.kubernetes.io/part-of: it is not protected",
+def test_object_without_set_is_allowed_with_a_warning():
+    unlabelled = authorize(request("UPDATE", carried={}), None, FACTS)
+    assert unlabelled.allowed
+    assert unlabelled.warnings == (
+        "podcliques/app-0-a is not protected from changes: it has no label app.kubernetes.io/part-of with "
+        "the name of its PodCliqueSet",
     )
     orphan = authorize(request("DELETE"), None, FACTS)
     assert orphan.allowed
-    assert orphan.warnings == ("PodCliqueSet app of podcliques/app-0-a does not exist: it is not protected",)
+    assert orphan.warnings == (
+        "podcliques/app-0-a is not protected from changes: PodCliqueSet app does not exist",
+    )

@@ -1,4 +1,4 @@
-"""Topologies of the cluster: levels that are there once, and schedulers that keep one."""
+"""Validation of ClusterTopologies and ClusterTopologyBindings, and warnings about sets that use them."""
 
 from __future__ import annotations
 
@@ -71,39 +71,40 @@ OLD_NAME = "spec.schedulerTopologyReferences"
         (topology([1]), ["spec.levels[0]: Invalid value: 1: must be an object"]),
     ],
 )
-def test_what_is_refused_and_what_is_not(body, errors):
+def test_topology_errors_on_create_and_update(body, errors):
     assert list(map(str, cluster_topology.on_create(body, FACTS).errors)) == errors
     assert list(map(str, cluster_topology.on_update(topology(), body, FACTS).errors)) == errors
 
 
-def test_levels_may_be_edited_though_a_scheduler_was_switched_off():
+def test_levels_are_editable_with_disabled_scheduler():
     old = topology(schedulerTopologyBindings=bound("kai-scheduler"))
     new = topology(LEVELS[:1], schedulerTopologyBindings=bound("kai-scheduler"))
     assert not cluster_topology.on_create(new, Facts()).allowed
     assert cluster_topology.on_update(old, new, Facts()).allowed
 
 
-def test_levels_that_kai_would_refuse_are_told_where_kai_is_used_and_its_topology_ours():
+def test_levels_invalid_for_kai_are_warned_of():
+    """Only if KAI is enabled and the operator creates its Topology."""
     host = {"domain": "host", "key": "kubernetes.io/hostname"}
     body = topology([host, *LEVELS])
     with_kai, without = Facts(backends=in_use("kai-scheduler")), Facts()
     why = "KAI wants kubernetes.io/hostname to be the last level"
-    told = cluster_topology.on_create(body, with_kai)
-    assert told.allowed
-    assert told.warnings == (f"spec.levels: no topology will be made for kai-scheduler: {why}",)
-    assert cluster_topology.on_update(topology(), body, with_kai).warnings == told.warnings
-    elsewhere = topology([host, *LEVELS], schedulerReferences=referred("kai-scheduler"))
-    for fine, facts in ((topology([*LEVELS, host]), with_kai), (body, without), (elsewhere, with_kai)):
-        assert cluster_topology.on_create(fine, facts).warnings == ()
+    verdict = cluster_topology.on_create(body, with_kai)
+    assert verdict.allowed
+    assert verdict.warnings == (f"spec.levels: no Topology is created for kai-scheduler: {why}",)
+    assert cluster_topology.on_update(topology(), body, with_kai).warnings == verdict.warnings
+    external = topology([host, *LEVELS], schedulerReferences=referred("kai-scheduler"))
+    for valid, facts in ((topology([*LEVELS, host]), with_kai), (body, without), (external, with_kai)):
+        assert cluster_topology.on_create(valid, facts).warnings == ()
 
 
 ZONE, RACK = "zone", "rack"
 USERS = (
     TopologyUser("ns/b", frozenset({RACK})),
     TopologyUser("ns/a", frozenset({ZONE, RACK})),
-    TopologyUser("ns/c", frozenset({"gone-already"})),
+    TopologyUser("ns/c", frozenset({"missing-before"})),
 )
-STAYS = "its pods stay, new ones are placed without"
+STAYS = "its pods stay, new pods are placed without this constraint"
 NO_RACK = (f"PodCliqueSet ns/a loses rack: {STAYS}", f"PodCliqueSet ns/b loses rack: {STAYS}")
 ALL = (f"PodCliqueSet ns/a loses rack, zone: {STAYS}", NO_RACK[1])
 BINDING = {**topology(), "kind": "ClusterTopologyBinding"}
@@ -122,7 +123,7 @@ def used(other_kind_domains=None):
         (topology(), topology(LEVELS[:1]), None, NO_RACK),
         (topology(), topology([LEVELS[0], {"domain": "row", "key": "row"}]), None, NO_RACK),
         (topology(), None, None, ALL),
-        # Of two kinds with one name the ClusterTopology counts, and the other one is there when it goes.
+        # A ClusterTopology hides a binding of the same name, which takes effect when the former is deleted.
         (topology(), None, (ZONE,), NO_RACK),
         (topology(), None, (ZONE, RACK), ()),
         (BINDING, None, (ZONE, RACK), ()),
@@ -132,7 +133,7 @@ def used(other_kind_domains=None):
         (None, topology(), None, ()),
     ],
 )
-def test_who_loses_a_level_is_told_and_nothing_is_held_up(old, new, other_kind_domains, warnings):
+def test_removed_level_warns_of_sets_that_use_it(old, new, other_kind_domains, warnings):
     facts = used(other_kind_domains)
     if new is None:
         verdict = cluster_topology.on_delete(old, facts)
@@ -143,24 +144,25 @@ def test_who_loses_a_level_is_told_and_nothing_is_held_up(old, new, other_kind_d
     assert (verdict.message, verdict.warnings) == ("", warnings)
 
 
-def test_who_is_upside_down_by_a_change_of_order_is_told():
+def test_reordered_levels_warn_of_contradicted_sets():
     inside = Nesting("PodCliqueSet", ZONE, "PodClique 'a'", RACK)
     users = TopologyUser("ns/a", frozenset({ZONE, RACK}), (inside,)), TopologyUser("ns/b", frozenset({ZONE}))
     facts = replace(FACTS, users=users)
     warnings = cluster_topology.on_update(topology(), topology(LEVELS[::-1]), facts).warnings
     assert warnings == (
-        "PodCliqueSet ns/a is upside down in these levels: PodCliqueSet asks for zone, and PodClique 'a' in "
-        "it for rack, which is the broader of the two",
+        "PodCliqueSet ns/a has constraints that contradict the order of these levels: PodCliqueSet asks for "
+        "zone, and PodClique 'a' in it for rack, which is the broader of the two",
     )
     assert cluster_topology.on_update(topology(LEVELS[::-1]), topology(LEVELS[::-1]), facts).warnings == ()
     many = tuple(TopologyUser(f"ns/w{n:02}", frozenset(), (inside,)) for n in range(16))
     warnings = cluster_topology.on_create(topology(LEVELS[::-1]), replace(FACTS, users=many)).warnings
-    assert (len(warnings), warnings[-1]) == (16, "and so are 1 more PodCliqueSets")
+    last = "1 more PodCliqueSets have constraints that contradict the order of these levels"
+    assert (len(warnings), warnings[-1]) == (16, last)
 
 
-def test_many_losers_are_told_in_few_lines():
+def test_warnings_about_many_sets_are_summarised():
     many = replace(FACTS, users=tuple(TopologyUser(f"ns/w{n:02}", frozenset({RACK})) for n in range(40)))
     warnings = cluster_topology.on_delete(topology(), many).warnings
     assert len(warnings) == 16
-    assert warnings[-1] == "and so do 25 more PodCliqueSets"
+    assert warnings[-1] == "25 more PodCliqueSets lose topology domains"
     assert cluster_topology.on_delete({"spec": 1}, many).warnings == ()

@@ -1,4 +1,4 @@
-"""How large a set may be: refused by arithmetic, in no time, whatever the numbers are."""
+"""Limits on the pods of a set and of a gang, computed without expanding the set, for numbers of any size."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PARTS = (clique("a", 5), clique("b", 2), clique("c", 3))
 
 
 @pytest.mark.parametrize(
-    ("body", "pods", "said"),
+    ("body", "pods", "message"),
     [
         (sized(0, ONE), 0, None),
         (sized(50_000, ONE), 50_000, None),
@@ -45,14 +45,14 @@ PARTS = (clique("a", 5), clique("b", 2), clique("c", 3))
         (sized(1, clique("a", 3_000_000)), 3_000_000, GANG),
     ],
 )
-def test_a_new_set_is_refused_above_the_limit_with_its_number(body, pods, said):
+def test_new_set_above_the_limit_is_refused_with_its_count(body, pods, message):
     verdict = validation.on_create(body, FACTS)
-    assert verdict.allowed is (said is None), verdict.message
-    assert said is None or said in verdict.message
-    assert said is None or f" {pods} pods" in verdict.message
+    assert verdict.allowed is (message is None), verdict.message
+    assert message is None or message in verdict.message
+    assert message is None or f" {pods} pods" in verdict.message
 
 
-def test_a_replica_and_a_clique_without_pods_count_as_one():
+def test_clique_and_group_of_zero_replicas_count_as_one():
     template = sized(1, ONE)["spec"]["template"]
     template["cliques"][0]["spec"]["replicas"] = 0
     template["podCliqueScalingGroups"] = [group("g", "a", replicas=0)]
@@ -72,13 +72,13 @@ def test_a_replica_and_a_clique_without_pods_count_as_one():
         (sized(1, MANY), sized(1, clique("a", 60_001, minAvailable=1)), False),
     ],
 )
-def test_a_stored_set_above_the_limit_changes_and_shrinks_and_does_not_grow(before, after, allowed):
+def test_stored_set_above_the_limit_may_not_scale_out(before, after, allowed):
     after["metadata"]["annotations"] = {"changed": "yes"}
     verdict = validation.on_update(before, after, FACTS)
     assert verdict.allowed is allowed, verdict.message
 
 
-def test_the_limit_is_that_of_the_configuration():
+def test_limit_comes_from_the_configuration():
     facts = replace(FACTS, pods_per_set=10)
     assert validation.on_create(sized(10, ONE), facts).allowed
     message = validation.on_create(sized(11, ONE), facts).message
@@ -86,7 +86,7 @@ def test_the_limit_is_that_of_the_configuration():
     assert "at most 10 are allowed" in message
 
 
-def test_parts_that_exist_count_as_they_are():
+def test_existing_parts_count_with_their_live_replicas():
     template = validation.decode.workload(sized(1, *PARTS, **GROUPED)).template
     live = {"a": pod_counts.Live(2, 100), "b": pod_counts.Live(150, 150)}
     groups = {"g": pod_counts.Live(2, 3)}

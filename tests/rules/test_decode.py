@@ -1,4 +1,5 @@
-"""What does not fit its type is named by its path, all of it at once; nothing raises."""
+"""Objects with fields of a wrong type: all of them are reported at once by their paths, and nothing
+raises."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ def deep(levels=100_000):
     return value
 
 
-MISFITS = [
+TYPE_ERRORS = [
     ({"spec": GONE}, ["spec: Required value"]),
     ({"spec": []}, ['spec: Invalid value: "(list)": must be an object']),
     ({"spec.replicas": "3"}, ['spec.replicas: Invalid value: "3": must be a whole number']),
@@ -94,15 +95,15 @@ MISFITS = [
 ]
 
 
-@pytest.mark.parametrize(("changes", "errors"), MISFITS)
-def test_misfits(changes, errors):
+@pytest.mark.parametrize(("changes", "errors"), TYPE_ERRORS)
+def test_fields_of_wrong_type_are_refused(changes, errors):
     body = changed(workload(), changes)
     assert list(map(str, validation.on_create(body, FACTS).errors)) == errors
     assert list(map(str, validation.on_update(workload(), body, FACTS).errors)) == errors
 
 
 @pytest.mark.parametrize("body", [None, [], "x", 5, True, {}, {"spec": {}}])
-def test_what_is_no_set_at_all(body):
+def test_body_that_is_no_set_is_refused(body):
     assert default_set(body) == body
     assert not validation.on_create(body, FACTS).allowed
     assert not validation.on_update(workload(), body, FACTS).allowed
@@ -111,7 +112,7 @@ def test_what_is_no_set_at_all(body):
 
 
 @pytest.mark.parametrize("path", ["spec.later", f"{C}.spec.podSpec.later", f"{T}.cliques", "metadata.labels"])
-def test_nesting_without_end(path):
+def test_deeply_nested_object_is_refused(path):
     body = workload()
     here = body
     *way, last = path.replace("[0]", ".0").split(".")
@@ -122,10 +123,10 @@ def test_nesting_without_end(path):
     for verdict in (validation.on_create(body, FACTS), validation.on_update(workload(), body, FACTS)):
         assert verdict.errors
         assert len(verdict.message) < 1000
-    assert validation.on_update(body, workload(), FACTS).allowed, "it can be mended"
+    assert validation.on_update(body, workload(), FACTS).allowed, "the stored set can be corrected"
 
 
-def test_an_answer_stays_small():
+def test_message_for_many_errors_is_truncated():
     huge = "x" * 10_000
     body = changed(workload(), {f"{T}.cliques": [huge] * 1000, "metadata.labels": {huge: 1}})
     verdict = validation.on_create(body, FACTS)

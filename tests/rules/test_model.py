@@ -1,4 +1,4 @@
-"""What rules are told, and how their answers read."""
+"""`Facts` from a configuration, and the text of field errors and verdicts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from grove.schedulers.registry import backends
 BACKENDS = backends(Scheduler())
 
 
-def test_facts_follow_from_the_configuration():
+def test_facts_are_taken_from_the_configuration():
     plain = Facts.of(OperatorConfiguration())
     assert (plain.schedulers, plain.backends.default_name) == (("default-scheduler",), "default-scheduler")
     assert replace(plain, backends=BACKENDS) == Facts(backends=BACKENDS)
@@ -69,11 +69,11 @@ def test_facts_follow_from_the_configuration():
         (unsupported("a", "x", ("y", "z")), 'a: Unsupported value: "x": supported values: "y", "z"'),
     ],
 )
-def test_an_error_reads_as_kubernetes_writes_it(error, text):
+def test_field_error_text_matches_kubernetes(error, text):
     assert str(error) == text
 
 
-def test_a_verdict_joins_its_errors_and_says_each_once():
+def test_verdict_message_joins_errors_without_duplicates():
     one, other = required("a"), required("b")
     assert AdmissionResult().message == ""
     assert AdmissionResult((one,)).message == "a: Required value"

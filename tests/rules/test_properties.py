@@ -1,4 +1,4 @@
-"""What holds for every object, however it looks."""
+"""Properties of defaulting and validation that hold for every object, valid or not."""
 
 from __future__ import annotations
 
@@ -69,19 +69,19 @@ ANYTHING = st.recursive(
 )
 
 
-def everywhere(value: Any, way: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """The way to every place in an object."""
+def all_paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The paths of all values in an object."""
     steps = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [way, *(each for step, inner in steps for each in everywhere(inner, (*way, step)))]
+    return [path, *(each for step, inner in steps for each in all_paths(inner, (*path, step)))]
 
 
-def placed(value: Any, way: tuple[Any, ...], new: Any) -> Any:
-    """A copy with something else in one place."""
-    if not way:
+def replaced(value: Any, path: tuple[Any, ...], new: Any) -> Any:
+    """A copy with another value at one path."""
+    if not path:
         return new
-    here = value.copy()
-    here[way[0]] = placed(value[way[0]], way[1:], new)
-    return here
+    copied = value.copy()
+    copied[path[0]] = replaced(value[path[0]], path[1:], new)
+    return copied
 
 
 RICH = workload(
@@ -93,11 +93,11 @@ RICH = workload(
 RICH = changed(RICH, ON_KAI)
 RICH["spec"]["template"]["cliques"][2]["spec"]["startsAfter"] = ["router", "prefill"]
 RICH["spec"]["template"]["cliques"][0]["spec"]["autoScalingConfig"] = {"minReplicas": 2, "maxReplicas": 3}
-PLACES = everywhere(RICH)
-SPOILT = st.builds(lambda way, value: placed(RICH, way, value), st.sampled_from(PLACES), ANYTHING)
+PATHS = all_paths(RICH)
+MUTATED = st.builds(lambda path, value: replaced(RICH, path, value), st.sampled_from(PATHS), ANYTHING)
 
 
-def judge(body: Any) -> list[AdmissionResult]:
+def verdicts(body: Any) -> list[AdmissionResult]:
     return [
         validation.on_create(body, FACTS),
         validation.on_update(RICH, body, FACTS),
@@ -107,38 +107,39 @@ def judge(body: Any) -> list[AdmissionResult]:
     ]
 
 
-def test_the_object_that_is_spoilt_below_is_right():
+def test_object_that_is_mutated_below_is_valid():
     assert validation.on_create(RICH, FACTS).message == ""
     assert validation.on_update(RICH, RICH, FACTS).message == ""
 
 
 @quick
-@given(body=ANYTHING | SPOILT)
-def test_nothing_raises_and_every_error_names_a_path(body):
+@given(body=ANYTHING | MUTATED)
+def test_validation_never_raises_and_errors_have_paths(body):
     validation.topologies_named(body)
-    for verdict in judge(body):
+    for verdict in verdicts(body):
         assert all(error.path and str(error).startswith(error.path) for error in verdict.errors)
         assert verdict.allowed == (verdict.message == "")
 
 
 @quick
-@given(body=ANYTHING | SPOILT, old=ANYTHING | SPOILT)
-def test_filling_in_twice_is_filling_in_once(body, old):
+@given(body=ANYTHING | MUTATED, old=ANYTHING | MUTATED)
+def test_defaulting_is_idempotent(body, old):
     for stored in (None, old):
         done = default_set(body, stored)
         assert default_set(done, stored) is done
 
 
 @quick
-@given(body=SPOILT)
-def test_what_is_accepted_may_stay_as_it_is(body):
+@given(body=MUTATED)
+def test_accepted_set_passes_an_update_without_changes(body):
     if validation.on_create(default_set(body), FACTS).allowed:
         done = default_set(body)
         assert validation.on_update(done, done, FACTS).message == ""
 
 
 def work(body: Any) -> int:
-    """How many calls it takes to fill in and judge an object: what a clock would say on a quiet machine."""
+    """How many calls defaulting and validation take: a measure of time that does not depend on the
+    machine."""
     calls = 0
 
     def count(*_: object) -> None:
@@ -161,9 +162,9 @@ def explicit(*cliques, **template):
 
 SHAPES = {
     "many cliques": lambda n: bare(*(clique(f"c{i}") for i in range(n))),
-    "all of one name": lambda n: bare(*(clique("a") for _ in range(n))),
+    "duplicate names": lambda n: bare(*(clique("a") for _ in range(n))),
     "a chain": lambda n: explicit(*(clique(f"c{i}", startsAfter=[f"c{i + 1}"]) for i in range(n))),
-    "a circle": lambda n: explicit(*(clique(f"c{i}", startsAfter=[f"c{(i + 1) % n}"]) for i in range(n))),
+    "one cycle": lambda n: explicit(*(clique(f"c{i}", startsAfter=[f"c{(i + 1) % n}"]) for i in range(n))),
     "many cycles": lambda n: explicit(*(clique(f"c{i}", startsAfter=[f"c{i ^ 1}"]) for i in range(n))),
     "many groups": lambda n: bare(
         *(clique(f"c{i}") for i in range(n)),
@@ -184,29 +185,29 @@ SHAPES = {
 
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
-def test_work_grows_with_the_object_and_no_faster(shape):
+def test_work_is_linear_in_the_size_of_the_object(shape):
     small, large = work(shape(100)), work(shape(400))
     assert large < 4.5 * small
 
 
-def test_ten_thousand_cliques_are_judged():
+def test_ten_thousand_cliques_are_validated():
     body = default_set(SHAPES["many groups"](10_000))
     verdict = validation.on_create(body, FACTS)
     assert [error.path for error in verdict.errors] == ["spec.template.cliques"], "a PodGang cannot name them"
-    error, *_ = validation.on_create(default_set(SHAPES["a circle"](10_000)), FACTS).errors
+    error, *_ = validation.on_create(default_set(SHAPES["one cycle"](10_000)), FACTS).errors
     assert error.detail == "circular dependencies: c0 -> c1 -> c2 -> c3 -> c4 -> c5 -> c6 -> c7 -> ... -> c0"
 
 
 @quick
 @given(st.dictionaries(st.sampled_from("abcdefg"), st.lists(st.sampled_from("abcdefgh"), max_size=4)))
-def test_a_circle_is_found_exactly_where_nobody_can_start(after):
-    """Against the plain reading: start whoever waits for nobody, again and again."""
+def test_cycle_found_exactly_if_some_clique_never_starts(after):
+    """Compared with a simulation that starts all cliques without pending parents until none is left."""
     waiting = {name: {p for p in parents if p in after and p != name} for name, parents in after.items()}
     while ready := [name for name, parents in waiting.items() if not parents]:
         waiting = {name: parents - set(ready) for name, parents in waiting.items() if name not in ready}
     found = cycles(after)
     assert bool(found) == bool(waiting)
-    for circle in found:
-        assert len(circle) > 1
-        for name, parent in zip(circle, [*circle[1:], circle[0]], strict=True):
+    for cycle in found:
+        assert len(cycle) > 1
+        for name, parent in zip(cycle, [*cycle[1:], cycle[0]], strict=True):
             assert parent in after[name]

@@ -1,1 +1,5 @@
-"""Admission as pure functions: what is filled in, what is refused and why, who may touch managed objects."""
+"""Admission rules as pure functions: defaults, validation, and protection of managed objects.
+
+The webhooks (`grove.webhooks`) call them with raw JSON objects and `Facts` about the cluster. They read
+nothing from the cluster themselves and never raise.
+"""

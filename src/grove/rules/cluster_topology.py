@@ -1,4 +1,8 @@
-"""What is refused of a ClusterTopology or ClusterTopologyBinding, and why."""
+"""Validation of ClusterTopologies and ClusterTopologyBindings: errors in their levels and scheduler
+references, and warnings about PodCliqueSets that a change affects.
+
+A change or deletion is never refused because sets use the topology; their authors are warned instead.
+"""
 
 from __future__ import annotations
 
@@ -15,37 +19,39 @@ from grove.topology.nesting import Nesting, inverted
 Body = dict[str, Any]
 
 _BINDINGS = "spec.schedulerTopologyReferences"
-"""What upstream calls `schedulerTopologyBindings` in its errors: clients look for it."""
+"""The path of `schedulerTopologyBindings` in upstream's errors, which clients search for."""
 _MAX_AFFECTED_SETS = 15
 _REFERENCES = "spec.schedulerReferences"
+_CONTRADICTION = "has constraints that contradict the order of these levels"
 
 
 @never_raises
 def on_create(new: Body, facts: Facts) -> AdmissionResult:
-    """Judges a topology of either kind that is to be made: the raw JSON object. Never raises."""
+    """The verdict on a new topology of either kind, given as a raw JSON object. Never raises."""
     topology = decode.topology(new)
     errors = (*_levels(topology), *_schedulers(topology, facts))
-    losses = _affected_sets(
+    affected = _affected_sets(
         _visible_domains(new, None, facts), _visible_domains(new, _domains(topology), facts), facts
     )
-    return AdmissionResult(errors, (*_scheduler_warnings(topology, facts), *losses))
+    return AdmissionResult(errors, (*_scheduler_warnings(topology, facts), *affected))
 
 
 @never_raises
 def on_update(old: Body, new: Body, facts: Facts) -> AdmissionResult:
-    """Judges a change: both raw JSON objects. Levels may be edited in place; a backend that has been switched
-    off since is only refused where it is new. Never raises."""
+    """The verdict on a change, given as two raw JSON objects. Levels may be edited in place; a reference to a
+    disabled backend is refused only if the change adds it. Never raises."""
     verdict = on_create(new, facts)
     if verdict.allowed:
-        told = _scheduler_warnings(topology := decode.topology(new), facts)
-        return AdmissionResult(warnings=(*told, *_removal_warnings(old, _domains(topology), facts)))
+        scheduler_warnings = _scheduler_warnings(topology := decode.topology(new), facts)
+        removals = _removal_warnings(old, _domains(topology), facts)
+        return AdmissionResult(warnings=(*scheduler_warnings, *removals))
     known = set(map(str, on_create(old, facts).errors))
     return AdmissionResult(tuple(error for error in verdict.errors if str(error) not in known))
 
 
 @never_raises
 def on_delete(old: Body, facts: Facts) -> AdmissionResult:
-    """Nothing holds up the end of a topology; but who loses by it is told. Never raises."""
+    """Deletion of a topology is always allowed, with warnings about the sets that use it. Never raises."""
     return AdmissionResult(warnings=tuple(_removal_warnings(old, None, facts)))
 
 
@@ -67,7 +73,8 @@ def _domains(topology: decode.DecodedTopology) -> tuple[str, ...]:
 
 
 def _visible_domains(body: Body, own: _Domains, facts: Facts) -> tuple[str, ...]:
-    """The domains that sets find under the name, broad to narrow: of two kinds, the ClusterTopology's."""
+    """The domains that sets find under the topology's name, broad to narrow: those of the ClusterTopology if
+    both kinds have an object of this name."""
     first, second = own, facts.other_kind_domains
     if body.get("kind") == ClusterTopologyBinding.KIND.name:
         first, second = second, first
@@ -75,19 +82,22 @@ def _visible_domains(body: Body, own: _Domains, facts: Facts) -> tuple[str, ...]
 
 
 def _affected_sets(before: tuple[str, ...], after: tuple[str, ...], facts: Facts) -> Iterator[str]:
-    """Sets that name domains which are about to go, or to change places."""
-    gone_for = {user.name: sorted(user.domains & set(before) - set(after)) for user in facts.users}
-    losers = sorted((name, gone) for name, gone in gone_for.items() if gone)
-    for name, gone in losers[:_MAX_AFFECTED_SETS]:
-        yield f"PodCliqueSet {name} loses {', '.join(gone)}: its pods stay, new ones are placed without"
-    if (more := len(losers) - _MAX_AFFECTED_SETS) > 0:
-        yield f"and so do {more} more PodCliqueSets"
-    wrong = {user.name: _inverted_nestings(user, before, after) for user in facts.users}
-    turned = sorted((name, str(found[0])) for name, found in wrong.items() if found)
-    for name, what in turned[:_MAX_AFFECTED_SETS]:
-        yield f"PodCliqueSet {name} is upside down in these levels: {what}, which is the broader of the two"
-    if (more := len(turned) - _MAX_AFFECTED_SETS) > 0:
-        yield f"and so are {more} more PodCliqueSets"
+    """Warnings about sets whose constraints name domains that the change removes or reorders."""
+    removed = {user.name: sorted(user.domains & set(before) - set(after)) for user in facts.users}
+    losing = sorted((name, domains) for name, domains in removed.items() if domains)
+    for name, domains in losing[:_MAX_AFFECTED_SETS]:
+        yield (
+            f"PodCliqueSet {name} loses {', '.join(domains)}: its pods stay, new pods are placed without "
+            "this constraint"
+        )
+    if (more := len(losing) - _MAX_AFFECTED_SETS) > 0:
+        yield f"{more} more PodCliqueSets lose topology domains"
+    nestings = {user.name: _inverted_nestings(user, before, after) for user in facts.users}
+    contradicting = sorted((name, str(found[0])) for name, found in nestings.items() if found)
+    for name, nesting in contradicting[:_MAX_AFFECTED_SETS]:
+        yield f"PodCliqueSet {name} {_CONTRADICTION}: {nesting}, which is the broader of the two"
+    if (more := len(contradicting) - _MAX_AFFECTED_SETS) > 0:
+        yield f"{more} more PodCliqueSets have constraints that contradict the order of these levels"
 
 
 def _inverted_nestings(user: TopologyUser, before: tuple[str, ...], after: tuple[str, ...]) -> list[Nesting]:
@@ -96,10 +106,10 @@ def _inverted_nestings(user: TopologyUser, before: tuple[str, ...], after: tuple
 
 
 def _scheduler_warnings(topology: decode.DecodedTopology, facts: Facts) -> Iterator[str]:
-    """Levels of which a scheduler will not make a topology. Others may use them, so they are not wrong."""
+    """Levels for which a scheduler gets no topology. Other schedulers may use them, so they are no errors."""
     if kai.NAME in facts.schedulers and kai.NAME not in dict(topology.spec.references):
         for why in kai_topology.refused(tuple(level.key for level in topology.spec.levels)):
-            yield f"spec.levels: no topology will be made for {kai.NAME}: {why}"
+            yield f"spec.levels: no Topology is created for {kai.NAME}: {why}"
 
 
 def _levels(topology: decode.DecodedTopology) -> Iterator[FieldError]:

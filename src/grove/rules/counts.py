@@ -1,7 +1,7 @@
-"""How large a set may be: the pods of all its replicas together, and the pods of one gang.
+"""Limits on the size of a set: the pods of all its replicas together, and the pods of one gang.
 
-Both are found by arithmetic (`grove.api.types.pod_counts`). A stored set that is larger than today's limit may be
-changed and made smaller, not larger.
+Both are computed from the counts in the spec (`grove.api.types.pod_counts`), without expanding the set. A
+stored set above the current limit may be changed and scaled in, but not scaled out.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from grove.rules.model import Facts, FieldError, invalid
 
 
 def on_create(workload: Workload, facts: Facts) -> Iterator[FieldError]:
-    """What is too large in a new set."""
+    """Limits that a new set exceeds."""
     if (asked := _pods(workload)) > facts.pods_per_set:
         yield _too_many(workload, asked, facts)
     if not (gang := _gang(workload)).fits:
@@ -22,7 +22,7 @@ def on_create(workload: Workload, facts: Facts) -> Iterator[FieldError]:
 
 
 def on_update(stored: Workload, workload: Workload, facts: Facts) -> Iterator[FieldError]:
-    """What is too large, and larger than it was."""
+    """Limits that a change exceeds by more than the stored set does."""
     if (asked := _pods(workload)) > max(facts.pods_per_set, _pods(stored)):
         yield _too_many(workload, asked, facts)
     if not (gang := _gang(workload)).fits and gang.size > _gang(stored).size:
@@ -42,8 +42,8 @@ def _gang(workload: Workload) -> pod_counts.GangSize:
 
 def _too_many(workload: Workload, asked: int, facts: Facts) -> FieldError:
     why = (
-        f"the set asks for {asked} pods, with the replicas of its cliques and groups in spec.template, and "
-        f"at most {facts.pods_per_set} are allowed: lower them, split the set, or raise limits.podsPerSet of "
+        f"the set asks for {asked} pods (spec.replicas times the replicas of cliques and groups), and at "
+        f"most {facts.pods_per_set} are allowed: lower them, split the set, or raise limits.podsPerSet of "
         "the operator's configuration"
     )
     return invalid("spec.replicas", workload.spec.replicas, why)
@@ -52,7 +52,7 @@ def _too_many(workload: Workload, asked: int, facts: Facts) -> FieldError:
 def _too_large(gang: pod_counts.GangSize) -> FieldError:
     why = (
         f"one PodGang would name {gang.pods} pods in about {gang.size} bytes, and the API server stores at "
-        f"most {pod_counts.LARGEST_GANG}: lower replicas of cliques, or minAvailable of groups, and raise "
-        "spec.replicas"
+        f"most {pod_counts.LARGEST_GANG} bytes: lower replicas of cliques, or minAvailable of groups, and "
+        "raise spec.replicas"
     )
     return invalid("spec.template.cliques", gang.pods, why)

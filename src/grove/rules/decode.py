@@ -1,7 +1,8 @@
-"""From raw JSON to what the rules read; what does not fit is named by its path, all of it at once.
+"""Decodes raw JSON objects into the types that the rules read, and reports all fields of a wrong type at
+once, each by its path.
 
-An object that comes through the API server fits, since its schema has been checked: reading it is one decode.
-Only one that does not is walked through. Null means that a field is missing.
+An object from the API server has passed its schema and takes one decode. Only an object that fails to decode
+is walked field by field. Null means that a field is missing. Values are not validated here.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from grove.rules.model import ErrorType, FieldError, invalid, required, unsuppor
 
 Body = dict[str, Any]
 _SUFFIX_LENGTH = 5
-"""How many characters the API server appends."""
+"""How many characters the API server appends to `generateName`."""
 _DECODE_ERRORS = (msgspec.MsgspecError, TypeError, ValueError, OverflowError)
 
 
 class Metadata(Wire, frozen=True):
-    """What the rules read of an object's metadata."""
+    """The fields of an object's metadata that the rules read."""
 
     name: str = ""
     generate_name: str = ""
@@ -37,12 +38,12 @@ class Metadata(Wire, frozen=True):
 
     @property
     def effective_name(self) -> str:
-        """The name, or one like that which the API server will make of `generateName`."""
+        """The name, or a name as long as the one that the API server generates from `generateName`."""
         return self.name or (self.generate_name and self.generate_name + "x" * _SUFFIX_LENGTH)
 
 
 class Variable(Wire, frozen=True):
-    """A variable of a container."""
+    """An environment variable of a container."""
 
     name: str = ""
 
@@ -55,7 +56,7 @@ class PodContainer(Wire, frozen=True):
 
 
 class CliquePodSpec(Wire, frozen=True):
-    """What the rules read of a clique's pod spec."""
+    """The fields of a clique's pod spec that the rules read."""
 
     containers: tuple[PodContainer, ...] = ()
     init_containers: tuple[PodContainer, ...] = ()
@@ -74,29 +75,29 @@ class _ClaimSpec(Wire, frozen=True):
 
 
 class ClaimTemplate(Wire, frozen=True):
-    """What the rules read of a template for shared claims."""
+    """The fields of a ResourceClaimTemplate that the rules read."""
 
     spec: _ClaimSpec = _ClaimSpec()
 
 
 class Workload(Struct, frozen=True):
-    """A PodCliqueSet as the rules read it."""
+    """A decoded PodCliqueSet."""
 
     metadata: Metadata
     spec: PodCliqueSetSpec
     pods: tuple[CliquePodSpec, ...]
-    """One for each clique."""
+    """The pod specs of the cliques, in the order of `spec.template.cliques`."""
     claims: tuple[ClaimTemplate, ...]
-    """One for each of the `resourceClaimTemplates`."""
+    """The templates of the claims, in the order of `spec.template.resourceClaimTemplates`."""
 
     @property
     def template(self) -> PodCliqueSetTemplate:
-        """What one replica consists of."""
+        """The template of one replica."""
         return self.spec.template
 
 
 class DecodedTopology(Wire, frozen=True, kw_only=True):
-    """A ClusterTopology or ClusterTopologyBinding as the rules read it."""
+    """A decoded ClusterTopology or ClusterTopologyBinding."""
 
     metadata: Metadata = Metadata()
     spec: ClusterTopologySpec
@@ -108,7 +109,8 @@ class _Set(Wire, frozen=True, kw_only=True):
 
 
 class ObjectFormatError(ValueError):
-    """The object does not fit its type; `errors` names every field that does not."""
+    """The object does not have the types of its schema; `errors` has one entry for each field that
+    differs."""
 
     def __init__(self, errors: list[FieldError]) -> None:
         self.errors = errors
@@ -119,19 +121,19 @@ T = TypeVar("T")
 
 
 def workload(body: object) -> Workload:
-    """Reads a PodCliqueSet; raises Misshapen."""
+    """Decodes a PodCliqueSet; raises ObjectFormatError."""
     return _read(body, _workload, _Set)
 
 
 def topology(body: object) -> DecodedTopology:
-    """Reads a ClusterTopology or ClusterTopologyBinding; raises Misshapen."""
+    """Decodes a ClusterTopology or ClusterTopologyBinding; raises ObjectFormatError."""
     return _read(body, lambda raw: _decoded(raw, DecodedTopology), DecodedTopology)
 
 
 _PODS = msgspec.json.Decoder(CliquePodSpec)
 _CLAIMS = msgspec.json.Decoder(ClaimTemplate)
-_INSIDE = {"podSpec": CliquePodSpec, "templateSpec": ClaimTemplate}
-"""What is read of raw JSON, by its field."""
+_RAW_TYPES = {"podSpec": CliquePodSpec, "templateSpec": ClaimTemplate}
+"""The type of fields that the API types keep as raw JSON, by field name."""
 
 
 def _read(body: object, parse: Callable[[object], T], kind: type) -> T:
@@ -159,7 +161,7 @@ def _workload(body: object) -> Workload:
 
 
 def _decoded(body: object, kind: type[T]) -> T:
-    # Status and managed fields are not ours to judge, and often the larger part.
+    # Status is not validated here, and often the larger part of the object.
     chosen = (
         {key: body[key] for key in ("metadata", "spec") if key in body} if isinstance(body, dict) else body
     )
@@ -174,7 +176,7 @@ def _without_nulls(value: Any) -> Any:
 
 @cache
 def _fields(kind: type) -> tuple[tuple[str, Any, bool], ...]:
-    """Of each field its name on the wire, its type, and whether it must be there."""
+    """For each field its name in JSON, its type, and whether it is required."""
     hints = get_type_hints(kind, include_extras=True)
     return tuple(
         (each.encode_name, type_properties.shape(hints[each.name]).type, each.required)
@@ -183,10 +185,10 @@ def _fields(kind: type) -> tuple[tuple[str, Any, bool], ...]:
 
 
 def _type_errors(value: Any, kind: Any, path: str) -> Iterator[FieldError]:
-    """Everything that is of another type than its field."""
+    """Errors for values whose type is not that of their field."""
     origin, inner = get_origin(kind), get_args(kind)
     if kind is Raw:
-        kind = _INSIDE.get(path.rpartition(".")[2], Raw)
+        kind = _RAW_TYPES.get(path.rpartition(".")[2], Raw)
     if kind is Raw or (isinstance(kind, type) and issubclass(kind, Wire)):
         yield from _object_type_errors(value, kind, path)
     elif origin is tuple:
@@ -251,7 +253,7 @@ _TYPE_NAMES = {str: "text", int: "a whole number", bool: "true or false"}
 
 
 def _is_text(value: str) -> bool:
-    """Lone surrogates come out of JSON escapes and go nowhere."""
+    """Whether the string can be encoded: JSON escapes can decode to lone surrogates, which cannot."""
     try:
         value.encode()
     except UnicodeEncodeError:

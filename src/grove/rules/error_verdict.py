@@ -1,4 +1,4 @@
-"""No object, however it looks, makes a rule raise: what cannot be judged is refused in words."""
+"""Turns exceptions of a rule into a verdict: an object that cannot be validated is refused with a message."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ P = ParamSpec("P")
 
 
 def never_raises(rule: Callable[P, AdmissionResult]) -> Callable[P, AdmissionResult]:
-    """The rule, with a verdict also on objects that do not fit their type or are nested without end."""
+    """Decorates a rule: it refuses objects that cannot be decoded or exceed the recursion limit."""
 
     @wraps(rule)
     def verdict(*args: P.args, **kwargs: P.kwargs) -> AdmissionResult:
         try:
             return rule(*args, **kwargs)
-        except ObjectFormatError as wrong:
-            return AdmissionResult(tuple(wrong.errors))
+        except ObjectFormatError as malformed:
+            return AdmissionResult(tuple(malformed.errors))
         except RecursionError:
             return AdmissionResult((invalid("spec", "(object)", "is nested too deeply"),))
 

@@ -1,4 +1,5 @@
-"""What the rules of admission are told, and what they answer."""
+"""Input and output of the admission rules: `Facts` and requests in, field errors, warnings and decisions
+out."""
 
 from __future__ import annotations
 
@@ -18,13 +19,14 @@ from grove.schedulers.registry import SchedulerBackends, backends
 from grove.topology.nesting import Nesting
 
 _MAX_ERRORS = 100
-"""An answer stays readable, and small, whatever was sent."""
+"""With the two limits below, keeps a response readable and small for any object."""
 _MAX_VALUE = 200
 _MAX_DETAIL = 1000
 
 
 class ErrorType(StrEnum):
-    """What is wrong with a field, in the words of Kubernetes."""
+    """The type of a field error, in the words of Kubernetes
+    (`k8s.io/apimachinery/pkg/util/validation/field`)."""
 
     INVALID = "Invalid value"
     REQUIRED = "Required value"
@@ -39,7 +41,7 @@ _WITHOUT_VALUE = frozenset({ErrorType.REQUIRED, ErrorType.FORBIDDEN, ErrorType.T
 
 
 class FieldError(Struct, frozen=True):
-    """One thing that is wrong, and where; `str` renders it as `path: Invalid value: v: detail`."""
+    """One error at one field; `str` renders it as `path: Invalid value: v: detail`."""
 
     path: str
     problem: ErrorType
@@ -53,7 +55,7 @@ class FieldError(Struct, frozen=True):
 
 
 def invalid(path: str, value: Any, detail: str) -> FieldError:
-    """A value that cannot be used."""
+    """A value that is not allowed."""
     return FieldError(path, ErrorType.INVALID, value, detail)
 
 
@@ -63,93 +65,95 @@ def required(path: str, detail: str = "") -> FieldError:
 
 
 def duplicate(path: str, value: Any) -> FieldError:
-    """A value that may be there only once."""
+    """A value that occurs more than once where it must be unique."""
     return FieldError(path, ErrorType.DUPLICATE, value)
 
 
 def forbidden(path: str, detail: str) -> FieldError:
-    """Something that may not be there, or not be done."""
+    """A field that may not be set, or a change that is not allowed."""
     return FieldError(path, ErrorType.FORBIDDEN, detail=detail)
 
 
 def not_found(path: str, value: Any, detail: str = "") -> FieldError:
-    """A name that nobody bears."""
+    """A reference to a name that does not exist."""
     return FieldError(path, ErrorType.NOT_FOUND, value, detail)
 
 
 def unsupported(path: str, value: Any, supported: tuple[str, ...]) -> FieldError:
-    """A value outside of a list."""
+    """A value that is not in the list of supported values."""
     listed = ", ".join(f'"{each}"' for each in supported)
     return FieldError(path, ErrorType.UNSUPPORTED, value, f"supported values: {listed}")
 
 
 class AdmissionResult(Struct, frozen=True):
-    """Whether an object may be stored: everything that is wrong with it, and what its author should know."""
+    """The verdict on an object: all errors, and the warnings for its author. Without errors it is stored."""
 
     errors: tuple[FieldError, ...] = ()
     warnings: tuple[str, ...] = ()
 
     @property
     def allowed(self) -> bool:
-        """Whether nothing is wrong."""
+        """Whether there are no errors."""
         return not self.errors
 
     @property
     def message(self) -> str:
         """The errors as Kubernetes joins them: one as it is, several as `[a, b]`."""
-        told = list(dict.fromkeys(map(str, self.errors[:_MAX_ERRORS])))
+        lines = list(dict.fromkeys(map(str, self.errors[:_MAX_ERRORS])))
         if (more := len(self.errors) - _MAX_ERRORS) > 0:
-            told.append(f"and {more} more")
-        return told[0] if len(told) == 1 else f"[{', '.join(told)}]" if told else ""
+            lines.append(f"and {more} more")
+        return lines[0] if len(lines) == 1 else f"[{', '.join(lines)}]" if lines else ""
 
 
 class TopologyUser(Struct, frozen=True):
-    """A set that means a topology."""
+    """A set whose constraints name a topology."""
 
     name: str
     """As `namespace/name`."""
     domains: frozenset[str]
     """The domains that its constraints name."""
     nestings: tuple[Nesting, ...] = ()
-    """Which of them are to lie inside of which others."""
+    """Which of these domains must lie inside which others."""
 
 
 class Facts(Struct, frozen=True):
-    """What the rules need to know of the world. `Facts.of` takes it from the operator's configuration."""
+    """The configuration and the state of the cluster that the rules depend on. `Facts.of` takes the former
+    from the operator's configuration; `grove.webhooks.cluster_facts` adds the latter."""
 
     backends: SchedulerBackends = field(default_factory=lambda: backends(Scheduler()))
-    """Scheduler backends that are enabled."""
+    """The enabled scheduler backends."""
     topology_aware: bool = False
-    """Whether workloads may carry topology constraints."""
+    """Whether sets may have topology constraints."""
     topologies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Of each topology that is known, by name, the domains from broad to narrow. Of two kinds with one name,
-    the ClusterTopology's."""
+    """The domains of each known topology by its name, from broad to narrow. A ClusterTopology takes
+    precedence over a ClusterTopologyBinding of the same name."""
     users: tuple[TopologyUser, ...] = ()
-    """The sets that mean the topology that is asked about."""
+    """The sets that use the topology under review."""
     other_kind_domains: tuple[str, ...] | None = None
-    """The domains of the topology of the other kind that has the same name; None if there is none."""
+    """The domains of the topology of the other kind with the same name; None if it does not exist."""
     found: Mapping[ClusterLookup, dict[str, Any] | None] = field(default_factory=dict)
-    """What backends enquired about, as far as somebody has looked; None: it is not there."""
+    """The objects that scheduler backends looked up; None for one that does not exist. A lookup that was not
+    made has no entry."""
     network: Network = Network()
-    """Multi-node NVLink."""
+    """The configuration of multi-node NVLink."""
     fabrics: Providers = Providers()
-    """Vendors whose domains cliques may be in."""
+    """The enabled fabric providers, one for each vendor."""
     unserved: frozenset[str] = frozenset()
-    """Vendors whose kind the API server does not serve."""
+    """Vendors whose domain kind the API server does not serve."""
     domain_sharers: tuple[tuple[str, DomainRequirement], ...] = ()
-    """Which sets of the namespace, by name, ask for which domains that others may share."""
+    """The sets of the namespace by name, with the domains that they require and other sets may share."""
     channel_coverage: Mapping[str, ChannelCoverage] = field(default_factory=dict)
-    """By vendor, what the nodes have for its domains, where that is known."""
+    """By vendor, the channels and accelerators of the nodes, where they are known."""
     pods_per_set: int = PODS_PER_SET
-    """The most pods that a set may ask for."""
+    """The highest number of pods that a set may have."""
     operator_user: str = ""
-    """Who we are: `system:serviceaccount:<namespace>:<name>`."""
+    """The operator's own user: `system:serviceaccount:<namespace>:<name>`."""
     exempt_users: tuple[str, ...] = ()
-    """Who else may change managed objects."""
+    """Other users that may change managed objects."""
 
     @property
     def schedulers(self) -> tuple[str, ...]:
-        """The names of backends that are enabled."""
+        """The names of the enabled scheduler backends."""
         return tuple(self.backends.by_name)
 
     @classmethod
@@ -161,7 +165,7 @@ class Facts(Struct, frozen=True):
         in_use: SchedulerBackends | None = None,
         fabrics: Providers | None = None,
     ) -> Facts:
-        """The facts that follow from the configuration, and those that do not."""
+        """The facts of a configuration, with those that the caller knows besides."""
         return cls(
             backends=in_use or backends(config.scheduler),
             topology_aware=config.topology_aware_scheduling.enabled,
@@ -175,20 +179,20 @@ class Facts(Struct, frozen=True):
 
 
 class ManagedObjectRequest(Struct, frozen=True):
-    """Somebody wants to change an object that the operator manages."""
+    """A request to create, change or delete an object that the operator manages."""
 
     operation: str
     """CREATE, UPDATE, DELETE or CONNECT."""
     resource: str
     """The plural, for example `pods`."""
     user: str
-    """Who asks."""
+    """The user name of the requester."""
     namespace: str = ""
     name: str = ""
     old_labels: Mapping[str, str] = field(default_factory=dict)
-    """What the object carries; empty on CREATE."""
+    """The labels of the stored object; empty on CREATE."""
     new_labels: Mapping[str, str] = field(default_factory=dict)
-    """What it is to carry; empty on DELETE."""
+    """The labels of the new object; empty on DELETE."""
 
 
 class ParentSet(Struct, frozen=True):
@@ -199,7 +203,7 @@ class ParentSet(Struct, frozen=True):
 
 
 class Decision(Struct, frozen=True):
-    """Whether a request may pass; `reason` is for whoever is refused."""
+    """Whether a request is allowed; `reason` is the message to the user if not."""
 
     allowed: bool
     reason: str = ""

@@ -1,4 +1,7 @@
-"""How names, labels, annotations and variables are spelled in Kubernetes. Functions yield what is wrong."""
+"""The syntax of names, labels, annotations and environment variables in Kubernetes.
+
+Each function yields the errors of its argument, worded as Kubernetes words them where it has such a rule.
+"""
 
 from __future__ import annotations
 
@@ -35,11 +38,13 @@ _WORD_FORM = (
 )
 _NO_PREFIX = "prefix part must be non-empty"
 _NO_DOTS = "must not contain dots: it becomes part of the host names of pods"
-_VARIABLE_FORM = "a variable's name must consist of printable ASCII characters other than '='"
+_VARIABLE_FORM = (
+    "a valid environment variable name must consist only of printable ASCII characters other than '='"
+)
 
 
 def label(value: str) -> Iterator[str]:
-    """A DNS label: one part of a host name."""
+    """Errors of a DNS label: one part of a host name."""
     if len(value) > MAX_LABEL:
         yield f"must be no more than {MAX_LABEL} characters"
     if not _IS_LABEL(value):
@@ -47,7 +52,7 @@ def label(value: str) -> Iterator[str]:
 
 
 def subdomain(value: str) -> Iterator[str]:
-    """A DNS subdomain: what most objects may be called."""
+    """Errors of a DNS subdomain, which the names of most objects must be."""
     if len(value) > _MAX_SUBDOMAIN:
         yield f"must be no more than {_MAX_SUBDOMAIN} characters"
     if not _IS_SUBDOMAIN(value):
@@ -55,22 +60,22 @@ def subdomain(value: str) -> Iterator[str]:
 
 
 def host_name_part(value: str) -> Iterator[str]:
-    """What ends up in the names of Services and in the host names of pods, where no dot may be."""
+    """Errors of a name that becomes part of Service names and of pods' host names, which have no dots."""
     yield from subdomain(value)
     if "." in value:
         yield _NO_DOTS
 
 
 def variable(value: str) -> Iterator[str]:
-    """A variable of a container, as Kubernetes takes them since 1.34."""
+    """Errors of the name of an environment variable, by the rules of Kubernetes 1.34 and later."""
     if not _IS_VARIABLE(value):
         yield _VARIABLE_FORM
 
 
-def label_errors(path: str, carried: Mapping[str, str]) -> Iterator[FieldError]:
-    """What is wrong with the labels of an object."""
-    for key, value in carried.items():
-        yield from (invalid(path, key, wrong) for wrong in _of_key(key))
+def label_errors(path: str, labels: Mapping[str, str]) -> Iterator[FieldError]:
+    """Errors of the labels of an object."""
+    for key, value in labels.items():
+        yield from (invalid(path, key, wrong) for wrong in _key_errors(key))
         if not value:
             continue
         if len(value) > MAX_LABEL:
@@ -79,25 +84,25 @@ def label_errors(path: str, carried: Mapping[str, str]) -> Iterator[FieldError]:
             yield invalid(path, value, f"a valid label {_WORD_FORM}")
 
 
-def annotation_errors(path: str, carried: Mapping[str, str]) -> Iterator[FieldError]:
-    """What is wrong with the annotations of an object."""
+def annotation_errors(path: str, annotations: Mapping[str, str]) -> Iterator[FieldError]:
+    """Errors of the annotations of an object."""
     size = 0
-    for key, value in carried.items():
+    for key, value in annotations.items():
         size += len(key.encode()) + len(value.encode())
-        yield from (invalid(path, key, wrong) for wrong in _of_key(key.lower()))
+        yield from (invalid(path, key, wrong) for wrong in _key_errors(key.lower()))
     if size > _MAX_ANNOTATIONS:
         yield FieldError(path, ErrorType.TOO_LONG, detail=f"may not be more than {_MAX_ANNOTATIONS} bytes")
 
 
-def _of_key(key: str) -> tuple[str, ...]:
+def _key_errors(key: str) -> tuple[str, ...]:
     if len(key) > _MAX_SUBDOMAIN + 1 + MAX_LABEL:
         return (f"must be no more than {_MAX_SUBDOMAIN + 1 + MAX_LABEL} characters",)
-    return _qualified(key)
+    return _qualified_name_errors(key)
 
 
 @lru_cache(maxsize=1024)
-def _qualified(key: str) -> tuple[str, ...]:
-    """What is wrong with a key, with or without a prefix. The same few come again and again."""
+def _qualified_name_errors(key: str) -> tuple[str, ...]:
+    """Errors of a key, with or without a prefix. Cached: few different keys are used again and again."""
     prefix, slash, name = key.rpartition("/")
     wrong = []
     if slash:

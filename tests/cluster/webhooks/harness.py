@@ -1,4 +1,4 @@
-"""The webhooks of an operator in this process, called by the real API server on loopback."""
+"""The admission webhooks of an operator in this process, called by the real API server over loopback."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ T = TypeVar("T")
 Body = dict[str, Any]
 
 PATIENCE = 120.0
-HERE = {"port": 0, "bindAddress": "127.0.0.1"}
+LOOPBACK = {"port": 0, "bindAddress": "127.0.0.1"}
 ACCOUNT = "grove-operator"
 TOPOLOGIES = resource_of(ClusterTopology.KIND)
 KINDS = {resource.kind: resource for resource in (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS)}
 
 
 class Replica:
-    """One process's webhooks."""
+    """The webhooks of one operator process."""
 
     def __init__(self, admission: AdmissionWebhooks, manager: Manager) -> None:
         self.admission, self.manager = admission, manager
@@ -48,7 +48,7 @@ class Replica:
         return f"https://{host}:{port}"
 
     async def until_ready(self) -> None:
-        """Ready as a kubelet would see it, which is told by asking."""
+        """Polls readiness as a kubelet does."""
 
         async def ready() -> bool:
             return not (self.manager.caches.unsynced or await self.admission.not_ready_reasons())
@@ -56,20 +56,21 @@ class Replica:
         await eventually(ready)
 
 
-async def eventually(question: Callable[[], Awaitable[T]]) -> T:
-    """For what no event tells: readiness, and what API servers have taken in."""
+async def eventually(condition: Callable[[], Awaitable[T]]) -> T:
+    """Polls until the condition is true, for states without a watch event: readiness of webhooks, and
+    configurations that the API server has loaded."""
     async with asyncio.timeout(PATIENCE):
         while True:
-            if answer := await question():
-                return answer
+            if result := await condition():
+                return result
             await asyncio.sleep(0.05)
 
 
 @asynccontextmanager
 async def replica(config: Config, home: str, **keys: Any) -> AsyncIterator[Replica]:
-    """The webhooks as `grove operator` runs them, without the rest of it. They look at the domains and the
-    channels of `fabrics`, if there are any."""
-    webhooks, fabrics = {**HERE, **keys.pop("webhooks", {})}, keys.pop("fabrics", None)
+    """The webhooks as `grove operator` runs them, without its controllers. With `fabrics` they watch the
+    domains and channels of these vendors."""
+    webhooks, fabrics = {**LOOPBACK, **keys.pop("webhooks", {})}, keys.pop("fabrics", None)
     configuration = loading.load({"server": {"webhooks": webhooks}, **keys})
     transport = HttpTransport(config)
     automatic = fabrics is not None and configuration.network.auto_mnnvl_enabled
@@ -90,33 +91,33 @@ async def _cancel(tasks: Sequence[asyncio.Task[None]]) -> None:
 
 
 def registered(url: str, namespace: str, **options: Any) -> list[Body]:
-    """The configurations, for one namespace only: tests leave the others alone."""
-    wanted = configurations(UrlAddress(url), **options)
-    for configuration in wanted:
+    """The webhook configurations, limited to one namespace so that tests do not affect each other."""
+    bodies = configurations(UrlAddress(url), **options)
+    for configuration in bodies:
         for webhook in configuration["webhooks"]:
             webhook["namespaceSelector"] = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
-    return wanted
+    return bodies
 
 
 @asynccontextmanager
-async def registering(client: Client, wanted: Sequence[Body]) -> AsyncIterator[None]:
-    """These configurations, while the block runs."""
+async def registering(client: Client, bodies: Sequence[Body]) -> AsyncIterator[None]:
+    """Creates these webhook configurations and deletes them when the block ends."""
     try:
-        for body in wanted:
+        for body in bodies:
             await client.create(KINDS[body["kind"]], body, as_type=Object)
         yield
     finally:
-        for body in wanted:
+        for body in bodies:
             with suppress(NotFound):
                 await client.delete(KINDS[body["kind"]], body["metadata"]["name"], as_type=Object)
-        await eventually(lambda: _forgotten(client))
+        await eventually(lambda: _unregistered(client))
 
 
-async def _forgotten(client: Client) -> bool:
-    """Whether nobody is asked any more, which is told by asking too. Topologies are in no namespace: until
-    then nobody else could make one."""
+async def _unregistered(client: Client) -> bool:
+    """Whether the API server has stopped calling the webhooks: it accepts an invalid topology. Topologies are
+    cluster-scoped, so other tests could not create any before that."""
     body = topology("probe", "rack")
-    body["spec"]["schedulerReferences"] = [{"schedulerName": "nobody", "reference": "nothing"}]
+    body["spec"]["schedulerReferences"] = [{"schedulerName": "unknown", "reference": "any"}]
     return not await refusal(client, TOPOLOGIES, body)
 
 
@@ -124,25 +125,25 @@ async def _forgotten(client: Client) -> bool:
 async def admitting(
     client: Client, config: Config, namespace: str, *, operator: str = "", **keys: Any
 ) -> AsyncIterator[Replica]:
-    """Webhooks that answer for this namespace and for topologies, registered and called."""
-    async with replica(config, namespace, **keys) as found:
+    """Webhooks for this namespace and for topologies: registered, ready and called by the API server."""
+    async with replica(config, namespace, **keys) as webhooks:
         authorizer = keys.get("authorizer", {})
-        wanted = registered(
-            found.url,
+        bodies = registered(
+            webhooks.url,
             namespace,
             operator=operator,
             authorizer=authorizer.get("enabled", False),
             exempt=authorizer.get("exemptServiceAccountUserNames", ()),
             dynamo=keys.get("dynamo", {}).get("enabled", False),
         )
-        async with registering(client, wanted):
-            await found.until_ready()
+        async with registering(client, bodies):
+            await webhooks.until_ready()
             await until_called(client, namespace)
-            yield found
+            yield webhooks
 
 
 def good(name: str = "good") -> Body:
-    """The smallest set that nothing is wrong with."""
+    """The smallest valid set."""
     return workload(name, clique("worker"))
 
 
@@ -154,13 +155,14 @@ def topology(name: str, *domains: str) -> Body:
 
 
 def calls(path: Path) -> float:
-    """How many reviews have been answered there by this process."""
+    """How many admission reviews this process has answered at the path."""
     samples = (REGISTRY.get_sample_value("grove_admission_seconds_count", {"path": path, "code": "200"}),)
     return sum(sample or 0.0 for sample in samples)
 
 
 async def until_called(client: Client, namespace: str) -> None:
-    """API servers tell nobody when they have taken in a webhook configuration: ask until one has."""
+    """Sends requests until the API server calls the webhooks: it does not report when it has loaded a webhook
+    configuration."""
     before = {path: calls(path) for path in (Path.DEFAULT_SET, Path.VALIDATE_SET, Path.VALIDATE_TOPOLOGY)}
     async with asyncio.timeout(PATIENCE):
         while any(calls(path) == count for path, count in before.items()):
@@ -170,7 +172,8 @@ async def until_called(client: Client, namespace: str) -> None:
 
 
 async def refusal(client: Client, *args: Any, **options: Any) -> str:
-    """What the API server says to a create that it refuses; empty if it accepts it. Nothing is stored."""
+    """The message of the API server for a refused create; empty if it accepts it. A dry run, nothing is
+    stored."""
     try:
         await client.create(*args, as_type=Object, dry_run=True, **options)
     except ApiError as error:

@@ -1,4 +1,4 @@
-"""Protection of what the operator manages, on the real API server: by whom it may be touched, and how."""
+"""The authorizer webhook on the real API server: which users may change and delete managed objects."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ REFUSED = "belongs to PodCliqueSet app and can only be"
 
 
 def spec_of(resource: Resource) -> Body:
-    pod = {"containers": [{"name": "main", "image": "model:1"}], "schedulerName": "nobody"}
+    pod = {"containers": [{"name": "main", "image": "model:1"}], "schedulerName": "none"}
     target = {"apiVersion": "grove.io/v1alpha1", "kind": "PodClique", "name": "x"}
     return {
         SERVICES: {"spec": {"clusterIP": "None", "selector": {"a": "b"}}},
@@ -64,27 +64,27 @@ def spec_of(resource: Resource) -> Body:
 
 
 def managed(resource: Resource, name: str = "managed") -> Body:
-    marks = {labels.MANAGED_BY: labels.OPERATOR, labels.PART_OF: "app"}
+    carried = {labels.MANAGED_BY: labels.OPERATOR, labels.PART_OF: "app"}
     identity = {"apiVersion": resource.api_version, "kind": resource.kind}
-    return {**identity, "metadata": {"name": name, "labels": marks}, **spec_of(resource)}
+    return {**identity, "metadata": {"name": name, "labels": carried}, **spec_of(resource)}
 
 
 CORE = (SECRETS, SERVICE_ACCOUNTS, SERVICES, ROLES, HORIZONTAL_POD_AUTOSCALERS)
-OURS = tuple(resource_of(kind) for kind in (PodClique.KIND, PodCliqueScalingGroup.KIND, PodGang.KIND))
+GROVE_KINDS = tuple(resource_of(kind) for kind in (PodClique.KIND, PodCliqueScalingGroup.KIND, PodGang.KIND))
 
 
-class Guarded:
-    """A namespace with a set, protected; acted upon as different users."""
+class Protected:
+    """A namespace with a protected set, and clients of two users: the operator and jane."""
 
     def __init__(self, namespace: str, operator: Client, jane: Client) -> None:
         self.namespace, self.operator, self.jane = namespace, operator, jane
 
-    async def make(self, resource: Resource, name: str = "managed", **metadata: Any) -> Body:
+    async def create(self, resource: Resource, name: str = "managed", **metadata: Any) -> Body:
         body = managed(resource, name)
         body["metadata"] |= metadata
         return await self.operator.create(resource, body, namespace=self.namespace, as_type=dict)
 
-    async def touch(self, client: Client, resource: Resource, name: str = "managed") -> None:
+    async def annotate(self, client: Client, resource: Resource, name: str = "managed") -> None:
         change = {"metadata": {"annotations": {"touched": client.__class__.__name__}}}
         await client.patch(resource, name, change, namespace=self.namespace, as_type=Object)
 
@@ -93,135 +93,141 @@ class Guarded:
 
 
 def as_user(connection: Config, name: str) -> Config:
-    """Somebody else, who may do everything."""
+    """The connection of another user with all rights."""
     return replace(connection, headers=(("Impersonate-User", name), ("Impersonate-Group", "system:masters")))
 
 
 @asynccontextmanager
-async def guarding(client: Client, connection: Config, namespace: str) -> AsyncIterator[Guarded]:
+async def protecting(client: Client, connection: Config, namespace: str) -> AsyncIterator[Protected]:
     operator = account(namespace)
     switches = {"enabled": True, "exemptServiceAccountUserNames": CONTROLLERS}
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(
             admitting(client, connection, namespace, operator=operator, authorizer=switches)
         )
-        ours, hers = [
+        operator_client, jane = [
             await stack.enter_async_context(Client(as_user(connection, name))) for name in (operator, "jane")
         ]
         await client.create(SETS, good("app"), namespace=namespace, as_type=Object)
-        guarded = Guarded(namespace, ours, hers)
-        await until_guarded(guarded)
-        yield guarded
+        protected = Protected(namespace, operator_client, jane)
+        await until_protected(protected)
+        yield protected
 
 
-async def until_guarded(guarded: Guarded) -> None:
-    """API servers tell nobody when they have taken in a webhook configuration: ask until one has."""
-    before, body = calls(Path.AUTHORIZE), managed(OURS[0], "probe")
+async def until_protected(protected: Protected) -> None:
+    """Sends requests until the API server calls the authorizer: it does not report when it has loaded a
+    webhook configuration."""
+    before, body = calls(Path.AUTHORIZE), managed(GROVE_KINDS[0], "probe")
     async with asyncio.timeout(PATIENCE):
         while calls(Path.AUTHORIZE) == before:
             try:
-                await guarded.jane.create(
-                    OURS[0], body, namespace=guarded.namespace, as_type=Object, dry_run=True
+                await protected.jane.create(
+                    GROVE_KINDS[0], body, namespace=protected.namespace, as_type=Object, dry_run=True
                 )
             except ApiError:
                 continue
 
 
 @pytest.fixture
-async def guarded(
+async def protected(
     cluster: LocalCluster, crds: object, client: Client, namespace: str
-) -> AsyncIterator[Guarded]:
-    async with guarding(client, config.load(cluster.kubeconfig), namespace) as found:
+) -> AsyncIterator[Protected]:
+    async with protecting(client, config.load(cluster.kubeconfig), namespace) as found:
         yield found
 
 
-async def refused(doing: Awaitable[object]) -> str:
-    with pytest.raises(Forbidden) as told:
-        await doing
-    return told.value.status.message
+async def refused(request: Awaitable[object]) -> str:
+    with pytest.raises(Forbidden) as error:
+        await request
+    return error.value.status.message
 
 
-async def test_only_the_operator_touches_what_it_manages(guarded: Guarded) -> None:
-    for resource in (*CORE, *OURS):
-        await guarded.make(resource)
-        await guarded.touch(guarded.operator, resource)
-        assert REFUSED in await refused(guarded.touch(guarded.jane, resource))
-        assert REFUSED in await refused(guarded.delete(guarded.jane, resource))
-    for resource in OURS:
+async def test_only_the_operator_may_change_managed_objects(protected: Protected) -> None:
+    for resource in (*CORE, *GROVE_KINDS):
+        await protected.create(resource)
+        await protected.annotate(protected.operator, resource)
+        assert REFUSED in await refused(protected.annotate(protected.jane, resource))
+        assert REFUSED in await refused(protected.delete(protected.jane, resource))
+    for resource in GROVE_KINDS:
         body = managed(resource, "by-hand")
-        making = guarded.jane.create(resource, body, namespace=guarded.namespace, as_type=Object)
-        assert f"{REFUSED} created by the Grove operator" in await refused(making)
-    for resource in (*CORE, *OURS):
-        await guarded.delete(guarded.operator, resource)
+        creation = protected.jane.create(resource, body, namespace=protected.namespace, as_type=Object)
+        assert f"{REFUSED} created by the Grove operator" in await refused(creation)
+    for resource in (*CORE, *GROVE_KINDS):
+        await protected.delete(protected.operator, resource)
 
 
-async def test_what_is_not_about_us_never_reaches_us(guarded: Guarded) -> None:
-    """Objects of others, status and scale; and pods may be deleted, but not changed."""
+async def test_unmanaged_objects_never_call_the_authorizer(protected: Protected) -> None:
+    """Neither do status, scale and the operator's own requests. Pods may be deleted, but not changed."""
     before = calls(Path.AUTHORIZE)
     body = managed(SERVICES, "others")
     del body["metadata"]["labels"]
-    await guarded.jane.create(SERVICES, body, namespace=guarded.namespace, as_type=Object)
-    await guarded.touch(guarded.jane, SERVICES, "others")
-    await guarded.delete(guarded.jane, SERVICES, "others")
-    await guarded.make(OURS[0])
-    await guarded.jane.set_scale(OURS[0], "managed", 3, namespace=guarded.namespace)
+    await protected.jane.create(SERVICES, body, namespace=protected.namespace, as_type=Object)
+    await protected.annotate(protected.jane, SERVICES, "others")
+    await protected.delete(protected.jane, SERVICES, "others")
+    await protected.create(GROVE_KINDS[0])
+    await protected.jane.set_scale(GROVE_KINDS[0], "managed", 3, namespace=protected.namespace)
     condition = {"status": {"observedGeneration": 1}}
-    await guarded.jane.patch(
-        OURS[0], "managed", condition, namespace=guarded.namespace, subresource="status", as_type=Object
+    await protected.jane.patch(
+        GROVE_KINDS[0],
+        "managed",
+        condition,
+        namespace=protected.namespace,
+        subresource="status",
+        as_type=Object,
     )
-    await guarded.make(PODS)
-    await guarded.touch(guarded.operator, PODS)
+    await protected.create(PODS)
+    await protected.annotate(protected.operator, PODS)
     assert calls(Path.AUTHORIZE) == before
-    assert REFUSED in await refused(guarded.touch(guarded.jane, PODS))
-    await guarded.delete(guarded.jane, PODS)
+    assert REFUSED in await refused(protected.annotate(protected.jane, PODS))
+    await protected.delete(protected.jane, PODS)
 
 
-async def test_a_set_may_give_up_its_protection(guarded: Guarded, client: Client) -> None:
-    await guarded.make(SERVICES)
-    assert REFUSED in await refused(guarded.touch(guarded.jane, SERVICES))
-    opened = {"metadata": {"annotations": {"grove.io/disable-managed-resource-protection": "true"}}}
-    await client.patch(SETS, "app", opened, namespace=guarded.namespace, as_type=Object)
-    await until(lambda: guarded.touch(guarded.jane, SERVICES))
-    await guarded.delete(guarded.jane, SERVICES)
+async def test_annotation_on_the_set_disables_protection(protected: Protected, client: Client) -> None:
+    await protected.create(SERVICES)
+    assert REFUSED in await refused(protected.annotate(protected.jane, SERVICES))
+    disabled = {"metadata": {"annotations": {"grove.io/disable-managed-resource-protection": "true"}}}
+    await client.patch(SETS, "app", disabled, namespace=protected.namespace, as_type=Object)
+    await until(lambda: protected.annotate(protected.jane, SERVICES))
+    await protected.delete(protected.jane, SERVICES)
 
 
-async def test_what_a_set_left_behind_is_nobodys(guarded: Guarded, client: Client) -> None:
-    await guarded.make(SERVICES)
-    await client.delete(SETS, "app", namespace=guarded.namespace, as_type=Object)
-    await until(lambda: guarded.touch(guarded.jane, SERVICES))
-    await guarded.delete(guarded.jane, SERVICES)
+async def test_objects_of_a_deleted_set_are_not_protected(protected: Protected, client: Client) -> None:
+    await protected.create(SERVICES)
+    await client.delete(SETS, "app", namespace=protected.namespace, as_type=Object)
+    await until(lambda: protected.annotate(protected.jane, SERVICES))
+    await protected.delete(protected.jane, SERVICES)
 
 
-async def until(doing: Callable[[], Awaitable[None]]) -> None:
-    """The cache of the webhooks may be a moment behind."""
+async def until(request: Callable[[], Awaitable[None]]) -> None:
+    """Repeats a request until it is allowed: the cache of the webhooks may lag behind."""
     async with asyncio.timeout(PATIENCE):
         while True:
             try:
-                return await doing()
+                return await request()
             except Forbidden:
                 continue
 
 
-async def test_the_garbage_collector_passes(guarded: Guarded, client: Client) -> None:
-    namespace = guarded.namespace
+async def test_garbage_collector_may_delete_managed_objects(protected: Protected, client: Client) -> None:
+    namespace = protected.namespace
     owner = await client.create(
         CONFIG_MAPS, {"metadata": {"name": "owner"}}, namespace=namespace, as_type=Object
     )
     reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner.metadata.uid}
-    await guarded.make(SERVICES, ownerReferences=[reference])
-    assert REFUSED in await refused(guarded.delete(guarded.jane, SERVICES))
+    await protected.create(SERVICES, ownerReferences=[reference])
+    assert REFUSED in await refused(protected.delete(protected.jane, SERVICES))
     await client.delete(CONFIG_MAPS, "owner", namespace=namespace, as_type=Object)
     await seen(client, Cache(SERVICES, Object, namespace=namespace), lambda found: not len(found), GARBAGE)
 
 
-async def test_a_namespace_with_everything_in_it_goes(
+async def test_namespace_with_managed_objects_is_deleted(
     cluster: LocalCluster, crds: object, client: Client
 ) -> None:
-    name = "guarded-and-gone"
+    name = "protected-and-deleted"
     await make_namespace(client, name)
-    async with guarding(client, config.load(cluster.kubeconfig), name) as guarded:
-        for resource in (SERVICES, SECRETS, *OURS):
-            await guarded.make(resource)
+    async with protecting(client, config.load(cluster.kubeconfig), name) as protected:
+        for resource in (SERVICES, SECRETS, *GROVE_KINDS):
+            await protected.create(resource)
         await client.delete(NAMESPACES, name, as_type=Object)
         gone = Cache(NAMESPACES, Object, fields=f"metadata.name={name}")
         await seen(client, gone, lambda found: not len(found))

@@ -1,4 +1,5 @@
-"""Certificates on the real API server: made, shared, repaired, rotated under load, brought, broken."""
+"""Webhook certificates on the real API server: issued, shared by replicas, restored, rotated under load,
+provided by the user, and invalid."""
 
 from __future__ import annotations
 
@@ -62,24 +63,24 @@ async def call(client: Client, namespace: str) -> None:
     await client.create(SETS, good(), namespace=namespace, as_type=Object, dry_run=True)
 
 
-async def keep(client: Client, namespace: str, kept: ServingCredentials) -> None:
-    body = {"metadata": {"name": SECRET}, "data": secret_data(kept)}
+async def store(client: Client, namespace: str, stored: ServingCredentials) -> None:
+    body = {"metadata": {"name": SECRET}, "data": secret_data(stored)}
     await client.create(SECRETS, body, namespace=namespace, as_type=Object)
 
 
-async def test_a_certificate_is_made_kept_and_announced(
+async def test_certificate_is_issued_stored_and_published(
     cluster: LocalCluster, crds: object, client: Client, namespace: str
 ) -> None:
     async with admitting(client, config.load(cluster.kubeconfig), namespace):
         await call(client, namespace)
-        made = await credentials(client, namespace)
-        assert await bundle(client) == made.ca_bundle
+        issued = await credentials(client, namespace)
+        assert await bundle(client) == issued.ca_bundle
     async with admitting(client, config.load(cluster.kubeconfig), namespace):
         await call(client, namespace)
-    assert await credentials(client, namespace) == made
+    assert await credentials(client, namespace) == issued
 
 
-async def test_all_replicas_serve_what_is_announced(
+async def test_all_replicas_serve_the_published_certificate(
     cluster: LocalCluster, crds: object, client: Client, namespace: str
 ) -> None:
     async with AsyncExitStack() as stack:
@@ -97,27 +98,29 @@ async def test_all_replicas_serve_what_is_announced(
 
 
 async def point_at(client: Client, to: Replica) -> None:
-    """From now on the API server calls this one."""
+    """Changes the webhook configurations so that the API server calls this replica."""
     for registration in (DEFAULT_SET, VALIDATE_SET):
         where = {"op": "replace", "path": "/webhooks/0/clientConfig/url", "value": to.url + registration.path}
         await client.patch(registration.resource, registration.name, [where], kind=JSON, as_type=Object)
 
 
-async def test_trust_that_an_upgrade_wiped_is_put_back(
+async def test_overwritten_ca_bundle_is_restored(
     cluster: LocalCluster, crds: object, client: Client, namespace: str
 ) -> None:
     async with admitting(client, config.load(cluster.kubeconfig), namespace) as found:
-        wiped = registered(found.url, namespace, ca_bundle=issue_authority(datetime.now(UTC)).certificate)
-        for body in wiped:
+        overwritten = registered(
+            found.url, namespace, ca_bundle=issue_authority(datetime.now(UTC)).certificate
+        )
+        for body in overwritten:
             resource = MUTATING_WEBHOOKS if body["kind"] == MUTATING_WEBHOOKS.kind else VALIDATING_WEBHOOKS
             change = [{"op": "replace", "path": "/webhooks", "value": body["webhooks"]}]
             await client.patch(resource, body["metadata"]["name"], change, kind=JSON, as_type=Object)
         expected = (await credentials(client, namespace)).ca_bundle
 
-        async def put_back() -> bool:
+        async def restored() -> bool:
             return await bundle(client) == expected
 
-        await eventually(put_back)
+        await eventually(restored)
         await found.until_ready()
         await until_called(client, namespace)
 
@@ -126,7 +129,7 @@ async def test_trust_that_an_upgrade_wiped_is_put_back(
 async def two_replicas(
     client: Client, cluster: LocalCluster, namespace: str, wall_clock: datetime | None = None
 ) -> AsyncIterator[list[Replica]]:
-    """Two that serve, the first of them called."""
+    """Two replicas that serve webhooks; the API server calls the first one."""
     connection = config.load(cluster.kubeconfig)
     async with AsyncExitStack() as stack:
         replicas = [await stack.enter_async_context(replica(connection, namespace)) for _ in range(2)]
@@ -141,7 +144,7 @@ async def two_replicas(
 
 
 async def refresh_under_load(client: Client, namespace: str, replicas: list[Replica]) -> None:
-    """All replicas refresh at once, while sets are made without a pause: a call that fails is raised."""
+    """Refreshes all replicas at once while sets are created continuously; raises if a call fails."""
     rotation = asyncio.gather(*(each.admission.rotator.refresh() for each in replicas))
     done = 0
     while not rotation.done():
@@ -153,15 +156,16 @@ async def refresh_under_load(client: Client, namespace: str, replicas: list[Repl
 
 
 @pytest.mark.parametrize("part", ["authority", "serving"])
-async def test_no_request_is_refused_while_a_certificate_rotates(
+async def test_certificate_rotation_refuses_no_request(
     cluster: LocalCluster, crds: object, client: Client, namespace: str, part: str
 ) -> None:
-    """The replicas live in the past until the certificate is due, and then find it so at the same time."""
+    """The clocks of the replicas are in the past until the certificate is due for renewal; then both replicas
+    renew it at the same time."""
     now, both = datetime.now(UTC), part == "authority"
     aged = now - (AUTHORITY_LIFETIME if both else SERVING_LIFETIME) * 0.7
     old = issue_authority(aged if both else now)
     before = ServingCredentials(old, issue_serving(old, (*HOSTS, *names(namespace)), now if both else aged))
-    await keep(client, namespace, before)
+    await store(client, namespace, before)
     async with two_replicas(client, cluster, namespace, aged) as replicas:
         assert (await credentials(client, namespace)) == before
         for each in replicas:
@@ -175,7 +179,7 @@ async def test_no_request_is_refused_while_a_certificate_rotates(
         assert after.previous_authorities == (old.certificate,)
 
 
-async def test_no_request_is_refused_when_the_secret_was_deleted(
+async def test_deleted_secret_refuses_no_request(
     cluster: LocalCluster, crds: object, client: Client, namespace: str
 ) -> None:
     async with two_replicas(client, cluster, namespace) as replicas:
@@ -193,8 +197,8 @@ def names(namespace: str) -> tuple[str, ...]:
     return (f"{service}.svc", "grove-operator", service, f"{service}.svc.cluster.local")
 
 
-def bring(folder: Path, pair: KeyPair) -> dict[str, Any]:
-    """As a mounted Secret changes: both files are others at once."""
+def provide(folder: Path, pair: KeyPair) -> dict[str, Any]:
+    """Replaces both files, as an update of a mounted Secret does, and returns the webhook configuration."""
     for name, content in (("tls.crt", pair.certificate), ("tls.key", pair.key)):
         fresh = folder / f"{name}.new"
         fresh.write_bytes(content)
@@ -202,55 +206,55 @@ def bring(folder: Path, pair: KeyPair) -> dict[str, Any]:
     return {"certProvisionMode": "manual", "serverCertDir": str(folder)}
 
 
-async def test_a_brought_certificate_is_served_and_its_successor_too(
+async def test_manual_certificate_and_its_renewal_are_served(
     cluster: LocalCluster, crds: object, client: Client, namespace: str, tmp_path: Path
 ) -> None:
     now = datetime.now(UTC)
     authority = issue_authority(now)
     first, second = (issue_serving(authority, HOSTS, now) for _ in range(2))
     connection = config.load(cluster.kubeconfig)
-    async with replica(connection, namespace, webhooks=bring(tmp_path, first)) as found:
-        wanted = registered(found.url, namespace, ca_bundle=authority.certificate)
-        async with registering(client, wanted):
+    async with replica(connection, namespace, webhooks=provide(tmp_path, first)) as found:
+        bodies = registered(found.url, namespace, ca_bundle=authority.certificate)
+        async with registering(client, bodies):
             await found.until_ready()
             await until_called(client, namespace)
             assert found.admission.serving.current_pair == first
-            bring(tmp_path, second)
+            provide(tmp_path, second)
             await found.until_ready()
             assert found.admission.serving.current_pair == second
             await call(client, namespace)
             assert await bundle(client) == authority.certificate
 
 
-async def test_it_is_not_ready_with_a_certificate_that_nobody_trusts(
+async def test_untrusted_certificate_is_not_ready(
     cluster: LocalCluster, crds: object, client: Client, namespace: str, tmp_path: Path
 ) -> None:
     now = datetime.now(UTC)
     trusted, other = issue_authority(now), issue_authority(now)
-    good_pair, wrong = issue_serving(trusted, HOSTS, now), issue_serving(other, HOSTS, now)
-    elsewhere = issue_serving(trusted, ("10.1.2.3",), now)
+    good_pair, untrusted = issue_serving(trusted, HOSTS, now), issue_serving(other, HOSTS, now)
+    other_host = issue_serving(trusted, ("10.1.2.3",), now)
     connection = config.load(cluster.kubeconfig)
-    async with replica(connection, namespace, webhooks=bring(tmp_path, wrong)) as found:
-        wanted = registered(found.url, namespace, ca_bundle=trusted.certificate)
-        async with registering(client, wanted):
-            for pair in (wrong, elsewhere):
-                bring(tmp_path, pair)
-                (said,) = await settled_trouble(found)
-                assert said.startswith("webhooks whose certificate the API server trusts as 127.0.0.1 (")
-            bring(tmp_path, good_pair)
+    async with replica(connection, namespace, webhooks=provide(tmp_path, untrusted)) as found:
+        bodies = registered(found.url, namespace, ca_bundle=trusted.certificate)
+        async with registering(client, bodies):
+            for pair in (untrusted, other_host):
+                provide(tmp_path, pair)
+                (reason,) = await certificate_reasons(found)
+                assert reason.startswith("webhooks whose certificate the API server trusts as 127.0.0.1 (")
+            provide(tmp_path, good_pair)
             await found.until_ready()
-            (tmp_path / "tls.key").write_text("torn")
+            (tmp_path / "tls.key").write_text("invalid")
             await found.until_ready()
             assert found.admission.serving.current_pair == good_pair
 
 
-async def settled_trouble(found: Replica) -> list[str]:
-    """What is wrong once the configurations are known and the webhooks answer: before, that is what is waited
-    for, and a busy machine may take its time for either."""
+async def certificate_reasons(found: Replica) -> list[str]:
+    """Why the replica is not ready once the configurations are loaded and the webhooks answer. Until then
+    these two are the reasons, for long on a busy machine."""
 
-    async def known() -> list[str]:
-        said = await found.admission.not_ready_reasons()
-        waits = said and ("configurations" in said[0] or "answer within" in said[0])
-        return [] if waits else said
+    async def final() -> list[str]:
+        reasons = await found.admission.not_ready_reasons()
+        starting = reasons and ("configurations" in reasons[0] or "answer within" in reasons[0])
+        return [] if starting else reasons
 
-    return await eventually(known)
+    return await eventually(final)

@@ -1,4 +1,4 @@
-"""DynamoGraphDeployments on the real API server: filled in and refused, with nothing forgotten on the way."""
+"""Admission of DynamoGraphDeployments on the real API server: defaults, errors, and no field is lost."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OLDER = replace(GRAPHS, version="v1alpha1")
 SWITCHES = {"topologyAwareScheduling": {"enabled": True}, "dynamo": {"enabled": True}}
 
 
-async def test_both_versions_are_asked_about_and_no_field_is_forgotten(
+async def test_graphs_of_both_versions_are_defaulted_and_checked(
     cluster: LocalCluster, crds: object, client: Client, namespace: str
 ) -> None:
     for definition in crd_definitions.all_definitions():
@@ -33,25 +33,25 @@ async def test_both_versions_are_asked_about_and_no_field_is_forgotten(
     async with admitting(client, config.load(cluster.kubeconfig), namespace, **SWITCHES):
         body = deployment(component())
         body["metadata"] = {"name": "app"}
-        made = await client.create(GRAPHS, body, namespace=namespace, as_type=dict)
-        assert made["metadata"]["annotations"]["nvidia.com/workload-provider"] == "grove"
-        assert made["spec"]["components"][0]["replicas"] == 1
+        created = await client.create(GRAPHS, body, namespace=namespace, as_type=dict)
+        assert created["metadata"]["annotations"]["nvidia.com/workload-provider"] == "grove"
+        assert created["spec"]["components"][0]["replicas"] == 1
         older = await client.get(OLDER, "app", namespace=namespace, as_type=dict)
-        assert (older["apiVersion"], older["spec"]) == ("nvidia.com/v1alpha1", made["spec"])
+        assert (older["apiVersion"], older["spec"]) == ("nvidia.com/v1alpha1", created["spec"])
 
         superseded = manifest("superseded")
         superseded["metadata"] = {"name": "old"}
-        told = await refusal(client, OLDER, superseded, namespace=namespace)
+        message = await refusal(client, OLDER, superseded, namespace=namespace)
         for field in ("spec.topologyConstraints:", "spec.topologyConstraints.enabled:", "spec.services:"):
-            assert field in told
+            assert field in message
         unknown = deployment(component(replicaz=2))
         unknown["metadata"] = {"name": "unknown"}
-        told = await refusal(client, GRAPHS, unknown, namespace=namespace)
-        assert "spec.components[0].replicaz: Forbidden: unknown field; did you mean replicas?" in told
-        assert "cannot be added" in await _changed(client, namespace)
+        message = await refusal(client, GRAPHS, unknown, namespace=namespace)
+        assert "spec.components[0].replicaz: Forbidden: unknown field; did you mean replicas?" in message
+        assert "cannot be added" in await _update_refusal(client, namespace)
 
 
-async def _changed(client: Client, namespace: str) -> str:
+async def _update_refusal(client: Client, namespace: str) -> str:
     patch = {"spec": {"components": [component(), component("More")]}}
     with pytest.raises(ApiError, match="denied the request") as refused:
         await client.patch(GRAPHS, "app", patch, namespace=namespace, as_type=dict)

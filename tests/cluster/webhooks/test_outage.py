@@ -1,4 +1,5 @@
-"""When nobody answers: what is refused, what passes all the same, and that it ends by itself."""
+"""Webhooks that do not answer: changes of sets are refused; deletion, the operator and other objects are not
+affected."""
 
 from __future__ import annotations
 
@@ -23,35 +24,35 @@ CHANGE = {"metadata": {"annotations": {"a": "b"}}}
 RELEASE = {"metadata": {"finalizers": None}}
 
 
-async def test_an_outage_blocks_neither_deletion_nor_the_operator_nor_others(
+async def test_outage_blocks_only_changes_of_sets_by_users(
     cluster: LocalCluster, crds: object, client: Client, namespace: str
 ) -> None:
     connection, operator = config.load(cluster.kubeconfig), account(namespace)
     authorizer = {"enabled": True}
     async with AsyncExitStack() as stack:
-        ours = await stack.enter_async_context(Client(as_user(connection, operator)))
-        async with replica(connection, namespace, authorizer=authorizer) as found:
-            wanted = registered(found.url, namespace, operator=operator, authorizer=True)
-            await stack.enter_async_context(registering(client, wanted))
-            await found.until_ready()
+        operator_client = await stack.enter_async_context(Client(as_user(connection, operator)))
+        async with replica(connection, namespace, authorizer=authorizer) as webhooks:
+            bodies = registered(webhooks.url, namespace, operator=operator, authorizer=True)
+            await stack.enter_async_context(registering(client, bodies))
+            await webhooks.until_ready()
             await until_called(client, namespace)
-            for name in ("leaving", "staying"):
+            for name in ("terminating", "active"):
                 body = good(name)
                 body["metadata"]["finalizers"] = ["example.com/held"]
                 await client.create(SETS, body, namespace=namespace, as_type=Object)
-            await client.delete(SETS, "leaving", namespace=namespace, as_type=Object)
-        # From here on nobody answers.
+            await client.delete(SETS, "terminating", namespace=namespace, as_type=Object)
+        # From here on no webhook answers.
         with pytest.raises(ApiError, match="failed calling webhook"):
-            await client.patch(SETS, "staying", CHANGE, namespace=namespace, as_type=Object)
-        await client.patch(SETS, "leaving", RELEASE, namespace=namespace, as_type=Object)
-        await ours.patch(SETS, "staying", RELEASE, namespace=namespace, as_type=Object)
-        await ours.create(SERVICES, managed(SERVICES), namespace=namespace, as_type=Object)
-        await ours.patch(SERVICES, "managed", CHANGE, namespace=namespace, as_type=Object)
+            await client.patch(SETS, "active", CHANGE, namespace=namespace, as_type=Object)
+        await client.patch(SETS, "terminating", RELEASE, namespace=namespace, as_type=Object)
+        await operator_client.patch(SETS, "active", RELEASE, namespace=namespace, as_type=Object)
+        await operator_client.create(SERVICES, managed(SERVICES), namespace=namespace, as_type=Object)
+        await operator_client.patch(SERVICES, "managed", CHANGE, namespace=namespace, as_type=Object)
         status = {"status": {"observedGeneration": 1}}
-        await client.patch(SETS, "staying", status, namespace=namespace, subresource="status", as_type=Object)
-        await client.set_scale(SETS, "staying", 2, namespace=namespace)
-        stranger = managed(PODS)
-        del stranger["metadata"]["labels"]
-        await client.create(PODS, stranger, namespace=namespace, as_type=Object)
+        await client.patch(SETS, "active", status, namespace=namespace, subresource="status", as_type=Object)
+        await client.set_scale(SETS, "active", 2, namespace=namespace)
+        unmanaged = managed(PODS)
+        del unmanaged["metadata"]["labels"]
+        await client.create(PODS, unmanaged, namespace=namespace, as_type=Object)
         await client.patch(PODS, "managed", CHANGE, namespace=namespace, as_type=Object)
-        await client.delete(SETS, "staying", namespace=namespace, as_type=Object)
+        await client.delete(SETS, "active", namespace=namespace, as_type=Object)

@@ -1,4 +1,5 @@
-"""`grove operator` with its webhooks: on every replica, with no more rights than it needs, or not at all."""
+"""`grove operator` with its webhooks: on every replica, with the least rights, and with invalid
+configurations."""
 
 from __future__ import annotations
 
@@ -40,20 +41,21 @@ from tests.cluster.webhooks.harness import eventually, good, refusal, registered
 pytestmark = pytest.mark.cluster
 
 SECRET = "grove-webhook-server-cert"
+ACCOUNT = "certificate-rotator"
 
 
 async def url_of(operator: OperatorProcess) -> str:
-    place = await operator.hear("listening", key="server.webhooks.port")
-    return f"https://127.0.0.1:{place['port']}"
+    line = await operator.hear("listening", key="server.webhooks.port")
+    return f"https://127.0.0.1:{line['port']}"
 
 
-def wrong() -> dict[str, Any]:
-    body = good("wrong")
+def invalid_set() -> dict[str, Any]:
+    body = good("invalid")
     body["spec"]["template"]["terminationDelay"] = "0s"
     return body
 
 
-async def test_a_follower_answers_as_the_leader_does(
+async def test_leader_and_follower_both_serve_webhooks(
     cluster: LocalCluster, crds: object, client: Client, namespace: str, tmp_path: Path
 ) -> None:
     election = configuration(leaderElection=PATIENT_ELECTION)
@@ -66,8 +68,8 @@ async def test_a_follower_answers_as_the_leader_does(
                 async with registering(client, registered(await url_of(operator), namespace)):
 
                     async def refuses() -> bool:
-                        said = await refusal(client, SETS, wrong(), namespace=namespace)
-                        return "terminationDelay: Invalid value" in said
+                        message = await refusal(client, SETS, invalid_set(), namespace=namespace)
+                        return "terminationDelay: Invalid value" in message
 
                     async def ready(operator: OperatorProcess = operator) -> bool:
                         return (await operator.probe("/readyz"))[0] == 200
@@ -77,7 +79,7 @@ async def test_a_follower_answers_as_the_leader_does(
 
 
 @pytest.mark.parametrize(
-    ("keys", "words"),
+    ("keys", "message"),
     [
         (
             {"server": {"webhooks": {**HERE, "certProvisionMode": "manual", "serverCertDir": "/nowhere"}}},
@@ -90,13 +92,13 @@ async def test_a_follower_answers_as_the_leader_does(
         ),
     ],
 )
-async def test_what_could_never_work_is_one_line(
-    cluster: LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keys: dict[str, Any], words: str
+async def test_unusable_webhook_configuration_is_one_line(
+    cluster: LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keys: dict[str, Any], message: str
 ) -> None:
     monkeypatch.delitem(os.environ, "GROVE_OPERATOR_SERVICE_ACCOUNT_NAME", raising=False)
     async with running(tmp_path, cluster.kubeconfig, configuration(**keys)) as operator:
-        _, said = await operator.process.communicate()
-    assert (operator.process.returncode, said.decode()) == (4, f"grove: {words}\n")
+        _, stderr = await operator.process.communicate()
+    assert (operator.process.returncode, stderr.decode()) == (4, f"grove: {message}\n")
 
 
 def rule(group: str, resource: str, verbs: str, *names: str) -> dict[str, Any]:
@@ -107,22 +109,22 @@ def rule(group: str, resource: str, verbs: str, *names: str) -> dict[str, Any]:
 async def grant(
     client: Client, user: str, namespace: str, *rules: dict[str, Any]
 ) -> tuple[Resource, Resource]:
-    """Exactly these rights, in one namespace or everywhere."""
+    """Grants the user exactly these rights, in one namespace or in the whole cluster."""
     role, binding = (ROLES, ROLE_BINDINGS) if namespace else (CLUSTER_ROLES, CLUSTER_ROLE_BINDINGS)
     where = {"namespace": namespace} if namespace else {}
-    metadata = {"metadata": {"name": "keeper"}}
+    metadata = {"metadata": {"name": ACCOUNT}}
     await client.create(role, {**metadata, "rules": list(rules)}, as_type=Object, **where)
     subject = {"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": user}
-    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": role.kind, "name": "keeper"}
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": role.kind, "name": ACCOUNT}
     bound = {**metadata, "subjects": [subject], "roleRef": reference}
     await client.create(binding, bound, as_type=Object, **where)
     return role, binding
 
 
-async def test_certificates_are_kept_with_rights_to_these_names_only(
+async def test_certificates_need_rights_to_their_names_only(
     cluster: LocalCluster, crds: object, client: Client, namespace: str
 ) -> None:
-    user = account(namespace, "keeper")
+    user = account(namespace, ACCOUNT)
     names = {each.resource.plural: [] for each in served(authorizer=True)}
     for each in served(authorizer=True):
         names[each.resource.plural].append(each.name)
@@ -130,15 +132,15 @@ async def test_certificates_are_kept_with_rights_to_these_names_only(
         rule("admissionregistration.k8s.io", plural, "get list watch patch", *found)
         for plural, found in names.items()
     ]
-    made = await grant(client, user, "", rule("", "secrets", "create"), *webhooks)
+    granted = await grant(client, user, "", rule("", "secrets", "create"), *webhooks)
     await grant(client, user, namespace, rule("", "secrets", "get patch", SECRET))
     headers = (("Impersonate-User", user), ("Impersonate-Group", "system:authenticated"))
     connection = replace(config.load(cluster.kubeconfig), headers=headers)
-    wanted = configurations(UrlAddress("https://127.0.0.1:1"))
-    for body in wanted:
+    bodies = configurations(UrlAddress("https://127.0.0.1:1"))
+    for body in bodies:
         body["webhooks"][0]["namespaceSelector"] = {"matchLabels": {"nowhere": "true"}}
     try:
-        async with registering(client, wanted), Client(connection) as limited:
+        async with registering(client, bodies), Client(connection) as limited:
             callers, serving = WebhookConfigurations(served(authorizer=True)), ServingContext()
             rotator = CertificateRotator(limited, serving, callers, namespace=namespace, secret=SECRET)
             tasks = [asyncio.create_task(callers.watch(limited)), asyncio.create_task(rotator.run())]
@@ -160,15 +162,15 @@ async def test_certificates_are_kept_with_rights_to_these_names_only(
             with pytest.raises(Forbidden):
                 await limited.get(SECRETS, "another", namespace=namespace, as_type=Object)
     finally:
-        for resource in made:
-            await client.delete(resource, "keeper", as_type=Object)
+        for resource in granted:
+            await client.delete(resource, ACCOUNT, as_type=Object)
 
 
-async def test_a_brought_certificate_needs_no_rights_at_all(
+async def test_manual_certificate_needs_no_rights(
     cluster: LocalCluster, crds: object, client: Client, namespace: str
 ) -> None:
-    """Whom the API server trusts cannot be seen then, and is not waited for."""
-    headers = (("Impersonate-User", "nobody"), ("Impersonate-Group", "system:authenticated"))
+    """The webhook configurations cannot be read then, and the operator does not wait for them."""
+    headers = (("Impersonate-User", "without-rights"), ("Impersonate-Group", "system:authenticated"))
     async with Client(replace(config.load(cluster.kubeconfig), headers=headers)) as limited:
         callers = WebhookConfigurations(served(authorizer=False))
         watching = asyncio.create_task(callers.watch(limited, needed=False))
@@ -182,11 +184,9 @@ async def test_a_brought_certificate_needs_no_rights_at_all(
         await asyncio.wait([watching])
 
 
-async def test_a_set_that_is_wrong_is_accepted_where_nobody_registered_us(
-    client: Client, crds: object, namespace: str
-) -> None:
-    """What the other tests show is shown by the webhooks, not by the schema."""
+async def test_invalid_set_is_accepted_without_webhooks(client: Client, crds: object, namespace: str) -> None:
+    """Control: in the other tests the webhooks refuse this set, not the schema."""
     try:
-        await client.create(SETS, wrong(), namespace=namespace, as_type=Object, dry_run=True)
+        await client.create(SETS, invalid_set(), namespace=namespace, as_type=Object, dry_run=True)
     except ApiError as error:
         pytest.fail(str(error))

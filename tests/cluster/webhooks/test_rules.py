@@ -1,7 +1,7 @@
-"""Every rule of admission on the real API server.
+"""All admission rules of PodCliqueSets and topologies on the real API server.
 
-What the tables of the rules refuse is refused there with the same words, by us or, where the API server knows
-better, before us; what they accept is accepted.
+Sets that the tables of `tests/rules` refuse are refused with the same message by the webhook, or earlier by
+the API server's own checks; sets that the tables accept are accepted.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ NAMESPACE = "rules"
 BINDINGS = resource_of(ClusterTopologyBinding.KIND)
 QUEUES = external_resource(QUEUE)
 QUEUE_CRD = "crds/volcano/scheduling.volcano.sh_queues.yaml"
-OURS = 'admission webhook "pcs.validating.webhooks.grove.io" denied the request: '
+DENIED = 'admission webhook "pcs.validating.webhooks.grove.io" denied the request: '
 PROFILES = {"profiles": [{"name": name} for name in FACTS.schedulers]}
 SWITCHES = {
     "scheduler": PROFILES,
@@ -62,8 +62,8 @@ REFUSED = SET_RULES + PART_RULES + test_topology_constraints.REFUSED
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def asked(cluster: LocalCluster, crds: object) -> AsyncIterator[Client]:
-    """The API server, with all webhooks and both topologies of the tables."""
+async def admitted(cluster: LocalCluster, crds: object) -> AsyncIterator[Client]:
+    """A client of the API server, with all webhooks, both topologies of the tables and two Volcano queues."""
     connection = config.load(cluster.kubeconfig)
     async with Client(connection) as client:
         await client.create(NAMESPACES, {"metadata": {"name": NAMESPACE}}, as_type=Object)
@@ -80,7 +80,7 @@ async def asked(cluster: LocalCluster, crds: object) -> AsyncIterator[Client]:
 
 @asynccontextmanager
 async def volcano_queues(client: Client, *names: str) -> AsyncIterator[None]:
-    """Volcano's CRD of queues with open ones, as its controller would leave them."""
+    """Volcano's Queue CRD and these queues, with the status Open that Volcano's controller would write."""
     definition = yaml.load(shared_data(QUEUE_CRD).read_text(), Loader=yaml.CSafeLoader)
     definition.pop("status", None)
     await apply(client, definition)
@@ -110,56 +110,56 @@ BY_KUBERNETES = (
     "spec.template.cliques[0].spec.podSpec.spec.initContainers[0].env",
     "spec.template.resourceSharing[0].scope",
 )
-"""Paths that the API server's own checks and the schema may refuse before we are asked."""
+"""Paths that the API server's own checks and the schema may refuse before they call the webhook."""
 
 
-def here(body: Body) -> Body:
+def in_namespace(body: Body) -> Body:
     return {**body, "metadata": {**body["metadata"], "namespace": NAMESPACE}}
 
 
-def expect(said: str, verdict: AdmissionResult) -> None:
-    """The words of the verdict, or the API server's own about the same field."""
-    if said.startswith(OURS) or not said:
-        assert re.sub(r"app-[a-z0-9]{5}", "app-xxxxx", said) == (
-            OURS + verdict.message if verdict.errors else ""
+def expect(message: str, verdict: AdmissionResult) -> None:
+    """The message is that of the verdict, or the API server's own about the same field."""
+    if message.startswith(DENIED) or not message:
+        assert re.sub(r"app-[a-z0-9]{5}", "app-xxxxx", message) == (
+            DENIED + verdict.message if verdict.errors else ""
         )
         return
-    assert said.startswith("PodCliqueSet.grove.io "), said
+    assert message.startswith("PodCliqueSet.grove.io "), message
     (first, *_) = verdict.errors
     assert first.path in BY_KUBERNETES
     last = first.path.rpartition(".")[2]
-    assert last in said or f"{first.problem}: " in said
+    assert last in message or f"{first.problem}: " in message
 
 
 @pytest.mark.parametrize("row", REFUSED, ids=lambda row: row[1][0][:60])
-async def test_refused(asked: Client, row: tuple[dict[str, Any], list[str]]) -> None:
+async def test_broken_rule_is_refused(admitted: Client, row: tuple[dict[str, Any], list[str]]) -> None:
     changes, errors = row
-    body = here(changed(workload(), changes))
-    said = await refusal(asked, SETS, body, namespace=NAMESPACE)
+    body = in_namespace(changed(workload(), changes))
+    message = await refusal(admitted, SETS, body, namespace=NAMESPACE)
     verdict = validation.on_create(default_set(body), FACTS)
     assert verdict.allowed or list(map(str, verdict.errors)) == errors
-    expect(said, verdict)
+    expect(message, verdict)
 
 
 @pytest.mark.parametrize("changes", test_create.ACCEPTED, ids=lambda changes: next(iter(changes), "")[:60])
-async def test_accepted(asked: Client, changes: dict[str, Any]) -> None:
-    body = here(changed(workload(), changes))
+async def test_valid_set_is_accepted(admitted: Client, changes: dict[str, Any]) -> None:
+    body = in_namespace(changed(workload(), changes))
     if body.get("status"):
-        del body["status"]  # which the schema would refuse
-    assert await refusal(asked, SETS, body, namespace=NAMESPACE) == ""
+        del body["status"]  # the schema would refuse it
+    assert await refusal(admitted, SETS, body, namespace=NAMESPACE) == ""
 
 
 async def stored(client: Client, body: Body) -> Body:
-    """The set, made for real under a name of its own."""
+    """The set, created under a generated name."""
     body = {**body, "metadata": {**body["metadata"], "generateName": "app-"}}
     del body["metadata"]["name"]
     return await client.create(SETS, body, namespace=NAMESPACE, as_type=dict)
 
 
 async def update_refusal(client: Client, before: Body, after: Body) -> str:
-    """What is said to a change of a stored set; it is really made if nothing is."""
-    made = await stored(client, before)
-    kept = {key: made["metadata"][key] for key in ("name", "resourceVersion")}
+    """The message for a refused change of a stored set; empty if it is accepted, and then it is stored."""
+    created = await stored(client, before)
+    kept = {key: created["metadata"][key] for key in ("name", "resourceVersion")}
     metadata = {**after["metadata"], **kept}
     try:
         await client.replace(
@@ -173,48 +173,49 @@ async def update_refusal(client: Client, before: Body, after: Body) -> str:
 
 
 @pytest.mark.parametrize("row", test_update.REFUSED, ids=lambda row: row[2][0][:60])
-async def test_update_refused(asked: Client, row: tuple[Body, Body, list[str]]) -> None:
-    before, after = (here(changed(workload(), changes)) for changes in row[:2])
-    said = await update_refusal(asked, before, after)
-    expect(said, validation.on_update(before, default_set(after, before), FACTS))
-    assert said
+async def test_immutable_field_change_is_refused(admitted: Client, row: tuple[Body, Body, list[str]]) -> None:
+    before, after = (in_namespace(changed(workload(), changes)) for changes in row[:2])
+    message = await update_refusal(admitted, before, after)
+    expect(message, validation.on_update(before, default_set(after, before), FACTS))
+    assert message
 
 
 @pytest.mark.parametrize("row", test_update.ACCEPTED, ids=lambda row: next(iter(row[1]), "")[:60])
-async def test_update_accepted(asked: Client, row: tuple[Body, Body]) -> None:
-    before = here(changed(workload(), row[0]))
+async def test_mutable_field_change_is_accepted(admitted: Client, row: tuple[Body, Body]) -> None:
+    before = in_namespace(changed(workload(), row[0]))
     after = changed(before, row[1])
     constraint = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
     for each in after["spec"]["template"]["cliques"]:
         if "topologySpreadConstraints" in each["spec"]["podSpec"]:
             each["spec"]["podSpec"]["topologySpreadConstraints"] = [constraint]
-    assert await update_refusal(asked, before, after) == ""
+    assert await update_refusal(admitted, before, after) == ""
 
 
-async def test_a_set_is_not_made_nor_updated_above_the_limit_on_its_pods(asked: Client) -> None:
+async def test_set_above_the_pod_limit_is_refused(admitted: Client) -> None:
     counts = {"spec.replicas": 50_000, "spec.template.cliques[0].spec.replicas": 50_000}
-    said = await refusal(asked, SETS, here(changed(bare(clique("a", 1)), counts)), namespace=NAMESPACE)
-    assert said.startswith(OURS)
-    assert "the set asks for 2500000000 pods" in said
-    before = here(bare(clique("a", 1)))
+    body = in_namespace(changed(bare(clique("a", 1)), counts))
+    message = await refusal(admitted, SETS, body, namespace=NAMESPACE)
+    assert message.startswith(DENIED)
+    assert "the set asks for 2500000000 pods" in message
+    before = in_namespace(bare(clique("a", 1)))
     assert "asks for 60000 pods" in await update_refusal(
-        asked, before, changed(before, {"spec.replicas": 60_000})
+        admitted, before, changed(before, {"spec.replicas": 60_000})
     )
 
 
-async def test_defaults_are_stored(asked: Client) -> None:
-    made = await stored(asked, here(bare(clique("a", 3), clique("b"))))
-    template = made["spec"]["template"]
+async def test_defaults_are_stored(admitted: Client) -> None:
+    created = await stored(admitted, in_namespace(bare(clique("a", 3), clique("b"))))
+    template = created["spec"]["template"]
     assert template["terminationDelay"] == "4h0m0s"
     assert template["headlessServiceConfig"] == {"publishNotReadyAddresses": True}
     assert [each["spec"]["minAvailable"] for each in template["cliques"]] == [3, 2]
     assert template["cliques"][0]["spec"]["podSpec"]["terminationGracePeriodSeconds"] == 30
-    await asked.delete(SETS, made["metadata"]["name"], namespace=NAMESPACE, as_type=Object)
+    await admitted.delete(SETS, created["metadata"]["name"], namespace=NAMESPACE, as_type=Object)
 
 
-async def test_warnings_reach_whoever_applies(asked: Client) -> None:
-    body = here(changed(workload(), {"spec.template.cliques[0].spec.podSpec.restartPolicy": "Never"}))
-    reply = await asked.raw("POST", f"{SETS.path(NAMESPACE)}?dryRun=All", msgspec.json.encode(body))
+async def test_warnings_are_returned_to_the_client(admitted: Client) -> None:
+    body = in_namespace(changed(workload(), {"spec.template.cliques[0].spec.podSpec.restartPolicy": "Never"}))
+    reply = await admitted.raw("POST", f"{SETS.path(NAMESPACE)}?dryRun=All", msgspec.json.encode(body))
     assert "restartPolicy is Never" in reply.headers["Warning"]
 
 
@@ -222,7 +223,7 @@ LEVELS = [{"domain": "zone", "key": "example.com/zone"}, {"domain": "rack", "key
 
 
 @pytest.mark.parametrize(
-    ("resource", "spec", "words"),
+    ("resource", "spec", "expected"),
     [
         (TOPOLOGIES, {"levels": LEVELS}, "key must be unique across all levels"),
         (BINDINGS, {"levels": LEVELS}, 'spec.levels[1].key: Duplicate value: "example.com/zone"'),
@@ -246,51 +247,52 @@ LEVELS = [{"domain": "zone", "key": "example.com/zone"}, {"domain": "rack", "key
         (BINDINGS, {"levels": LEVELS[:1]}, ""),
     ],
 )
-async def test_topologies(asked: Client, resource: Resource, spec: Body, words: str) -> None:
-    body = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {"name": "judged"}}
-    said = await refusal(asked, resource, {**body, "spec": spec})
-    assert words in said
-    assert bool(said) == bool(words)
+async def test_invalid_topology_is_refused(
+    admitted: Client, resource: Resource, spec: Body, expected: str
+) -> None:
+    body = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {"name": "reviewed"}}
+    message = await refusal(admitted, resource, {**body, "spec": spec})
+    assert expected in message
+    assert bool(message) == bool(expected)
 
 
 @pytest.mark.parametrize("resource", [TOPOLOGIES, BINDINGS], ids=lambda resource: resource.kind)
-async def test_a_topology_and_a_set_that_names_it_are_accepted_in_one_breath(
-    asked: Client, resource: Resource
-) -> None:
-    """The cache of the webhooks cannot know it yet: the server is asked before anybody is refused."""
+async def test_set_is_accepted_right_after_its_topology(admitted: Client, resource: Resource) -> None:
+    """The cache of the webhooks may not have the topology yet: they read it before they refuse the set."""
     for number in range(10):
         name = f"fresh-{number}"
         changes = {
             **ON_KAI,
             "spec.template.topologyConstraint": {"topologyName": name, "packDomain": "rack"},
         }
-        body = here(changed(workload(), changes))
-        assert f'"{name}" not found' in await refusal(asked, SETS, body, namespace=NAMESPACE)
-        made = {**topology(name, "zone", "rack"), "kind": resource.kind}
-        await asked.create(resource, made, as_type=Object)
-        assert await refusal(asked, SETS, body, namespace=NAMESPACE) == ""
-        await asked.delete(resource, name, as_type=Object)
+        body = in_namespace(changed(workload(), changes))
+        assert f'"{name}" not found' in await refusal(admitted, SETS, body, namespace=NAMESPACE)
+        fresh = {**topology(name, "zone", "rack"), "kind": resource.kind}
+        await admitted.create(resource, fresh, as_type=Object)
+        assert await refusal(admitted, SETS, body, namespace=NAMESPACE) == ""
+        await admitted.delete(resource, name, as_type=Object)
 
 
-async def test_a_queue_of_volcano_is_looked_for(asked: Client) -> None:
-    body = here(changed(workload(), VOLCANO))
-    assert await refusal(asked, SETS, body, namespace=NAMESPACE) == ""
-    elsewhere = changed(body, {"metadata.annotations": {"scheduling.grove.io/volcano-queue": "nowhere"}})
-    said = await refusal(asked, SETS, elsewhere, namespace=NAMESPACE)
-    assert 'Volcano queue "nowhere" not found' in said
+async def test_missing_volcano_queue_is_refused(admitted: Client) -> None:
+    body = in_namespace(changed(workload(), VOLCANO))
+    assert await refusal(admitted, SETS, body, namespace=NAMESPACE) == ""
+    other_queue = changed(body, {"metadata.annotations": {"scheduling.grove.io/volcano-queue": "missing"}})
+    message = await refusal(admitted, SETS, other_queue, namespace=NAMESPACE)
+    assert 'Volcano queue "missing" not found' in message
 
 
-async def test_who_loses_by_the_end_of_a_topology_is_told_to_whoever_ends_it(asked: Client) -> None:
-    await asked.create(TOPOLOGIES, topology("mourned", "zone", "rack"), as_type=Object)
-    constraint = {"topologyName": "mourned", "packDomain": "rack"}
-    made = await stored(asked, here(changed(workload(), {**ON_KAI, f"{T}.topologyConstraint": constraint})))
-    whose = f"PodCliqueSet {NAMESPACE}/{made['metadata']['name']} loses rack"
-    path = f"{TOPOLOGIES.path()}/mourned?dryRun=All"
+async def test_deleting_a_topology_warns_of_sets_that_use_it(admitted: Client) -> None:
+    await admitted.create(TOPOLOGIES, topology("deleted", "zone", "rack"), as_type=Object)
+    constraint = {"topologyName": "deleted", "packDomain": "rack"}
+    body = changed(workload(), {**ON_KAI, f"{T}.topologyConstraint": constraint})
+    created = await stored(admitted, in_namespace(body))
+    warning = f"PodCliqueSet {NAMESPACE}/{created['metadata']['name']} loses rack"
+    path = f"{TOPOLOGIES.path()}/deleted?dryRun=All"
 
-    async def told() -> bool:
-        reply = await asked.raw("DELETE", path)
-        return whose in reply.headers.get("Warning", "")
+    async def warned() -> bool:
+        reply = await admitted.raw("DELETE", path)
+        return warning in reply.headers.get("Warning", "")
 
-    await eventually(told)  # as soon as the webhooks have seen the set
-    await asked.delete(TOPOLOGIES, "mourned", as_type=Object)
-    await asked.delete(SETS, made["metadata"]["name"], namespace=NAMESPACE, as_type=Object)
+    await eventually(warned)  # as soon as the webhooks have the set in their cache
+    await admitted.delete(TOPOLOGIES, "deleted", as_type=Object)
+    await admitted.delete(SETS, created["metadata"]["name"], namespace=NAMESPACE, as_type=Object)

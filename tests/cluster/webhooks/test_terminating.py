@@ -1,4 +1,5 @@
-"""Objects that terminate, held by a finalizer of their author: their spec is validated like any other."""
+"""Updates of terminating objects that a user's finalizer keeps: changes of their spec are validated, and
+removing the finalizer is always possible."""
 
 from __future__ import annotations
 
@@ -31,30 +32,30 @@ from tests.dynamo.builders import component, deployment
 pytestmark = pytest.mark.cluster
 
 SWITCHES = {"topologyAwareScheduling": {"enabled": True}, "dynamo": {"enabled": True}}
-MINE = ["example.com/mine"]
+FINALIZERS = ["example.com/test"]
 
 
 async def terminating(client: Client, resource: Resource, body: Body, namespace: str | None) -> Body:
-    """The object, deleted and kept by a finalizer of its author."""
-    body = {**body, "metadata": {"name": "held", "finalizers": MINE}}
-    made: Body = await client.create(resource, body, namespace=namespace, as_type=dict)
+    """The object `held`, deleted and kept by a finalizer."""
+    body = {**body, "metadata": {"name": "held", "finalizers": FINALIZERS}}
+    created: Body = await client.create(resource, body, namespace=namespace, as_type=dict)
     await client.delete(resource, "held", namespace=namespace, as_type=Object)
-    return made
+    return created
 
 
-async def refused(client: Client, resource: Resource, patch: Body, namespace: str | None) -> str:
+async def patch_refusal(client: Client, resource: Resource, patch: Body, namespace: str | None) -> str:
     with pytest.raises(ApiError) as error:
         await client.patch(resource, "held", patch, namespace=namespace, as_type=Object)
     return error.value.status.message
 
 
-async def let_go(client: Client, resource: Resource, namespace: str | None) -> None:
+async def remove_finalizers(client: Client, resource: Resource, namespace: str | None) -> None:
     await client.patch(
         resource, "held", {"metadata": {"finalizers": None}}, namespace=namespace, as_type=Object
     )
 
 
-async def test_terminating_objects_refuse_invalid_specs_and_let_finalizers_go(
+async def test_terminating_object_refuses_an_invalid_spec(
     cluster: LocalCluster, crds: object, client: Client, namespace: str
 ) -> None:
     for definition in crd_definitions.all_definitions():
@@ -62,7 +63,7 @@ async def test_terminating_objects_refuse_invalid_specs_and_let_finalizers_go(
         async with asyncio.timeout(PATIENCE):
             await established(client, definition["metadata"]["name"])
     bad_level = {"domain": "zone", "key": "example.com/rack"}
-    twice = {"levels": [{"domain": "rack", "key": "example.com/rack"}, bad_level]}
+    duplicate_key = {"levels": [{"domain": "rack", "key": "example.com/rack"}, bad_level]}
     cases: list[tuple[Resource, Body, str | None, dict[str, Any], str]] = [
         (
             SETS,
@@ -72,30 +73,32 @@ async def test_terminating_objects_refuse_invalid_specs_and_let_finalizers_go(
             "spec.template.terminationDelay",
         ),
         (GRAPHS, deployment(component()), namespace, {"components": [component("More")]}, "spec.components"),
-        (TOPOLOGIES, topology("held", "rack"), None, twice, "unique across all levels"),
+        (TOPOLOGIES, topology("held", "rack"), None, duplicate_key, "unique across all levels"),
     ]
     async with admitting(client, config.load(cluster.kubeconfig), namespace, **SWITCHES):
-        for resource, body, place, spec, words in cases:
+        for resource, body, place, spec, expected in cases:
             await terminating(client, resource, body, place)
-            assert words in await refused(client, resource, {"spec": spec}, place)
-            await let_go(client, resource, place)
+            assert expected in await patch_refusal(client, resource, {"spec": spec}, place)
+            await remove_finalizers(client, resource, place)
 
 
-async def test_finalizers_of_terminating_sets_go_without_an_operator(
+async def test_finalizer_is_removable_while_webhooks_are_down(
     cluster: LocalCluster, crds: object, client: Client, namespace: str
 ) -> None:
-    """Nothing answers at the address of the webhooks. The set is invalid by today's rules as well."""
+    """No webhook listens at the registered address, and the set is invalid by the current rules as well."""
     body = good()
     body["spec"]["template"]["terminationDelay"] = "soon"
     await terminating(client, SETS, body, namespace)
     async with registering(client, registered("https://127.0.0.1:1", namespace)):
-        await asyncio.wait_for(unanswered(client, namespace), PATIENCE)
-        assert "failed calling webhook" in await refused(client, SETS, {"spec": {"replicas": 2}}, namespace)
-        await let_go(client, SETS, namespace)
+        await asyncio.wait_for(until_calls_fail(client, namespace), PATIENCE)
+        assert "failed calling webhook" in await patch_refusal(
+            client, SETS, {"spec": {"replicas": 2}}, namespace
+        )
+        await remove_finalizers(client, SETS, namespace)
 
 
-async def unanswered(client: Client, namespace: str) -> None:
-    """Until the API server calls the webhooks, which no event tells."""
+async def until_calls_fail(client: Client, namespace: str) -> None:
+    """Sends requests until the API server has loaded the webhook configurations and calls the webhooks."""
     while True:
         try:
             await client.create(SETS, good(), namespace=namespace, as_type=Object, dry_run=True)

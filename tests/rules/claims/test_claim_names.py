@@ -1,4 +1,4 @@
-"""Claims of different parts must not be able to have one name."""
+"""Sets in which claims of different parts could get the same name are refused."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from tests.rules.messages import C, G, T, sharing
 ALL, ONE = (scope.value for scope in (SharingScope.ALL_REPLICAS, SharingScope.PER_REPLICA))
 
 
-def told(path: str, template: str, other: str, name: str) -> str:
+def conflict(path: str, template: str, other: str, name: str) -> str:
     return (
         f'{path}.resourceSharing[0].name: Invalid value: "{template}": claims of '
-        f"{other}.resourceSharing[0].name can have the same names, such as {name}: rename one of the two"
+        f"{other}.resourceSharing[0].name can have the same name, such as {name}: rename one of the templates"
     )
 
 
@@ -35,12 +35,12 @@ def shares(*parts: tuple[str, str, str]) -> dict[str, object]:
 
 MEMBER = f"{T}.cliques[2]"
 ROWS = [
-    (shares((T, "router-all-t", ONE), (C, "t", ALL)), [told(C, "t", T, "app-0-router-all-t")]),
-    # whichever pod it is
-    (shares((T, "router-3-t", ONE), (C, "t", ONE)), [told(C, "t", T, "app-0-router-3-t")]),
+    (shares((T, "router-all-t", ONE), (C, "t", ALL)), [conflict(C, "t", T, "app-0-router-all-t")]),
+    # the number can be the index of a pod
+    (shares((T, "router-3-t", ONE), (C, "t", ONE)), [conflict(C, "t", T, "app-0-router-3-t")]),
     (
         shares((G, "decode-all-t", ONE), (MEMBER, "t", ALL)),
-        [told(MEMBER, "t", G, "app-0-engine-0-decode-all-t")],
+        [conflict(MEMBER, "t", G, "app-0-engine-0-decode-all-t")],
     ),
     (shares((T, "router-03-t", ONE), (C, "t", ONE)), []),
     (shares((T, "router-all-t", ALL), (C, "t", ALL)), []),
@@ -49,10 +49,10 @@ ROWS = [
 
 
 @pytest.mark.parametrize(("changes", "errors"), ROWS)
-def test_both_places_are_named(changes, errors):
+def test_name_conflict_names_both_entries(changes, errors):
     body = changed(workload(), changes)
     assert list(map(str, validation.on_create(body, FACTS).errors)) == errors
-    assert validation.on_update(body, body, FACTS).allowed, "what is there already goes on"
+    assert validation.on_update(body, body, FACTS).allowed, "a stored set is not refused"
 
 
 TEMPLATES = ("t", "a-all-t", "a-1-t", "b-0-t", "x-0-t", "x-1-b-all-t", "1-t", "all-t", "x-all-t")
@@ -62,7 +62,7 @@ entries = st.lists(entry, max_size=2, unique_by=lambda each: each[0])
 
 @settings(max_examples=300, deadline=None)
 @given(entries, entries, entries, entries)
-def test_what_is_accepted_has_a_name_for_each_claim(of_set, of_x, of_a, of_b):
+def test_accepted_sets_have_unique_claim_names(of_set, of_x, of_a, of_b):
     body = a_set("a:2 b:2", "x:2/2=b", replicas=2)
     template = body["spec"]["template"]
     parts = (template, *template["podCliqueScalingGroups"], *template["cliques"])

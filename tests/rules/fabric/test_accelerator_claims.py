@@ -1,4 +1,4 @@
-"""B10: accelerators that are asked for by claims only."""
+"""B10: detection of accelerators that pods request by resource claims only."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.rules.messages import C, G, T
 
 ON = msgspec.structs.replace(FACTS, network=Network(auto_mnnvl_enabled=True, auto_mnnvl_detect_dra=True))
 AUTO, CLAIMS = "grove.io/auto-mnnvl", "grove.io/auto-mnnvl-claims"
-ASKED = {
+CLAIMING = {
     f"{C}.spec.podSpec.resourceClaims": [
         {"name": "gpus", "resourceClaimTemplateName": "eight"},
         {"name": "disk", "resourceClaimName": "scratch"},
@@ -26,8 +26,8 @@ GPU = frozenset({"gpu.nvidia.com"})
 
 
 def body(**annotations):
-    made = changed(workload(), ASKED)
-    return {**made, "metadata": {**made["metadata"], "annotations": annotations}}
+    claiming = changed(workload(), CLAIMING)
+    return {**claiming, "metadata": {**claiming["metadata"], "annotations": annotations}}
 
 
 def with_claim_annotation(classes, facts=ON, **annotations):
@@ -35,7 +35,7 @@ def with_claim_annotation(classes, facts=ON, **annotations):
     return domains.with_auto_annotation(after, facts)["metadata"]["annotations"], warnings
 
 
-def test_only_where_it_is_wanted_claims_are_looked_at():
+def test_b10_claims_are_read_only_if_detection_is_enabled():
     assert accelerator_claims.claim_sources(body(), ON) == (EIGHT, SCRATCH)
     assert accelerator_claims.claim_sources(body(), FACTS) is None
     without = msgspec.structs.replace(ON, network=Network(auto_mnnvl_enabled=True))
@@ -45,7 +45,7 @@ def test_only_where_it_is_wanted_claims_are_looked_at():
     assert accelerator_claims.claim_sources({"metadata": 1}, ON) is None
 
 
-def test_a_set_whose_claims_are_for_gpus_is_marked_and_says_which():
+def test_b10_gpu_claims_are_listed_in_an_annotation():
     assert with_claim_annotation({EIGHT: GPU, SCRATCH: frozenset({"disk"})}) == (
         {AUTO: "enabled", CLAIMS: "router/gpus"},
         [],
@@ -56,23 +56,23 @@ def test_a_set_whose_claims_are_for_gpus_is_marked_and_says_which():
     }
 
 
-def test_a_claim_that_no_container_uses_does_not_make_a_gpu_workload():
+def test_b10_unused_gpu_claim_does_not_enable_mnnvl():
     assert AUTO not in with_claim_annotation({EIGHT: frozenset(), SCRATCH: GPU})[0]
 
 
 @pytest.mark.parametrize("classes", [frozenset(), frozenset({"mig.nvidia.com"}), frozenset({"cpu"})])
-def test_nothing_else_counts(classes):
+def test_b10_claims_for_other_devices_do_not_count(classes):
     assert with_claim_annotation({EIGHT: classes, SCRATCH: classes}) == ({}, [])
 
 
-def test_what_is_not_there_is_told():
-    said, (one, other) = with_claim_annotation({EIGHT: None})
-    assert said == {}
-    assert one.startswith("ResourceClaimTemplate eight is not there")
-    assert other.startswith("ResourceClaim scratch is not there")
+def test_b10_missing_claim_sources_are_warned_of():
+    annotations, (first, second) = with_claim_annotation({EIGHT: None})
+    assert annotations == {}
+    assert first.startswith("ResourceClaimTemplate eight does not exist")
+    assert second.startswith("ResourceClaim scratch does not exist")
 
 
-# Claims that the set shares.
+# Claims of `resourceSharing`.
 
 
 def entry(name="gpus", scope="PerReplica", **more):
@@ -80,7 +80,7 @@ def entry(name="gpus", scope="PerReplica", **more):
 
 
 def sharing(where, *entries, **changes):
-    """A set with a template of its own for GPUs, that shares claims there."""
+    """A set with a ResourceClaimTemplate for GPUs and these entries of `resourceSharing` at the path."""
     request = {"name": "gpu", "exactly": {"deviceClassName": "gpu.nvidia.com"}}
     own = {"name": "gpus", "templateSpec": {"spec": {"devices": {"requests": [request]}}}}
     return changed(
@@ -88,12 +88,12 @@ def sharing(where, *entries, **changes):
     )
 
 
-def noted(body, classes=None):
-    """What the set says of its claims, and what its author is told."""
+def detected(body, classes=None):
+    """The annotation with the claims for GPUs, and the warnings."""
     after, warnings = accelerator_claims.with_claim_annotation(body, ON, classes or {})
-    with_auto_annotation = domains.with_auto_annotation(after, ON)["metadata"].get("annotations") or {}
-    assert (AUTO in with_auto_annotation) is (CLAIMS in with_auto_annotation)
-    return with_auto_annotation.get(CLAIMS, ""), warnings
+    annotations = domains.with_auto_annotation(after, ON)["metadata"].get("annotations") or {}
+    assert (AUTO in annotations) is (CLAIMS in annotations)
+    return annotations.get(CLAIMS, ""), warnings
 
 
 ROUTER_ALONE = {f"{C}.spec.replicas": 1, f"{C}.spec.minAvailable": 1}
@@ -104,7 +104,7 @@ ONE_OF_EACH = {f"{T}.cliques[{at}].spec.replicas": 1 for at in range(3)}
 
 
 @pytest.mark.parametrize(
-    ("where", "shared", "changes", "note"),
+    ("where", "shared", "changes", "annotation"),
     [
         (C, entry(), {}, "router/*"),
         (C, entry(scope="AllReplicas"), ROUTER_ALONE, "router/*"),
@@ -119,8 +119,8 @@ ONE_OF_EACH = {f"{T}.cliques[{at}].spec.replicas": 1 for at in range(3)}
         (f"{T}.cliques[2]", entry(), {}, "decode/*"),
     ],
 )
-def test_shared_claims_for_gpus_count_where_each_pod_has_its_own(where, shared, changes, note):
-    assert noted(sharing(where, shared, **changes)) == (note, [])
+def test_b10_shared_gpu_claims_count_if_one_pod_uses_each(where, shared, changes, annotation):
+    assert detected(sharing(where, shared, **changes)) == (annotation, [])
 
 
 @pytest.mark.parametrize(
@@ -143,55 +143,54 @@ def test_shared_claims_for_gpus_count_where_each_pod_has_its_own(where, shared, 
         (f"{T}.cliques[2]", entry(scope="AllReplicas"), {}, f"{T}.cliques[2].resourceSharing[0]", 3),
     ],
 )
-def test_pods_that_share_gpus_share_a_node_and_its_one_channel_so_they_are_in_no_domain(
-    where, shared, changes, path, pods
-):
-    assert noted(sharing(where, shared, **changes)) == (
+def test_b10_pods_that_share_gpus_get_no_domain(where, shared, changes, path, pods):
+    """They share a node, which has one channel."""
+    assert detected(sharing(where, shared, **changes)) == (
         "",
         [
             f"{path}: up to {pods} pods share one claim for accelerators, and their node has one channel: "
-            "they get no domain by themselves"
+            "they get no automatic domain"
         ],
     )
 
 
-def test_templates_of_shared_claims_are_looked_up_where_they_are():
-    body = sharing(C, entry("there"), entry("far", namespace="other"), entry("gpus", namespace="else"))
-    there, far, elsewhere = (
-        ClaimSource(False, "there"),
+NOT_COUNTED = "it does not count for automatic MNNVL; create it before the PodCliqueSet"
+
+
+def test_b10_shared_templates_are_read_in_their_namespace():
+    body = sharing(C, entry("local"), entry("far", namespace="other"), entry("gpus", namespace="else"))
+    local, far, elsewhere = (
+        ClaimSource(False, "local"),
         ClaimSource(False, "far", "other"),
         ClaimSource(False, "gpus", "else"),
     )
-    assert accelerator_claims.claim_sources(body, ON) == (there, far, elsewhere)
-    assert accelerator_claims.claim_sources(sharing(C, entry()), ON) == (), (
-        "what the set says itself is known"
-    )
+    assert accelerator_claims.claim_sources(body, ON) == (local, far, elsewhere)
+    own_template = sharing(C, entry())
+    assert accelerator_claims.claim_sources(own_template, ON) == ()
     none = frozenset({"disk"})
-    assert noted(body, {there: none, far: none, elsewhere: none}) == ("", [])
-    assert noted(body, {there: none, far: GPU, elsewhere: GPU}) == ("router/*", [])
-    assert noted(body, {there: GPU, elsewhere: none}) == (
+    assert detected(body, {local: none, far: none, elsewhere: none}) == ("", [])
+    assert detected(body, {local: none, far: GPU, elsewhere: GPU}) == ("router/*", [])
+    assert detected(body, {local: GPU, elsewhere: none}) == (
         "router/*",
         [
-            "ResourceClaimTemplate other/far does not exist or is not shared with this namespace: whether "
-            "it is for accelerators is not known"
+            "ResourceClaimTemplate other/far does not exist or is not shared with this namespace: "
+            f"{NOT_COUNTED}"
         ],
     )
 
 
-def test_who_shares_a_claim_is_told_once():
-    body = sharing(T, entry("there"))
-    assert noted(body) == (
-        "",
-        ["ResourceClaimTemplate there is not there: whether it is for accelerators is not known"],
-    )
+def test_b10_missing_shared_template_is_warned_of_once():
+    body = sharing(T, entry("missing"))
+    assert detected(body) == ("", [f"ResourceClaimTemplate missing does not exist: {NOT_COUNTED}"])
 
 
-def test_a_template_that_nobody_can_read_is_for_the_api_server_to_refuse():
-    odd = {f"{T}.resourceClaimTemplates[0].templateSpec.spec.devices.requests": ["gpu"]}
-    assert noted(sharing(C, entry(), **odd)) == ("", [])
+def test_b10_undecodable_template_is_ignored():
+    """The API server refuses it."""
+    malformed = {f"{T}.resourceClaimTemplates[0].templateSpec.spec.devices.requests": ["gpu"]}
+    assert detected(sharing(C, entry(), **malformed)) == ("", [])
 
 
-def test_it_stays_as_it_was():
+def test_b10_claim_annotation_is_immutable():
     (error,) = validation.on_update(body(**{CLAIMS: "router/gpus"}), body(), ON).errors
     assert (
         str(error) == f"metadata.annotations.{CLAIMS}: Forbidden: {CLAIMS} cannot be removed after creation"
@@ -206,6 +205,6 @@ def test_it_stays_as_it_was():
         {"firstAvailable": [{"deviceClassName": "gpu.nvidia.com"}]},
     ],
 )
-def test_classes_in_every_version(request_):
+def test_b10_device_classes_are_read_in_every_api_version(request_):
     assert device_classes_in({"devices": {"requests": [request_]}}) == GPU
     assert device_classes_in({}) == frozenset()

@@ -1,4 +1,4 @@
-"""Fabric domains in admission: what is marked (DF), refused (V1 to V9), fixed (V20 to V26) and warned of."""
+"""Admission of new sets with fabric domains: refused sets (V1 to V9) and defaults (DF)."""
 
 from __future__ import annotations
 
@@ -7,37 +7,31 @@ import copy
 import msgspec
 import pytest
 
-from grove.api.configuration.types import Network
-from grove.fabrics.channel_coverage import ChannelCoverage
 from grove.fabrics.provider import Scope
 from grove.fabrics.registry import providers
 from grove.fabrics.requirements import DomainRequirement, Mode
 from grove.rules.fabric import domains
 from grove.rules.podcliqueset import validation
 from tests.fabrics.example_vendor import Example
-from tests.rules.builders import FACTS, bare, changed, clique, workload
+from tests.rules.builders import changed, workload
+from tests.rules.fabric.domain_annotations import (
+    ALLOCATION,
+    AUTO,
+    ENABLED,
+    GPUS,
+    GROUP,
+    KEY,
+    NAME,
+    NO_EXPLICIT,
+    OFF,
+    ON,
+    OPTED_OUT,
+    SCOPE,
+    M,
+    annotated,
+    named,
+)
 from tests.rules.messages import C, G, T
-
-KEY = "grove.io/auto-mnnvl"
-NAME = "nvidia.com/computedomain"
-SCOPE = "nvidia.com/computedomain-scope"
-GROUP = "grove.io/mnnvl-group"
-OFF = FACTS
-ON = msgspec.structs.replace(FACTS, network=Network(auto_mnnvl_enabled=True))
-NO_EXPLICIT = msgspec.structs.replace(FACTS, network=Network(explicit_compute_domains=False))
-GPUS = {f"{C}.spec.podSpec.containers[0].resources": {"limits": {"nvidia.com/gpu": "8"}}}
-OUT = {f'metadata.annotations["{KEY}"]': "disabled"}
-ENABLED = {f'metadata.annotations["{KEY}"]': "enabled"}
-AUTO = f"metadata.annotations.{KEY}"
-M = f"{T}.cliques[1]"
-
-
-def says(value):
-    return {f'metadata.annotations["{KEY}"]': value}
-
-
-def named(value, place=C, **more):
-    return {f"{place}.annotations": {NAME: value, **({SCOPE: more["scope"]} if more else {})}}
 
 
 def refused(changes, facts):
@@ -48,9 +42,9 @@ SPELLING = (
     "must consist of lower case alphanumeric characters or '-', and start and end with an alphanumeric "
     "character"
 )
-IS_OFF = (
-    "MNNVL is off in the operator's configuration: set network.autoMNNVLEnabled, or remove the annotation "
-    "grove.io/auto-mnnvl"
+NOT_ENABLED = (
+    "MNNVL is not enabled in the operator's configuration: set network.autoMNNVLEnabled, or remove the "
+    "annotation grove.io/auto-mnnvl"
 )
 CONFLICT = (
     f"{C}.annotations.{NAME}: Forbidden: automatic MNNVL injection is enabled for this PodCliqueSet and each "
@@ -64,68 +58,68 @@ USED = {f"{C}.spec.podSpec.containers[0].resources.claims": [{"name": "mnnvl-cla
 ALWAYS = [
     *(
         (
-            says(value),
+            annotated(value),
             [f'{AUTO}: Invalid value: "{value}": must be "enabled" or "disabled"'],
         )
         for value in ("true", "false", "", "Enabled", "enabled ")
     ),
     (
-        {**OUT, **named("")},
+        {**OPTED_OUT, **named("")},
         [f'{C}.annotations.{NAME}: Invalid value: "": must not be empty: it is the name of the domain'],
     ),
-    ({**OUT, **named("My_Team")}, [f'{C}.annotations.{NAME}: Invalid value: "My_Team": {SPELLING}']),
+    ({**OPTED_OUT, **named("My_Team")}, [f'{C}.annotations.{NAME}: Invalid value: "My_Team": {SPELLING}']),
     (
-        {**OUT, **named("a" * 59, scope="replica")},
+        {**OPTED_OUT, **named("a" * 59, scope="replica")},
         [
             f'{C}.annotations.{NAME}: Invalid value: "{"a" * 59}": must be no more than 58 characters with '
             "scope replica"
         ],
     ),
     (
-        {**OUT, **named("a" * 64)},
+        {**OPTED_OUT, **named("a" * 64)},
         [
             f'{C}.annotations.{NAME}: Invalid value: "{"a" * 64}": must be no more than 63 characters with '
             "scope shared"
         ],
     ),
     (
-        {**OUT, **named("a" * 54, place=M, scope="scaling-group-replica")},
+        {**OPTED_OUT, **named("a" * 54, place=M, scope="scaling-group-replica")},
         [
             f'{M}.annotations.{NAME}: Invalid value: "{"a" * 54}": must be no more than 53 characters with '
             "scope scaling-group-replica"
         ],
     ),
     (
-        {**OUT, **named("team", scope="rack")},
+        {**OPTED_OUT, **named("team", scope="rack")},
         [
             f'{C}.annotations.{SCOPE}: Invalid value: "rack": must be one of "shared", "replica", '
             '"scaling-group-replica"'
         ],
     ),
     (
-        {**OUT, f"{C}.annotations": {SCOPE: "replica"}},
+        {**OPTED_OUT, f"{C}.annotations": {SCOPE: "replica"}},
         [f'{C}.annotations.{SCOPE}: Invalid value: "replica": has no effect without {NAME}: set both'],
     ),
     (
-        {**OUT, **named("team", scope="scaling-group-replica")},
+        {**OPTED_OUT, **named("team", scope="scaling-group-replica")},
         [
             f'{C}.annotations.{SCOPE}: Invalid value: "scaling-group-replica": clique router is in no '
-            'scaling group: use "replica", or put it into one'
+            'scaling group: use "replica", or add the clique to one'
         ],
     ),
     (
-        {**OUT, **named("team"), **TAKEN},
+        {**OPTED_OUT, **named("team"), **TAKEN},
         [f"{C}.spec.podSpec.resourceClaims[0].name: {RESERVED}"],
     ),
     (
-        {**OUT, **named("t", scope="replica"), **named("t-0", place=M)},
+        {**OPTED_OUT, **named("t", scope="replica"), **named("t-0", place=M)},
         [
             f'{M}.annotations.{NAME}: Invalid value: "t-0": ComputeDomain names would collide with those of '
             f'{C}, "t" with scope replica: choose another name'
         ],
     ),
 ]
-"""V1, V5 to V8, whether or not automation is on."""
+"""V1, V5 to V8, with and without automatic MNNVL."""
 
 WITH_AUTOMATION = [
     (named("team"), [CONFLICT]),
@@ -138,73 +132,88 @@ WITH_AUTOMATION = [
         ],
     ),
     (
-        {**OUT, f"{C}.annotations": {NAME: "team", GROUP: "fast"}},
+        {**OPTED_OUT, f"{C}.annotations": {NAME: "team", GROUP: "fast"}},
         [f"{C}.annotations.{NAME}: Forbidden: cannot be combined with {GROUP}: use one of them"],
     ),
     (
         {f'metadata.annotations["{GROUP}"]': "a" * 55},
         [
             f'metadata.annotations.{GROUP}: Invalid value: "{"a" * 55}": must be no more than 54 characters: '
-            "the domain is named after both"
+            "the name of its domain also has the set's name"
         ],
     ),
 ]
-"""V4, V7, and what the alias brings."""
+"""V4, V7, and the rules about `grove.io/mnnvl-group`."""
 
 WITHOUT_AUTOMATION = [
-    (ENABLED, [f'{AUTO}: Invalid value: "enabled": {IS_OFF}']),
+    (ENABLED, [f'{AUTO}: Invalid value: "enabled": {NOT_ENABLED}']),
     (
         {**ENABLED, **named("team")},
-        [f'{AUTO}: Invalid value: "enabled": {IS_OFF}'],
+        [f'{AUTO}: Invalid value: "enabled": {NOT_ENABLED}'],
     ),
 ]
 """V2."""
 
-ACCEPTED_WITH_AUTOMATION = [{**OUT, **named("team")}, {**ENABLED, **GPUS}, OUT, ENABLED, {**OUT, **TAKEN}]
-ACCEPTED_WITHOUT = [OUT, named("team"), {**OUT, **named("team")}, {**named("t", scope="replica")}, TAKEN]
+ACCEPTED_WITH_AUTOMATION = [
+    {**OPTED_OUT, **named("team")},
+    {**ENABLED, **GPUS},
+    OPTED_OUT,
+    ENABLED,
+    {**OPTED_OUT, **TAKEN},
+]
+ACCEPTED_WITHOUT = [
+    OPTED_OUT,
+    named("team"),
+    {**OPTED_OUT, **named("team")},
+    {**named("t", scope="replica")},
+    TAKEN,
+]
 
 
 @pytest.mark.parametrize(("changes", "errors"), ALWAYS)
 @pytest.mark.parametrize("facts", [ON, OFF], ids=["on", "off"])
-def test_refused(changes, errors, facts):
+def test_invalid_annotation_is_refused(changes, errors, facts):
     assert refused(changes, facts) == errors
 
 
 @pytest.mark.parametrize(("changes", "errors"), WITH_AUTOMATION)
-def test_refused_where_automation_is_on(changes, errors):
+def test_set_is_refused_with_automatic_mnnvl(changes, errors):
     assert refused(changes, ON) == errors
 
 
 @pytest.mark.parametrize(("changes", "errors"), WITHOUT_AUTOMATION)
-def test_refused_where_automation_is_off(changes, errors):
+def test_set_is_refused_without_automatic_mnnvl(changes, errors):
     assert refused(changes, OFF) == errors
 
 
 @pytest.mark.parametrize("changes", ACCEPTED_WITH_AUTOMATION)
-def test_v3_accepted_where_automation_is_on(changes):
+def test_v3_set_is_accepted_with_automatic_mnnvl(changes):
     assert refused(changes, ON) == []
 
 
 @pytest.mark.parametrize("changes", ACCEPTED_WITHOUT)
-def test_accepted_where_automation_is_off(changes):
+def test_set_is_accepted_without_automatic_mnnvl(changes):
     assert refused(changes, OFF) == []
 
 
 WITHOUT_NAMES = [
     (
-        {**OUT, **named("team")},
-        [f"{C}.annotations.{NAME}: Forbidden: explicit ComputeDomains are disabled by the administrator"],
+        {**OPTED_OUT, **named("team")},
+        [
+            f"{C}.annotations.{NAME}: Forbidden: explicit ComputeDomains are disabled by the administrator: "
+            "remove the annotation, or set network.explicitComputeDomains in the operator's configuration"
+        ],
     ),
 ]
 """V9."""
 
 
 @pytest.mark.parametrize(("changes", "errors"), WITHOUT_NAMES)
-def test_v9_an_administrator_may_forbid_domains_by_name(changes, errors):
+def test_v9_explicit_domain_is_refused_if_disabled(changes, errors):
     assert refused(changes, NO_EXPLICIT) == errors
 
 
-def test_one_error_for_each_clique_and_none_for_another_vendor():
+def test_v4_gives_one_error_per_clique_of_the_auto_vendor():
     two = msgspec.structs.replace(ON, fabrics=providers(("nvidia", "example"), {"example": Example}))
     changes = {
         **named("a"),
@@ -217,14 +226,16 @@ def test_one_error_for_each_clique_and_none_for_another_vendor():
     ]
 
 
-ALLOCATION = "nvidia.com/computedomain-allocation-mode"
-
-
-def test_b2_the_allocation_mode_is_a_known_one_and_the_same_for_all_who_share():
+def test_b2_allocation_mode_must_match_between_cliques():
     share = {NAME: "team", ALLOCATION: "All"}
     assert refused({f"{C}.annotations": share, f"{M}.annotations": share}, OFF) == []
     assert refused({f"{C}.annotations": share, f"{M}.annotations": {NAME: "team"}}, OFF) == [
-        f"{M}.annotations.{ALLOCATION}: Invalid value: null: {C} shares the domain and says All: say the same"
+        f'{M}.annotations.{ALLOCATION}: Invalid value: null: {C} shares the domain and has the value "All": '
+        "use the same"
+    ]
+    assert refused({f"{C}.annotations": {NAME: "team"}, f"{M}.annotations": share}, OFF) == [
+        f'{M}.annotations.{ALLOCATION}: Invalid value: "All": {C} shares the domain and does not set it: '
+        "remove it"
     ]
     assert refused({f'metadata.annotations["{ALLOCATION}"]': "Some"}, OFF) == [
         f'metadata.annotations.{ALLOCATION}: Unsupported value: "Some": supported values: "Single", "All"'
@@ -238,22 +249,23 @@ def test_b2_the_allocation_mode_is_a_known_one_and_the_same_for_all_who_share():
     )
 
 
-def test_b2_sets_that_share_a_domain_say_the_same():
+def test_b2_allocation_mode_must_match_between_sets():
     other = DomainRequirement("nvidia", Mode.EXPLICIT, Scope.SHARED, "team", options=((ALLOCATION, "All"),))
     facts = msgspec.structs.replace(OFF, domain_sharers=(("other", other),))
     assert refused({f"{C}.annotations": {NAME: "team", ALLOCATION: "All"}}, facts) == []
     assert refused({f"{C}.annotations": {NAME: "mine"}}, facts) == []
     assert refused({f"{C}.annotations": {NAME: "team", SCOPE: "replica"}}, facts) == []
     assert refused({f"{C}.annotations": {NAME: "team"}}, facts) == [
-        f"{C}.annotations.{ALLOCATION}: Invalid value: null: PodCliqueSet other shares the domain and says "
-        "All: say the same"
+        f"{C}.annotations.{ALLOCATION}: Invalid value: null: PodCliqueSet other shares the domain and has "
+        'the value "All": use the same'
     ]
 
 
-# What is filled in.
+# Defaults.
 
 
-def mark(changes, facts=ON):
+def defaulted(changes, facts=ON):
+    """The value of the annotation after defaulting, and whether the object is the same."""
     body = changed(workload(), changes)
     before = copy.deepcopy(body)
     after = domains.with_auto_annotation(body, facts)
@@ -262,158 +274,26 @@ def mark(changes, facts=ON):
     return (after["metadata"].get("annotations") or {}).get(KEY), after is body
 
 
-def test_df_a_gpu_workload_is_marked_when_it_is_made():
-    assert mark(GPUS) == ("enabled", False)
-    assert mark({**GPUS, "metadata.annotations": None}) == ("enabled", False)
+def test_df_new_gpu_set_gets_the_annotation():
+    assert defaulted(GPUS) == ("enabled", False)
+    assert defaulted({**GPUS, "metadata.annotations": None}) == ("enabled", False)
     in_group = {f"{M}.spec.podSpec.containers[0].resources": {"requests": {"nvidia.com/gpu": 1}}}
-    assert mark(in_group) == ("enabled", False)
-    assert mark({**GPUS, **named("team")}) == ("enabled", False)  # DF1: validation then says why not
+    assert defaulted(in_group) == ("enabled", False)
+    assert defaulted({**GPUS, **named("team")}) == ("enabled", False)  # DF1: validation refuses it
 
 
 @pytest.mark.parametrize("value", ["enabled", "disabled", "", "nonsense"])
-def test_df_who_says_anything_is_left_alone(value):
-    assert mark({**GPUS, **says(value)}) == (value, True)
-    assert mark({**GPUS, f"{G}.annotations": {GROUP: "none"}}) == (None, True)
+def test_df_set_with_an_annotation_is_unchanged(value):
+    assert defaulted({**GPUS, **annotated(value)}) == (value, True)
+    assert defaulted({**GPUS, f"{G}.annotations": {GROUP: "none"}}) == (None, True)
 
 
-def test_df_nobody_else_is_marked():
-    assert mark({}) == (None, True)
-    assert mark(GPUS, OFF) == (None, True)
-    assert mark(GPUS, msgspec.structs.replace(ON, fabrics=providers(()))) == (None, True)
+def test_df_other_sets_get_no_annotation():
+    assert defaulted({}) == (None, True)
+    assert defaulted(GPUS, OFF) == (None, True)
+    assert defaulted(GPUS, msgspec.structs.replace(ON, fabrics=providers(()))) == (None, True)
 
 
 @pytest.mark.parametrize("body", [{}, [], {"metadata": 1}, {"metadata": {}, "spec": {"template": 7}}])
-def test_df_what_is_misshapen_is_for_validation_to_name(body):
+def test_df_undecodable_set_is_unchanged(body):
     assert domains.with_auto_annotation(body, ON) is body
-
-
-# What stays as it was.
-
-UPDATES = [
-    (
-        GPUS,
-        {**GPUS, **ENABLED},
-        [f"{AUTO}: Forbidden: {KEY} cannot be added after creation"],
-    ),
-    (ENABLED, {}, [f"{AUTO}: Forbidden: {KEY} cannot be removed after creation"]),
-    (
-        ENABLED,
-        OUT,
-        [
-            f'{AUTO}: Invalid value: "disabled": {KEY} is immutable: it cannot be changed '
-            'from "enabled" to "disabled"'
-        ],
-    ),
-    ({}, named("team"), [f"{C}.annotations.{NAME}: Forbidden: {NAME} cannot be added after creation"]),
-    (named("team"), {}, [f"{C}.annotations.{NAME}: Forbidden: {NAME} cannot be removed after creation"]),
-    (
-        named("team", scope="replica"),
-        named("other", scope="shared"),
-        [
-            f'{C}.annotations.{NAME}: Invalid value: "other": {NAME} is immutable: it cannot be changed from '
-            '"team" to "other"',
-            f'{C}.annotations.{SCOPE}: Invalid value: "shared": {SCOPE} is immutable: it cannot be changed '
-            'from "replica" to "shared"',
-        ],
-    ),
-    (
-        named("team"),
-        named("team", scope="replica"),
-        [f"{C}.annotations.{SCOPE}: Forbidden: {SCOPE} cannot be added after creation"],
-    ),
-    (
-        named("team", scope="replica"),
-        named("team"),
-        [f"{C}.annotations.{SCOPE}: Forbidden: {SCOPE} cannot be removed after creation"],
-    ),
-]
-"""V20 to V22, V24."""
-
-
-@pytest.mark.parametrize(("old", "new", "errors"), UPDATES)
-@pytest.mark.parametrize("facts", [ON, OFF], ids=["on", "off"])
-def test_update_refused(old, new, errors, facts):
-    before, after = changed(workload(), old), changed(workload(), new)
-    assert list(map(str, validation.on_update(before, after, facts).errors)) == errors
-
-
-UNCHANGED = [
-    says("nonsense"),
-    ENABLED,
-    OUT,
-    named("Not a name"),
-    named("team"),
-    {**ENABLED, **named("team")},
-]
-"""V23 and V26: what is as it was, is not judged again."""
-
-
-@pytest.mark.parametrize("both", UNCHANGED)
-def test_v23_v26_what_is_as_it_was_is_not_judged_again(both):
-    before = changed(workload(), both)
-    for facts in (ON, OFF, NO_EXPLICIT):
-        assert validation.on_update(before, changed(before, {"spec.replicas": 3}), facts).allowed
-
-
-def test_v25_cliques_are_told_apart_by_name():
-    router, worker = clique("router"), {**clique("worker"), "annotations": {NAME: "team"}}
-    before = validation.default_set(bare(router, worker))
-    after = validation.default_set(bare(worker, router))
-    assert validation.on_update(before, after, ON).allowed
-    swapped = validation.default_set(bare(clique("worker"), {**router, "annotations": {NAME: "team"}}))
-    assert [str(error).partition(":")[0] for error in validation.on_update(before, swapped, ON).errors] == [
-        f"spec.template.cliques[0].annotations.{NAME}",
-        f"spec.template.cliques[1].annotations.{NAME}",
-    ]
-
-
-# What is worth a warning.
-
-
-ONE_POD = {f"{C}.spec.replicas": 1, f"{C}.spec.minAvailable": 1}
-
-
-def seeing(survey):
-    return msgspec.structs.replace(ON, channel_coverage={"nvidia": survey})
-
-
-@pytest.mark.parametrize(
-    ("changes", "facts", "words"),
-    [
-        (ENABLED, ON, [f"metadata.annotations.{KEY} has no effect: no container asks for the accelerators"]),
-        ({f'metadata.annotations["{NAME}"]': "x"}, OFF, [f"metadata.annotations.{NAME} is ignored"]),
-        ({f"{G}.annotations": {NAME: "x"}}, OFF, [f"{G}.annotations.{NAME} is ignored"]),
-        (named("team"), OFF, ["no container asks for the accelerators of nvidia; all get the claim"]),
-        (
-            {**GPUS, **named("team"), "spec.replicas": 2},
-            OFF,
-            [f"all replicas share one domain; {SCOPE}: replica"],
-        ),
-        ({**GPUS, **named("team", scope="replica"), "spec.replicas": 2}, OFF, []),
-        ({**GPUS, **named("team")}, OFF, []),
-        (
-            {**GPUS, **named("team")},
-            msgspec.structs.replace(OFF, unserved=frozenset({"nvidia"})),
-            ["pods that need a ComputeDomain will wait: computedomains.resource.nvidia.com is not served"],
-        ),
-        (GPUS, msgspec.structs.replace(OFF, unserved=frozenset({"nvidia"})), []),
-        (
-            {**GPUS, **ENABLED},
-            seeing(ChannelCoverage(3, ("c",), 4)),
-            ["1 of 3 nodes with accelerators of nvidia have"],
-        ),
-        (GPUS, seeing(ChannelCoverage(3, ("c",), 4)), []),
-        ({**GPUS, **ENABLED, "spec.replicas": 2}, seeing(ChannelCoverage(2, (), 8)), []),
-        (
-            {**GPUS, **ENABLED, "spec.replicas": 2},
-            seeing(ChannelCoverage(2, (), 16)),
-            [f"{C}: a node has one channel, so these 4 pods take as many nodes, with 8 of at least 16"],
-        ),
-        ({**GPUS, **ENABLED, **ONE_POD}, seeing(ChannelCoverage(2, (), 16)), []),
-    ],
-)
-def test_warnings(changes, facts, words):
-    verdict = validation.on_create(changed(workload(), changes), facts)
-    assert verdict.allowed
-    assert len(verdict.warnings) == len(words)
-    assert all(each in said for each, said in zip(words, verdict.warnings, strict=True))

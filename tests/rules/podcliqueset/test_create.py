@@ -1,4 +1,4 @@
-"""A new set: what passes, what is warned of, and that all errors come together."""
+"""Creation of a set: accepted sets, warnings, scheduler lookups, and several errors at once."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ACCEPTED = [
     {f"{C}.spec.minAvailable": 1},
     {f"{C}.spec.autoScalingConfig": scaling()},
     {f"{C}.spec.podSpec.containers[0].env": [{"name": "A"}, {"name": "with:colon"}, {"name": "1"}]},
-    {f"{C}.spec.startsAfter": ["router", "nobody", "nobody"]},
+    {f"{C}.spec.startsAfter": ["router", "missing", "missing"]},
     {
         **EXPLICIT,
         f"{C}.spec.startsAfter": ["prefill", "decode"],
@@ -54,20 +54,20 @@ ACCEPTED = [
     {f"{T}.terminationDelay": "1h30m"},
     {f"{T}.cliqueStartupType": None},
     {"spec.ofALaterVersion": {"x": [None]}, f"{C}.spec.podSpec.ofALaterVersion": [1]},
-    {"status": "none of our business"},
+    {"status": "ignored by admission"},
     {"metadata.labels": None, f"{C}.annotations": None, f"{C}.spec.podSpec.initContainers": None},
 ]
 
 
 @pytest.mark.parametrize("changes", ACCEPTED, ids=lambda value: next(iter(value), "")[:60])
-def test_accepted(changes):
+def test_valid_set_is_accepted(changes):
     verdict = validation.on_create(changed(workload(), changes), FACTS)
     assert verdict.message == ""
     assert verdict.allowed
     assert not (verdict.warnings and EXPLICIT.items() <= changes.items())
 
 
-def test_everything_that_is_wrong_is_said_at_once():
+def test_all_errors_are_reported_at_once():
     body = bare(clique("A", 0), podCliqueScalingGroups=[group("G", "x", replicas=0)])
     body["spec"]["replicas"] = -1
     verdict = validation.on_create(body, FACTS)
@@ -100,30 +100,30 @@ QUEUED = changed(
         (None, 'Volcano queue "team" not found'),
     ],
 )
-def test_a_queue_of_volcano_must_be_open(found, wrong):
-    (enquiry,) = validation.lookups(QUEUED, FACTS)
-    assert (enquiry.kind.plural, enquiry.name) == ("queues", "team")
-    facts = msgspec.structs.replace(FACTS, found={enquiry: found})
+def test_volcano_queue_must_be_open(found, wrong):
+    (lookup,) = validation.lookups(QUEUED, FACTS)
+    assert (lookup.kind.plural, lookup.name) == ("queues", "team")
+    facts = msgspec.structs.replace(FACTS, found={lookup: found})
     verdict = validation.on_create(QUEUED, facts)
     assert verdict.message == (f'spec: Invalid value: "volcano": {wrong}' if wrong else "")
-    assert validation.on_create(QUEUED, FACTS).allowed, "where nobody looked, nobody knows"
+    assert validation.on_create(QUEUED, FACTS).allowed, "without a lookup the queue is not checked"
     assert validation.on_update(QUEUED, changed(QUEUED, {"spec.replicas": 2}), facts).allowed
 
 
-def test_volcano_has_a_queue_by_default():
+def test_volcano_set_without_queue_uses_the_default_queue():
     body = changed(workload(), VOLCANO)
-    (enquiry,) = validation.lookups(body, FACTS)
-    assert enquiry.name == "default"
-    verdict = validation.on_create(body, msgspec.structs.replace(FACTS, found={enquiry: None}))
+    (lookup,) = validation.lookups(body, FACTS)
+    assert lookup.name == "default"
+    verdict = validation.on_create(body, msgspec.structs.replace(FACTS, found={lookup: None}))
     assert verdict.message == 'spec: Invalid value: "volcano": Volcano queue "default" not found'
 
 
 @pytest.mark.parametrize("body", [workload(), changed(workload(), ON_KAI), {"spec": 1}, {}])
-def test_other_schedulers_need_nothing_to_be_looked_up(body):
+def test_other_schedulers_need_no_lookups(body):
     assert validation.lookups(body, FACTS) == ()
 
 
-def test_where_the_profile_says_so_constraints_that_are_not_kept_are_only_warned_of():
+def test_unsupported_constraints_warn_if_the_profile_says_so():
     facts = msgspec.structs.replace(
         FACTS, backends=in_use("default-scheduler", "volcano", unsupported_constraints=OnUnsupported.WARN)
     )
@@ -137,10 +137,10 @@ def test_where_the_profile_says_so_constraints_that_are_not_kept_are_only_warned
         assert validation.on_update(body, changed(body, {"spec.replicas": 2}), FACTS).allowed
 
 
-class Confused(Volcano):
-    """A backend of somebody else that fails whatever it is asked."""
+class FailingBackend(Volcano):
+    """A third-party backend whose methods all raise."""
 
-    name = "theirs"
+    name = "third-party"
 
     def unschedulable_reasons(self, scheduling_spec):
         raise KeyError("x")
@@ -148,13 +148,13 @@ class Confused(Volcano):
     unsupported_constraints = lookups = unschedulable_reasons
 
 
-def test_a_backend_that_fails_costs_its_own_users_a_line_and_nobody_else_anything():
-    others = {"theirs": lambda _: Confused()}
-    scheduler = Scheduler((SchedulerProfile("theirs"),))
+def test_failing_backend_affects_only_its_own_sets():
+    others = {"third-party": lambda _: FailingBackend()}
+    scheduler = Scheduler((SchedulerProfile("third-party"),))
     facts = msgspec.structs.replace(FACTS, backends=backends(scheduler, others))
-    body = changed(workload(), {**dict.fromkeys(KAI, "theirs"), **CONSTRAINED})
+    body = changed(workload(), {**dict.fromkeys(KAI, "third-party"), **CONSTRAINED})
     assert validation.lookups(body, facts) == ()
-    assert "scheduler backend theirs failed: KeyError: 'x'" in validation.on_create(body, facts).message
+    assert "scheduler backend third-party failed: KeyError: 'x'" in validation.on_create(body, facts).message
     assert validation.on_create(workload(), facts).allowed
 
 
@@ -166,11 +166,12 @@ IGNORED = "is ignored: with updateStrategy OnDelete pods are replaced when they 
     [
         (
             {f"{C}.spec.podSpec.restartPolicy": "Never"},
-            f"{C}.spec.podSpec.restartPolicy is Never: a pod that ends is not started again but replaced",
+            f"{C}.spec.podSpec.restartPolicy is Never: a pod that terminates is replaced; use Always to "
+            "restart its containers",
         ),
         (
             {f"{T}.cliques[1].rollingUpdate": {"maxUnavailable": 1}},
-            f"{T}.cliques[1].rollingUpdate is ignored: the clique is updated with its scaling group",
+            f"{T}.cliques[1].rollingUpdate is ignored: set it on the scaling group, which updates the clique",
         ),
         (
             {f"{C}.rollingUpdate": {"maxUnavailable": 2}, "spec.updateStrategy": {"type": "OnDelete"}},
@@ -182,16 +183,16 @@ IGNORED = "is ignored: with updateStrategy OnDelete pods are replaced when they 
         ),
         (
             {f"{C}.spec.startsAfter": ["decode"]},
-            f"{T}.cliques: startsAfter is ignored with cliqueStartupType CliqueStartupTypeAnyOrder; it needs "
+            f"{T}.cliques: startsAfter is ignored with cliqueStartupType CliqueStartupTypeAnyOrder: use "
             "CliqueStartupTypeExplicit",
         ),
         (
             {f"{G}.replicas": 5, f"{G}.scaleConfig": scaling()},
-            f"{G}.scaleConfig.maxReplicas is below replicas: the autoscaler scales the group from 5 "
-            "to 4 at once",
+            f"{G}.scaleConfig.maxReplicas is below replicas: the autoscaler scales in the group from 5 to 4; "
+            "raise maxReplicas or lower replicas",
         ),
     ],
 )
-def test_what_is_legal_and_hardly_meant_is_warned_of(changes, warning):
+def test_unlikely_setting_is_warned_of(changes, warning):
     assert validation.on_create(workload(), FACTS).warnings == ()
     assert validation.on_create(changed(workload(), changes), FACTS).warnings == (warning,)

@@ -1,4 +1,4 @@
-"""What is filled in, and what is left alone."""
+"""Defaults of a PodCliqueSet, on creation and on update."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ def at(body, path):
         ),
     ],
 )
-def test_what_is_filled_in(changes, path, value):
+def test_missing_field_gets_its_default(changes, path, value):
     assert at(default_set(changed(PLAIN, changes)), path) == value
 
 
-def test_what_is_not_there_is_not_invented():
+def test_optional_sections_are_not_added():
     body = default_set(bare(clique("a"), podCliqueScalingGroups=[{"name": "g", "cliqueNames": ["a"]}]))
     assert set(body["spec"]["template"]) == {
         "cliques",
@@ -82,7 +82,7 @@ def test_what_is_not_there_is_not_invented():
     assert body["spec"]["template"]["podCliqueScalingGroups"] == [{"name": "g", "cliqueNames": ["a"]}]
 
 
-def test_the_argument_stays_as_it_is_and_unknown_fields_stay_where_they_are():
+def test_argument_is_not_modified_and_unknown_fields_kept():
     body = changed(
         PLAIN, {"spec.later": [1], f"{CLIQUE}.spec.podSpec.later": {"x": None}, "status": {"y": 1}}
     )
@@ -94,12 +94,12 @@ def test_the_argument_stays_as_it_is_and_unknown_fields_stay_where_they_are():
     assert done["status"] is body["status"]
 
 
-def test_nothing_to_do_gives_back_the_same_object():
+def test_complete_set_is_returned_unchanged():
     done = default_set(PLAIN)
     assert default_set(done) is done
 
 
-def test_leaving_out_what_cannot_change_means_what_it_is():
+def test_update_without_immutable_fields_keeps_stored_values():
     stored = default_set(bare(clique("a", 3, roleName="leader")))
     replaced = bare(clique("a", 5))
     del replaced["spec"]["template"]["cliques"][0]["spec"]["roleName"]
@@ -107,8 +107,8 @@ def test_leaving_out_what_cannot_change_means_what_it_is():
     assert (spec["replicas"], spec["minAvailable"], spec["roleName"]) == (5, 3, "leader")
 
 
-def test_pods_of_a_set_from_before_are_not_replaced_for_a_default():
-    """Their template would get another hash."""
+def test_stored_pod_spec_without_defaults_stays_unchanged():
+    """A default would change the template hash and replace the pods."""
     stored = bare(clique("a"))
     touched = changed(stored, {"metadata.labels": {"touched": "yes"}})
     done = default_set(touched, stored)
@@ -129,7 +129,7 @@ def test_pods_of_a_set_from_before_are_not_replaced_for_a_default():
         {"metadata": "me"},
     ],
 )
-def test_what_is_of_the_wrong_shape_is_left_alone(changes):
+def test_values_of_wrong_type_are_kept(changes):
     body = changed(PLAIN, changes)
     done = default_set(body, body)
     for path, value in changes.items():

@@ -1,4 +1,5 @@
-"""Every rule for schedulers, scaling groups and shared claims, by a row that breaks it."""
+"""One row for each rule about schedulers, scaling groups and shared claims: a change that breaks it, and the
+exact errors."""
 
 from __future__ import annotations
 
@@ -102,13 +103,14 @@ SCHEDULERS = [
     ),
 ]
 
+IN_SET = "use names of spec.template.cliques"
 GROUPS = [
     ({f"{G}.name": "Engine"}, [f'{G}.name: Invalid value: "Engine": {SUBDOMAIN}']),
     ({f"{G}.name": ""}, [f"{G}.name: Required value"]),
     ({f"{G}.cliqueNames": []}, [f"{G}.cliqueNames: Required value: at least one PodClique must be named"]),
     (
         {f"{G}.cliqueNames": ["prefill", "x", "decode", "b"]},
-        [f'{G}.cliqueNames: Invalid value: ["b","x"]: unidentified PodClique names found'],
+        [f'{G}.cliqueNames: Invalid value: ["b","x"]: unidentified PodClique names found: {IN_SET}'],
     ),
     (
         {f"{G}.name": "e" * 36},
@@ -154,7 +156,7 @@ GROUPS = [
         {f"{T}.cliques[1].spec.autoScalingConfig": scaling()},
         [
             f'{T}.podCliqueScalingGroups: Invalid value: ["prefill"]: autoScalingConfig is not allowed on a '
-            "PodClique of a scaling group: use scaleConfig"
+            "PodClique of a scaling group: use the group's scaleConfig"
         ],
     ),
 ]
@@ -162,9 +164,9 @@ GROUPS = [
 
 def too_long(name: str) -> str:
     return (
-        f'resourceSharing[0].name: Invalid value: "{name}": the names of claims made from it would have more '
-        "than 63 characters, and no pod could refer to them: shorten it, or the names of set, scaling group "
-        "and clique"
+        f'resourceSharing[0].name: Invalid value: "{name}": the names of its claims would have more than 63 '
+        "characters, and pods could not refer to them: shorten it, or the names of set, scaling group and "
+        "clique"
     )
 
 
@@ -192,8 +194,8 @@ SHARING = [
     (
         {f"{T}.resourceClaimTemplates": CLAIMS, f"{G}.resourceSharing": sharing(namespace="other")},
         [
-            f'{G}.resourceSharing[0].namespace: Invalid value: "other": must be empty: shared is one of the '
-            "set's own resourceClaimTemplates"
+            f'{G}.resourceSharing[0].namespace: Invalid value: "other": must be empty: shared is one of '
+            "spec.template.resourceClaimTemplates"
         ],
     ),
     (
@@ -207,7 +209,7 @@ SHARING = [
         {f"{T}.resourceSharing": sharing(filter={})},
         [
             f"{T}.resourceSharing[0].filter: Required value: must name at least one clique or scaling group; "
-            "without a filter all get it"
+            "remove the filter to share with all"
         ],
     ),
     (
@@ -225,7 +227,7 @@ SHARING = [
         {f"{G}.resourceSharing": sharing(filter={"childCliqueNames": []})},
         [
             f"{G}.resourceSharing[0].filter: Required value: must name at least one clique of the group; "
-            "without a filter all get it"
+            "remove the filter to share with all"
         ],
     ),
     (
@@ -235,11 +237,11 @@ SHARING = [
     (
         {f"{T}.resourceSharing": sharing(name="team.gpu")},
         [
-            f'{T}.resourceSharing[0].name: Invalid value: "team.gpu": it becomes part of the names by which '
-            f"pods refer to claims: {next(syntax.label('team.gpu'))}"
+            f'{T}.resourceSharing[0].name: Invalid value: "team.gpu": must be valid in the names of claims '
+            f"that pods refer to: {next(syntax.label('team.gpu'))}"
         ],
     ),
-    # app-all-… has 63 characters with 55 of the template's; app-0-engine-1-decode-all-… with 37 of them.
+    # app-all-… has 63 characters with a template name of 55; app-0-engine-1-decode-all-… with one of 37.
     ({f"{T}.resourceSharing": sharing(name="t" * 56)}, [f"{T}.{too_long('t' * 56)}"]),
     ({f"{T}.cliques[2].resourceSharing": sharing(name="t" * 38)}, [f"{T}.cliques[2].{too_long('t' * 38)}"]),
     (
@@ -261,14 +263,14 @@ FITS = [
 
 
 @pytest.mark.parametrize("changes", FITS, ids=lambda value: next(iter(value))[:60])
-def test_names_that_just_fit(changes):
+def test_claim_names_of_maximum_length_are_accepted(changes):
     assert validation.on_create(changed(workload(), changes), FACTS).allowed
 
 
 @pytest.mark.parametrize(
     ("changes", "errors"), SCHEDULERS + GROUPS + SHARING, ids=lambda value: next(iter(value), "")[:60]
 )
-def test_refused(changes, errors):
+def test_broken_rule_is_refused(changes, errors):
     verdict = validation.on_create(changed(workload(), changes), FACTS)
     assert list(map(str, verdict.errors)) == errors
     assert not verdict.allowed

@@ -1,4 +1,4 @@
-"""Manifests that others wrote pass as they are: upstream's workloads, Dynamo's, and those of the guides."""
+"""Published manifests are accepted unchanged: upstream's workloads, Dynamo's, and those of the guides."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FOLDERS = ("workloads", "dynamo/expected")
 
 
 def manifests():
-    """By name. Without the shared data one of each folder is asked for all the same, and skipped in words."""
+    """The names of all manifests. Without the shared data one name stands for each folder, and is skipped."""
     for folder in FOLDERS:
         found = sorted(path.name for path in (SHARED / "testdata" / folder).glob("*.yaml"))
         yield from (f"{folder}/{name}" for name in found or ["any.yaml"])
@@ -37,7 +37,7 @@ def documents(name):
 
 
 @pytest.mark.parametrize("name", list(manifests()))
-def test_accepted_as_written(name):
+def test_published_manifest_is_accepted(name):
     found = documents(name)
     assert found
     for body in found:

@@ -1,4 +1,5 @@
-"""Every rule for a set, its cliques and their order, by a row that breaks it: the exact path and words."""
+"""One row for each rule about a set, its cliques and their startup order: a change that breaks it, and the
+exact errors."""
 
 from __future__ import annotations
 
@@ -77,6 +78,7 @@ SET = [
     ),
 ]
 
+NO_SPREAD = "must not be set: use a topologyConstraint of the clique"
 CLIQUES = [
     ({f"{C}.name": ""}, [f"{C}.name: Required value"]),
     ({f"{C}.name": "Router"}, [f'{C}.name: Invalid value: "Router": {SUBDOMAIN}']),
@@ -155,18 +157,21 @@ CLIQUES = [
     ),
     (
         {f"{C}.spec.podSpec.topologySpreadConstraints": [{}, {}]},
-        [f'{C}.spec.podSpec.spec.topologySpreadConstraints: Invalid value: "(2)": must not be set'],
+        [f'{C}.spec.podSpec.spec.topologySpreadConstraints: Invalid value: "(2)": {NO_SPREAD}'],
     ),
     (
         {f"{C}.spec.podSpec.nodeName": "node-1"},
-        [f'{C}.spec.podSpec.spec.nodeName: Invalid value: "node-1": must not be set'],
+        [
+            f'{C}.spec.podSpec.spec.nodeName: Invalid value: "node-1": must not be set: use nodeSelector or '
+            "node affinity"
+        ],
     ),
     (
         {f"{C}.spec.podSpec.containers[0].env": [{"name": "OK"}, {"name": ""}, {"name": "A=B"}]},
         [
             f"{C}.spec.podSpec.spec.containers[0].env[1].name: Required value",
-            f'{C}.spec.podSpec.spec.containers[0].env[2].name: Invalid value: "A=B": a variable\'s name must '
-            "consist of printable ASCII characters other than '='",
+            f'{C}.spec.podSpec.spec.containers[0].env[2].name: Invalid value: "A=B": a valid environment '
+            "variable name must consist only of printable ASCII characters other than '='",
         ],
     ),
     (
@@ -194,8 +199,11 @@ ORDER = [
         [f'{C}.spec.startsAfter: Duplicate value: "decode"'],
     ),
     (
-        {**EXPLICIT, f"{C}.spec.startsAfter": ["nobody", "decode"]},
-        [f'{T}.cliques.startsAfter: Invalid value: ["nobody"]: unknown PodClique names found'],
+        {**EXPLICIT, f"{C}.spec.startsAfter": ["missing", "decode"]},
+        [
+            f'{T}.cliques.startsAfter: Invalid value: ["missing"]: unknown PodClique names found: use names '
+            "of spec.template.cliques"
+        ],
     ),
     (
         {
@@ -215,7 +223,7 @@ ORDER = [
 @pytest.mark.parametrize(
     ("changes", "errors"), METADATA + SET + CLIQUES + ORDER, ids=lambda value: next(iter(value), "")[:60]
 )
-def test_refused(changes, errors):
+def test_broken_rule_is_refused(changes, errors):
     verdict = validation.on_create(changed(workload(), changes), FACTS)
     assert list(map(str, verdict.errors)) == errors
     assert not verdict.allowed

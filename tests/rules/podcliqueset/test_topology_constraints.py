@@ -1,4 +1,4 @@
-"""Topology constraints and NVLink groups: on which layers, of which topology, in which order."""
+"""Validation of topology constraints of sets, groups and cliques, and of `grove.io/mnnvl-group`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ LABEL = (
     "and end with an alphanumeric character (e.g. 'my-name', regex used for validation is "
     "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
 )
-OFF = 'multi-node NVLink is off in the operator\'s configuration: set network.autoMNNVLEnabled, or use "none"'
+DISABLED = (
+    'MNNVL is not enabled in the operator\'s configuration: set network.autoMNNVLEnabled, or use "none"'
+)
 
 
 def packs(required="", preferred="", name="", domain=""):
@@ -99,7 +101,7 @@ REFUSED = [({**ON_KAI, **changes}, errors) for changes, errors in REFUSALS]
 
 
 @pytest.mark.parametrize(("changes", "errors"), REFUSED)
-def test_refused(changes, errors):
+def test_invalid_constraint_is_refused(changes, errors):
     assert list(map(str, validation.on_create(changed(workload(), changes), FACTS).errors)) == errors
 
 
@@ -113,15 +115,18 @@ def test_refused(changes, errors):
         {S: packs("rack", name="h100"), CT: packs(preferred="zone")},
     ],
 )
-def test_accepted(changes):
+def test_valid_constraints_are_accepted(changes):
     verdict = validation.on_create(changed(workload(), {**ON_KAI, **changes}), FACTS)
     assert (verdict.message, verdict.warnings) == ("", ())
 
 
-def test_constraints_while_the_feature_is_off():
+def test_constraints_are_refused_if_the_feature_is_disabled():
     off = msgspec.structs.replace(FACTS, topology_aware=False)
     body = changed(workload(), {S: packs(name="h100"), CT: packs("rack")})
-    why = "topology constraints are not allowed when Topology Aware Scheduling is disabled"
+    why = (
+        "topology constraints are not allowed when Topology Aware Scheduling is disabled: remove the "
+        "constraint, or set topologyAwareScheduling.enabled in the operator's configuration"
+    )
     assert list(map(str, validation.on_create(body, off).errors)) == [
         f'{S}: Invalid value: {{"topologyName":"h100"}}: {why}',
         f'{CT}: Invalid value: {{"pack":{{"required":"rack"}}}}: {why}',
@@ -129,14 +134,14 @@ def test_constraints_while_the_feature_is_off():
     assert validation.on_update(body, changed(body, {"spec.replicas": 2}), off).allowed
 
 
-def test_a_preference_that_says_nothing_is_warned_of():
+def test_preferred_broader_than_required_is_warned_of():
     body = changed(workload(), {**ON_KAI, S: packs("rack", "zone", name="h100")})
     assert validation.on_create(body, FACTS).warnings == (
         f"{S}.pack.preferred is coarser than {S}.pack.required and is redundant",
     )
 
 
-def test_which_topologies_must_be_known():
+def test_topologies_named_lists_all_names_of_the_set():
     body = changed(workload(), {S: packs("rack", name="a"), CT: packs("rack", name="b"), GT: packs("rack")})
     assert validation.topologies_named(body) == {"a", "b"}
     assert validation.topologies_named(workload()) == frozenset()
@@ -199,15 +204,15 @@ CHANGES = [
 
 
 @pytest.mark.parametrize(("changes", "errors"), CHANGES)
-def test_changes(changes, errors):
-    """Only the spelling may change; and a topology that is gone holds up nothing else."""
+def test_constraint_changes_are_refused_but_for_migration(changes, errors):
+    """The verdict does not depend on whether the topology still exists."""
     old = changed(workload(), NAMED)
-    forgotten = msgspec.structs.replace(FACTS, topologies={})
-    for facts in (FACTS, forgotten):
+    without_topologies = msgspec.structs.replace(FACTS, topologies={})
+    for facts in (FACTS, without_topologies):
         assert list(map(str, validation.on_update(old, changed(old, changes), facts).errors)) == errors
 
 
-def test_a_part_that_may_not_be_added_is_refused_once():
+def test_renamed_clique_with_constraint_gives_one_error():
     old = changed(workload(), NAMED)
     new = changed(old, {f"{C}.name": "proxy", CT: packs("rack")})
     (error,) = validation.on_update(old, new, FACTS).errors
@@ -227,7 +232,7 @@ def test_a_part_that_may_not_be_added_is_refused_once():
         ),
     ],
 )
-def test_a_set_from_before_topologies_had_names_may_get_one(name, errors):
+def test_stored_set_without_topology_name_may_get_one(name, errors):
     old = changed(workload(), {S: packs(domain="rack")})
     new = changed(old, {f"{S}.topologyName": name})
     assert list(map(str, validation.on_update(old, new, FACTS).errors)) == errors
@@ -245,12 +250,12 @@ ON = msgspec.structs.replace(FACTS, network=Network(auto_mnnvl_enabled=True))
         (
             {"metadata.annotations": {KEY: "fast"}},
             FACTS,
-            [f'metadata.annotations.{KEY}: Invalid value: "fast": {OFF}'],
+            [f'metadata.annotations.{KEY}: Invalid value: "fast": {DISABLED}'],
         ),
         (
             {f"{C}.annotations": {KEY: ""}},
             ON,
-            [f'{C}.annotations.{KEY}: Invalid value: "": must be none or a name'],
+            [f'{C}.annotations.{KEY}: Invalid value: "": must be "none" or the name of a group'],
         ),
         (
             {f"{G}.annotations": {KEY: "a.b"}},
@@ -264,5 +269,5 @@ ON = msgspec.structs.replace(FACTS, network=Network(auto_mnnvl_enabled=True))
         ),
     ],
 )
-def test_nvlink_groups(changes, facts, errors):
+def test_mnnvl_group_must_be_a_label_or_none(changes, facts, errors):
     assert list(map(str, validation.on_create(changed(workload(), changes), facts).errors)) == errors

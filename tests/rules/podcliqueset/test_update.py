@@ -1,4 +1,4 @@
-"""What cannot be changed, what can, and that old mistakes hold up nothing."""
+"""Updates of a set: immutable fields, allowed changes, and errors that the stored set already has."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from tests.rules.messages import CLAIMS, EXPLICIT, C, G, T, scaling, sharing
 GROUP = "grove.io/mnnvl-group"
 IN_ORDER = {f"{T}.cliqueStartupType": "CliqueStartupTypeInOrder"}
 IMMUTABLE = "field is immutable"
+NEW_SET = "create a new PodCliqueSet instead"
 SWAPPED = {
     f"{T}.cliques[0]": workload()["spec"]["template"]["cliques"][1],
     f"{T}.cliques[1]": workload()["spec"]["template"]["cliques"][0],
@@ -23,21 +24,21 @@ REFUSED = [
         {},
         {f"{T}.cliques[3]": default_set(bare(clique("more")))["spec"]["template"]["cliques"][0]},
         [
-            f"{T}.cliques: Forbidden: PodCliques cannot be added or removed: there are 3, not 4",
-            f"{T}.cliques.name: Forbidden: PodCliques cannot be added or renamed: more is not known",
+            f"{T}.cliques: Forbidden: PodCliques cannot be added or removed: there are 3, not 4; {NEW_SET}",
+            f"{T}.cliques.name: Forbidden: PodCliques cannot be added or renamed: more is new; {NEW_SET}",
         ],
     ),
     (
         {},
         {f"{C}.name": "proxy"},
-        [f"{T}.cliques.name: Forbidden: PodCliques cannot be added or renamed: proxy is not known"],
+        [f"{T}.cliques.name: Forbidden: PodCliques cannot be added or renamed: proxy is new; {NEW_SET}"],
     ),
     (
         IN_ORDER,
         {**IN_ORDER, **SWAPPED},
         [
             f'{T}.cliques: Invalid value: ["prefill","router","decode"]: the order of PodCliques cannot be '
-            "changed with CliqueStartupTypeInOrder: it was router, prefill, decode"
+            "changed with CliqueStartupTypeInOrder: keep the order router, prefill, decode"
         ],
     ),
     ({}, {f"{C}.spec.roleName": "x"}, [f'{T}.cliques.spec.roleName: Invalid value: "x": {IMMUTABLE}']),
@@ -88,9 +89,9 @@ REFUSED = [
         {f"{T}.podCliqueScalingGroups[1]": group("more", "router")},
         [
             f"{T}.podCliqueScalingGroups: Forbidden: scaling groups cannot be added or removed: there are 1, "
-            "not 2",
+            f"not 2; {NEW_SET}",
             f"{T}.podCliqueScalingGroups.name: Forbidden: scaling groups cannot be added or renamed: more is "
-            "not known",
+            f"new; {NEW_SET}",
         ],
     ),
     (
@@ -136,7 +137,7 @@ REFUSED = [
 @pytest.mark.parametrize(
     ("before", "after", "errors"), REFUSED, ids=lambda value: str(next(iter(value), ""))[:60]
 )
-def test_refused(before, after, errors):
+def test_immutable_field_change_is_refused(before, after, errors):
     verdict = validation.on_update(changed(workload(), before), changed(workload(), after), FACTS)
     assert list(map(str, verdict.errors)) == errors
 
@@ -154,7 +155,7 @@ ACCEPTED = [
     ({}, {f"{T}.terminationDelay": "1m", f"{T}.priorityClassName": "high"}),
     ({}, SWAPPED),
     ({f"{C}.resourceSharing": []}, {f"{C}.resourceSharing": GONE}),
-    (  # What a program writes back that knows more fields than were written.
+    (  # A client that knows more fields writes the set back with an empty `metadata`.
         {f"{T}.resourceClaimTemplates": CLAIMS},
         {
             f"{T}.resourceClaimTemplates": [
@@ -181,14 +182,14 @@ ACCEPTED = [
 
 
 @pytest.mark.parametrize(("before", "after"), ACCEPTED)
-def test_accepted(before, after):
+def test_mutable_field_change_is_accepted(before, after):
     old = changed(workload(), before)
     new = changed(old, after)
     assert validation.on_update(old, new, FACTS).message == ""
 
 
-def test_a_set_from_before_the_webhooks_can_be_changed():
-    """What was never filled in counts as what would have been."""
+def test_set_stored_without_defaults_can_be_updated():
+    """Missing fields of the stored set count as their defaults."""
     old = bare(clique("a"), clique("b", roleName=""))
     assert validation.on_update(old, default_set(old, old), FACTS).message == ""
 
@@ -196,12 +197,12 @@ def test_a_set_from_before_the_webhooks_can_be_changed():
 LEGACY = [
     {"metadata.name": "has.dots"},
     {f"{C}.spec.minAvailable": 9},
-    {**EXPLICIT, f"{C}.spec.startsAfter": ["nobody"]},
+    {**EXPLICIT, f"{C}.spec.startsAfter": ["missing"]},
 ]
 
 
 @pytest.mark.parametrize("wrong", LEGACY)
-def test_what_was_wrong_before_does_not_hold_up_a_change(wrong):
+def test_errors_of_the_stored_set_do_not_refuse_an_update(wrong):
     old = changed(workload(), wrong)
     assert not validation.on_create(old, FACTS).allowed
     assert validation.on_update(old, changed(old, {"spec.replicas": 3}), FACTS).message == ""
@@ -209,7 +210,7 @@ def test_what_was_wrong_before_does_not_hold_up_a_change(wrong):
     assert error.path == "spec.replicas"
 
 
-def test_a_scheduler_that_was_switched_off_since_does_not_hold_up_its_sets():
+def test_set_with_disabled_scheduler_can_be_updated():
     old = changed(
         workload(), {f"{T}.cliques[{index}].spec.podSpec.schedulerName": "volcano" for index in range(3)}
     )
@@ -218,6 +219,6 @@ def test_a_scheduler_that_was_switched_off_since_does_not_hold_up_its_sets():
 
 
 @pytest.mark.parametrize("old", [None, [], {}, {"spec": 1}])
-def test_a_stored_set_that_cannot_be_read_leaves_the_new_one_to_stand_for_itself(old):
+def test_undecodable_stored_set_is_not_compared(old):
     assert validation.on_update(old, workload(), FACTS).allowed
     assert not validation.on_update(old, changed(workload(), {"spec.replicas": -1}), FACTS).allowed

@@ -1,8 +1,8 @@
-"""Claims of different parts of a set that could have one name: then one of them would never be made, and the
-pods of one part would hold what another shares.
+"""Refuses sets in which claims of different parts could get the same name: only one of them would be created,
+and pods of one part would use the claim of another.
 
-A name is a row of words: those of the parts, of the template, and numbers. Two rows that fit word for word
-are one name, whichever numbers it takes; counts change, so any number may come up.
+A name is a sequence of words: those of the parts and of the template, and replica indices. Two sequences that
+match word for word can give the same name; an index matches any number, because counts change.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _Words = tuple[str | None, ...]
 
 
 class _Entry(Struct, frozen=True):
-    """Claims that are made from one entry of a part's `resourceSharing`."""
+    """The claims of one entry of a part's `resourceSharing`."""
 
     path: str
     part: str
@@ -32,16 +32,18 @@ class _Entry(Struct, frozen=True):
 
 
 def errors(workload: Workload) -> Iterator[FieldError]:
-    """Entries whose claims could have the names of another part's, each told with the first such part."""
+    """Errors for entries whose claims could have the name of another part's claim, one for each entry."""
     by_form: dict[_Words, list[_Entry]] = {}
     for entry in _entries(workload):
         by_form.setdefault(_form(entry.words), []).append(entry)
-    told: set[str] = set()
+    reported: set[str] = set()
     for first, second in islice(_pairs(by_form.values()), _MAX_PAIRS):
-        if second.path not in told and (name := _common(first.words, second.words)) is not None:
-            told.add(second.path)
+        if second.path not in reported and (name := _common(first.words, second.words)) is not None:
+            reported.add(second.path)
             claim = f"{workload.metadata.effective_name}-{name}"
-            why = f"claims of {first.path} can have the same names, such as {claim}: rename one of the two"
+            why = (
+                f"claims of {first.path} can have the same name, such as {claim}: rename one of the templates"
+            )
             yield invalid(second.path, second.template, why)
 
 
@@ -68,14 +70,14 @@ def _entries(workload: Workload) -> Iterator[_Entry]:
 
 def _of_part(path: str, shared: Sequence[ResourceSharing], words: _Words) -> Iterator[_Entry]:
     for index, each in enumerate(shared):
-        whose = "all" if each.scope is SharingScope.ALL_REPLICAS else _NUMBER
+        replica = "all" if each.scope is SharingScope.ALL_REPLICAS else _NUMBER
         if each.name:
-            row = (*words, whose, *each.name.split("-"))
-            yield _Entry(f"{path}[{index}].name", path, each.name, row)
+            claim_words = (*words, replica, *each.name.split("-"))
+            yield _Entry(f"{path}[{index}].name", path, each.name, claim_words)
 
 
 def _form(words: _Words) -> _Words:
-    """What rows have in common that fit: where their numbers are, and the words between them."""
+    """The words with all numbers replaced by `_NUMBER`, which all sequences that can give one name share."""
     return tuple(_NUMBER if _is_number(word) else word for word in words)
 
 
@@ -86,7 +88,7 @@ def _is_number(word: str | None) -> bool:
 
 
 def _common(first: _Words, second: _Words) -> str | None:
-    """A name that both rows can have, after that of the set."""
+    """A name that both sequences can give, without the name of the set."""
     found: list[str] = []
     for one, other in zip(first, second, strict=True):
         if one is not _NUMBER and other is not _NUMBER and one != other:

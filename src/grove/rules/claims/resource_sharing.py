@@ -1,4 +1,5 @@
-"""What is refused of shared claims: their templates, and who shares them."""
+"""Validation of shared claims: `resourceClaimTemplates` of the set, and `resourceSharing` of the set, its
+scaling groups and its cliques."""
 
 from __future__ import annotations
 
@@ -21,13 +22,13 @@ from grove.rules.podcliqueset.cliques import duplicates
 
 _TEMPLATE = "spec.template"
 _TOO_LONG = (
-    f"the names of claims made from it would have more than {syntax.MAX_LABEL} characters, and no pod "
-    "could refer to them: shorten it, or the names of set, scaling group and clique"
+    f"the names of its claims would have more than {syntax.MAX_LABEL} characters, and pods could not refer "
+    "to them: shorten it, or the names of set, scaling group and clique"
 )
 
 
 def errors(workload: Workload) -> Iterator[FieldError]:
-    """What is wrong with shared claims, on all three levels."""
+    """Errors of shared claims, on all three levels."""
     template = workload.template
     yield from _templates(workload)
     internal = {claim.name for claim in template.resource_claim_templates}
@@ -71,7 +72,7 @@ def _shared(path: str, shared: Sequence[ResourceSharing], internal: Collection[s
             yield invalid(
                 f"{place}.namespace",
                 each.namespace,
-                f"must be empty: {each.name} is one of the set's own resourceClaimTemplates",
+                f"must be empty: {each.name} is one of spec.template.resourceClaimTemplates",
             )
 
 
@@ -85,7 +86,7 @@ def _set_filters(path: str, workload: Workload) -> Iterator[FieldError]:
         place = f"{path}[{index}].filter"
         if not chosen.child_clique_names and not chosen.child_scaling_group_names:
             yield required(
-                place, "must name at least one clique or scaling group; without a filter all get it"
+                place, "must name at least one clique or scaling group; remove the filter to share with all"
             )
         yield from _unknown(f"{place}.childCliqueNames", chosen.child_clique_names, cliques)
         yield from _unknown(f"{place}.childScalingGroupNames", chosen.child_scaling_group_names, groups)
@@ -100,7 +101,8 @@ def _group_filters(
             continue
         place = f"{path}[{index}].filter"
         if not chosen.child_clique_names:
-            yield required(place, "must name at least one clique of the group; without a filter all get it")
+            why = "must name at least one clique of the group; remove the filter to share with all"
+            yield required(place, why)
         yield from _unknown(f"{place}.childCliqueNames", chosen.child_clique_names, known)
 
 
@@ -109,7 +111,8 @@ def _unknown(path: str, named: Sequence[str], known: Collection[str]) -> Iterato
 
 
 def _names(workload: Workload) -> Iterator[FieldError]:
-    """Names of claims that pods could not refer to, at the highest indices that the set itself speaks of."""
+    """Errors for claims with names that pods could not refer to, at the highest indices that the counts and
+    autoscaling bounds of the set allow."""
     template, set_name = workload.template, workload.metadata.effective_name
     last = _last(workload.spec.replicas)
     yield from _named(f"{_TEMPLATE}.resourceSharing", template.resource_sharing, set_name, last)
@@ -131,7 +134,7 @@ def _names(workload: Workload) -> Iterator[FieldError]:
 
 
 def _last(replicas: int, config: AutoScalingConfig | None = None) -> int:
-    """The highest index."""
+    """The highest index of these replicas."""
     return max(replicas, config.max_replicas if config else 0, 1) - 1
 
 
@@ -146,8 +149,7 @@ def _named(path: str, shared: Sequence[ResourceSharing], owner: str, last: int) 
         )
         wrong = [*syntax.label(each.name)] if each.name else []
         if wrong:
-            yield invalid(
-                place, each.name, f"it becomes part of the names by which pods refer to claims: {wrong[0]}"
-            )
+            why = f"must be valid in the names of claims that pods refer to: {wrong[0]}"
+            yield invalid(place, each.name, why)
         elif len(name) > syntax.MAX_LABEL:
             yield invalid(place, each.name, _TOO_LONG)

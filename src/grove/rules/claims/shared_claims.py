@@ -1,4 +1,7 @@
-"""Which cliques of a set get which shared claims, and how many pods hold one of them together."""
+"""Which cliques of a set get which shared claims, and how many pods use one claim together.
+
+Used to detect claims for accelerators; creating the claims is up to `grove.plan.desired.shared_claims`.
+"""
 
 from __future__ import annotations
 
@@ -14,17 +17,17 @@ _TEMPLATE = "spec.template"
 
 
 class CliqueClaim(Struct, frozen=True):
-    """Claims of one entry of `resourceSharing`, as one clique gets them."""
+    """The claims of one entry of `resourceSharing` for one clique."""
 
     clique: str
     entry: ResourceSharing
     path: str
     pods: int
-    """How many pods may hold one such claim together, at the highest counts that the set itself speaks of."""
+    """How many pods may use one such claim together, at the highest counts that the set allows."""
 
 
 def shared_claims(workload: Workload) -> Iterator[CliqueClaim]:
-    """All of them, from the widest to the narrowest."""
+    """The shared claims of all cliques: those of the set first, then of groups, then of cliques."""
     template = workload.template
     groups = {name: group for group in template.pod_clique_scaling_groups for name in group.clique_names}
     yield from _of_set(workload, groups)

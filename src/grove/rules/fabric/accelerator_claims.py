@@ -1,8 +1,8 @@
-"""Accelerators that pods ask for by claims only, where the administrator wants them to count.
+"""Detects pods that request accelerators by resource claims only, if `network.autoMNNVLDetectDRA` is set.
 
-What a claim is for is written in a ResourceClaimTemplate, or in a claim, that may change or go. So it is
-looked at once, when the set is made, and what was found is written on the set: from then on it is plain what
-counts.
+The devices of a claim are defined in a ResourceClaimTemplate or a ResourceClaim, which may change or be
+deleted. They are therefore read once, when the set is created, and the claims for accelerators are recorded
+in the annotation `grove.io/auto-mnnvl-claims` of the set.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ Classes = Mapping["ClaimSource", frozenset[str] | None]
 
 
 class ClaimSource(NamedTuple):
-    """Where it is written what a pod claims."""
+    """The object that defines the devices of a claim."""
 
     claim: bool
-    """Whether it is a ResourceClaim; else it is a ResourceClaimTemplate."""
+    """Whether it is a ResourceClaim; otherwise it is a ResourceClaimTemplate."""
     name: str
     namespace: str = ""
-    """Where it is; empty: beside the set."""
+    """Its namespace; empty for the namespace of the set."""
 
     def __str__(self) -> str:
         kind = "ResourceClaim" if self.claim else "ResourceClaimTemplate"
@@ -39,75 +39,76 @@ class ClaimSource(NamedTuple):
 
 
 class _UsedClaim(NamedTuple):
-    """A claim that pods of a clique use."""
+    """A claim that the pods of a clique use."""
 
     clique: str
     claim: str
-    """What the pods call it."""
+    """Its name in the pod spec."""
     source: ClaimSource | frozenset[str]
-    """Where it is written what it is for; or the DeviceClasses that it is for."""
+    """The object that defines its devices; or its DeviceClasses, if the set itself defines them."""
     shared_by: str = ""
-    """Who holds it together, if several pods do."""
+    """If several pods use it together, the first half of the warning about that."""
 
 
 def claim_sources(body: Body, facts: Facts) -> tuple[ClaimSource, ...] | None:
-    """What is to be looked at before a new set is marked; None if claims do not count. Never raises."""
+    """The objects to read before `with_claim_annotation`; None if claims of this set are not detected.
+    Never raises."""
     network, provider = facts.network, facts.fabrics.auto
     if not (network.auto_mnnvl_enabled and network.auto_mnnvl_detect_dra) or provider is None:
         return None
     try:
         workload = decode.workload(body)
     except (ObjectFormatError, RecursionError):
-        return None  # for validation to name
-    said = workload.metadata.annotations
-    if keys.MNNVL_CLAIMS in said or said.get(keys.AUTO_MNNVL) == keys.AUTO_MNNVL_DISABLED:
+        return None  # validation reports it
+    annotations = workload.metadata.annotations
+    if keys.MNNVL_CLAIMS in annotations or annotations.get(keys.AUTO_MNNVL) == keys.AUTO_MNNVL_DISABLED:
         return None
-    named = (asked.source for asked in _claims(workload))
-    return tuple(dict.fromkeys(source for source in named if isinstance(source, ClaimSource)))
+    sources = (claim.source for claim in _claims(workload))
+    return tuple(dict.fromkeys(source for source in sources if isinstance(source, ClaimSource)))
 
 
 def with_claim_annotation(body: Body, facts: Facts, classes: Classes) -> tuple[Body, list[str]]:
-    """The set with a note of the claims that are for accelerators, and what could not be found out. Pods that
-    share accelerators share their node, which has one channel: a domain would keep all but one from
-    starting, so they are in none."""
+    """The set with an annotation that lists its claims for accelerators, and warnings about claims that do
+    not count. Pods that share accelerators share their node, which has one channel: in a domain only one of
+    them could start, so they get none."""
     provider = facts.fabrics.auto
-    counting = provider.accelerator_classes if provider is not None else frozenset()
+    accelerators = provider.accelerator_classes if provider is not None else frozenset()
     found, warnings = [], []
     for clique, claim, source, shared_by in _claims(decode.workload(body)):
-        asked = classes.get(source) if isinstance(source, ClaimSource) else source
-        if asked is None:
-            # Of a template in another namespace it is not disclosed whether it exists.
+        requested = classes.get(source) if isinstance(source, ClaimSource) else source
+        if requested is None:
+            # Whether a template in another namespace exists is not disclosed.
             other = isinstance(source, ClaimSource) and source.namespace
-            why = "does not exist or is not shared with this namespace" if other else "is not there"
-            warnings.append(f"{source} {why}: whether it is for accelerators is not known")
-        elif asked & counting:
+            why = "does not exist or is not shared with this namespace" if other else "does not exist"
+            warnings.append(
+                f"{source} {why}: it does not count for automatic MNNVL; create it before the PodCliqueSet"
+            )
+        elif requested & accelerators:
             if shared_by:
-                warnings.append(
-                    f"{shared_by}, and their node has one channel: they get no domain by themselves"
-                )
+                warnings.append(f"{shared_by}, and their node has one channel: they get no automatic domain")
             else:
                 found.append(f"{clique}/{claim}")
     warnings = list(dict.fromkeys(warnings))
     if not found:
         return body, warnings
-    noted = ",".join(dict.fromkeys(found))
-    written = {**(body["metadata"].get("annotations") or {}), keys.MNNVL_CLAIMS: noted}
-    return {**body, "metadata": {**body["metadata"], "annotations": written}}, warnings
+    value = ",".join(dict.fromkeys(found))
+    annotations = {**(body["metadata"].get("annotations") or {}), keys.MNNVL_CLAIMS: value}
+    return {**body, "metadata": {**body["metadata"], "annotations": annotations}}, warnings
 
 
 def device_classes_in(spec: Mapping[str, Any]) -> frozenset[str]:
-    """The DeviceClasses that the spec of a claim asks for, in any version of it."""
+    """The DeviceClasses that the spec of a claim requests, in any version of `resource.k8s.io`."""
     requests = (spec.get("devices") or {}).get("requests") or ()
-    asked = (
+    candidates = (
         each
         for request in requests
         for each in (request, request.get("exactly") or {}, *(request.get("firstAvailable") or ()))
     )
-    return frozenset(str(each["deviceClassName"]) for each in asked if each.get("deviceClassName"))
+    return frozenset(str(each["deviceClassName"]) for each in candidates if each.get("deviceClassName"))
 
 
 def _claims(workload: Workload) -> Iterator[_UsedClaim]:
-    """Those of the pods' own specs, and those that the set gives them to share."""
+    """The claims in the pod specs of cliques, and the claims of `resourceSharing`."""
     for clique in workload.template.cliques:
         for claim in read_template(clique.spec.pod_spec).resource_claims:
             if (source := _source(claim)) is not None:
@@ -135,4 +136,4 @@ def _shared_source(shared: CliqueClaim, own: Mapping[str, bytes]) -> ClaimSource
     try:
         return device_classes_in(msgspec.json.decode(own[entry.name]).get("spec") or {})
     except (AttributeError, TypeError):
-        return frozenset()  # for the API server to name
+        return frozenset()  # the API server reports it

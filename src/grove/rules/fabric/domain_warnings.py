@@ -1,4 +1,5 @@
-"""Fabric domains: what is legal, and hardly meant, or hardly possible on these nodes."""
+"""Warnings about fabric domains: settings that are valid and probably not intended, or that the current nodes
+cannot fulfil."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ _GROUPS = "spec.template.podCliqueScalingGroups"
 
 
 def warnings(workload: Workload, facts: Facts) -> Iterator[str]:
-    """What is legal, and hardly meant."""
+    """All warnings about the fabric domains of a new set."""
     auto, annotations = facts.fabrics.auto, workload.metadata.annotations
     domain_requirements = requirements.of_template(
         workload.metadata.effective_name, annotations, workload.template, facts.fabrics
@@ -30,13 +31,13 @@ def warnings(workload: Workload, facts: Facts) -> Iterator[str]:
         and auto is not None
         and not domain_requirements
     ):
-        yield f"{_AUTO} has no effect: no container asks for the accelerators of {auto.vendor}"
+        yield f"{_AUTO} has no effect: no container requests accelerators of {auto.vendor}"
     for provider in facts.fabrics:
         yield from _misplaced_annotations(workload, provider)
         for index, clique in enumerate(workload.template.cliques):
             if clique.annotations.get(provider.annotation_key):
                 yield from _unlikely_use(workload, index, clique, provider)
-    yield from _about_nodes(workload, facts, domain_requirements)
+    yield from _node_warnings(workload, facts, domain_requirements)
     for vendor in sorted(
         {requirement.vendor for each in domain_requirements.values() for requirement in each} & facts.unserved
     ):
@@ -50,10 +51,10 @@ def warnings(workload: Workload, facts: Facts) -> Iterator[str]:
 def _misplaced_annotations(workload: Workload, provider: FabricDomainProvider) -> Iterator[str]:
     key = provider.annotation_key
     if key in workload.metadata.annotations:
-        yield f"metadata.annotations.{key} is ignored: annotate cliques with it"
+        yield f"metadata.annotations.{key} is ignored: set it on cliques"
     for index, group in enumerate(workload.template.pod_clique_scaling_groups):
         if key in group.annotations:
-            yield f"{_GROUPS}[{index}].annotations.{key} is ignored: annotate cliques with it"
+            yield f"{_GROUPS}[{index}].annotations.{key} is ignored: set it on cliques"
 
 
 def _unlikely_use(
@@ -61,36 +62,38 @@ def _unlikely_use(
 ) -> Iterator[str]:
     path = f"{_CLIQUES}[{index}].annotations.{provider.annotation_key}"
     if not requirements.uses_accelerators(clique, provider):
-        yield f"{path}: no container asks for the accelerators of {provider.vendor}; all get the claim"
+        yield f"{path}: no container requests accelerators of {provider.vendor}; all containers get the claim"
     if workload.spec.replicas > 1 and requirements.scope_of(clique, provider) is Scope.SHARED:
-        yield f"{path}: all replicas share one domain; {provider.scope_key}: replica gives each its own"
+        yield f"{path}: all replicas share one domain; set {provider.scope_key}: replica for one domain each"
 
 
-def _about_nodes(workload: Workload, facts: Facts, domain_requirements: DomainRequirements) -> Iterator[str]:
-    """What the nodes are like, where they are seen: some may have no channel, and each has but one."""
-    asked = {requirement.vendor for each in domain_requirements.values() for requirement in each}
-    for vendor, survey in facts.channel_coverage.items():
-        if vendor not in asked:
+def _node_warnings(
+    workload: Workload, facts: Facts, domain_requirements: DomainRequirements
+) -> Iterator[str]:
+    """Warnings about the nodes, where they are known: some may have no channel, and each has only one."""
+    required = {requirement.vendor for each in domain_requirements.values() for requirement in each}
+    for vendor, coverage in facts.channel_coverage.items():
+        if vendor not in required:
             continue
         provider = facts.fabrics.of(vendor)
-        if words := coverage_problem(survey, provider):
-            yield words
+        if problem := coverage_problem(coverage, provider):
+            yield problem
         for index, clique in enumerate(workload.template.cliques):
-            mine = any(
+            in_domain = any(
                 requirement.vendor == vendor for requirement in domain_requirements.get(clique.name, ())
             )
             amount, pods = _amount(clique, provider), _pods(workload, clique)
-            if mine and pods > 1 and 0 < amount < survey.smallest:
+            if in_domain and pods > 1 and 0 < amount < coverage.smallest:
                 yield (
-                    f"{_CLIQUES}[{index}]: a node has one channel, so these {pods} pods take as many nodes, "
-                    f"with {amount} of at least {survey.smallest} accelerators each"
+                    f"{_CLIQUES}[{index}]: a node has one channel, so these {pods} pods need {pods} nodes "
+                    f"and use {amount} of at least {coverage.smallest} accelerators on each"
                 )
 
 
 def _amount(clique: CliqueTemplate, provider: FabricDomainProvider) -> int:
-    """How many accelerators a pod asks for."""
-    found = (container.resources for container in read_template(clique.spec.pod_spec).containers)
-    return sum(provider.amount({**one.requests, **one.limits}) for one in found)
+    """How many accelerators a pod requests."""
+    resources = (container.resources for container in read_template(clique.spec.pod_spec).containers)
+    return sum(provider.amount({**each.requests, **each.limits}) for each in resources)
 
 
 def _pods(workload: Workload, clique: CliqueTemplate) -> int:

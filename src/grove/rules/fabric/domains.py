@@ -1,8 +1,7 @@
-"""Fabric domains: what is filled in and refused, for the automatic mode and for cliques that name
-their domain.
+"""Defaulting and validation of fabric domains, for the automatic mode and for cliques that name their domain.
 
-The automatic mode is chosen when a set is made, and never again: a set that was there before it was switched
-on must stay as it is, and whoever is in a domain cannot leave it while pods use it.
+The automatic mode is decided when a set is created and never changes: sets that exist when the administrator
+enables it stay as they are, and a clique cannot leave a domain that its pods use.
 """
 
 from __future__ import annotations
@@ -23,21 +22,21 @@ from grove.rules.model import Facts, FieldError, forbidden, invalid, unsupported
 Body = dict[str, Any]
 
 _AUTO = f"metadata.annotations.{keys.AUTO_MNNVL}"
-_LEGAL = (keys.AUTO_MNNVL_ENABLED, keys.AUTO_MNNVL_DISABLED)
+_AUTO_VALUES = (keys.AUTO_MNNVL_ENABLED, keys.AUTO_MNNVL_DISABLED)
 _CLIQUES = "spec.template.cliques"
 _OPT_OUT = f'{keys.AUTO_MNNVL}: "{keys.AUTO_MNNVL_DISABLED}"'
 
 
 def with_auto_annotation(body: Body, facts: Facts) -> Body:
-    """A new set that uses accelerators, marked as one that gets its domains by itself; the same object if it
-    says anything about that, or if automation is off. Never raises."""
+    """A new set that uses accelerators, with the annotation for automatic domains; the same object if it has
+    an annotation about them already, or if the automatic mode is disabled. Never raises."""
     provider = facts.fabrics.auto
     if provider is None or not facts.network.auto_mnnvl_enabled:
         return body
     try:
         workload = decode.workload(body)
     except (ObjectFormatError, RecursionError):
-        return body  # for validation to name
+        return body  # validation reports it
     annotations, template = workload.metadata.annotations, workload.template
     if keys.AUTO_MNNVL in annotations or requirements.mnnvl_groups(annotations, template):
         return body
@@ -47,12 +46,12 @@ def with_auto_annotation(body: Body, facts: Facts) -> Body:
         for clique in template.cliques
     ):
         return body
-    written = {**(body["metadata"].get("annotations") or {}), keys.AUTO_MNNVL: keys.AUTO_MNNVL_ENABLED}
-    return {**body, "metadata": {**body["metadata"], "annotations": written}}
+    updated = {**(body["metadata"].get("annotations") or {}), keys.AUTO_MNNVL: keys.AUTO_MNNVL_ENABLED}
+    return {**body, "metadata": {**body["metadata"], "annotations": updated}}
 
 
 def names_domains(body: Body, facts: Facts) -> bool:
-    """Whether cliques of a set name domains, which others may share. Never raises."""
+    """Whether cliques of a set name domains, which other sets may share. Never raises."""
     try:
         cliques = decode.workload(body).template.cliques
     except (ObjectFormatError, RecursionError):
@@ -63,19 +62,19 @@ def names_domains(body: Body, facts: Facts) -> bool:
 
 
 def on_create(workload: Workload, facts: Facts) -> Iterator[FieldError]:
-    """What a new set may not ask for."""
-    said = workload.metadata.annotations.get(keys.AUTO_MNNVL)
-    if said is not None and said not in _LEGAL:
-        legal = " or ".join(f'"{each}"' for each in _LEGAL)
-        yield invalid(_AUTO, said, f"must be {legal}")
-    elif said == keys.AUTO_MNNVL_ENABLED and not facts.network.auto_mnnvl_enabled:
+    """Errors of the fabric annotations of a new set and its cliques."""
+    value = workload.metadata.annotations.get(keys.AUTO_MNNVL)
+    if value is not None and value not in _AUTO_VALUES:
+        allowed = " or ".join(f'"{each}"' for each in _AUTO_VALUES)
+        yield invalid(_AUTO, value, f"must be {allowed}")
+    elif value == keys.AUTO_MNNVL_ENABLED and not facts.network.auto_mnnvl_enabled:
         yield invalid(
             _AUTO,
-            said,
-            "MNNVL is off in the operator's configuration: set network.autoMNNVLEnabled, or remove the "
-            f"annotation {keys.AUTO_MNNVL}",
+            value,
+            "MNNVL is not enabled in the operator's configuration: set network.autoMNNVLEnabled, or remove "
+            f"the annotation {keys.AUTO_MNNVL}",
         )
-    automatic = facts.network.auto_mnnvl_enabled and said != keys.AUTO_MNNVL_DISABLED
+    automatic = facts.network.auto_mnnvl_enabled and value != keys.AUTO_MNNVL_DISABLED
     for provider in facts.fabrics:
         for index, clique in enumerate(workload.template.cliques):
             yield from _named(_VendorClique(workload, index, clique, provider), facts, automatic)
@@ -85,7 +84,7 @@ def on_create(workload: Workload, facts: Facts) -> Iterator[FieldError]:
 
 
 def on_update(old: Workload, new: Workload, facts: Facts) -> Iterator[FieldError]:
-    """All of it stays what it was. Cliques are told apart by name."""
+    """Errors for changed fabric annotations, all of which are immutable. Cliques are matched by name."""
     for key in (keys.AUTO_MNNVL, keys.MNNVL_CLAIMS):
         path = f"metadata.annotations.{key}"
         yield from _fixed(path, key, old.metadata.annotations, new.metadata.annotations)
@@ -102,7 +101,7 @@ def on_update(old: Workload, new: Workload, facts: Facts) -> Iterator[FieldError
 
 
 class _VendorClique:
-    """A clique, seen by one vendor."""
+    """The annotations of a clique for one vendor, and their paths."""
 
     def __init__(
         self, workload: Workload, index: int, clique: CliqueTemplate, provider: FabricDomainProvider
@@ -137,7 +136,11 @@ def _named(place: _VendorClique, facts: Facts, automatic: bool) -> Iterator[Fiel
             f"{kind} annotations require opting out of automatic injection with {_OPT_OUT}",
         )
     if not facts.network.explicit_compute_domains:
-        yield forbidden(place.path, f"explicit {kind}s are disabled by the administrator")
+        yield forbidden(
+            place.path,
+            f"explicit {kind}s are disabled by the administrator: remove the annotation, or set "
+            "network.explicitComputeDomains in the operator's configuration",
+        )
     if place.group is not None and provider.supports_auto:
         yield forbidden(place.path, f"cannot be combined with {keys.MNNVL_GROUP}: use one of them")
     scope = Scope(place.scope) if place.scope in set(Scope) else Scope.SHARED
@@ -148,8 +151,8 @@ def _scoped(place: _VendorClique) -> Iterator[FieldError]:
     if place.scope is None:
         return
     if place.scope not in set(Scope):
-        legal = ", ".join(f'"{scope}"' for scope in Scope)
-        yield invalid(place.scope_path, place.scope, f"must be one of {legal}")
+        allowed = ", ".join(f'"{scope}"' for scope in Scope)
+        yield invalid(place.scope_path, place.scope, f"must be one of {allowed}")
     if place.value is None:
         yield invalid(
             place.scope_path, place.scope, f"has no effect without {place.provider.annotation_key}: set both"
@@ -158,13 +161,14 @@ def _scoped(place: _VendorClique) -> Iterator[FieldError]:
         yield invalid(
             place.scope_path,
             place.scope,
-            f'clique {place.name} is in no scaling group: use "{Scope.REPLICA}", or put it into one',
+            f'clique {place.name} is in no scaling group: use "{Scope.REPLICA}", or add the clique to one',
         )
 
 
 def _options(workload: Workload, provider: FabricDomainProvider, facts: Facts) -> Iterator[FieldError]:
-    """What is said about domains beside their names: legal, and the same by all who share one."""
-    said: dict[tuple[str, str, Scope], tuple[str, str | None]] = {
+    """Errors of the options of domains: values that are not supported, and values that differ between the
+    cliques and sets that share a domain."""
+    first: dict[tuple[str, str, Scope], tuple[str, str | None]] = {
         (key, requirement.base, requirement.scope): (
             f"PodCliqueSet {name}",
             dict(requirement.options).get(key),
@@ -173,24 +177,26 @@ def _options(workload: Workload, provider: FabricDomainProvider, facts: Facts) -
         if requirement.vendor == provider.vendor
         for key in provider.options
     }
-    for key, legal in provider.options.items():
+    for key, supported in provider.options.items():
         places = [("metadata.annotations", workload.metadata.annotations)] if provider.supports_auto else []
         for index, clique in enumerate(workload.template.cliques):
             path, value = f"{_CLIQUES}[{index}].annotations", clique.annotations.get(key)
             places.append((path, clique.annotations))
             if name := clique.annotations.get(provider.annotation_key):
                 domain = (key, name, requirements.scope_of(clique, provider))
-                who, other = said.setdefault(domain, (f"{_CLIQUES}[{index}]", value))
+                sharer, other = first.setdefault(domain, (f"{_CLIQUES}[{index}]", value))
                 if other != value:
-                    why = f"{who} shares the domain and says {other or 'nothing'}: say the same"
-                    yield invalid(f"{path}.{key}", value, why)
+                    remedy = (
+                        f'has the value "{other}": use the same' if other else "does not set it: remove it"
+                    )
+                    yield invalid(f"{path}.{key}", value, f"{sharer} shares the domain and {remedy}")
         for path, carried in places:
-            if (given := carried.get(key)) is not None and given not in legal:
-                yield unsupported(f"{path}.{key}", given, legal)
+            if (given := carried.get(key)) is not None and given not in supported:
+                yield unsupported(f"{path}.{key}", given, supported)
 
 
 def _collisions(workload: Workload, facts: Facts) -> Iterator[FieldError]:
-    """Two domains that would be one by accident."""
+    """Errors for two different domains of the set whose objects could get the same name."""
     for provider in facts.fabrics:
         named: dict[DomainRequirement, int] = {}
         for index, clique in enumerate(workload.template.cliques):
@@ -220,7 +226,7 @@ def _collision(
 
 
 def _reserved(workload: Workload, facts: Facts) -> Iterator[FieldError]:
-    """Claims that are called like ours, where ours will be."""
+    """Errors for claims with the name of the operator's own claim, in cliques that get it."""
     domain_requirements = requirements.of_template(
         workload.metadata.effective_name, workload.metadata.annotations, workload.template, facts.fabrics
     )

@@ -1,4 +1,4 @@
-"""What is refused of the annotation `grove.io/mnnvl-group` on a set, its cliques and its groups."""
+"""Validation of the annotation `grove.io/mnnvl-group` on a set, its cliques and its scaling groups."""
 
 from __future__ import annotations
 
@@ -14,33 +14,32 @@ _INDEX = len("-9999-")
 
 
 def on_create(workload: Workload, facts: Facts) -> Iterator[FieldError]:
-    """A group must be `none` or a name; a name needs the feature."""
+    """Errors of the annotation: it must be `none` or a DNS label, and a label requires automatic MNNVL."""
     for path, _, carried in _places(workload):
         if (value := carried.get(_KEY)) is None or value == keys.MNNVL_GROUP_NONE:
             continue
         if not value:
-            yield invalid(path, value, f"must be {keys.MNNVL_GROUP_NONE} or a name")
+            yield invalid(path, value, f'must be "{keys.MNNVL_GROUP_NONE}" or the name of a group')
             continue
         yield from (invalid(path, value, wrong) for wrong in syntax.label(value))
         longest = syntax.MAX_LABEL - len(workload.metadata.effective_name) - _INDEX
         if longest < len(value) <= syntax.MAX_LABEL:
-            yield invalid(
-                path, value, f"must be no more than {longest} characters: the domain is named after both"
-            )
+            why = f"must be no more than {longest} characters: the name of its domain also has the set's name"
+            yield invalid(path, value, why)
         if not facts.network.auto_mnnvl_enabled:
             yield invalid(
                 path,
                 value,
-                "multi-node NVLink is off in the operator's configuration: set network.autoMNNVLEnabled, or "
-                f'use "{keys.MNNVL_GROUP_NONE}"',
+                "MNNVL is not enabled in the operator's configuration: set network.autoMNNVLEnabled, or use "
+                f'"{keys.MNNVL_GROUP_NONE}"',
             )
 
 
 def on_update(old: Workload, new: Workload) -> Iterator[FieldError]:
-    """It stays what it was. Cliques and groups are told apart by name."""
-    before = {who: carried for _, who, carried in _places(old)}
-    for path, who, carried in _places(new):
-        if (known := before.get(who)) is None:
+    """Errors if the annotation changed. Cliques and groups are matched by name."""
+    before = {part: carried for _, part, carried in _places(old)}
+    for path, part, carried in _places(new):
+        if (known := before.get(part)) is None:
             continue
         was, is_ = known.get(_KEY), carried.get(_KEY)
         if was is None and is_ is not None:
@@ -52,7 +51,7 @@ def on_update(old: Workload, new: Workload) -> Iterator[FieldError]:
 
 
 def _places(workload: Workload) -> Iterator[tuple[str, tuple[str, str], Mapping[str, str]]]:
-    """Where the annotation may be: its path, whose it is, and what else is there."""
+    """Where the annotation may be set: its path, the kind and name of the part, and all its annotations."""
     yield f"metadata.annotations.{_KEY}", ("", ""), workload.metadata.annotations
     for index, clique in enumerate(workload.template.cliques):
         path = f"spec.template.cliques[{index}].annotations.{_KEY}"

@@ -1,4 +1,4 @@
-"""What is refused of the cliques of a set."""
+"""Validation of the cliques of a set: names, labels, counts, autoscaling bounds and pod specs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CLIQUES = "spec.template.cliques"
 
 
 def errors(workload: Workload, creating: bool) -> Iterator[FieldError]:
-    """What is wrong with the cliques; some things only count when the set is made."""
+    """Errors of the cliques; some fields of pod specs are checked only when the set is created."""
     cliques = workload.template.cliques
     if not cliques:
         yield required(_CLIQUES, "at least one PodClique must be defined")
@@ -36,23 +36,23 @@ def errors(workload: Workload, creating: bool) -> Iterator[FieldError]:
 
 
 def warnings(workload: Workload) -> Iterator[str]:
-    """What is legal, and hardly meant."""
+    """Warnings about settings that are valid and probably not intended."""
     members = {name for group in workload.template.pod_clique_scaling_groups for name in group.clique_names}
     for index, (clique, pod) in enumerate(zip(workload.template.cliques, workload.pods, strict=True)):
         path = f"{_CLIQUES}[{index}]"
         if pod.restart_policy not in ("", "Always"):
             yield (
-                f"{path}.spec.podSpec.restartPolicy is {pod.restart_policy}: a pod that ends is not started "
-                "again but replaced"
+                f"{path}.spec.podSpec.restartPolicy is {pod.restart_policy}: a pod that terminates is "
+                "replaced; use Always to restart its containers"
             )
         if clique.rolling_update is not None and clique.name in members:
-            yield f"{path}.rollingUpdate is ignored: the clique is updated with its scaling group"
+            yield f"{path}.rollingUpdate is ignored: set it on the scaling group, which updates the clique"
         else:
             yield from update_strategy.warnings(f"{path}.rollingUpdate", clique.rolling_update, workload.spec)
 
 
 def duplicates(found: Iterable[str]) -> list[str]:
-    """What is there more than once."""
+    """The values that occur more than once."""
     listed = list(found)
     if len(set(listed)) == len(listed):
         return []
@@ -64,19 +64,19 @@ def _name(path: str, name: str, workload: Workload, standalone: bool) -> Iterato
         yield required(f"{path}.name")
         return
     yield from (invalid(f"{path}.name", name, wrong) for wrong in syntax.host_name_part(name))
-    chosen = (workload.metadata.effective_name, name)
-    if standalone and (length := names.user_names_length(chosen)) > names.MAX_USER_NAMES_LENGTH:
+    combined = (workload.metadata.effective_name, name)
+    if standalone and (length := names.user_names_length(combined)) > names.MAX_USER_NAMES_LENGTH:
         yield from too_long(length, {f"{path}.name": name, "metadata.name": workload.metadata.effective_name})
 
 
 def too_long(length: int, places: dict[str, str]) -> Iterator[FieldError]:
-    """Names that are too long only together: said at each of them."""
+    """Errors for names whose combined length is too long, one at the path of each name."""
     for path, name in places.items():
         yield invalid(
             path,
             name,
-            f"the names of set, scaling group and clique have {length} characters together, "
-            f"{names.MAX_USER_NAMES_LENGTH} are the most: shorten one of them",
+            f"the names of set, scaling group and clique have {length} characters together, at most "
+            f"{names.MAX_USER_NAMES_LENGTH} are allowed: shorten one of them",
         )
 
 
@@ -109,9 +109,10 @@ def _bounds(path: str, config: AutoScalingConfig, least: int | None, replicas: i
 def _pod(path: str, pod: CliquePodSpec, creating: bool) -> Iterator[FieldError]:
     if creating and pod.topology_spread_constraints:
         count = len(pod.topology_spread_constraints)
-        yield invalid(f"{path}.topologySpreadConstraints", f"({count})", "must not be set")
+        why = "must not be set: use a topologyConstraint of the clique"
+        yield invalid(f"{path}.topologySpreadConstraints", f"({count})", why)
     if creating and pod.node_name:
-        yield invalid(f"{path}.nodeName", pod.node_name, "must not be set")
+        yield invalid(f"{path}.nodeName", pod.node_name, "must not be set: use nodeSelector or node affinity")
     for index, container in enumerate(pod.containers):
         yield from _variables(f"{path}.containers[{index}].env", container)
     for index, container in enumerate(pod.init_containers):

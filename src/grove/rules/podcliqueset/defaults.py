@@ -1,8 +1,8 @@
-"""What is filled in for a PodCliqueSet that leaves it out, on top of what its schema fills in.
+"""Defaults of a PodCliqueSet, for the mutating webhook, in addition to the defaults of its schema.
 
-A change is defaulted in the light of what is stored: `minAvailable` and `roleName` cannot be changed, so
-leaving them out means what they are, and a stored pod spec that was never defaulted stays as it is, since its
-pods would have to be replaced.
+On an update the defaults depend on the stored set: `minAvailable` and `roleName` are immutable, so a missing
+value means the stored one; and a stored pod spec without defaults gets none, since a changed template would
+replace its pods.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ _POD_SPEC = {"restartPolicy": "Always", "terminationGracePeriodSeconds": 30}
 
 
 def default_set(body: Body, old: Body | None = None) -> Body:
-    """The raw object with everything filled in; the same object if nothing was missing. The arguments are
-    never changed. `old` is what is stored, on an update. What is of the wrong shape is left for `validate`
-    to name. Never raises."""
+    """The raw object with all defaults; the same object if nothing was missing. The arguments are never
+    changed. `old` is the stored set on an update. Values of a wrong type are kept, and `validation` reports
+    them. Never raises."""
     if not isinstance(body, dict):
         return body
     stored = _cliques_by_name(old)
@@ -92,13 +92,13 @@ def _without_blank(body: Body, key: str) -> Body:
 
 
 def _filled(body: Body, wanted: Body) -> Body:
-    """With the keys that are missing, or null."""
+    """A copy with the keys that are missing or null; the same object if there are none."""
     missing = {key: value for key, value in wanted.items() if body.get(key) is None}
     return {**body, **missing} if missing else body
 
 
 def _within(body: Body, key: str, change: Callable[[Body], Body]) -> Body:
-    """With the mapping at `key` changed; the same object if it was not."""
+    """A copy with the mapping at `key` changed; the same object if `change` returns the same mapping."""
     inner = body.get(key)
     if not isinstance(inner, dict) or (changed := change(inner)) is inner:
         return body
@@ -106,7 +106,7 @@ def _within(body: Body, key: str, change: Callable[[Body], Body]) -> Body:
 
 
 def _each(body: Body, key: str, change: Callable[[Body], Body]) -> Body:
-    """With every mapping in the list at `key` changed; the same object if none was."""
+    """A copy with every mapping in the list at `key` changed; the same object if none differs."""
     items = body.get(key)
     if not isinstance(items, list):
         return body

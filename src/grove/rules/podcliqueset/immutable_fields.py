@@ -1,4 +1,8 @@
-"""What cannot be changed once a set exists: its parts by name, and what running pods were counted by."""
+"""Fields of a set that cannot change after creation: which cliques and groups there are, and the fields on
+which existing pods, gangs and claims depend.
+
+Topology constraints and fabric annotations are immutable too; their own modules check them.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +20,12 @@ _TEMPLATE = "spec.template"
 _CLIQUES = f"{_TEMPLATE}.cliques"
 _GROUPS = f"{_TEMPLATE}.podCliqueScalingGroups"
 _IMMUTABLE = "field is immutable"
+_REMEDY = "create a new PodCliqueSet instead"
 _ORDERED = (StartupType.IN_ORDER, StartupType.EXPLICIT)
 
 
 def errors(old: Workload, new: Workload) -> Iterator[FieldError]:
-    """Every change that is not possible. Parts are told apart by name."""
+    """Errors for changes of immutable fields. Cliques and groups are matched by name."""
     before, after = old.template, new.template
     yield from _same(f"{_TEMPLATE}.cliqueStartupType", before.clique_startup_type, after.clique_startup_type)
     if not _same_claims(before.resource_claim_templates, after.resource_claim_templates):
@@ -43,23 +48,24 @@ def _same(path: str, old: Any, new: Any) -> Iterator[FieldError]:
 _Parts = Sequence[CliqueTemplate] | Sequence[ScalingGroupTemplate]
 
 
-def _parts(path: str, called: str, old: _Parts, new: _Parts) -> Iterator[FieldError]:
+def _parts(path: str, plural: str, old: _Parts, new: _Parts) -> Iterator[FieldError]:
     if len(old) != len(new):
-        yield forbidden(path, f"{called} cannot be added or removed: there are {len(old)}, not {len(new)}")
+        counts = f"there are {len(old)}, not {len(new)}"
+        yield forbidden(path, f"{plural} cannot be added or removed: {counts}; {_REMEDY}")
     known = {part.name for part in old}
     for part in new:
         if part.name not in known:
-            yield forbidden(f"{path}.name", f"{called} cannot be added or renamed: {part.name} is not known")
+            why = f"{plural} cannot be added or renamed: {part.name} is new; {_REMEDY}"
+            yield forbidden(f"{path}.name", why)
 
 
 def _cliques(old: Workload, new: Workload) -> Iterator[FieldError]:
     before = [clique.name for clique in old.template.cliques]
     after = [clique.name for clique in new.template.cliques]
     if old.template.clique_startup_type in _ORDERED and before != after and sorted(before) == sorted(after):
-        startup, was = old.template.clique_startup_type, ", ".join(before)
-        yield invalid(
-            _CLIQUES, after, f"the order of PodCliques cannot be changed with {startup}: it was {was}"
-        )
+        startup, order = old.template.clique_startup_type, ", ".join(before)
+        why = f"the order of PodCliques cannot be changed with {startup}: keep the order {order}"
+        yield invalid(_CLIQUES, after, why)
     known = dict(zip(before, zip(old.template.cliques, old.pods, strict=True), strict=True))
     for index, (clique, pod) in enumerate(zip(new.template.cliques, new.pods, strict=True)):
         if clique.name in known:
@@ -104,8 +110,8 @@ def _same_json(one: bytes, other: bytes) -> bool:
 
 
 def _without_empty(value: Any) -> Any:
-    """Without what says nothing: programs that read a set and write it back leave an empty `metadata`. The
-    parameters of a driver are its own to read."""
+    """The value without null and empty fields: clients that read a set and write it back add an empty
+    `metadata`. The `parameters` of a device driver are kept as they are."""
     if isinstance(value, list):
         return [_without_empty(each) for each in value]
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""What is refused of the scaling groups of a set."""
+"""Validation of the scaling groups of a set: names, members, counts and autoscaling bounds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _GROUPS = "spec.template.podCliqueScalingGroups"
 
 
 def errors(workload: Workload) -> Iterator[FieldError]:
-    """What is wrong with the groups."""
+    """Errors of the groups."""
     groups = workload.template.pod_clique_scaling_groups
     cliques = {clique.name: clique for clique in workload.template.cliques}
     for index, group in enumerate(groups):
@@ -29,22 +29,22 @@ def errors(workload: Workload) -> Iterator[FieldError]:
     members = [name for group in groups for name in group.clique_names]
     yield from (duplicate(f"{_GROUPS}.cliqueNames", name) for name in duplicates(members))
     scaled = [name for name in cliques if cliques[name].spec.auto_scaling_config is not None]
-    if scaled and (alone := sorted(set(members).intersection(scaled))):
+    if scaled and (scaled_members := sorted(set(members).intersection(scaled))):
         yield invalid(
             _GROUPS,
-            alone,
-            "autoScalingConfig is not allowed on a PodClique of a scaling group: use scaleConfig",
+            scaled_members,
+            "autoScalingConfig is not allowed on a PodClique of a scaling group: use the group's scaleConfig",
         )
 
 
 def warnings(workload: Workload) -> Iterator[str]:
-    """What is legal, and hardly meant."""
+    """Warnings about settings that are valid and probably not intended."""
     for index, group in enumerate(workload.template.pod_clique_scaling_groups):
         config = group.scale_config
         if config is not None and config.max_replicas < group.replicas:
             yield (
-                f"{_GROUPS}[{index}].scaleConfig.maxReplicas is below replicas: the autoscaler scales the "
-                f"group from {group.replicas} to {config.max_replicas} at once"
+                f"{_GROUPS}[{index}].scaleConfig.maxReplicas is below replicas: the autoscaler scales in the "
+                f"group from {group.replicas} to {config.max_replicas}; raise maxReplicas or lower replicas"
             )
         yield from update_strategy.warnings(
             f"{_GROUPS}[{index}].rollingUpdate", group.rolling_update, workload.spec
@@ -64,7 +64,8 @@ def _members(
     if not group.clique_names:
         yield required(f"{path}.cliqueNames", "at least one PodClique must be named")
     if unknown := sorted({name for name in group.clique_names if name not in cliques}):
-        yield invalid(f"{path}.cliqueNames", unknown, "unidentified PodClique names found")
+        why = "unidentified PodClique names found: use names of spec.template.cliques"
+        yield invalid(f"{path}.cliqueNames", unknown, why)
     for index, name in enumerate(group.clique_names):
         length = names.user_names_length((set_name, group.name, name))
         if length > names.MAX_USER_NAMES_LENGTH:

@@ -1,4 +1,7 @@
-"""What is refused because of the scheduler that a set is for: its backend is asked."""
+"""Validation of a set for the scheduler that it names, by calling the backend of this scheduler.
+
+A backend that raises results in an error on sets that use it, never in an exception.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ _PATH = "spec.template.cliques.spec.podSpec.schedulerName"
 
 
 def errors(workload: Workload, facts: Facts) -> Iterator[FieldError]:
-    """One scheduler for all pods, one that is enabled, and nothing that it cannot honour."""
+    """Errors if pods name different schedulers or a disabled one, and errors that the backend reports."""
     named = _named(workload, facts)
     if len(named) > 1:
         yield invalid(_PATH, list(named), "the schedulerName for all pods have to be the same")
@@ -34,30 +37,32 @@ def errors(workload: Workload, facts: Facts) -> Iterator[FieldError]:
 
 
 def unsupported_constraints(workload: Workload, facts: Facts) -> list[FieldError]:
-    """Constraints that the scheduler cannot keep: they are refused, never ignored in silence."""
+    """Errors for topology constraints that the scheduler cannot keep, unless its profile says to warn
+    only."""
     return [
         invalid("spec", name, why) for name, why in _unsupported_constraints(workload, facts, lenient=False)
     ]
 
 
 def warnings(workload: Workload, facts: Facts) -> Iterator[str]:
-    """The same, where its profile says that users are only told."""
+    """Warnings for topology constraints that the scheduler cannot keep, where its profile says to warn
+    only."""
     yield from (why for _, why in _unsupported_constraints(workload, facts, lenient=True))
 
 
 def lookups(workload: Workload, facts: Facts) -> tuple[ClusterLookup, ...]:
-    """What must be looked up before a set can be judged."""
+    """The cluster objects that the backend needs to validate the set."""
     backend = _backend(workload, facts)
     if not isinstance(backend, LookupBackend):
         return ()
     try:
         return tuple(backend.lookups(_scheduling_spec(workload)))
-    except Exception:  # it is told where the set is judged
+    except Exception:  # `errors` reports it
         return ()
 
 
 def _named(workload: Workload, facts: Facts) -> dict[str, None]:
-    """The schedulers that pods ask for, in order."""
+    """The schedulers that pods name, in the order of the cliques and without duplicates."""
     return {pod.scheduler_name or facts.backends.default_name: None for pod in workload.pods}
 
 
@@ -83,19 +88,19 @@ def _backend_errors(backend: SchedulerBackend, workload: Workload, facts: Facts)
 
 def _lookup_errors(backend: LookupBackend, scheduling_spec: SchedulingSpec, facts: Facts) -> Iterator[str]:
     for lookup in backend.lookups(scheduling_spec):
-        misspelt = [f"{lookup.where}: {why}" for why in syntax.subdomain(lookup.name)]
-        yield from misspelt
-        if not misspelt and lookup in facts.found:
-            wrong = backend.lookup_problem(lookup, facts.found[lookup])
-            yield from [wrong] if wrong else []
+        name_errors = [f"{lookup.where}: {why}" for why in syntax.subdomain(lookup.name)]
+        yield from name_errors
+        if not name_errors and lookup in facts.found:
+            problem = backend.lookup_problem(lookup, facts.found[lookup])
+            yield from [problem] if problem else []
 
 
 def _call_backend(
-    backend: SchedulerBackend, question: Callable[[SchedulingSpec], Iterable[str]], workload: Workload
+    backend: SchedulerBackend, method: Callable[[SchedulingSpec], Iterable[str]], workload: Workload
 ) -> list[str]:
-    """What a backend says. One of somebody else may be at a loss, which is told like any other answer."""
+    """The messages of a backend. Third-party backends may raise, which becomes a message as well."""
     try:
-        return list(question(_scheduling_spec(workload)))
+        return list(method(_scheduling_spec(workload)))
     except Exception as problem:
         return [f"scheduler backend {backend.name} failed: {type(problem).__name__}: {problem}"]
 

@@ -1,4 +1,5 @@
-"""An order of start that can never be met: after oneself, after nobody, or round in a circle."""
+"""Validation of the startup order: a clique must not start after itself or an unknown clique, and cliques
+must not wait for each other in a cycle."""
 
 from __future__ import annotations
 
@@ -14,33 +15,34 @@ _MAX_NAMED = 8
 
 
 def errors(template: PodCliqueSetTemplate) -> Iterator[FieldError]:
-    """What is wrong with `startsAfter`; it only counts where the start-up type is explicit."""
+    """Errors of `startsAfter`, which is used only with `CliqueStartupTypeExplicit`."""
     if template.clique_startup_type is not StartupType.EXPLICIT:
         return
     for index, clique in enumerate(template.cliques):
-        yield from _of_clique(f"{_CLIQUES}[{index}].spec.startsAfter", clique)
+        yield from _clique_errors(f"{_CLIQUES}[{index}].spec.startsAfter", clique)
     known = {clique.name for clique in template.cliques}
     named = (name for clique in template.cliques for name in clique.spec.starts_after)
     if unknown := sorted({name for name in named if name and name not in known}):
-        yield invalid(f"{_CLIQUES}.startsAfter", unknown, "unknown PodClique names found")
+        why = "unknown PodClique names found: use names of spec.template.cliques"
+        yield invalid(f"{_CLIQUES}.startsAfter", unknown, why)
     after = {clique.name: clique.spec.starts_after for clique in template.cliques}
-    for circle in cycles(after):
-        wait = " -> ".join([*circle[:_MAX_NAMED], *(["..."] if len(circle) > _MAX_NAMED else []), circle[0]])
-        yield invalid(_CLIQUES, circle, f"circular dependencies: {wait}")
+    for cycle in cycles(after):
+        shown = " -> ".join([*cycle[:_MAX_NAMED], *(["..."] if len(cycle) > _MAX_NAMED else []), cycle[0]])
+        yield invalid(_CLIQUES, cycle, f"circular dependencies: {shown}")
 
 
 def warnings(template: PodCliqueSetTemplate) -> Iterator[str]:
-    """`startsAfter` where nobody reads it."""
+    """A warning if `startsAfter` is set with a startup type that ignores it."""
     if template.clique_startup_type is StartupType.EXPLICIT:
         return
     if any(clique.spec.starts_after for clique in template.cliques):
         yield (
-            f"{_CLIQUES}: startsAfter is ignored with cliqueStartupType {template.clique_startup_type}; "
-            f"it needs {StartupType.EXPLICIT}"
+            f"{_CLIQUES}: startsAfter is ignored with cliqueStartupType {template.clique_startup_type}: "
+            f"use {StartupType.EXPLICIT}"
         )
 
 
-def _of_clique(path: str, clique: CliqueTemplate) -> Iterator[FieldError]:
+def _clique_errors(path: str, clique: CliqueTemplate) -> Iterator[FieldError]:
     parents = clique.spec.starts_after
     if "" in parents:
         yield invalid(path, "", "must not contain an empty name")
@@ -50,8 +52,8 @@ def _of_clique(path: str, clique: CliqueTemplate) -> Iterator[FieldError]:
 
 
 def cycles(after: Mapping[str, Sequence[str]]) -> list[list[str]]:
-    """Names that wait for each other, each circle in its order: one at least for everybody who can never
-    start. Takes time linear in the number of entries, and no recursion."""
+    """Cycles of cliques that wait for each other, each in its order. Every clique that can never start is in
+    a returned cycle or waits for one. Takes time linear in the number of entries, and no recursion."""
     parents = {
         name: [each for each in before if each in after and each != name] for name, before in after.items()
     }
@@ -70,7 +72,7 @@ def cycles(after: Mapping[str, Sequence[str]]) -> list[list[str]]:
 
 
 def _never_started(parents: Mapping[str, Sequence[str]]) -> set[str]:
-    """Who never gets a turn when everybody starts whose parents have started."""
+    """The cliques left over when cliques start as soon as all their parents have started."""
     children: defaultdict[str, list[str]] = defaultdict(list)
     for name, before in parents.items():
         for parent in before:

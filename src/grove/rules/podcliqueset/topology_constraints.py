@@ -1,4 +1,7 @@
-"""What is refused of topology constraints: on a set, its scaling groups and its cliques."""
+"""Validation of the topology constraints of a set, its scaling groups and its cliques.
+
+Whether a scheduler can keep a constraint is decided by `scheduler_rules`.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,10 @@ from grove.rules.model import Facts, FieldError, forbidden, invalid, required
 
 _SET = "spec.template.topologyConstraint"
 _NAME = f"{_SET}.topologyName"
+_DISABLED = (
+    "topology constraints are not allowed when Topology Aware Scheduling is disabled: remove the constraint, "
+    "or set topologyAwareScheduling.enabled in the operator's configuration"
+)
 
 
 class ConstrainedPart(Struct, frozen=True):
@@ -25,12 +32,12 @@ class ConstrainedPart(Struct, frozen=True):
 
     @property
     def topology(self) -> str:
-        """The topology that is meant: the part's own word, or that of whatever is around it."""
+        """The name of the topology: the part's own, or that of the nearest part around it."""
         return self.constraint.topology_name or (self.parent.topology if self.parent else "")
 
     @property
     def key(self) -> tuple[str, str]:
-        """What tells it apart from other parts, in an old and a new set alike."""
+        """Identifies the part in the old and in the new set."""
         return self.kind, self.name
 
     def __str__(self) -> str:
@@ -38,7 +45,7 @@ class ConstrainedPart(Struct, frozen=True):
 
 
 def constrained_parts(workload: Workload) -> list[ConstrainedPart]:
-    """Every constraint of a set: its own first, then those of its groups, then those of its cliques."""
+    """All parts of a set with a constraint: the set first, then groups, then cliques."""
     template = workload.template
     own = template.topology_constraint
     whole = ConstrainedPart(_SET, "PodCliqueSet", "", own) if own is not None else None
@@ -46,13 +53,13 @@ def constrained_parts(workload: Workload) -> list[ConstrainedPart]:
     parent: dict[str, ConstrainedPart | None] = {}
     for index, group in enumerate(template.pod_clique_scaling_groups):
         path = f"spec.template.podCliqueScalingGroups[{index}].topologyConstraint"
-        place = whole
+        part = whole
         if group.topology_constraint is not None:
-            place = ConstrainedPart(
+            part = ConstrainedPart(
                 path, "PodCliqueScalingGroup", group.name, group.topology_constraint, whole
             )
-            found.append(place)
-        parent |= dict.fromkeys(group.clique_names, place)
+            found.append(part)
+        parent |= dict.fromkeys(group.clique_names, part)
     for index, clique in enumerate(template.cliques):
         path = f"spec.template.cliques[{index}].topologyConstraint"
         if clique.topology_constraint is not None:
@@ -63,18 +70,18 @@ def constrained_parts(workload: Workload) -> list[ConstrainedPart]:
 
 def topologies_named(workload: Workload) -> frozenset[str]:
     """The topologies that constraints name."""
-    return frozenset(place.constraint.topology_name for place in constrained_parts(workload)) - {""}
+    return frozenset(part.constraint.topology_name for part in constrained_parts(workload)) - {""}
 
 
 def on_create(workload: Workload, facts: Facts) -> list[FieldError]:
-    """Whether they may be there, which topology they mean, whether it has their domains, and whether a part
-    asks for no more room than what is around it has. Each question waits for the one before it."""
+    """Errors of constraints: whether the feature is enabled, which topology they name, whether it has their
+    domains, and whether a part requires no broader domain than the part around it. A check runs only if the
+    checks before it found nothing."""
     found = constrained_parts(workload)
     if not found:
         return []
     if not facts.topology_aware:
-        why = "topology constraints are not allowed when Topology Aware Scheduling is disabled"
-        return [invalid(place.path, place.constraint, why) for place in found]
+        return [invalid(part.path, part.constraint, _DISABLED) for part in found]
     if errors := [*_unnamed_topology(found), *_different_topologies(found)]:
         return errors
     topology = found[0].topology
@@ -86,21 +93,22 @@ def on_create(workload: Workload, facts: Facts) -> list[FieldError]:
 
 
 def warnings(workload: Workload, facts: Facts) -> Iterator[str]:
-    """A preference that says less than the demand beside it."""
-    for place in constrained_parts(workload):
-        levels = facts.topologies.get(place.topology, ())
-        required_, preferred = place.constraint.required, place.constraint.preferred
+    """A warning if the preferred domain is broader than the required one."""
+    for part in constrained_parts(workload):
+        levels = facts.topologies.get(part.topology, ())
+        required_, preferred = part.constraint.required, part.constraint.preferred
         if required_ in levels and preferred in levels and levels.index(preferred) < levels.index(required_):
-            yield f"{place.path}.pack.preferred is coarser than {place.path}.pack.required and is redundant"
+            yield f"{part.path}.pack.preferred is coarser than {part.path}.pack.required and is redundant"
 
 
 def on_update(old: Workload, new: Workload, facts: Facts) -> list[FieldError]:
-    """They stay what they were, but for their spelling, and for a topology name that an old set lacks."""
-    before = {place.key: place for place in constrained_parts(old)}
-    after = {place.key: place for place in constrained_parts(new)}
+    """Errors for changed constraints. Allowed are moving `packDomain` to `pack.required` and back, and adding
+    the topology name to a set that was stored without it."""
+    before = {part.key: part for part in constrained_parts(old)}
+    after = {part.key: part for part in constrained_parts(new)}
     if not before and not after:
         return []
-    nameless = any(not place.topology for place in before.values())
+    nameless = any(not part.topology for part in before.values())
     if nameless and _only_named(before, after):
         return on_create(new, facts) if _names(before) != _names(after) else []
     return list(_changes(before, after, _parts(old)))
@@ -108,37 +116,37 @@ def on_update(old: Workload, new: Workload, facts: Facts) -> list[FieldError]:
 
 def _unnamed_topology(found: list[ConstrainedPart]) -> Iterator[FieldError]:
     why = "topologyName is required when topologyConstraint is set and cannot be inherited"
-    yield from (required(f"{place.path}.topologyName", why) for place in found if not place.topology)
+    yield from (required(f"{part.path}.topologyName", why) for part in found if not part.topology)
 
 
 def _different_topologies(found: list[ConstrainedPart]) -> Iterator[FieldError]:
-    if len({place.topology for place in found} - {""}) > 1:
+    if len({part.topology for part in found} - {""}) > 1:
         why = (
             "all topologyConstraint.topologyName values within a PodCliqueSet must match in the current "
             "implementation"
         )
-        for place in found:
-            if name := place.constraint.topology_name:
-                yield invalid(f"{place.path}.topologyName", name, why)
+        for part in found:
+            if name := part.constraint.topology_name:
+                yield invalid(f"{part.path}.topologyName", name, why)
 
 
 def _unknown_domains(found: list[ConstrainedPart], ranks: Mapping[str, int]) -> Iterator[FieldError]:
     known = f"[{', '.join(ranks)}]"
-    for place in found:
-        pack = place.constraint.pack
+    for part in found:
+        pack = part.constraint.pack
         for field, domain in (
-            ("packDomain", place.constraint.pack_domain),
+            ("packDomain", part.constraint.pack_domain),
             ("pack.required", pack.required if pack else ""),
             ("pack.preferred", pack.preferred if pack else ""),
         ):
             if domain and domain not in ranks:
                 why = f"topology domain '{domain}' does not exist in cluster topology {known}"
-                yield invalid(f"{place.path}.{field}", domain, why)
+                yield invalid(f"{part.path}.{field}", domain, why)
 
 
 def _broader_than_parent(found: list[ConstrainedPart], ranks: Mapping[str, int]) -> Iterator[FieldError]:
-    """A part in a domain that is broader than the one around it. Asked of a set and all its parts, and of a
-    group and its cliques."""
+    """Errors for parts whose domain is broader than that of a part around them: of groups and cliques in the
+    set, and of cliques in their group."""
     for child in found:
         outer = child.parent
         while outer is not None:
@@ -163,27 +171,27 @@ _Parts = Mapping[tuple[str, str], ConstrainedPart]
 
 
 def _names(parts: _Parts) -> dict[tuple[str, str], str]:
-    return {key: place.constraint.topology_name for key, place in parts.items()}
+    return {key: part.constraint.topology_name for key, part in parts.items()}
 
 
 def _only_named(before: _Parts, after: _Parts) -> bool:
-    """Whether at most names were added to constraints that had none."""
+    """Whether nothing changed except topology names, added to constraints without one."""
     return before.keys() == after.keys() and all(
         _packs(old) == _packs(after[key]) and old.constraint.topology_name in ("", _named(after[key]))
         for key, old in before.items()
     )
 
 
-def _named(place: ConstrainedPart) -> str:
-    return place.constraint.topology_name
+def _named(part: ConstrainedPart) -> str:
+    return part.constraint.topology_name
 
 
-def _packs(place: ConstrainedPart) -> tuple[str, str]:
-    return place.constraint.required, place.constraint.preferred
+def _packs(part: ConstrainedPart) -> tuple[str, str]:
+    return part.constraint.required, part.constraint.preferred
 
 
 def _parts(workload: Workload) -> set[tuple[str, str]]:
-    """Every part that could have had a constraint."""
+    """The keys of all parts of the set, with and without a constraint."""
     template = workload.template
     cliques = {("PodClique", clique.name) for clique in template.cliques}
     groups = {("PodCliqueScalingGroup", group.name) for group in template.pod_clique_scaling_groups}
@@ -205,7 +213,7 @@ def _change(old: ConstrainedPart, new: ConstrainedPart) -> Iterator[FieldError]:
     if _named(old) != _named(new):
         why = f'topologyName cannot be changed from "{_named(old)}" to "{_named(new)}"'
         yield forbidden(f"{new.path}.topologyName", why)
-    if _packs(old) != _packs(new) and _respelled(old, new):
+    if _packs(old) != _packs(new) and _migrated(old, new):
         why = (
             f"{new} topology constraint migration can only move packDomain to pack.required without changing "
             f"anything else: it was {_packing(old)} and would be {_packing(new)}"
@@ -216,12 +224,12 @@ def _change(old: ConstrainedPart, new: ConstrainedPart) -> Iterator[FieldError]:
         yield forbidden(new.path, why)
 
 
-def _respelled(old: ConstrainedPart, new: ConstrainedPart) -> bool:
-    """Whether the old spelling gave way to the new one."""
+def _migrated(old: ConstrainedPart, new: ConstrainedPart) -> bool:
+    """Whether `pack.required` replaces `packDomain`."""
     now = new.constraint
     return bool(old.constraint.pack_domain and not now.pack_domain and now.pack and now.pack.required)
 
 
-def _packing(place: ConstrainedPart) -> str:
-    wanted, preferred = _packs(place)
-    return f"required={wanted} preferred={preferred}"
+def _packing(part: ConstrainedPart) -> str:
+    required_, preferred = _packs(part)
+    return f"required={required_} preferred={preferred}"

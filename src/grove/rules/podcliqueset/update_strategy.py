@@ -1,4 +1,4 @@
-"""What is refused of times and paces: how fast a part is replaced, how long a gang may lack pods."""
+"""Validation of `rollingUpdate` of cliques and groups, and of durations."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from grove.api.types.podcliqueset import PodCliqueSetSpec, UpdateStrategyType
 from grove.rules.model import FieldError, invalid
 
 _MAX_LENGTH = 64
-"""No duration needs more letters; what is longer is not even parsed."""
+"""The longest text that is parsed as a duration; no duration needs more characters."""
 _NO_DURATION = 'must be a duration such as "4h0m0s" or "90s"'
 
 
 def errors(path: str, update: RollingUpdate | None) -> Iterator[FieldError]:
-    """What is wrong with the pace of a part's updates."""
+    """Errors of the `rollingUpdate` of a clique or group."""
     if update is None:
         return
     if update.max_unavailable is not None and update.max_unavailable <= 0:
@@ -27,13 +27,13 @@ def errors(path: str, update: RollingUpdate | None) -> Iterator[FieldError]:
 
 
 def warnings(path: str, update: RollingUpdate | None, spec: PodCliqueSetSpec) -> Iterator[str]:
-    """A pace for an update that nobody drives."""
+    """A warning if `rollingUpdate` is set with an update strategy that ignores it."""
     if update is not None and spec.update_strategy.type is UpdateStrategyType.ON_DELETE:
         yield f"{path} is ignored: with updateStrategy OnDelete pods are replaced when they are deleted"
 
 
 def duration(path: str, text: str) -> Iterator[FieldError]:
-    """What is wrong with a duration that must be longer than nothing."""
+    """Errors of a duration, which must be greater than 0."""
     if wrong := _wrong(text) if len(text) <= _MAX_LENGTH else _NO_DURATION:
         yield invalid(path, text, wrong)
 

@@ -1,8 +1,9 @@
-"""What is refused of a PodCliqueSet, and why.
+"""Validation of a PodCliqueSet, for the validating webhook.
 
-Both entry points take raw JSON objects, after `default_set`; fields that nobody here knows are left alone.
-First the shape is judged, then the rules: whatever is wrong is told at once. A change is not held up by what
-was wrong before it: a set that was stored under other rules can still be scaled and mended.
+Both entry points take raw JSON objects, after `default_set`; unknown fields are ignored. Types are checked
+first, then the rules of the modules of this package, and all errors are reported at once. An update is not
+refused for errors that the stored set has as well: a set that was stored under other rules can still be
+scaled and corrected.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ Body = dict[str, Any]
 
 _MAX_WARNINGS = 20
 _MAX_WARNING = 256
-"""What the API server hands on."""
+"""The length to which the API server truncates a warning."""
 
 
 @never_raises
 def on_create(new: Body, facts: Facts) -> AdmissionResult:
-    """Judges a set that is to be made. Never raises."""
+    """The verdict on a new set. Never raises."""
     workload = decode.workload(new)
     errors = [
         *_errors(workload, facts, creating=True),
@@ -57,12 +58,12 @@ def on_create(new: Body, facts: Facts) -> AdmissionResult:
 
 @never_raises
 def on_update(old: Body, new: Body, facts: Facts) -> AdmissionResult:
-    """Judges a change. Never raises."""
+    """The verdict on a change of a set. Never raises."""
     workload = decode.workload(new)
     try:
         stored = decode.workload(default_set(old))
     except (ObjectFormatError, RecursionError):
-        # Nothing can be said about what changed; the new object stands for itself.
+        # The stored set cannot be decoded, so changes are unknown: the new set is validated on its own.
         errors = [*_errors(workload, facts, creating=False), *counts.on_create(workload, facts)]
         return _result(errors, _warnings(workload))
     errors = list(_errors(workload, facts, creating=False))
@@ -78,8 +79,8 @@ def on_update(old: Body, new: Body, facts: Facts) -> AdmissionResult:
 
 
 def topologies_named(body: Body) -> frozenset[str]:
-    """Topologies that the set names: whoever asks for a verdict looks for those that `Facts` does not know.
-    Never raises."""
+    """The topologies that the set names. The caller looks up those that are missing in `Facts` before it asks
+    for a verdict. Never raises."""
     try:
         return topology_constraints.topologies_named(decode.workload(body))
     except (ObjectFormatError, RecursionError):
@@ -87,7 +88,7 @@ def topologies_named(body: Body) -> frozenset[str]:
 
 
 def lookups(body: Body, facts: Facts) -> tuple[ClusterLookup, ...]:
-    """What else of the cluster decides about the set, to be looked for likewise. Never raises."""
+    """Other cluster objects that the verdict depends on, for the caller to look up. Never raises."""
     try:
         return scheduler_rules.lookups(decode.workload(body), facts)
     except (ObjectFormatError, RecursionError):

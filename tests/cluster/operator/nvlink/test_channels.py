@@ -232,8 +232,8 @@ async def test_b7_and_b8_whoever_makes_a_set_is_warned_of_its_nodes(
     """By the API server, which asks the webhooks: that some nodes have no channel, and that pods which ask
     for few GPUs take a node each all the same."""
     lonely = (
-        "spec.template.cliques[0]: a node has one channel, so these 2 pods take as many nodes, with 1 of at "
-        "least 8 accelerators each"
+        "spec.template.cliques[0]: a node has one channel, so these 2 pods need 2 nodes and use 1 of at "
+        "least 8 accelerators on each"
     )
     missing = f"1 of {len(agents)} nodes with accelerators of nvidia have no channel and cannot be in a"
     few, one = automatic("app", small("worker", 2)), automatic("app", small("worker"))
