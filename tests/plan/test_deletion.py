@@ -132,12 +132,12 @@ REST = {"service", "group", "alone", "member", "gang", "autoscaler"} | CLAIMS
         ),
     ],
 )
-def test_what_the_next_step_deletes(found: OwnedObjects, expected: set[str]) -> None:
+def test_next_deletes_of_terminating_set(found: OwnedObjects, expected: set[str]) -> None:
     assert deleted(found) == expected
 
 
 @pytest.mark.parametrize(("grace", "asked"), [(None, 0.0), (30, -30.0)])
-def test_the_rest_waits_for_pods_that_go_but_not_for_ever(grace: int | None, asked: float) -> None:
+def test_other_deletes_wait_for_pods_for_limited_time(grace: int | None, asked: float) -> None:
     """Its grace begins when a pod is told to go, and its deletionTimestamp is when that ends."""
     pod = part(Pod, "one", "alone", leaving=True)
     meta = msgspec.structs.replace(pod.metadata, deletion_grace_period_seconds=grace)
@@ -148,23 +148,23 @@ def test_the_rest_waits_for_pods_that_go_but_not_for_ever(grace: int | None, ask
     assert len(plan_deletion(ending(well_known.SET_FINALIZER), found, patience_ends).intents) == len(REST) + 1
 
 
-def test_it_is_let_go_when_nothing_is_left() -> None:
+def test_finalizer_is_removed_when_nothing_is_left() -> None:
     (release,) = plan_deletion(ending(well_known.SET_FINALIZER, "other"), OwnedObjects(), LATER).intents
     assert isinstance(release, Patch)
     assert release.body["metadata"] == {"resourceVersion": "7", "finalizers": ["other"]}
 
 
-def test_with_cascade_orphan_everything_stays() -> None:
+def test_cascade_orphan_keeps_everything() -> None:
     (release,) = plan_deletion(ending(ORPHAN, well_known.SET_FINALIZER), owned_objects(), LATER).intents
     assert isinstance(release, Patch)
     assert release.body["metadata"]["finalizers"] == [ORPHAN]
 
 
-def test_a_set_that_we_have_let_go_is_left_alone() -> None:
+def test_set_without_our_finalizer_plans_nothing() -> None:
     assert plan_deletion(ending("other"), owned_objects(), LATER).intents == ()
 
 
-def test_what_the_garbage_collector_has_orphaned_stays_although_its_finalizer_is_gone() -> None:
+def test_orphaned_objects_stay_after_orphan_finalizer_removed() -> None:
     """An operator that was away, or slow, sees a set that ends like any other, and children of nobody."""
     orphaned = owned_objects(
         services=(part(Service, "service", ""),),
@@ -189,7 +189,7 @@ def test_what_the_garbage_collector_has_orphaned_stays_although_its_finalizer_is
         OwnedObjects(claims=owned_objects().claims),
     ],
 )
-def test_nothing_is_deleted_before_something_witnesses_that_the_set_still_owns_it(
+def test_nothing_deleted_without_confirmed_ownership(
     found: OwnedObjects,
 ) -> None:
     """What we know of its children may be older than what we know of the set."""
@@ -219,7 +219,7 @@ HELD = {"finalizers": [well_known.COMPUTE_DOMAIN_FINALIZER]}
         (domain(labels={}), False),
     ],
 )
-def test_a_set_stays_until_its_fabric_domains_are_let_go(found: Domain, waits: bool) -> None:
+def test_set_stays_until_its_fabric_domains_are_released(found: Domain, waits: bool) -> None:
     empty = OwnedObjects(domains=(found,))
     assert (plan_deletion(ending(well_known.SET_FINALIZER), empty, LATER).intents == ()) is waits
     assert plan_deletion(ending(well_known.SET_FINALIZER, ORPHAN), empty, LATER).intents != ()

@@ -69,11 +69,11 @@ def words(intents: tuple[Intent, ...]) -> list[str]:
         (replace(COMPLETE, binding=thing("r", "u", owner="")), ["delete RoleBinding"]),
     ],
 )
-def test_what_is_missing_is_made_and_what_proves_nothing_goes(access, expected):
+def test_missing_objects_created_and_stale_binding_deleted(access, expected):
     assert words(plan_rbac(the_set(), access, NOW)) == expected
 
 
-def test_the_binding_comes_last_and_says_whose_token_there_is():
+def test_binding_is_created_last_with_uid_of_token_account():
     account, role, secret, binding = plan_rbac(the_set(), RbacObjects(), NOW)
     assert (account.after, role.after) == ((), ())
     assert secret.after == (account.id,)
@@ -84,7 +84,7 @@ def test_the_binding_comes_last_and_says_whose_token_there_is():
     assert body["metadata"]["annotations"] == {"grove.io/token-of": "uid-new"}
 
 
-def test_what_is_made_by_the_contract():
+def test_created_objects_match_the_contract():
     account, role, secret, binding = (intent.body for intent in plan_rbac(the_set(), RbacObjects(), NOW))
     named = [body["metadata"]["name"] for body in (account, role, secret, binding)]
     assert named == ["wl", "grove.io:pcs:wl", "wl-ic-sat", "grove.io:pcs:wl"]
@@ -117,7 +117,7 @@ def test_what_is_made_by_the_contract():
 
 
 @pytest.mark.parametrize(("age", "trusted"), [(0, False), (10, False), (3600, True)])
-def test_a_secret_that_is_there_is_trusted_once_its_account_is_old_enough(age, trusted):
+def test_existing_secret_accepted_once_account_is_old_enough(age, trusted):
     """A ServiceAccount that was just made may find the Secret of one that was deleted with its set."""
     young = RbacObjects(thing("wl", "uid-account", created=NOW - age), ROLE)
     secret = next(i for i in plan_rbac(the_set(), young, NOW) if i.target.kind == "Secret")
@@ -125,12 +125,12 @@ def test_a_secret_that_is_there_is_trusted_once_its_account_is_old_enough(age, t
     assert (token_secret_settled_at(the_set(), young, NOW) is None) == trusted
 
 
-def test_with_a_new_account_the_secret_must_be_new():
+def test_new_account_requires_new_secret():
     secret = next(i for i in plan_rbac(the_set(), RbacObjects(), NOW) if i.target.kind == "Secret")
     assert (secret.may_exist, secret.write_only) == (False, True)
 
 
-def test_a_set_without_an_order_has_none_of_it():
+def test_set_without_startup_order_has_no_rbac_objects():
     assert plan_rbac(the_set(cliqueStartupType="CliqueStartupTypeAnyOrder"), RbacObjects(), NOW) == ()
 
 
@@ -143,11 +143,11 @@ def test_a_set_without_an_order_has_none_of_it():
         (thing("r", "u", deletionTimestamp=rfc3339(NOW)), False),
     ],
 )
-def test_pods_are_made_once_the_binding_vouches(binding, granted):
+def test_pods_are_created_once_binding_exists(binding, granted):
     assert has_rbac(the_set(), binding) == granted
 
 
-def test_it_goes_with_the_set_and_what_is_anothers_stays():
+def test_rbac_deleted_with_set_and_foreign_objects_kept():
     mixed = replace(COMPLETE, role=thing("r", "u", owner="uid-of-another"))
     deletes = delete_rbac("uid-set", mixed)
     assert [(delete.target.kind, delete.uid) for delete in deletes] == [
@@ -170,18 +170,18 @@ def test_it_goes_with_the_set_and_what_is_anothers_stays():
     assert release.body["metadata"]["finalizers"] == []
 
 
-def test_what_is_on_its_way_out_is_not_asked_again():
+def test_terminating_objects_are_not_deleted_again():
     leaving = replace(COMPLETE, account=thing("wl", "uid-account", deletionTimestamp=rfc3339(NOW)))
     assert [delete.target.kind for delete in delete_rbac("uid-set", leaving)] == ["Role", "RoleBinding"]
 
 
-def test_the_plan_of_a_set_makes_it_beside_the_finalizer():
+def test_set_plan_creates_rbac_beside_the_finalizer():
     assert [type(intent) for intent in plan_set(the_set(), {}, NOW).intents] == [Patch]
     plan = plan_set(the_set(), {}, NOW, RbacObjects())
     assert [type(intent) for intent in plan.intents] == [Patch, Create, Create, Create, Create]
 
 
-def test_crashed_anywhere_the_next_plan_goes_on():
+def test_crash_at_any_write_is_completed_by_next_plan():
     """Whatever of the writes was done in an order that dependencies allow, what follows completes it."""
     account, role = thing("wl", "uid-account", created=NOW), ROLE
     for some in (RbacObjects(), RbacObjects(account), RbacObjects(None, role), RbacObjects(account, role)):

@@ -34,7 +34,7 @@ def cliques(sim: Simulator) -> list[str]:
     return sorted(sim.api.all("PodClique"))
 
 
-def test_a_clique_scaled_out_names_the_new_pods_then_makes_them():
+def test_clique_scale_out_names_new_pods_then_creates_them():
     sim = running("a:2/1")
     before = set(sim.pods())
     sim.scale("PodClique", "wl-0-a", 4)
@@ -43,7 +43,7 @@ def test_a_clique_scaled_out_names_the_new_pods_then_makes_them():
     assert sorted(pod.spec.hostname for pod in sim.pods().values()) == [f"wl-0-a-{n}" for n in range(4)]
 
 
-def test_a_clique_scaled_in_is_asked_whether_it_is_so_before_a_pod_goes():
+def test_clique_scale_in_confirms_count_before_deleting_pod():
     sim = running("a:3/1")
     sim.scale("PodClique", "wl-0-a", 1)
     assert sent(sim) == ["patch PodClique", "patch PodGang", "delete Pod", "delete Pod"]
@@ -52,7 +52,7 @@ def test_a_clique_scaled_in_is_asked_whether_it_is_so_before_a_pod_goes():
     check_history(sim)
 
 
-def test_a_clique_scaled_to_0_leaves_its_gang_and_comes_back():
+def test_clique_scaled_to_0_leaves_gang_and_returns():
     sim = running("a:1 b:2/1")
     sim.scale("PodClique", "wl-0-b", 0)
     sim.settle()
@@ -65,7 +65,7 @@ def test_a_clique_scaled_to_0_leaves_its_gang_and_comes_back():
     check_history(sim)
 
 
-def test_a_count_that_somebody_set_is_never_set_back():
+def test_scaled_count_is_never_reset():
     sim = running("a:1", "x:2/1=a")
     sim.scale("PodClique", "wl-0-x-0-a", 3)
     sim.scale("PodCliqueScalingGroup", "wl-0-x", 4)
@@ -75,7 +75,7 @@ def test_a_count_that_somebody_set_is_never_set_back():
     assert sim.api.get("PodCliqueScalingGroup", "wl-0-x")["spec"]["replicas"] == 4
 
 
-def test_a_template_that_changes_its_counts_changes_no_replica_that_is_there():
+def test_template_count_change_keeps_existing_replicas():
     sim = running("a:1")
     template = a_set("a:3/1")["spec"]["template"]
     sim.api.patch("PodCliqueSet", "wl", {"spec": {"template": template}})
@@ -83,7 +83,7 @@ def test_a_template_that_changes_its_counts_changes_no_replica_that_is_there():
     assert len(sim.pods()) == 1
 
 
-def test_a_group_scaled_out_gets_gangs_of_their_own_whose_numbers_start_at_0():
+def test_group_scale_out_creates_scaled_gangs_from_0():
     sim = running("a:1 b:1", "x:2/2=b")
     sim.scale("PodCliqueScalingGroup", "wl-0-x", 4)
     sim.settle()
@@ -91,7 +91,7 @@ def test_a_group_scaled_out_gets_gangs_of_their_own_whose_numbers_start_at_0():
     assert list(sim.references("wl-0-x-1")) == ["wl-0-x-3-b"]
 
 
-def test_a_group_scaled_in_loses_its_highest_replicas():
+def test_group_scale_in_deletes_highest_replicas_first():
     sim = running("a:1 b:1", "x:4/1=b")
     sim.scale("PodCliqueScalingGroup", "wl-0-x", 2)
     assert sorted(sent(sim)) == sorted(
@@ -103,7 +103,7 @@ def test_a_group_scaled_in_loses_its_highest_replicas():
     check_history(sim)
 
 
-def test_a_group_scaled_to_0_leaves_the_base_gang_and_comes_back():
+def test_group_scaled_to_0_leaves_base_gang_and_returns():
     sim = running("a:1 b:1", "x:3/2=b")
     sim.scale("PodCliqueScalingGroup", "wl-0-x", 0)
     sim.settle()
@@ -118,7 +118,7 @@ def test_a_group_scaled_to_0_leaves_the_base_gang_and_comes_back():
     check_history(sim)
 
 
-def test_a_replica_that_the_set_no_longer_has_goes_with_all_it_had():
+def test_surplus_set_replica_is_deleted_with_all_objects():
     sim = running("a:1 b:2/1", "x:2/1=b", replicas=2)
     sim.settle(1)
     first = set(sim.pods("wl-0-a"))
@@ -136,7 +136,7 @@ def kinds(plan: Plan) -> set[str]:
     return {intent.target.kind for intent in plan.intents if isinstance(intent, Delete)}
 
 
-def test_what_holds_no_gpus_goes_when_the_pods_of_all_that_go_are_gone():
+def test_other_objects_deleted_after_all_surplus_pods_gone():
     sim = running("a:1", replicas=3)
     for index in (1, 2):
         sim.settle(index)
@@ -158,7 +158,7 @@ def test_what_holds_no_gpus_goes_when_the_pods_of_all_that_go_are_gone():
     assert together() == Plan()
 
 
-def test_cliques_go_after_their_pods_were_told_to_and_before_they_are_gone():
+def test_cliques_deleted_after_pod_deletes_before_pods_gone():
     """Upstream's tests count cliques at the moment when the last pod is gone."""
     sim = running("a:2 b:1", "x:1/1=b")
     sim.scale("PodCliqueSet", "wl", 0)
@@ -175,7 +175,7 @@ def test_cliques_go_after_their_pods_were_told_to_and_before_they_are_gone():
     )
 
 
-def test_pods_that_do_not_go_do_not_hold_up_the_rest_for_ever():
+def test_stuck_pods_delay_other_deletes_for_limited_time():
     sim = running("a:1", replicas=1)
     sim.scale("PodCliqueSet", "wl", 0)
     sim.settle()
@@ -187,7 +187,7 @@ def test_pods_that_do_not_go_do_not_hold_up_the_rest_for_ever():
 
 
 @pytest.mark.parametrize("gone", [False, True])
-def test_a_replica_that_is_wanted_again_while_it_goes_is_made_whole(gone):
+def test_replica_scaled_out_during_deletion_is_completed(gone):
     sim = running("a:2", replicas=1)
     before = set(sim.pods())
     sim.scale("PodCliqueSet", "wl", 0)
@@ -213,7 +213,7 @@ def test_a_replica_that_is_wanted_again_while_it_goes_is_made_whole(gone):
         ("PodCliqueSet", "wl", 0, "delete PodGang ns/wl-0"),
     ],
 )
-def test_a_count_is_confirmed_then_the_gang_forgets_then_the_pod_goes(kind, name, count, forgets):
+def test_scale_in_confirms_count_then_gang_then_deletes_pod(kind, name, count, forgets):
     sim = running("a:2/1 b:1", "x:2/1=b")
     sim.scale(kind, name, count)
     intents = {intent.id: intent for intent in sim.plan().intents}
@@ -225,12 +225,12 @@ def test_a_count_is_confirmed_then_the_gang_forgets_then_the_pod_goes(kind, name
             assert {f"patch PodGang ns/{gang}", f"delete PodGang ns/{gang}"} & set(intent.after), id_
 
 
-def test_a_set_at_0_has_nothing_to_do():
+def test_set_at_0_replicas_plans_nothing():
     sim = Simulator(a_set("a:1", replicas=0))
     assert sim.plan().intents == ()
 
 
-def test_a_set_that_goes_is_left_to_its_own_plan():
+def test_terminating_set_plans_nothing_for_replicas():
     body = a_set("a:1")
     body["metadata"]["finalizers"] = ["grove.io/podcliqueset.grove.io"]
     sim = Simulator(body)
@@ -240,7 +240,7 @@ def test_a_set_that_goes_is_left_to_its_own_plan():
 
 
 @pytest.mark.parametrize("kind", ["PodClique", "PodCliqueScalingGroup", "PodCliqueSet"])
-def test_whoever_has_an_old_count_is_stopped_before_it_costs_a_pod(kind):
+def test_stale_count_is_refused_before_deleting_a_pod(kind):
     """The count was 1, is 3 and all 3 run; a leader of old still believes in 1."""
     sim = Simulator(a_set("a:1 b:1", "x:1/1=b"))
     sim.settle()

@@ -89,7 +89,7 @@ def _noted(gang: bytes) -> str:
 
 @lives
 @given(body=several(), chance=chances)
-def test_what_was_told_of_a_plan_that_failed_changes_nothing(body, chance):
+def test_status_of_failed_plan_changes_nothing(body, chance):
     body["spec"]["template"]["terminationDelay"] = "20s"
     sim = random_history(body, chance, *FAULTS, *GENTLE, *SCALING, *CHANGES)
     actors.finish_terminating(sim)

@@ -106,7 +106,7 @@ ROWS = [
 
 
 @pytest.mark.parametrize(("references", "counterparts", "condition", "entries"), ROWS)
-def test_each_row(references, counterparts, condition, entries):
+def test_topology_sync_and_drift(references, counterparts, condition, entries):
     status = status_of(plan_topology(ours(*references), counterparts, ENABLED, NOW))
     assert drift(status) == ([condition] if condition else [])
     assert all(each.observed_generation == 7 for each in status.conditions)
@@ -128,7 +128,7 @@ def test_each_row(references, counterparts, condition, entries):
         )
 
 
-def test_a_generation_counts_as_observed_once_nothing_is_left_to_write():
+def test_generation_observed_once_nothing_is_left_to_write():
     def observed(scheduler_topology):
         return status_of(plan_topology(ours(), [scheduler_topology], ENABLED, NOW)).observed_generation
 
@@ -139,7 +139,7 @@ def test_a_generation_counts_as_observed_once_nothing_is_left_to_write():
     assert observed(SchedulerTopology(KAI, True, found=SAME, error="refused")) == 0
 
 
-def test_what_we_managed_before_somebody_else_did_goes():
+def test_formerly_managed_object_deleted_once_referenced():
     scheduler_topology = SchedulerTopology(
         KAI, True, "x", theirs("zone", "rack", name="x"), previously_managed=SAME
     )
@@ -147,7 +147,7 @@ def test_what_we_managed_before_somebody_else_did_goes():
     assert gone.id == "delete Topology racks"
 
 
-def test_a_backend_that_raises_costs_only_itself():
+def test_raising_backend_affects_only_itself():
     class Worse(Kai):
         name = "a-worse-one"
 
@@ -168,7 +168,7 @@ def test_a_backend_that_raises_costs_only_itself():
     assert status.observed_generation == 0
 
 
-def test_a_binding_of_a_name_that_is_taken_says_so_and_no_longer_when_it_is_free():
+def test_shadowed_binding_condition_is_set_and_removed():
     meta = ObjectMeta(name="racks", uid="b", generation=2)
     spec = ClusterTopologyBindingSpec(levels=(TopologyLevel("zone", "zone"), TopologyLevel("rack", "rack")))
     drifted = Condition(type="SchedulerTopologyDrift", status="True", reason="Drift")
@@ -181,7 +181,7 @@ def test_a_binding_of_a_name_that_is_taken_says_so_and_no_longer_when_it_is_free
     assert [each.type for each in status_of(free).conditions] == ["SchedulerTopologyDrift"]
 
 
-def test_what_nodes_and_users_say_is_told_and_stays_while_nobody_looks():
+def test_node_and_user_counts_kept_while_nodes_unknown():
     nodes = ({"zone": "z1", "rack": "r1"}, {"zone": "z2", "rack": "r1"}, {})
     users = tuple(f"ns/w{number:02}" for number in reversed(range(25)))
     topology = ours()
@@ -210,7 +210,7 @@ class Furious(Kai):
     sync_topology = check_topology_drift = on_topology_delete = topology_name
 
 
-def test_a_backend_that_fails_does_not_cost_the_others_theirs():
+def test_failing_backend_does_not_affect_others():
     for reference in ("", "elsewhere"):
         failing = SchedulerTopology(
             Furious(), True, reference, found=SAME, previously_managed=SAME if reference else None

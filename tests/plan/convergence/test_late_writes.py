@@ -20,7 +20,7 @@ ALL = (*GENTLE, *SCALING, *ROUGH)
 
 @quick
 @given(workload=workloads(), chance=chances)
-def test_conditional_writes_that_land_late_change_nothing_in_the_end(workload, chance):
+def test_late_conditional_writes_do_not_change_the_result(workload, chance):
     sim = random_history(workload, chance, *ALL)
     former = Run(sim, sim.plan(), chance)
     for _ in range(chance.randrange(4)):
@@ -57,7 +57,7 @@ def pods_in_flight(sim: Simulator) -> tuple[Run, list]:
             run.land(step)
 
 
-def test_a_pod_that_lands_after_its_clique_was_scaled_in_is_deleted():
+def test_late_pod_create_after_scale_in_is_deleted():
     sim = running("a:1")
     sim.scale("PodClique", "wl-0-a", 3)
     former, pods = pods_in_flight(sim)
@@ -72,7 +72,7 @@ def test_a_pod_that_lands_after_its_clique_was_scaled_in_is_deleted():
     assert len(alive(sim)) == 1
 
 
-def test_a_pod_that_lands_after_its_successor_was_named_is_deleted():
+def test_late_pod_create_after_successor_named_is_deleted():
     """The new leader has made the same pod, and seen it die: the name is taken, or named no more."""
     sim = running("a:1")
     sim.scale("PodClique", "wl-0-a", 2)

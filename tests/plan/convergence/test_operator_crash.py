@@ -130,7 +130,7 @@ def writes(sim: Simulator, verb: str) -> Counter[str]:
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_whenever_an_operator_stops_the_next_one_ends_the_same_by_the_same_deeds(scenario: str) -> None:
+def test_crash_after_any_write_gives_same_result_and_writes(scenario: str) -> None:
     measure = ScenarioRun(scenario)
     measure.play()
     check_settled(measure.sim)

@@ -61,7 +61,7 @@ def breached(plan: Plan) -> bool:
 
 @quick
 @given(workload=sharing_workloads(), chance=chances)
-def test_planned_again_there_is_nothing_to_do(workload, chance):
+def test_settled_replica_plans_no_writes(workload, chance):
     sim = random_history(workload, chance, *GENTLE, *SCALING, *ROUGH)
     calm(sim)
     check_settled(sim)
@@ -76,7 +76,7 @@ def test_planned_again_there_is_nothing_to_do(workload, chance):
 
 @quick
 @given(workload=sharing_workloads(), chance=chances)
-def test_the_order_in_which_things_are_seen_does_not_matter(workload, chance):
+def test_plan_does_not_depend_on_order_of_objects(workload, chance):
     sim = random_history(workload, chance, *GENTLE, *SCALING, *ROUGH)
     snapshot = sim.snapshot()
 
@@ -105,7 +105,7 @@ def by_id(plan: Plan) -> tuple[object, ...]:
 
 @quick
 @given(workload=sharing_workloads(), chance=chances)
-def test_whatever_part_of_a_plan_was_done_the_next_plans_finish_it(workload, chance):
+def test_partly_executed_plan_is_completed_by_next_plans(workload, chance):
     sim = random_history(workload, chance, *GENTLE, *SCALING, *ROUGH)
     finished, plan = sim.copy(), sim.plan()
     run = Run(sim, plan, chance)
@@ -121,7 +121,7 @@ def test_whatever_part_of_a_plan_was_done_the_next_plans_finish_it(workload, cha
 
 @quick
 @given(workload=workloads(), chance=chances)
-def test_a_plan_deletes_living_pods_only_beyond_the_count(workload, chance):
+def test_plan_deletes_living_pods_only_above_the_count(workload, chance):
     sim = Simulator(workload)
     changes = RandomChanges(sim, chance)
     for _ in range(20):
@@ -134,7 +134,7 @@ def test_a_plan_deletes_living_pods_only_beyond_the_count(workload, chance):
 
 @quick
 @given(workload=workloads(), chance=chances)
-def test_one_thing_that_happens_costs_few_writes(workload, chance):
+def test_single_change_causes_few_writes(workload, chance):
     sim = Simulator(workload)
     for _ in range(4):
         sim.settle()

@@ -47,7 +47,7 @@ def owned(sim: Simulator) -> set[str]:
 
 @quick
 @given(workload=workloads(), chance=chances)
-def test_with_pods_as_they_are_an_old_view_of_the_rest_costs_no_pod_that_should_stay(workload, chance):
+def test_stale_caches_with_fresh_pods_delete_no_wanted_pod(workload, chance):
     sim = random_history(workload, chance, *ALL, length=20)
     fresh, stale = sim.copy(), sim.copy()
     fresh.step()
@@ -58,7 +58,7 @@ def test_with_pods_as_they_are_an_old_view_of_the_rest_costs_no_pod_that_should_
 
 @quick
 @given(workload=workloads(), chance=chances)
-def test_an_old_view_never_costs_more_pods_than_are_too_many(workload, chance):
+def test_stale_caches_never_delete_more_pods_than_surplus(workload, chance):
     sim = random_history(workload, chance, *GENTLE, *SCALING, "collect", length=20)
     before, wanted = alive(sim), {clique.name: clique.replicas for clique in expand_now(sim).cliques}
     sim.execute(sim.plan(lag=a_lag(chance)), chance)
@@ -70,7 +70,7 @@ def test_an_old_view_never_costs_more_pods_than_are_too_many(workload, chance):
 
 @quick
 @given(workload=workloads(), chance=chances)
-def test_after_any_number_of_plans_from_old_views_all_is_as_it_should_be(workload, chance):
+def test_plans_from_stale_caches_still_converge(workload, chance):
     sim = Simulator(workload)
     changes = RandomChanges(sim, chance)
     for _ in range(chance.randrange(20)):
@@ -87,7 +87,7 @@ def test_after_any_number_of_plans_from_old_views_all_is_as_it_should_be(workloa
 
 @quick
 @given(workload=workloads(), chance=chances)
-def test_two_leaders_at_once_come_to_the_same_end_as_one(workload, chance):
+def test_two_leaders_at_once_converge_like_one(workload, chance):
     sim = random_history(workload, chance, *ALL)
     alone = sim.copy()
     for _ in range(4):
@@ -103,7 +103,7 @@ def test_two_leaders_at_once_come_to_the_same_end_as_one(workload, chance):
     check_history(sim, zombies=True)
 
 
-def test_a_seat_that_has_a_successor_gets_no_second_pod_from_whoever_knows_only_the_old_name():
+def test_stale_gang_creates_no_second_pod_for_replaced_slot():
     """The name is right in the old gang, the pod is gone and nobody remembers it: only the gang can tell."""
     sim = running("a:1")
     (old,) = sim.pods()
@@ -118,7 +118,7 @@ def test_a_seat_that_has_a_successor_gets_no_second_pod_from_whoever_knows_only_
     assert list(sim.pods()) == [new]
 
 
-def test_a_pod_that_is_about_to_be_taken_in_again_is_safe_from_whoever_has_the_old_count():
+def test_stale_count_does_not_delete_pod_about_to_be_adopted():
     """Scaled in, the operator died before it deleted the pod; scaled out again, there is room for it."""
     sim = running("a:2/1")
     before = names(sim)
@@ -139,7 +139,7 @@ def made(sim: Simulator) -> dict[str, int]:
     return {kind: len(sim.api.all(kind)) for kind in KINDS}
 
 
-def test_a_replica_that_was_scaled_away_is_not_made_again_by_whoever_has_the_old_count():
+def test_stale_set_count_does_not_recreate_deleted_replica():
     """It has seen everything go, and knows not why; that all of it was there is in the status of the set."""
     sim = Simulator(a_set("a:2/1 b:1", "x:2/1=b", replicas=2))
     for index in (0, 1):
@@ -155,7 +155,7 @@ def test_a_replica_that_was_scaled_away_is_not_made_again_by_whoever_has_the_old
 
 
 @pytest.mark.parametrize("kind", ["Service", "PodGang", "PodClique", "PodCliqueScalingGroup"])
-def test_a_part_of_a_replica_on_its_way_out_is_not_made_again(kind):
+def test_stale_count_recreates_no_part_of_deleted_replica(kind):
     sim = running("a:1 b:1", "x:1/1=b")
     sim.scale("PodCliqueSet", "wl", 0)
     name = sorted(sim.api.all(kind))[0]
@@ -166,7 +166,7 @@ def test_a_part_of_a_replica_on_its_way_out_is_not_made_again(kind):
     assert name not in sim.api.all(kind)
 
 
-def test_a_replica_of_a_group_that_was_scaled_away_is_not_made_again_by_whoever_has_the_old_count():
+def test_stale_group_count_does_not_recreate_group_replica():
     sim, kind = running("a:1 b:1", "x:3/1=b"), "PodCliqueScalingGroup"
     known = len(sim.api.past[kind])
     sim.scale(kind, "wl-0-x", 1)
@@ -178,7 +178,7 @@ def test_a_replica_of_a_group_that_was_scaled_away_is_not_made_again_by_whoever_
     assert made(sim) == before
 
 
-def test_what_is_new_is_made_without_a_question():
+def test_first_creation_needs_no_confirmation():
     sim = Simulator(a_set("a:2/1 b:1", "x:2/1=b"))
     assert {intent.id.split()[0] for intent in sim.plan().intents} == {"create"}
     sim.settle()
@@ -186,7 +186,7 @@ def test_what_is_new_is_made_without_a_question():
     assert {intent.id.split()[0] for intent in sim.plan().intents} == {"create"}
 
 
-def test_pods_that_went_with_their_clique_get_no_successors_from_whoever_has_not_seen_it_go():
+def test_pods_deleted_with_unseen_clique_deletion_not_replaced():
     sim = running("a:2/1")
     sim.api.delete("PodClique", "wl-0-a")
     actors.collect_garbage(sim)
@@ -199,7 +199,7 @@ def test_pods_that_went_with_their_clique_get_no_successors_from_whoever_has_not
     assert len(sim.pods()) == 2
 
 
-def test_pods_that_go_with_their_clique_get_no_successors_either():
+def test_pods_terminating_with_their_clique_not_replaced():
     sim = running("a:2/1")
     sim.api.delete("PodClique", "wl-0-a")
     actors.collect_garbage(sim)
@@ -209,7 +209,7 @@ def test_pods_that_go_with_their_clique_get_no_successors_either():
 
 
 @pytest.mark.parametrize("kind", ["Service", "PodGang", "PodClique", "PodCliqueScalingGroup"])
-def test_what_was_orphaned_is_not_taken_back_by_whoever_has_not_seen_its_set_end(kind):
+def test_orphan_not_adopted_by_stale_set(kind):
     sim = running("a:1 b:1", "x:1/1=b")
     name = sorted(sim.api.all(kind))[0]
     sim.api.patch(kind, name, {"metadata": {"ownerReferences": None}})

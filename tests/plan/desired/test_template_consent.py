@@ -40,7 +40,7 @@ def words_of(sim: Simulator) -> list[str]:
         ({"clique": "t@other/"}, CLIQUE, "a"),
     ],
 )
-def test_without_consent_no_claim_is_made(shared_with, levels, code, who) -> None:
+def test_without_consent_no_claim_is_created(shared_with, levels, code, who) -> None:
     sim = world_with(shared_with, **levels)
     sim.settle()
     assert claims(sim) == set()
@@ -52,7 +52,7 @@ def test_without_consent_no_claim_is_made(shared_with, levels, code, who) -> Non
 
 
 @pytest.mark.parametrize("shared_with", WITH)
-def test_with_consent_the_claim_is_made_from_the_template(shared_with) -> None:
+def test_with_consent_claim_is_created_from_template(shared_with) -> None:
     sim = world_with(shared_with, set_="t@other", group="t@other", clique="t@other/")
     sim.settle()
     made = {"wl-all-t", "wl-0-x-all-t", "wl-0-a-0-t", "wl-0-a-1-t"}
@@ -62,7 +62,7 @@ def test_with_consent_the_claim_is_made_from_the_template(shared_with) -> None:
     assert words_of(sim) == []
 
 
-def test_consent_that_comes_later_lets_the_set_continue() -> None:
+def test_later_consent_resumes_creation() -> None:
     sim = world_with("default", clique="t@other/")
     sim.settle()
     assert not sim.pods("wl-0-a")
@@ -72,7 +72,7 @@ def test_consent_that_comes_later_lets_the_set_continue() -> None:
     assert words_of(sim) == []
 
 
-def test_withdrawn_consent_keeps_claims_and_makes_no_more() -> None:
+def test_withdrawn_consent_keeps_claims_and_creates_none() -> None:
     sim = world_with("ns", clique="t@other/")
     sim.settle()
     before = {name: sim.api.get(KIND, name) for name in claims(sim)}
@@ -90,14 +90,14 @@ def test_withdrawn_consent_keeps_claims_and_makes_no_more() -> None:
 
 
 @pytest.mark.parametrize("namespace", ["", "@ns"])
-def test_a_template_beside_the_set_needs_no_consent(namespace) -> None:
+def test_template_in_same_namespace_needs_no_consent(namespace) -> None:
     sim = Simulator(sharing(clique=f"ext{namespace}/"))
     sim.claim_templates = {("ns", "ext"): a_template("ns", "ext")}
     sim.settle()
     assert len(sim.pods("wl-0-a")) == 2
 
 
-def test_a_missing_template_beside_the_set_is_said_to_be_missing() -> None:
+def test_missing_template_in_same_namespace_reported_missing() -> None:
     sim = Simulator(sharing(clique="ext@ns/"))
     sim.settle()
     (words,) = words_of(sim)
@@ -106,7 +106,7 @@ def test_a_missing_template_beside_the_set_is_said_to_be_missing() -> None:
     )
 
 
-def test_what_the_annotation_means() -> None:
+def test_consent_annotation_values() -> None:
     assert annotations.SHARED_WITH_NAMESPACES == "grove.io/shared-with-namespaces"
     for value in WITH:
         assert annotations.shared_with({annotations.SHARED_WITH_NAMESPACES: value}, "ns"), value

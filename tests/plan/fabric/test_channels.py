@@ -37,7 +37,7 @@ def pod(**condition):
         ),
     ],
 )
-def test_b4_since_when_a_pod_finds_no_node(condition, since):
+def test_b4_unschedulable_since_is_read_from_condition(condition, since):
     found = unschedulable_since(pod(**condition))
     assert found == (None if since is None else 1767225600 + since)
 
@@ -74,7 +74,7 @@ def gangs(channels, pods="worker:3"):
         ({"nvidia": 1}, "OneMemberPodPerNode", "and 1 node has a channel: use fewer pods"),
     ],
 )
-def test_b8_a_gang_that_needs_more_channels_than_there_are_says_so(channels, reason, words):
+def test_b8_gang_needing_more_channels_than_exist_reports_it(channels, reason, words):
     said, why = gangs(channels)
     assert said == reason
     assert words in why

@@ -56,7 +56,7 @@ FORMING = [("a", True), ("a", False)]
         ([replace(note(0), nodes=frozenset({"n7"}))], "False", "NodesNotReady", "0/1 nodes ready"),
         ([replace(note(0, nodes=READY), nodes=frozenset({"n0"}))], "True", "AllReady", "1 of 1"),
         ([note(0, DomainState.TERMINATING, READY)], "False", "ComputeDomainTerminating", "is being deleted"),
-        ([note(0, DomainState.CONFLICT)], "False", "NameConflict", "belongs to somebody else"),
+        ([note(0, DomainState.CONFLICT)], "False", "NameConflict", "belongs to another owner"),
         (
             [note(0, DomainState.TEMPLATE_CONFLICT)],
             "False",
@@ -73,7 +73,7 @@ FORMING = [("a", True), ("a", False)]
             [note(0, DomainState.MISSING, failure=LastError("ERR", "quota", ""), there=False)],
             "False",
             "CreateFailed",
-            "inference-0 could not be made: quota",
+            "inference-0 could not be created: quota",
         ),
         (
             [note(0, DomainState.NOT_SERVED, there=False), note(1, DomainState.NOT_SERVED, there=False)],
@@ -89,13 +89,13 @@ FORMING = [("a", True), ("a", False)]
         ),
     ],
 )
-def test_the_condition(notes, status, reason, words):
+def test_domains_ready_condition(notes, status, reason, words):
     (condition,) = judged(*notes).conditions
     assert (condition.type, condition.status, condition.reason) == ("ComputeDomainsReady", status, reason)
     assert words in condition.message
 
 
-def test_a_line_for_each():
+def test_status_has_one_entry_per_domain():
     status = judged(note(0, nodes=FORMING), note(1, DomainState.MISSING, there=False))
     assert status.compute_domains == (
         ComputeDomainSummary("inference-0", "auto", (0,), "uid-inference-0", "Forming", 1, 2, ("a",)),
@@ -103,13 +103,13 @@ def test_a_line_for_each():
     )
 
 
-def test_what_was_ready_is_degraded():
+def test_domain_that_was_ready_is_degraded():
     before = replace(SET, status=judged(note(0, nodes=READY)))
     (line,) = judged(note(0, nodes=FORMING), workload=before).compute_domains
     assert line.phase == "Degraded"
 
 
-def test_a_set_without_domains_says_nothing():
+def test_set_without_domains_has_no_condition():
     before = replace(SET, status=judged(note(0, nodes=READY)))
     after = judged(workload=before)
     assert after.compute_domains == ()

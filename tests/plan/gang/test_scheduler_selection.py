@@ -56,7 +56,7 @@ def lose(sim: Simulator, *names: str) -> None:
         actors.force_delete(sim, name)
 
 
-def test_nothing_is_done_about_a_replica_because_the_default_changes():
+def test_changed_default_scheduler_changes_no_replica():
     sim = a_simulator()
     for default in (KAI, VOLCANO):
         sim.backends = in_use(default)
@@ -64,7 +64,7 @@ def test_nothing_is_done_about_a_replica_because_the_default_changes():
 
 
 @pytest.mark.parametrize("fate", ["lost", "scaled", "rolled", "started anew", "all lost", "gang lost"])
-def test_what_comes_later_goes_to_the_scheduler_of_those_that_are_there(fate: str):
+def test_new_pods_use_scheduler_of_existing_pods(fate: str):
     sim = a_simulator()
     sim.backends = in_use(KAI)
     before = set(sim.pods())
@@ -92,7 +92,7 @@ def test_what_comes_later_goes_to_the_scheduler_of_those_that_are_there(fate: st
     assert sim.api.all("PodGroup") == {}
 
 
-def test_replicas_that_are_made_later_get_the_default_of_then():
+def test_new_replicas_use_current_default_scheduler():
     sim = a_simulator()
     sim.backends = in_use(KAI)
     sim.api.patch("PodCliqueSet", "wl", {"spec": {"replicas": 2}})
@@ -101,7 +101,7 @@ def test_replicas_that_are_made_later_get_the_default_of_then():
     assert {group["metadata"]["name"] for group in sim.api.objects("PodGroup")} == {"wl-1", "wl-1-x-0"}
 
 
-def test_pods_are_believed_where_a_gang_says_otherwise():
+def test_pods_take_precedence_over_gang_label():
     sim = a_simulator(KAI)
     sim.backends = in_use(VOLCANO)
     for said in (KUBE, VOLCANO, "nobody"):
@@ -111,7 +111,7 @@ def test_pods_are_believed_where_a_gang_says_otherwise():
         assert schedulers(sim) == {"0": {KAI}}
 
 
-def test_a_scheduler_that_is_in_use_no_more_keeps_its_pods_and_gets_no_new_replica():
+def test_unlisted_scheduler_keeps_pods_gets_no_new_replica():
     sim = a_simulator(KAI)
     sim.backends = in_use(KUBE, Kube())
     lose(sim, next(iter(sim.pods("wl-0-a"))))
@@ -122,10 +122,10 @@ def test_a_scheduler_that_is_in_use_no_more_keeps_its_pods_and_gets_no_new_repli
     assert schedulers(sim) == {"0": {KUBE}}, "there is nobody left to be true to"
 
 
-FORGOTTEN = "scheduler kai-scheduler is not in the operator's configuration and is told nothing: "
+FORGOTTEN = "scheduler kai-scheduler is not in the operator's configuration, no objects are written for it: "
 AGAIN = "list it in scheduler.profiles again, or "
 MOVE = "recreate the replica, which then gets the default scheduler"
-RENAME = "recreate the set for one that is listed"
+RENAME = "recreate the set with one that is listed"
 
 
 def errors(sim: Simulator) -> list[str]:
@@ -135,7 +135,7 @@ def errors(sim: Simulator) -> list[str]:
     return [error["description"].partition("message: ")[2] for error in told]
 
 
-def test_that_a_scheduler_is_in_use_no_more_is_told_until_it_is_again():
+def test_unlisted_scheduler_is_reported_until_listed_again():
     sim = a_simulator(KAI, replicas=5)
     assert not sim.plan().errors
     sim.backends = in_use(KUBE, Kube())
@@ -147,14 +147,14 @@ def test_that_a_scheduler_is_in_use_no_more_is_told_until_it_is_again():
     }
     assert {each.message for each in sim.plan(1).errors} == {FORGOTTEN + AGAIN + MOVE}
     assert errors(sim) == [f"replicas 0, 1, 2 and 2 more: {FORGOTTEN}{AGAIN}{MOVE}"]
-    assert "told nothing" not in str(status(sim, "PodGang", "wl-1")), "it waits for nothing"
+    assert "no objects are written" not in str(status(sim, "PodGang", "wl-1")), "it waits for nothing"
     sim.backends = in_use(KUBE)
     quiet(sim)
     assert sim.plan(1).errors == ()
     assert errors(sim) == []
 
 
-def test_replicas_that_are_made_anew_are_not_told_of_any_more():
+def test_recreated_replicas_are_no_longer_reported():
     sim = a_simulator(KAI, replicas=2)
     sim.backends = in_use(KUBE, Kube())
     lose(sim, *(name for name in sim.pods() if name.startswith("wl-1-")))
@@ -164,7 +164,7 @@ def test_replicas_that_are_made_anew_are_not_told_of_any_more():
     assert errors(sim) == [f"replica 0: {FORGOTTEN}{AGAIN}{MOVE}"]
 
 
-def test_a_gang_that_waits_says_that_its_scheduler_does_not_know_of_it():
+def test_waiting_gang_reports_unlisted_scheduler():
     sim = a_simulator(KAI)
     sim.backends = in_use(KUBE, Kube())
     lose(sim, *sim.pods("wl-0-a"))
@@ -178,7 +178,7 @@ def test_a_gang_that_waits_says_that_its_scheduler_does_not_know_of_it():
     assert len(sim.pods("wl-0-a")) == 2, "nobody is held up"
 
 
-def test_a_scheduler_in_use_no_more_does_not_hold_up_what_the_set_asks_for():
+def test_unlisted_scheduler_does_not_delay_the_set():
     sim = a_simulator(KAI)
     sim.backends = in_use(KUBE, Kube())
     change(sim)
@@ -189,7 +189,7 @@ def test_a_scheduler_in_use_no_more_does_not_hold_up_what_the_set_asks_for():
     assert status_update.desired.observed_generation == generation
 
 
-def test_a_set_that_names_a_scheduler_in_use_no_more_is_told_what_helps():
+def test_set_naming_unlisted_scheduler_gets_advice():
     body = a_body("a", queue="team-a")
     body["spec"]["template"]["cliques"][0]["spec"]["podSpec"]["schedulerName"] = KAI
     sim = Simulator(body)
@@ -199,7 +199,7 @@ def test_a_set_that_names_a_scheduler_in_use_no_more_is_told_what_helps():
     assert errors(sim) == [f"replica 0: {FORGOTTEN}{AGAIN}{RENAME}"]
 
 
-def test_a_set_that_names_its_scheduler_is_not_asked():
+def test_set_naming_scheduler_ignores_default():
     sim = a_simulator()
     body = a_body("a", queue="team-a")
     body["spec"]["template"]["cliques"][0]["spec"]["podSpec"]["schedulerName"] = VOLCANO
@@ -213,7 +213,7 @@ def test_a_set_that_names_its_scheduler_is_not_asked():
 @given(
     st.lists(st.tuples(st.integers(0, 14), st.sampled_from([KUBE, KAI, VOLCANO])), max_size=5), st.integers()
 )
-def test_wherever_operators_of_different_minds_are_cut_short_no_replica_is_split(reigns, seed):
+def test_crash_between_configurations_never_splits_replica(reigns, seed):
     body = a_body("a:2 b:2", "x:2/1=b", queue="team-a")
     sim, pick = Simulator(body), Random(seed)
     sim.backends = in_use(KUBE)

@@ -40,14 +40,14 @@ def leaving(membership: Membership) -> list[str]:
     return [pod.metadata.name for pod in membership.to_delete]
 
 
-def test_a_new_clique_gets_indices_from_0_and_names_of_its_own():
+def test_new_clique_gets_indices_from_0_and_own_names():
     members = decide_members(observed_members(gang_version=""), 3, NOW).members
     assert [member.index for member in members] == [0, 1, 2]
     assert [member.name for member in members] == [names.pod("c", "uid-c", index) for index in range(3)]
     assert all(member.pod is None for member in members)
 
 
-def test_a_seat_whose_pod_has_not_been_made_keeps_its_name():
+def test_slot_without_created_pod_keeps_its_name():
     membership = decide_members(observed_members(a_pod("p", 0), references=["p", "q"]), 2, NOW)
     assert indices(membership) == {"p": 0, "q": 1}
     assert [member.name for member in membership.missing] == ["q"]
@@ -75,7 +75,7 @@ def test_a_seat_whose_pod_has_not_been_made_keeps_its_name():
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_lost_pod_is_replaced_at_the_lowest_free_index_under_a_new_name(observed, why):
+def test_lost_pod_is_replaced_at_lowest_index_with_new_name(observed, why):
     membership = decide_members(observed, 3, NOW)
     assert indices(membership) == {"p": 0, names.pod("c", "uid-c", 1, "q"): 1, "r": 2}, why
 
@@ -110,7 +110,7 @@ WORTH = [
 
 @pytest.mark.parametrize(("goes", "stays"), [row[1:] for row in WORTH], ids=[row[0] for row in WORTH])
 @pytest.mark.parametrize("goes_first", [True, False], ids=["first", "second"])
-def test_scale_in_takes_the_pod_that(goes, stays, goes_first):
+def test_scale_in_deletes_lowest_keep_priority_first(goes, stays, goes_first):
     """Spec 4.5, one row a criterion: each beats all that come after it, in whatever order the seats are."""
     seats = [("goes", goes), ("stays", stays)] if goes_first else [("stays", stays), ("goes", goes)]
     pods = [_renamed(pod, name, index) for index, (name, pod) in enumerate(seats) if pod is not None]
@@ -133,7 +133,7 @@ def _renamed(pod, name, index):
     )
 
 
-def test_the_index_is_no_criterion_and_survivors_keep_theirs():
+def test_scale_in_ignores_index_and_survivors_keep_theirs():
     pods = [a_pod("p", 0), a_pod("q", 1, node="n"), a_pod("r", 2, node="n")]
     membership = decide_members(observed_members(*pods), 2, NOW)
     assert indices(membership) == {"q": 1, "r": 2}
@@ -141,13 +141,13 @@ def test_the_index_is_no_criterion_and_survivors_keep_theirs():
     assert [member.index for member in grown.members] == [0, 1, 2]
 
 
-def test_scaled_to_0_all_go():
+def test_scale_to_0_deletes_all_pods():
     membership = decide_members(observed_members(a_pod("p", 0, node="n", ready=True), a_pod("q", 1)), 0, NOW)
     assert membership.references == ()
     assert leaving(membership) == ["p", "q"]
 
 
-def test_a_pod_that_nobody_names_is_taken_in_where_there_is_room():
+def test_unreferenced_pod_is_adopted_if_there_is_room():
     membership = decide_members(observed_members(a_pod("p", 0), a_pod("q", 1), references=["p"]), 2, NOW)
     assert indices(membership) == {"p": 0, "q": 1}
     assert not leaving(membership)
@@ -163,7 +163,7 @@ def test_a_pod_that_nobody_names_is_taken_in_where_there_is_room():
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_pod_that_nobody_names_goes_otherwise(pod, why):
+def test_unreferenced_pod_is_deleted_without_room(pod, why):
     count = 1 if why == "there is no room" else 2
     membership = decide_members(observed_members(a_pod("p", 0), pod, references=["p"]), count, NOW)
     assert leaving(membership) == ["q"], why
@@ -171,7 +171,7 @@ def test_a_pod_that_nobody_names_goes_otherwise(pod, why):
     assert "q" not in membership.references
 
 
-def test_a_name_that_is_taken_or_was_seen_to_go_is_not_given():
+def test_used_or_deleted_name_is_not_given_again():
     first = names.pod("c", "uid-c", 0, "gang/1")
     second = names.pod("c", "uid-c", 0, first)
     third = names.pod("c", "uid-c", 0, second)
@@ -180,7 +180,7 @@ def test_a_name_that_is_taken_or_was_seen_to_go_is_not_given():
     )
 
 
-def test_names_of_seats_added_later_differ_from_those_of_before():
+def test_later_slots_get_names_different_from_earlier():
     before, after = (
         decide_members(observed_members(gang_version=f"gang/{number}"), 2, NOW).references
         for number in (1, 2)
@@ -188,13 +188,13 @@ def test_names_of_seats_added_later_differ_from_those_of_before():
     assert not set(before) & set(after)
 
 
-def test_a_name_written_twice_is_one_seat():
+def test_duplicate_reference_is_one_slot():
     membership = decide_members(observed_members(a_pod("p", 0), references=["p", "p"]), 1, NOW)
     assert indices(membership) == {"p": 0}
     assert not leaving(membership)
 
 
-def test_nobody_goes_and_nothing_is_asked_when_all_is_well():
+def test_unchanged_clique_deletes_and_confirms_nothing():
     membership = decide_members(observed_members(a_pod("p", 0), a_pod("q", 1)), 2, NOW)
     assert indices(membership) == {"p": 0, "q": 1}
     assert (leaving(membership), membership.missing, membership.scales_in) == ([], (), False)
@@ -222,7 +222,7 @@ rolls = st.builds(
 
 
 @given(observed=rolls, count=st.integers(0, 5))
-def test_whatever_was_there_each_member_has_a_name_an_index_and_at_most_one_pod(observed, count):
+def test_every_member_has_name_index_and_at_most_one_pod(observed, count):
     membership = decide_members(observed, count, NOW)
     members = membership.members
     assert len(members) == count
@@ -235,7 +235,7 @@ def test_whatever_was_there_each_member_has_a_name_an_index_and_at_most_one_pod(
 
 
 @given(observed=rolls, count=st.integers(0, 5), chance=st.randoms())
-def test_the_order_in_which_pods_are_seen_does_not_matter(observed, count, chance):
+def test_members_do_not_depend_on_order_of_pods(observed, count, chance):
     mixed = replace(observed, pods=tuple(chance.sample(observed.pods, len(observed.pods))))
     first, second = decide_members(observed, count, NOW), decide_members(mixed, count, NOW)
     assert first.members == second.members
@@ -243,7 +243,7 @@ def test_the_order_in_which_pods_are_seen_does_not_matter(observed, count, chanc
 
 
 @given(observed=rolls, count=st.integers(0, 5))
-def test_what_is_decided_stays_decided(observed, count):
+def test_decision_is_stable_after_execution(observed, count):
     """The gang is written, the leaving leave, the missing are made: then nobody comes or goes."""
     first = decide_members(observed, count, NOW)
     made = [a_pod(member.name, member.index) for member in first.missing]

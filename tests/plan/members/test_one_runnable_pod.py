@@ -121,7 +121,7 @@ PATHS: list[Callable[[], Simulator]] = [
 
 @pytest.mark.parametrize("seed", ORDERS)
 @pytest.mark.parametrize("path", PATHS)
-def test_in_any_order_of_writes_a_pod_goes_before_its_successor_comes(path, seed) -> None:
+def test_pod_deleted_before_successor_in_any_write_order(path, seed) -> None:
     sim = path()
     plan = sim.plan()
     assert deletes(plan)
@@ -133,7 +133,7 @@ def test_in_any_order_of_writes_a_pod_goes_before_its_successor_comes(path, seed
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_an_operator_that_stops_after_any_write_leaves_no_two(path) -> None:
+def test_crash_after_any_write_leaves_no_two_runnable_pods(path) -> None:
     writes = len(path().plan().intents)
     for stop in range(writes):
         sim = path()
@@ -147,7 +147,7 @@ def test_an_operator_that_stops_after_any_write_leaves_no_two(path) -> None:
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_a_refused_delete_holds_back_its_successor_until_it_succeeds(path, monkeypatch) -> None:
+def test_refused_delete_delays_successor_until_it_succeeds(path, monkeypatch) -> None:
     sim = path()
     before = set(living(sim))
     delete = sim.api.delete
@@ -169,7 +169,7 @@ def test_a_refused_delete_holds_back_its_successor_until_it_succeeds(path, monke
     check_settled(sim)
 
 
-def test_a_terminating_pod_does_not_hold_back_its_successor() -> None:
+def test_terminating_pod_does_not_delay_its_successor() -> None:
     sim = deployed("a:1")
     (old,) = sim.pods()
     actors.delete(sim, old)
@@ -190,5 +190,5 @@ def test_pods_of_other_indices_are_not_waited_for() -> None:
     assert waits == [1, 1, 1]
 
 
-def test_a_new_set_waits_for_no_delete() -> None:
+def test_new_set_waits_for_no_delete() -> None:
     assert not deletes(Simulator(a_set("a:2/1")).plan())

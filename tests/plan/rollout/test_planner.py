@@ -25,7 +25,7 @@ from tests.plan.simulator.updates import (
 )
 
 
-def test_one_pod_at_a_time_the_oldest_first_and_the_next_when_its_successor_answers():
+def test_rollout_replaces_one_pod_at_a_time_oldest_first():
     sim = deployed("a:3/2")
     before = sorted(names(sim))
     change(sim)
@@ -51,7 +51,7 @@ def test_one_pod_at_a_time_the_oldest_first_and_the_next_when_its_successor_answ
     check_history(sim)
 
 
-def test_what_is_told_when_all_is_done():
+def test_completed_rollout_status():
     sim = deployed("a:2/1 b:1", "x:2/1=b")
     before = generation_hash(read_set(sim.api.get("PodCliqueSet", "wl")))
     assert "updateProgress" not in status(sim)
@@ -79,7 +79,7 @@ def test_what_is_told_when_all_is_done():
     assert (of_group["updatedPodCliquesCount"], of_group["totalPodCliquesCount"]) == (2, 2)
 
 
-def test_one_replica_of_the_set_after_the_other():
+def test_rollout_updates_one_set_replica_at_a_time():
     sim = deployed("a:2/1", replicas=3)
     change(sim)
     turns = []
@@ -100,7 +100,7 @@ def test_one_replica_of_the_set_after_the_other():
     assert progress(sim)["updateEndedAt"]
 
 
-def test_a_replica_of_a_group_goes_as_a_whole_and_one_at_a_time():
+def test_rollout_replaces_group_replicas_whole_one_at_a_time():
     sim = deployed("a:1 b:1 c:2/1", "x:3/2=b,c")
     first = {pod.metadata.name for pod in alive(sim) if clique_of(pod) in ("wl-0-x-0-b", "wl-0-x-0-c")}
     before = names(sim)
@@ -123,14 +123,14 @@ def test_a_replica_of_a_group_goes_as_a_whole_and_one_at_a_time():
     check_history(sim)
 
 
-def test_cliques_and_groups_of_the_replica_go_on_side_by_side():
+def test_cliques_and_groups_of_replica_roll_in_parallel():
     sim = deployed("a:2/1 b:1 c:2/1", "x:2/1=b")
     change(sim)
     tend(sim)
     assert outdated(sim) == {"wl-0-a": 1, "wl-0-c": 1, "wl-0-x-1-b": 1}
 
 
-def test_what_does_not_answer_goes_at_once_and_repairs_what_is_broken():
+def test_unready_pods_are_replaced_at_once():
     """Two of three do not answer: below the minimum, and the update is what will help."""
     sim = deployed("a:3/3")
     sick = sorted(names(sim))[:2]
@@ -146,7 +146,7 @@ def test_what_does_not_answer_goes_at_once_and_repairs_what_is_broken():
 
 
 @pytest.mark.parametrize("fate", [actors.schedule, actors.make_unready, actors.crash, actors.lack_image])
-def test_a_template_that_never_becomes_ready_costs_one_pod_and_the_next_template_repairs_it(fate):
+def test_broken_template_costs_one_pod_and_next_repairs_it(fate):
     sim = deployed("a:3/2", replicas=2)
     change(sim)
     for _ in range(5):
@@ -167,7 +167,7 @@ def test_a_template_that_never_becomes_ready_costs_one_pod_and_the_next_template
     check_settled(sim)
 
 
-def test_no_room_for_the_successor_stops_it_there():
+def test_unschedulable_successor_stops_rollout():
     sim = deployed("a:3/1")
     change(sim)
     for _ in range(4):
@@ -179,7 +179,7 @@ def test_no_room_for_the_successor_stops_it_there():
     assert not outdated(sim)
 
 
-def test_a_pod_that_never_had_a_place_does_not_hold_up_the_others():
+def test_never_scheduled_pod_does_not_stop_rollout():
     """There is room for two of three."""
     sim = deployed("a:2/1")
     sim.scale("PodClique", "wl-0-a", 3)
@@ -196,7 +196,7 @@ def test_a_pod_that_never_had_a_place_does_not_hold_up_the_others():
     assert not outdated(sim)
 
 
-def test_the_decision_is_written_before_the_deed_and_found_again_by_the_next_operator():
+def test_decision_is_written_first_and_resumed_after_crash():
     sim = deployed("a:2/1")
     change(sim)
     while not any(intent.id.startswith("delete Pod ") for intent in sim.plan().intents):
@@ -220,7 +220,7 @@ def test_the_decision_is_written_before_the_deed_and_found_again_by_the_next_ope
     assert not outdated(sim)
 
 
-def test_who_does_not_know_that_it_is_anothers_turn_is_stopped():
+def test_stale_replica_order_is_refused():
     sim = deployed("a:2/1", replicas=2)
     change(sim)
     while turn(sim) != [0]:
@@ -235,7 +235,7 @@ def test_who_does_not_know_that_it_is_anothers_turn_is_stopped():
     assert len(sim.api.past["PodCliqueSet"]) == quiet_version + 1
 
 
-def test_a_pod_that_has_come_up_since_is_not_taken_for_one_that_does_not_answer():
+def test_pod_ready_since_snapshot_is_not_replaced_as_unready():
     sim = deployed("a:2/2")
     change(sim)
     while turn(sim) != [0]:
@@ -250,7 +250,7 @@ def test_a_pod_that_has_come_up_since_is_not_taken_for_one_that_does_not_answer(
     assert names(sim) == set(ill)
 
 
-def test_after_any_update_all_is_as_if_it_had_been_deployed_so():
+def test_rollout_result_equals_new_deployment():
     sim, fresh = deployed("a:2/1 b:1 c:1", "x:2/1=b,c"), Simulator(a_set("a:2/1 b:1 c:1", "x:2/1=b,c"))
     change(sim)
     tend(sim)
@@ -266,7 +266,7 @@ def test_after_any_update_all_is_as_if_it_had_been_deployed_so():
         assert mine["metadata"]["labels"] == theirs["metadata"]["labels"]
 
 
-def test_a_replica_that_never_had_a_place_is_new_at_once_and_holds_up_nobody():
+def test_never_scheduled_replica_updates_at_once():
     """There is room for one of two."""
     sim = Simulator(a_set("a:2/2", replicas=2))
     for _ in range(4):
@@ -284,7 +284,7 @@ def test_a_replica_that_never_had_a_place_is_new_at_once_and_holds_up_nobody():
     assert (status(sim)["updatedReplicas"], status(sim)["availableReplicas"]) == (1, 1)
 
 
-def test_a_template_that_changes_while_the_first_pods_are_made_reaches_them_too():
+def test_template_change_during_creation_reaches_first_pods():
     sim = Simulator(a_set("a:2/1 b:1", "x:2/1=b"))
     sim.step()
     change(sim)

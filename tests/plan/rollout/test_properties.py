@@ -132,7 +132,7 @@ def a_name(body: Body) -> Body:
 
 @lives
 @given(body=several(), chance=chances)
-def test_one_disturbance_at_a_time(body, chance):
+def test_one_disruption_at_a_time(body, chance):
     sim = random_history(body, chance, *GENTLE, *SCALING, *CHANGES, "lose node")
     check_disturbances(sim)
     check_history(sim, lagging=True)
@@ -140,7 +140,7 @@ def test_one_disturbance_at_a_time(body, chance):
 
 @lives
 @given(body=several(), chance=chances)
-def test_in_the_end_all_is_as_if_it_had_been_deployed_so(body, chance):
+def test_random_rollouts_end_like_a_new_deployment(body, chance):
     sim = random_history(body, chance, *GENTLE, *SCALING, *CHANGES, "lose node", "crash")
     sim.api.patch(
         "PodCliqueSet", "wl", {"spec": {"updateStrategy": {"type": "RollingRecreate", "paused": False}}}
@@ -161,7 +161,7 @@ def test_in_the_end_all_is_as_if_it_had_been_deployed_so(body, chance):
 
 @lives
 @given(body=several(), chance=chances)
-def test_with_an_old_view_of_anything_no_second_disturbance_is_begun(body, chance):
+def test_stale_caches_start_no_second_disruption(body, chance):
     """A plan is made from older states, each kind as old as it likes."""
     sim = random_history(body, chance, *CALM, *CHANGES)
     for _ in range(6):
@@ -175,7 +175,7 @@ def test_with_an_old_view_of_anything_no_second_disturbance_is_begun(body, chanc
 
 @lives
 @given(body=several(), chance=chances)
-def test_whatever_is_started_anew_comes_to_the_same_end(body, chance):
+def test_rollouts_with_restarts_converge(body, chance):
     """Terminations in the middle of everything else; what was never ready may be left as it is."""
     body["spec"]["template"]["terminationDelay"] = "20s"
     sim = random_history(body, chance, *FAULTS, *FAULTS, *SCALING, *CHANGES)

@@ -67,7 +67,7 @@ def units(words: str) -> list[UpdateUnit[int]]:
         ("", 1, 1, "", "", True),
     ],
 )
-def test_what_goes_next(words, minimum, budget, unready, chosen, over):
+def test_select_units(words, minimum, budget, unready, chosen, over):
     verdict = select_units(units(words), minimum, budget)
     assert "".join(str(unit.name) for unit in verdict.unready) == unready
     assert "".join(str(unit.name) for unit in verdict.chosen) == chosen

@@ -13,7 +13,7 @@ from tests.plan.simulator.simulator import OPERATOR, Simulator, read
 from tests.plan.simulator.updates import change, deployed, names, outdated, progress, quiet, status, tend
 
 
-def test_on_delete_nothing_goes_and_what_is_deleted_comes_back_new():
+def test_on_delete_deletes_nothing_and_recreates_updated():
     sim = deployed("a:2/1 b:1 c:2/1", "x:2/1=b,c")
     sim.api.patch("PodCliqueSet", "wl", {"spec": {"updateStrategy": {"type": "OnDelete"}}})
     quiet(sim)
@@ -45,7 +45,7 @@ def test_on_delete_nothing_goes_and_what_is_deleted_comes_back_new():
     assert outdated(sim)["wl-0-a"] == 0, "the outdated one went"
 
 
-def test_a_change_of_strategy_rolls_nothing_and_the_next_template_rolls_all():
+def test_strategy_change_rolls_nothing_next_template_rolls_all():
     sim = deployed("a:2/1")
     sim.api.patch("PodCliqueSet", "wl", {"spec": {"updateStrategy": {"type": "OnDelete"}}})
     change(sim)
@@ -58,7 +58,7 @@ def test_a_change_of_strategy_rolls_nothing_and_the_next_template_rolls_all():
     assert not outdated(sim)
 
 
-def test_a_part_that_is_scaled_to_0_holds_up_no_update_and_comes_back_new():
+def test_clique_scaled_to_0_does_not_delay_update():
     sim = deployed("a:1 b:1 c:1", "x:1/1=c")
     sim.scale("PodClique", "wl-0-b", 0)
     sim.scale("PodCliqueScalingGroup", "wl-0-x", 0)
@@ -74,7 +74,7 @@ def test_a_part_that_is_scaled_to_0_holds_up_no_update_and_comes_back_new():
     assert not outdated(sim)
 
 
-def test_paused_it_stops_where_it_is_and_goes_on_from_there():
+def test_paused_update_stops_and_resumes():
     sim = deployed("a:3/1", replicas=2)
     change(sim)
     tend(sim)
@@ -103,7 +103,7 @@ def test_paused_it_stops_where_it_is_and_goes_on_from_there():
     ],
 )
 @pytest.mark.parametrize("passes", [0, 1, 2, 3, 5, 8, 13])
-def test_scaled_in_the_middle_it_comes_to_its_end_all_the_same(kind, name, count, passes):
+def test_update_completes_when_scaled_during_it(kind, name, count, passes):
     sim = deployed("a:2/1 b:1 c:1", "x:2/1=b,c", replicas=2)
     change(sim)
     for _ in range(passes):
@@ -148,7 +148,7 @@ def paced(sim: Simulator, **pace: object) -> None:
     quiet(sim)
 
 
-def test_as_many_at_once_as_the_budget_says():
+def test_update_replaces_as_many_units_as_budget_allows():
     sim = deployed("a:5/2 b:1", "x:4/1=b")
     paced(sim, maxUnavailable=3)
     before = names(sim)
@@ -167,7 +167,7 @@ def test_as_many_at_once_as_the_budget_says():
     check_settled(sim)
 
 
-def test_update_and_scaling_in_share_one_budget():
+def test_update_and_clique_scale_in_share_one_budget():
     sim = deployed("a:5/1")
     paced(sim, maxUnavailable=2)
     sim.scale("PodClique", "wl-0-a", 4)
@@ -179,7 +179,7 @@ def test_update_and_scaling_in_share_one_budget():
     assert not outdated(sim)
 
 
-def test_update_and_scaling_in_of_a_group_share_one_budget():
+def test_update_and_group_scale_in_share_one_budget():
     sim = deployed("b:1 c:2/1", "x:5/1=b,c")
     paced(sim, maxUnavailable=2)
     sim.scale("PodCliqueScalingGroup", "wl-0-x", 4)
@@ -193,7 +193,7 @@ def test_update_and_scaling_in_of_a_group_share_one_budget():
     assert not outdated(sim)
 
 
-def test_a_replica_that_does_not_go_holds_up_nobody_for_ever():
+def test_stuck_replica_delays_update_for_limited_time():
     sim = deployed("b:1", "x:3/1=b")
     sim.scale("PodCliqueScalingGroup", "wl-0-x", 2)
     change(sim)
@@ -205,7 +205,7 @@ def test_a_replica_that_does_not_go_holds_up_nobody_for_ever():
     assert sum(outdated(sim).values()) == 1
 
 
-def test_an_update_that_comes_no_further_says_so_until_it_does():
+def test_stalled_update_is_reported_until_it_progresses():
     sim = deployed("a:2/1")
     paced(sim, progressDeadline="1m")
     change(sim)

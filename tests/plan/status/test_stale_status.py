@@ -50,7 +50,7 @@ def write_back(sim: Simulator, kind: str, name: str, status: Body) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_whatever_is_written_back_is_set_right(seed):
+def test_stale_status_write_is_corrected(seed):
     layout = a_set("a:2/1 b:2/1 c:1", "x:2/1=b,c", replicas=2)
     sim = random_history(layout, Random(seed), *GENTLE, *SCALING, *CHANGES, length=40)
     change(sim)
@@ -64,7 +64,7 @@ def test_whatever_is_written_back_is_set_right(seed):
             assert statuses(after) == right, (kind, name, status)
 
 
-def test_what_was_planned_before_an_update_is_not_told_after_it():
+def test_status_planned_before_update_not_published_after_it():
     sim = deployed("a:2/1 b:2/1", "x:2/1=b", replicas=1)
     change(sim)
     sim.tend()
@@ -77,7 +77,7 @@ def test_what_was_planned_before_an_update_is_not_told_after_it():
     assert statuses(sim) == right
 
 
-def test_an_update_that_only_an_old_view_of_the_set_still_sees_is_not_told_for_ever():
+def test_ended_update_seen_by_stale_set_is_not_kept_published():
     """The clique is as it is now; the set, and with it the template and whose turn it is, is not."""
     sim = deployed("a:2/1", replicas=1)
     for _ in range(2):

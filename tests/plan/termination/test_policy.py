@@ -48,7 +48,7 @@ def fact(sim: Simulator, kind: str, name: str, type_: str) -> str:
     return next((known["status"] for known in facts if known["type"] == type_), "")
 
 
-def test_gt1_a_clique_below_its_minimum_takes_the_whole_replica_with_it():
+def test_gt1_clique_below_minimum_restarts_whole_replica():
     sim = deployed("a:2/2 b:1 c:3/3", "x:2/2=b,c", replicas=2)
     before = names(sim)
     lose(sim, "wl-0-a")
@@ -66,7 +66,7 @@ def test_gt1_a_clique_below_its_minimum_takes_the_whole_replica_with_it():
     assert fact(sim, "PodCliqueScalingGroup", "wl-0-x", "GangTerminationInProgress") == ""
 
 
-def test_gt2_a_group_below_its_minimum_takes_the_whole_replica_with_it():
+def test_gt2_group_below_minimum_restarts_whole_replica():
     sim = deployed("a:2/2 b:1 c:3/3", "x:2/2=b,c")
     before = names(sim)
     lose(sim, "wl-0-x-0-c")
@@ -77,7 +77,7 @@ def test_gt2_a_group_below_its_minimum_takes_the_whole_replica_with_it():
     assert fact(sim, "PodCliqueScalingGroup", "wl-0-x", "GangTerminationInProgress") == ""
 
 
-def test_a_group_that_goes_with_its_replica_says_so_however_late_that_is_seen():
+def test_group_of_restarted_replica_reports_it_even_late():
     sim = deployed("a:1 b:1", "x:1/1=b")
     group = ("PodCliqueScalingGroup", "wl-0-x", "GangTerminationInProgress")
     lose(sim, "wl-0-a")
@@ -103,7 +103,7 @@ def test_a_group_that_goes_with_its_replica_says_so_however_late_that_is_seen():
     assert fact(sim, *group) == "", "this one is another story"
 
 
-def test_gt3_what_is_above_the_minimum_may_be_missing_for_ever():
+def test_gt3_missing_pods_above_minimum_never_restart():
     sim = deployed("a:2/1 b:1 c:3/1", "x:2/1=b,c")
     before = names(sim)
     lose(sim, "wl-0-a")
@@ -115,7 +115,7 @@ def test_gt3_what_is_above_the_minimum_may_be_missing_for_ever():
     assert len(alive(sim)) == 10
 
 
-def test_gt4_a_group_that_keeps_its_minimum_loses_its_broken_replica_only():
+def test_gt4_group_at_minimum_restarts_only_broken_replica():
     sim = deployed("a:2/1 b:1 c:3/1", "x:2/1=b,c")
     before = names(sim)
     lose(sim, "wl-0-x-0-c", 1)
@@ -138,7 +138,7 @@ def test_gt4_a_group_that_keeps_its_minimum_loses_its_broken_replica_only():
     check_history(sim)
 
 
-def test_gt5_a_replica_in_a_gang_of_its_own_is_started_anew_by_itself():
+def test_gt5_replica_in_scaled_gang_restarts_by_itself():
     sim = deployed("a:1 b:1 c:3/3", "x:2/1=b,c")
     before = names(sim)
     lose(sim, "wl-0-x-1-c")
@@ -162,7 +162,7 @@ def downfalls(sim: Simulator, passes: int = 4) -> dict[str, bool]:
     return found
 
 
-def test_whose_doing_it_is_that_all_places_are_lost():
+def test_restart_pending_set_after_own_restart_only():
     sim = deployed("a:2/2 b:1 c:3/3", "x:2/2=b,c")
     everybody = {"wl-0-a", "wl-0-x", *(f"wl-0-x-{index}-{name}" for index in (0, 1) for name in "bc")}
     lose(sim, "wl-0-a")
@@ -176,7 +176,7 @@ def test_whose_doing_it_is_that_all_places_are_lost():
     assert downfalls(sim) == dict.fromkeys(everybody, False), "this time it was not us"
 
 
-def test_whose_doing_it_is_where_one_replica_of_a_group_is_started_anew():
+def test_restart_pending_for_one_restarted_group_replica():
     sim = deployed("a:1 b:1 c:3/3", "x:2/1=b,c")
     lose(sim, "wl-0-x-1-c")
     sim.now += DELAY
@@ -190,7 +190,7 @@ def test_whose_doing_it_is_where_one_replica_of_a_group_is_started_anew():
     assert not any(lost.values()), "they had their nodes, if only for a moment"
 
 
-def test_who_lost_its_first_places_before_it_had_enough_was_not_taken_down():
+def test_restart_pending_unset_if_first_pods_lost_early():
     sim = Simulator(a_set("a:2/2"))
     sim.settle()
     first = next(iter(sim.pods()))
@@ -204,7 +204,7 @@ def schedule_all(sim: Simulator) -> None:
     actors.schedule(sim, *sim.pods())
 
 
-def test_one_termination_for_a_breach_however_long_it_lasts():
+def test_one_restart_per_breach_however_long_it_lasts():
     sim = deployed("a:2/2")
     lose(sim, "wl-0-a")
     wait(sim)
@@ -219,7 +219,7 @@ def test_one_termination_for_a_breach_however_long_it_lasts():
     assert not names(sim) & after, "another breach is another termination"
 
 
-def test_who_never_had_its_nodes_is_left_to_wait_for_them():
+def test_never_scheduled_clique_is_not_restarted():
     sim = Simulator(a_set("a:2/2 b:1", "x:1/1=b", terminationDelay="10s"))
     tend(sim, 4)
     before = names(sim)
@@ -230,7 +230,7 @@ def test_who_never_had_its_nodes_is_left_to_wait_for_them():
     assert names(sim) == before
 
 
-def test_that_it_had_its_nodes_is_remembered_by_the_next_operator():
+def test_was_scheduled_is_kept_across_operator_restart():
     sim = deployed("a:2/2")
     before = names(sim)
     lose(sim, "wl-0-a", 2)
@@ -244,7 +244,7 @@ def test_that_it_had_its_nodes_is_remembered_by_the_next_operator():
     assert names(sim) == after
 
 
-def test_what_starts_and_never_answers_is_started_anew_ever_later_and_then_no_more():
+def test_never_ready_unit_restarts_with_back_off_then_stops():
     sim = deployed("a:1")
     gaps: list[float] = []
     while True:
@@ -267,7 +267,7 @@ def test_what_starts_and_never_answers_is_started_anew_ever_later_and_then_no_mo
     assert names(sim) != current, "somebody has looked at it, and said so"
 
 
-def test_once_it_has_been_ready_it_is_counted_anew():
+def test_recovered_unit_resets_restart_count():
     sim = deployed("a:1")
     for _ in range(8):
         before = names(sim)
@@ -280,7 +280,7 @@ def test_once_it_has_been_ready_it_is_counted_anew():
     assert fact(sim, "PodGang", "wl-0", "Unhealthy") == ""
 
 
-def test_an_update_that_does_not_come_up_is_no_breach():
+def test_rollout_that_does_not_become_ready_is_no_breach():
     sim = deployed("a:2/2")
     change(sim)
     tend(sim)
@@ -291,7 +291,7 @@ def test_an_update_that_does_not_come_up_is_no_breach():
     assert names(sim) == before
 
 
-def test_counts_survive():
+def test_restart_keeps_scaled_counts():
     sim = deployed("a:1 b:1", "x:1/1=b")
     sim.scale("PodClique", "wl-0-a", 3)
     sim.scale("PodCliqueScalingGroup", "wl-0-x", 2)
@@ -309,7 +309,7 @@ def test_counts_survive():
 
 
 @pytest.mark.parametrize("done", range(12))
-def test_whoever_ends_in_the_middle_leaves_what_the_next_one_finishes(done):
+def test_crash_during_restart_is_completed_by_next_operator(done):
     sim = deployed("a:2/2 b:1", "x:2/1=b")
     before = names(sim)
     lose(sim, "wl-0-a")
@@ -327,7 +327,7 @@ def test_whoever_ends_in_the_middle_leaves_what_the_next_one_finishes(done):
     check_history(sim, lagging=True)
 
 
-def test_a_scaled_gang_that_is_made_later_knows_of_it():
+def test_scaled_gang_created_later_records_the_restart():
     sim = deployed("a:2/2 b:1", "x:1/1=b")
     lose(sim, "wl-0-a")
     wait(sim)
@@ -339,7 +339,7 @@ def test_a_scaled_gang_that_is_made_later_knows_of_it():
     assert names(sim) == before
 
 
-def test_who_believes_in_a_breach_that_is_over_is_stopped():
+def test_stale_breach_is_refused():
     sim = deployed("a:2/2")
     lose(sim, "wl-0-a")
     sim.now += DELAY
@@ -351,18 +351,18 @@ def test_who_believes_in_a_breach_that_is_over_is_stopped():
     assert names(sim) == before
 
 
-def test_it_is_told_once_with_the_write_that_makes_it_true():
+def test_restart_event_is_emitted_once_with_its_write():
     sim = deployed("a:2/2 b:1", "x:2/1=b")
     lose(sim, "wl-0-a")
     sim.now += DELAY
     plan = sim.plan()
     (event,) = plan.events
     assert event.reason == "PodCliqueSetReplicaDeleteSuccessful"
-    assert event.note == "wl-0 is started anew: wl-0-a was short of pods for 10 s"
+    assert event.note == "wl-0 is restarted: wl-0-a was below minAvailable for 10 s"
     assert event.intent in [intent.id for intent in plan.intents]
 
 
-def test_a_pod_that_does_not_go_is_replaced_and_forgotten_only_if_the_user_says_so():
+def test_stuck_pod_is_replaced_and_force_deleted_on_request():
     sim = deployed("a:1")
     (ghost,) = names(sim)
     actors.delete(sim, ghost)
@@ -383,7 +383,7 @@ def test_a_pod_that_does_not_go_is_replaced_and_forgotten_only_if_the_user_says_
     assert (forget.target.name, forget.grace_seconds) == (ghost, 0)
 
 
-def test_a_termination_that_could_not_be_written_is_tried_again():
+def test_failed_termination_write_is_retried():
     """What it would have changed is not told: that the pods had their nodes is known from nowhere else."""
     sim = deployed("a:2/2 b:1 c:3/3", "x:2/2=b,c")
     before = names(sim)
@@ -396,7 +396,7 @@ def test_a_termination_that_could_not_be_written_is_tried_again():
     assert survivors(sim, before) == set()
 
 
-def test_a_gang_that_learns_late_of_a_termination_does_not_bring_about_another():
+def test_gang_learning_late_of_restart_causes_no_second_one():
     """Its pods of before have their nodes while the whole replica has been started anew already: that they
     had them says nothing of those that come after them."""
     sim = deployed("a:1 b:1", "x:2/1=b")

@@ -24,13 +24,13 @@ GRAPHS = st.lists(st.lists(st.integers(0, 30), max_size=3), max_size=20).map(int
 
 
 @given(GRAPHS, st.integers(0, 25), st.sets(st.integers(0, 19)))
-def test_a_part_of_a_plan_depends_on_nothing_outside_of_it(plan, most, failed):
+def test_prefix_of_plan_has_no_outside_dependencies(plan, most, failed):
     chosen = bounded(plan, most, {f"{plan[index].id}" for index in failed if index < len(plan)})
     assert len(chosen) == min(most, len(plan))
     DependencyGraph(chosen)  # raises if one comes after what is not planned before it
 
 
-def test_what_failed_comes_last_with_what_depends_on_it():
+def test_failed_intents_and_dependents_come_last():
     plan = intents([[], [0], [1], [], []])
     chosen = bounded(plan, 3, {plan[0].id})
     assert [intent.target.name for intent in chosen] == ["p-3", "p-4", "p-0"]
