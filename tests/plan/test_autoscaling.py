@@ -1,4 +1,4 @@
-"""Autoscalers: made for what asks for one, mended, removed; the counts are theirs."""
+"""Autoscalers: created for each configured part, repaired, deleted; they own the counts."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ def test_clique_without_minimum_and_metrics_gets_defaults():
     spec = sim.api.get(KIND, "wl-0-a")["spec"]
     assert spec["scaleTargetRef"]["kind"] == "PodClique"
     assert spec["minReplicas"] == 2, "the template's replicas"
-    assert spec["metrics"] == [*METRICS_BY_DEFAULT], "which ones then, Kubernetes decides"
+    assert spec["metrics"] == [*METRICS_BY_DEFAULT], "Kubernetes sets the default"
 
 
 def test_autoscaler_is_created_after_its_target():
     plan = Simulator(autoscaled({"maxReplicas": 5})).plan()
-    (made,) = (intent for intent in plan.intents if intent.id == f"create {KIND} ns/wl-0-a")
-    assert made.after == ("create PodClique ns/wl-0-a",)
+    (created,) = (intent for intent in plan.intents if intent.id == f"create {KIND} ns/wl-0-a")
+    assert created.after == ("create PodClique ns/wl-0-a",)
 
 
 @pytest.mark.parametrize(
@@ -109,8 +109,8 @@ def test_default_metric_is_kept_and_other_metrics_repaired():
     sim = settled(autoscaled({"maxReplicas": 5}))
     assert sim.plan().intents == ()
     sim.api.patch(KIND, "wl-0-a", {"spec": {"metrics": [external()]}})
-    (mended,) = sim.plan().intents
-    assert mended.body["spec"] == {"metrics": None}
+    (patch,) = sim.plan().intents
+    assert patch.body["spec"] == {"metrics": None}
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_set_without_autoscaling_plans_no_extra_write():
 def test_missing_autoscaler_recreated_after_set_confirmed():
     sim = settled(autoscaled({"maxReplicas": 5}))
     sim.api.delete(KIND, "wl-0-a")
-    made = next(intent for intent in sim.plan().intents if intent.id == f"create {KIND} ns/wl-0-a")
-    assert made.after == ("patch PodCliqueSet ns/wl",)
+    created = next(intent for intent in sim.plan().intents if intent.id == f"create {KIND} ns/wl-0-a")
+    assert created.after == ("patch PodCliqueSet ns/wl",)
     sim.settle()
     assert set(sim.api.all(KIND)) == {"wl-0-a"}

@@ -1,4 +1,4 @@
-"""The end of a set: what goes, in which order, and what is spared."""
+"""Deletion of a set: what is deleted, in which order, and what stays."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ SPECS: dict[Any, dict[str, Any]] = {
 }
 
 
-def part(as_type: Any, name: str, owner: str, *, leaving: bool = False, **more: str) -> Any:
-    """An object with our labels that `owner` controls; nobody if that is empty."""
+def part(as_type: Any, name: str, owner: str, *, terminating: bool = False, **more: str) -> Any:
+    """An object with our labels that `owner` controls; without a controller if that is empty."""
     meta: dict[str, Any] = {
         "name": name,
         "namespace": "ns",
@@ -52,14 +52,14 @@ def part(as_type: Any, name: str, owner: str, *, leaving: bool = False, **more: 
     if owner:
         reference = {"apiVersion": "v1", "kind": "X", "name": "x", "uid": f"uid-{owner}", "controller": True}
         meta["ownerReferences"] = [reference]
-    if leaving:
+    if terminating:
         meta["deletionTimestamp"] = THEN
     body = {"metadata": meta, "spec": SPECS.get(as_type, {})}
     return msgspec.json.decode(msgspec.json.encode(body), type=as_type)
 
 
-def clique(name: str, owner: str = "set", *, leaving: bool = False) -> PodClique:
-    found: PodClique = part(PodClique, name, owner, leaving=leaving)
+def clique(name: str, owner: str = "set", *, terminating: bool = False) -> PodClique:
+    found: PodClique = part(PodClique, name, owner, terminating=terminating)
     return found
 
 
@@ -80,7 +80,7 @@ def owned_objects(**changes: Any) -> OwnedObjects:
 
 
 def deleted(found: OwnedObjects) -> set[str]:
-    """What the next step deletes, each exactly as it was seen."""
+    """What the next step deletes, each with its UID."""
     intents = plan_deletion(ending(well_known.SET_FINALIZER), found, LATER).intents
     deletions = [intent for intent in intents if isinstance(intent, Delete)]
     assert all(deletion.uid == f"uid-{deletion.target.name}" for deletion in deletions)
@@ -97,38 +97,40 @@ REST = {"service", "group", "alone", "member", "gang", "autoscaler"} | CLAIMS
         pytest.param(owned_objects(), {"one", "two"}, id="pods first"),
         pytest.param(owned_objects(pods=()), REST, id="then the rest"),
         pytest.param(
-            owned_objects(pods=(part(Pod, "one", "alone", leaving=True),)), REST, id="none is asked twice"
+            owned_objects(pods=(part(Pod, "one", "alone", terminating=True),)),
+            REST,
+            id="terminating pods not deleted again",
         ),
-        pytest.param(owned_objects(pods=(part(Pod, "other", "stranger"),)), REST, id="pods of others stay"),
+        pytest.param(owned_objects(pods=(part(Pod, "other", "foreign"),)), REST, id="foreign pods stay"),
         pytest.param(
             owned_objects(pods=(part(Pod, "alone-bcdfg", "", CLIQUE="alone"),)),
             {"alone-bcdfg"},
-            id="what nobody controls is ours",
+            id="orphans are deleted",
         ),
         pytest.param(
             owned_objects(pods=(part(Pod, "debugging", "", CLIQUE="alone"),)),
             REST,
-            id="unless it is not called as ours are",
+            id="orphans with a foreign name stay",
         ),
         pytest.param(
             owned_objects(pods=(), gangs=(part(PodGang, "gang", "predecessor"),)),
             REST - {"gang"},
-            id="parts of a set of the same name stay",
+            id="objects of a former set of that name stay",
         ),
         pytest.param(
             owned_objects(pods=(), autoscalers=(part(HorizontalPodAutoscaler, "mine", "user"),)),
             REST - {"autoscaler"},
-            id="autoscalers of others stay",
+            id="foreign autoscalers stay",
         ),
         pytest.param(
-            owned_objects(groups=(part(PodCliqueScalingGroup, "group", "stranger"),), pods=()),
+            owned_objects(groups=(part(PodCliqueScalingGroup, "group", "foreign"),), pods=()),
             REST - {"group", "member", "of group", "of clique"},
-            id="a group of others keeps its cliques",
+            id="foreign group keeps its cliques",
         ),
         pytest.param(
-            owned_objects(cliques=(clique("alone", leaving=True),)),
+            owned_objects(cliques=(clique("alone", terminating=True),)),
             {"one"},
-            id="pods of a clique that leaves go at once",
+            id="pods of a terminating clique deleted at once",
         ),
     ],
 )
@@ -138,10 +140,10 @@ def test_next_deletes_of_terminating_set(found: OwnedObjects, expected: set[str]
 
 @pytest.mark.parametrize(("grace", "asked"), [(None, 0.0), (30, -30.0)])
 def test_other_deletes_wait_for_pods_for_limited_time(grace: int | None, asked: float) -> None:
-    """Its grace begins when a pod is told to go, and its deletionTimestamp is when that ends."""
-    pod = part(Pod, "one", "alone", leaving=True)
+    """The grace period starts with the delete, and the deletionTimestamp is its end."""
+    pod = part(Pod, "one", "alone", terminating=True)
     meta = msgspec.structs.replace(pod.metadata, deletion_grace_period_seconds=grace)
-    found = owned_objects(pods=(msgspec.structs.replace(pod, metadata=meta), part(Pod, "other", "stranger")))
+    found = owned_objects(pods=(msgspec.structs.replace(pod, metadata=meta), part(Pod, "other", "foreign")))
     patience_ends = timestamp(THEN) + asked + POD_TERMINATION_WAIT
     waiting = plan_deletion(ending(well_known.SET_FINALIZER), found, patience_ends - 1)
     assert (waiting.intents, waiting.requeue_at) == ((), patience_ends)
@@ -165,7 +167,7 @@ def test_set_without_our_finalizer_plans_nothing() -> None:
 
 
 def test_orphaned_objects_stay_after_orphan_finalizer_removed() -> None:
-    """An operator that was away, or slow, sees a set that ends like any other, and children of nobody."""
+    """An operator that was stopped or slow sees an ordinary terminating set, and objects without an owner."""
     orphaned = owned_objects(
         services=(part(Service, "service", ""),),
         groups=(part(PodCliqueScalingGroup, "group", ""),),
@@ -192,7 +194,7 @@ def test_orphaned_objects_stay_after_orphan_finalizer_removed() -> None:
 def test_nothing_deleted_without_confirmed_ownership(
     found: OwnedObjects,
 ) -> None:
-    """What we know of its children may be older than what we know of the set."""
+    """The cached children may be staler than the cached set."""
     witness, *deletions = plan_deletion(ending(well_known.SET_FINALIZER), found, LATER).intents
     assert isinstance(witness, Patch)
     assert set(witness.body["metadata"]) == {"resourceVersion"}
@@ -201,8 +203,8 @@ def test_nothing_deleted_without_confirmed_ownership(
 
 
 def domain(**meta: Any) -> Domain:
-    carried = {**labels.managed("wl"), labels.COMPONENT: labels.ComponentLabel.COMPUTE_DOMAIN.value}
-    body = {"metadata": {"name": "wl-0", "labels": carried, **meta}}
+    object_labels = {**labels.managed("wl"), labels.COMPONENT: labels.ComponentLabel.COMPUTE_DOMAIN.value}
+    body = {"metadata": {"name": "wl-0", "labels": object_labels, **meta}}
     return msgspec.json.decode(msgspec.json.encode(body), type=Domain)
 
 

@@ -1,4 +1,4 @@
-"""Places: who waits for one, and what comes of it."""
+"""Assignments: which gangs wait for one, and what follows from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The set as a whole: finalizer, roll-up of its replicas."""
+"""The plan of a set: finalizer, and status from its replicas."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_status_waits_until_every_replica_has_reported() -> None:
 
 
 def test_errors_reported_before_every_replica_has_reported() -> None:
-    """The rest of the status is what it was."""
+    """The rest of the status does not change."""
     known = the_set(3, well_known.SET_FINALIZER)
     status = status_of(plan_set(known, {0: ReplicaReport(3, GOOD, (ERROR,))}, NOW))
     assert status == replace(known.status, last_errors=(ERROR,))
@@ -86,9 +86,9 @@ def test_generation_observed_when_all_replicas_acted_on_it() -> None:
 
 def test_replica_errors_reported_once_cleared_on_success() -> None:
     reports = {0: ReplicaReport(3, GOOD, (ERROR,)), 1: ReplicaReport(3, GOOD, (ERROR,))}
-    told = status_of(plan_set(the_set(2), reports, NOW))
-    assert told.last_errors == (ERROR,)
-    after = replace(the_set(1), status=told)
+    reported = status_of(plan_set(the_set(2), reports, NOW))
+    assert reported.last_errors == (ERROR,)
+    after = replace(the_set(1), status=reported)
     assert status_of(plan_set(after, {0: ReplicaReport(3, GOOD)}, NOW)).last_errors == ()
 
 
@@ -109,13 +109,11 @@ def test_unavailable_levels_condition_is_set_and_removed() -> None:
     assert (lost.status, lost.last_transition_time) == ("True", "2027-01-15T08:00:00Z")
     earlier = replace(lost, last_transition_time="2026-01-01T00:00:00Z")
     another = replace(earlier, type="Another")
-    told = replace(wanting, status=replace(wanting.status, conditions=(earlier, another)))
-    still = conditions_of(told, missing())
+    reported = replace(wanting, status=replace(wanting.status, conditions=(earlier, another)))
+    still = conditions_of(reported, missing())
     assert still["TopologyLevelsUnavailable"].reason == "ClusterTopologyNotFound"
     assert still["TopologyLevelsUnavailable"].last_transition_time == "2026-01-01T00:00:00Z"
-    back = conditions_of(told, a_topology())["TopologyLevelsUnavailable"]
+    back = conditions_of(reported, a_topology())["TopologyLevelsUnavailable"]
     assert (back.status, back.last_transition_time) == ("False", "2027-01-15T08:00:00Z")
-    indifferent = replace(the_set(1), status=told.status)
-    assert list(conditions_of(indifferent)) == ["Another", "UpdateInProgress"], (
-        "switched off, and nothing asked"
-    )
+    indifferent = replace(the_set(1), status=reported.status)
+    assert list(conditions_of(indifferent)) == ["Another", "UpdateInProgress"], "disabled, and no constraint"

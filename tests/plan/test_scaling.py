@@ -1,4 +1,4 @@
-"""Scaling out, in and to 0: of a clique, of a group, of the set."""
+"""Scale-out, scale-in and scale to 0 of a clique, a group and the set."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.plan.simulator.simulator import Simulator
 
 
 def running(cliques: str, groups: str = "", **kwargs) -> Simulator:
-    """A set whose pods all run."""
+    """A set with all pods ready."""
     sim = Simulator(a_set(cliques, groups, **kwargs))
     for _ in range(2):
         sim.settle()
@@ -24,7 +24,7 @@ def running(cliques: str, groups: str = "", **kwargs) -> Simulator:
 
 
 def sent(sim: Simulator, index: int = 0) -> list[str]:
-    """The next plan in short, once it has been carried out."""
+    """The ids of the next plan, after its execution."""
     plan = sim.plan(index)
     assert sim.execute(plan)
     return [" ".join(intent.id.split()[:2]) for intent in plan.intents]
@@ -69,7 +69,7 @@ def test_scaled_count_is_never_reset():
     sim = running("a:1", "x:2/1=a")
     sim.scale("PodClique", "wl-0-x-0-a", 3)
     sim.scale("PodCliqueScalingGroup", "wl-0-x", 4)
-    sim.api.patch("PodClique", "wl-0-x-0-a", {"spec": {"roleName": "spoilt"}})
+    sim.api.patch("PodClique", "wl-0-x-0-a", {"spec": {"roleName": "edited"}})
     sim.settle()
     assert sim.api.get("PodClique", "wl-0-x-0-a")["spec"]["replicas"] == 3
     assert sim.api.get("PodCliqueScalingGroup", "wl-0-x")["spec"]["replicas"] == 4
@@ -132,7 +132,7 @@ def test_surplus_set_replica_is_deleted_with_all_objects():
 
 
 def kinds(plan: Plan) -> set[str]:
-    """Of what a plan deletes."""
+    """The kinds that a plan deletes."""
     return {intent.target.kind for intent in plan.intents if isinstance(intent, Delete)}
 
 
@@ -151,7 +151,7 @@ def test_other_objects_deleted_after_all_surplus_pods_gone():
     assert [name for name in sim.api.all("PodClique") if name != "wl-0-a"] == []
     assert (together().intents, together().requeue_at) == ((), sim.now + POD_TERMINATION_WAIT)
     actors.finish_terminating(sim, sim.pods("wl-1-a"))
-    assert together().intents == (), "the pods of the other replica are still there"
+    assert together().intents == (), "the pods of the other replica still exist"
     actors.finish_terminating(sim)
     assert kinds(together()) == {"Service"}
     sim.execute(together())
@@ -169,7 +169,7 @@ def test_cliques_deleted_after_pod_deletes_before_pods_gone():
     assert "delete PodClique ns/wl-0-x-0-b" in after["delete PodCliqueScalingGroup ns/wl-0-x"]
     sim.settle()
     assert cliques(sim) == []
-    assert sim.pods(), "they are still on their way out"
+    assert sim.pods(), "they are still terminating"
     assert plan_scale_in([sim.snapshot()], sim.now).requeue_at == sim.now + POD_TERMINATION_WAIT, (
         "and waited for"
     )
@@ -200,7 +200,7 @@ def test_replica_scaled_out_during_deletion_is_completed(gone):
     check_settled(sim)
     check_history(sim)
     assert len(sim.pods()) == 2
-    assert before.isdisjoint(sim.pods()), "no name comes twice"
+    assert before.isdisjoint(sim.pods()), "no name is used twice"
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ def test_terminating_set_plans_nothing_for_replicas():
 
 @pytest.mark.parametrize("kind", ["PodClique", "PodCliqueScalingGroup", "PodCliqueSet"])
 def test_stale_count_is_refused_before_deleting_a_pod(kind):
-    """The count was 1, is 3 and all 3 run; a leader of old still believes in 1."""
+    """The count was 1, is 3 and all 3 run; a former leader still has 1 in its cache."""
     sim = Simulator(a_set("a:1 b:1", "x:1/1=b"))
     sim.settle()
     name = {"PodClique": "wl-0-a", "PodCliqueScalingGroup": "wl-0-x", "PodCliqueSet": "wl"}[kind]
@@ -251,12 +251,12 @@ def test_stale_count_is_refused_before_deleting_a_pod(kind):
     for _ in range(2):
         sim.settle()
         actors.run_all(sim)
-    before = sim.pods(), everyone(sim)
+    before = sim.pods(), all_pods(sim)
     stale = sim.plan(lag={kind: len(sim.api.past[kind]) - old})
     assert any(intent.id.startswith("delete Pod ") for intent in stale.intents)
     assert not sim.execute(stale)
-    assert (sim.pods(), everyone(sim)) == before
+    assert (sim.pods(), all_pods(sim)) == before
 
 
-def everyone(sim: Simulator) -> dict[str, dict[str, list[str]]]:
+def all_pods(sim: Simulator) -> dict[str, dict[str, list[str]]]:
     return {gang: sim.references(gang) for gang in sim.api.all("PodGang")}

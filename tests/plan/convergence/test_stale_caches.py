@@ -1,8 +1,9 @@
-"""Caches lag, each kind by its own; leaders do not know that they have been replaced. Neither may cost a pod.
+"""Caches lag, each kind by itself, and leaders do not know that they have been replaced. Neither may cost a
+pod.
 
-A plan is made from any mix of older states. What stops it is in the plan itself: writes of gangs and of
-counts that fail if the object has changed. Which of several pods goes when some must is decided on how they
-fare, and that may be old news; how many go, and that the ones that stay are the ones a gang names, may not.
+A plan is made from any mix of older states. It is stopped by its own preconditions: writes of gangs and of
+counts that fail if the object has changed. Which of several surplus pods is deleted depends on their state,
+which may be stale; how many are deleted, and that the remaining ones are those that a gang names, does not.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def names(sim: Simulator) -> set[str]:
 
 
 def owned(sim: Simulator) -> set[str]:
-    """Pods whose clique is there; of others the garbage collector takes care, sooner or later."""
+    """Pods with an existing clique; the garbage collector deletes the others."""
     cliques = {body["metadata"]["uid"] for body in sim.api.objects("PodClique")}
     return {pod.metadata.name for pod in alive(sim) if pod_state.controller_uid(pod.metadata) in cliques}
 
@@ -100,11 +101,12 @@ def test_two_leaders_at_once_converge_like_one(workload, chance):
     calm(alone)
     check_settled(sim)
     assert outline(sim) == outline(alone)
-    check_history(sim, zombies=True)
+    check_history(sim, two_leaders=True)
 
 
 def test_stale_gang_creates_no_second_pod_for_replaced_slot():
-    """The name is right in the old gang, the pod is gone and nobody remembers it: only the gang can tell."""
+    """The name is in the stale gang, the pod is gone and its deletion not remembered: only the gang prevents
+    the create."""
     sim = running("a:1")
     (old,) = sim.pods()
     before = len(sim.api.past["PodGang"])
@@ -119,7 +121,8 @@ def test_stale_gang_creates_no_second_pod_for_replaced_slot():
 
 
 def test_stale_count_does_not_delete_pod_about_to_be_adopted():
-    """Scaled in, the operator died before it deleted the pod; scaled out again, there is room for it."""
+    """After a scale-in the operator stopped before it deleted the pod; scaled out again, there is room for
+    it."""
     sim = running("a:2/1")
     before = names(sim)
     sim.scale("PodClique", "wl-0-a", 1)
@@ -135,23 +138,24 @@ def test_stale_count_does_not_delete_pod_about_to_be_adopted():
     assert names(sim) == before
 
 
-def made(sim: Simulator) -> dict[str, int]:
+def object_counts(sim: Simulator) -> dict[str, int]:
     return {kind: len(sim.api.all(kind)) for kind in KINDS}
 
 
 def test_stale_set_count_does_not_recreate_deleted_replica():
-    """It has seen everything go, and knows not why; that all of it was there is in the status of the set."""
+    """The operator has observed the deletions and not the count; the status of the set says that the replica
+    was complete."""
     sim = Simulator(a_set("a:2/1 b:1", "x:2/1=b", replicas=2))
     for index in (0, 1):
         sim.settle(index)
     sim.api.patch("PodCliqueSet", "wl", {"status": {"observedGeneration": 1}}, status=True)
     sim.scale("PodCliqueSet", "wl", 1)
     sim.settle(1)
-    before = made(sim)
+    before = object_counts(sim)
     stale = sim.plan(1, lag={"PodCliqueSet": 1})
     assert sum(intent.id.startswith("create Pod ") for intent in stale.intents) == 4
     assert not sim.execute(stale)
-    assert made(sim) == before
+    assert object_counts(sim) == before
 
 
 @pytest.mark.parametrize("kind", ["Service", "PodGang", "PodClique", "PodCliqueScalingGroup"])
@@ -171,11 +175,11 @@ def test_stale_group_count_does_not_recreate_group_replica():
     known = len(sim.api.past[kind])
     sim.scale(kind, "wl-0-x", 1)
     sim.settle()
-    before = made(sim)
+    before = object_counts(sim)
     stale = sim.plan(lag={kind: len(sim.api.past[kind]) - known})
     assert any(intent.id == "create PodClique ns/wl-0-x-2-b" for intent in stale.intents)
     assert not sim.execute(stale)
-    assert made(sim) == before
+    assert object_counts(sim) == before
 
 
 def test_first_creation_needs_no_confirmation():

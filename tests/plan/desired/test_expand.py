@@ -1,4 +1,4 @@
-"""Upstream's own workloads: which gangs, who is in them, in which order they start. Tables made by hand."""
+"""Gangs, members and startup order of upstream's own workloads, by tables written by hand."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LEAST = {"pc-a": (2, 1), "pc-b": (1, 1), "pc-c": (3, 1)}
 
 
 def upstreams(name: str) -> Simulator:
-    """One of upstream's workloads, settled."""
+    """One of upstream's workloads, converged."""
     body = yaml.safe_load(shared_data(f"workloads/{name}.yaml").read_text())
     body["metadata"]["namespace"] = NAMESPACE
     sim = Simulator(body)
@@ -24,7 +24,7 @@ def upstreams(name: str) -> Simulator:
 
 
 def gangs(sim: Simulator) -> dict[str, list[tuple[str, int, int]]]:
-    """Gang by gang: clique, number of pods named, how many are needed."""
+    """By gang: clique, number of pods named, minimum."""
     return {
         gang["metadata"]["name"]: [
             (group["name"], len(group["podReferences"]), group["minReplicas"])
@@ -135,7 +135,7 @@ def test_each_replica_has_objects_of_its_own():
 
 
 def test_clique_and_group_with_same_name_are_two_objects():
-    """Their objects have one name, and are of two kinds."""
+    """Their objects have the same name and different kinds."""
     sim = Simulator(a_set("a:2 b:1", "a:2/1=b"))
     sim.settle()
     owners = {

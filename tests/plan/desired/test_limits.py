@@ -1,5 +1,4 @@
-"""Replicas that are held: they keep what they have, whatever they ask for, and a plan costs what they
-have."""
+"""Held replicas keep their pods whatever they ask for, and a plan costs what they have."""
 
 from __future__ import annotations
 
@@ -56,7 +55,7 @@ def planned(sim: Simulator, snapshot: Snapshot) -> Plan:
     return plan_replica(snapshot, sim.now)
 
 
-def made(intents: tuple[Intent, ...]) -> list[str]:
+def created_kinds(intents: tuple[Intent, ...]) -> list[str]:
     return [intent.target.kind for intent in intents if isinstance(intent, Create)]
 
 
@@ -91,10 +90,10 @@ def test_held_replica_pods_are_replaced_and_scaled_in():
     sim.api.delete("Pod", lost)
     actors.finish_terminating(sim)
     plan = planned(sim, asking(sim.snapshot(), a=HUGE))
-    assert made(plan.intents) == ["Pod"]
+    assert created_kinds(plan.intents) == ["Pod"]
     sim.settle()
     plan = planned(sim, asking(sim.snapshot(), a=HUGE, x=1))
-    assert made(plan.intents) == []
+    assert created_kinds(plan.intents) == []
     gone = {intent.target.name for intent in plan.intents if isinstance(intent, Delete)}
     assert {"wl-0-x-1-b", "wl-0-x-2-b", "wl-0-x-0", "wl-0-x-1"} <= gone
     assert not any(name.startswith(("wl-0-a-", "wl-0-x-0-")) for name in gone)
@@ -106,7 +105,7 @@ def test_held_replica_missing_part_not_created_not_available():
     cliques = {name: found for name, found in snapshot.cliques.items() if "-x-2" not in name}
     gangs = {name: found for name, found in snapshot.gangs.items() if name != "wl-0-x-1"}
     plan = planned(sim, replace(snapshot, cliques=cliques, gangs=gangs))
-    assert not {"PodClique", "PodGang", "PodCliqueScalingGroup"} & set(made(plan.intents))
+    assert not {"PodClique", "PodGang", "PodCliqueScalingGroup"} & set(created_kinds(plan.intents))
     less = {name: found for name, found in cliques.items() if name != "wl-0-a"}
     without = {name: replace(found, spec=replace(found.spec, pod_groups=())) for name, found in gangs.items()}
     plan = planned(sim, replace(snapshot, cliques=less, gangs=without, pods=()))
@@ -159,7 +158,7 @@ def test_computed_pod_counts_equal_expanded_ones(a, b, x, live):
     groups = {"wl-0-x": a_live_group(found["wl-0-x"])} if "wl-0-x" in found else {}
     asked = limits.pods_asked(workload, 0, groups, world_cliques)
     expected = sum(max(1, clique.replicas) for clique in layout.cliques)
-    # A group counts as one replica at least, and cliques of those that it does not have are on their way out.
+    # A group counts as one replica at least, and cliques of those that it does not have are surplus.
     one = max(1, b) + 1 if not layout.groups[0].replicas else 0
     assert asked == expected + one
 
@@ -180,7 +179,7 @@ def a_live_group(count: int) -> PodCliqueScalingGroup:
 def test_set_above_limit_reports_error_and_existing_counts():
     sim = settled(a_set("a:1", replicas=3))
     actors.run_all(sim)
-    sim.tend()
+    sim.reconcile_all()
     workload = read_set(sim.api.get("PodCliqueSet", "wl"))
     huge = replace(workload, spec=replace(workload.spec, replicas=HUGE))
     user_error = limits.too_many_pods(HUGE, LIMIT)

@@ -1,4 +1,4 @@
-"""What each object carries: names, labels, annotations, owners, environment, hosts. All by the contract."""
+"""Names, labels, annotations, owners, environment and host names of objects, by the contract."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.plan.simulator.simulator import Simulator
 
 
 def a_simulator() -> Simulator:
-    """A clique of its own and a group of two replicas, the second of which is a gang of its own."""
+    """A clique outside of groups and a group of two replicas, the second of which is a scaled gang."""
     body = a_set("a:1 b:2/1", "x:2/1=b")
     body["metadata"] |= {
         "labels": {"team": "blue", "grove.io/private": "no"},
@@ -91,8 +91,8 @@ def test_labels_of_objects():
 
 
 def test_clique_of_base_gang_has_no_base_gang_label():
-    carried = a_simulator().api.get("PodClique", "wl-0-x-0-b")["metadata"]["labels"]
-    assert (carried["grove.io/podgang"], "grove.io/base-podgang" in carried) == ("wl-0", False)
+    object_labels = a_simulator().api.get("PodClique", "wl-0-x-0-b")["metadata"]["labels"]
+    assert (object_labels["grove.io/podgang"], "grove.io/base-podgang" in object_labels) == ("wl-0", False)
 
 
 @pytest.mark.parametrize(
@@ -188,8 +188,8 @@ GROUP_VARIABLES = [
 ]
 
 
-def a_spoilt_world() -> Simulator:
-    """A user who sets variables that are ours, in a container and in an init container."""
+def simulator_with_reserved_variables() -> Simulator:
+    """A user sets reserved variables, in a container and in an init container."""
     own = [{"name": "GROVE_PCS_NAME", "value": "mine"}, {"name": "MINE", "value": "1"}]
     own += [{"name": "GROVE_PCSG_INDEX", "value": "7"}, {"name": "ALSO_MINE", "value": "$(MINE)"}]
     body = a_set("a:1 b:2/1 c:3", "x:2/1=b,c")
@@ -202,7 +202,7 @@ def a_spoilt_world() -> Simulator:
 
 
 def test_env_variables_come_first_and_override_the_users():
-    sim = a_spoilt_world()
+    sim = simulator_with_reserved_variables()
     pod = sim.api.get("Pod", one_pod(sim, "wl-0-x-1-b", 0))
     users = [{"name": "MINE", "value": "1"}, {"name": "ALSO_MINE", "value": "$(MINE)"}]
     ours = POD_VARIABLES + GROUP_VARIABLES
@@ -211,7 +211,7 @@ def test_env_variables_come_first_and_override_the_users():
 
 
 def test_clique_in_group_has_only_group_variables():
-    spec = a_spoilt_world().api.get("PodClique", "wl-0-x-1-b")["spec"]["podSpec"]
+    spec = simulator_with_reserved_variables().api.get("PodClique", "wl-0-x-1-b")["spec"]["podSpec"]
     assert spec["containers"][0]["env"] == GROUP_VARIABLES
 
 

@@ -1,4 +1,4 @@
-"""Constraints of sets, groups and cliques on the gangs, and what becomes of them when levels come and go."""
+"""Topology constraints of sets, groups and cliques on gangs, while levels are removed and added."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ def gang(sim: Simulator, name: str) -> dict[str, Any]:
     """The constraints of a gang, those of its cliques by their names, and the topology that it names."""
     found = sim.api.get("PodGang", name)
     spec = found["spec"]
-    told = {
+    reported = {
         group["name"]: group["topologyConstraint"]
         for group in spec["podgroups"]
         if "topologyConstraint" in group
     }
     for field in ("topologyConstraint", "topologyConstraintGroupConfigs"):
         if field in spec:
-            told[field] = spec[field]
+            reported[field] = spec[field]
     if name := found["metadata"].get("annotations", {}).get(keys.TOPOLOGY_NAME):
-        told["topology"] = name
-    return told
+        reported["topology"] = name
+    return reported
 
 
 def test_base_gang_has_set_group_and_clique_constraints():
@@ -155,9 +155,9 @@ def test_topology_changes_keep_pods_and_restore_constraints(
         sim.settle()
         known = set(topology.keys.values()) if topology else set()
         for name in ("wl-0", "wl-0-x-0"):
-            told = str(gang(sim, name))
-            assert {key for key in KEYS.values() if key in told} <= known
-            assert ("'topology': 'racks'" in told) == ("packConstraint" in told)
+            reported = str(gang(sim, name))
+            assert {key for key in KEYS.values() if key in reported} <= known
+            assert ("'topology': 'racks'" in reported) == ("packConstraint" in reported)
     sim.topology = a_topology()
     sim.settle()
     assert [gang(sim, name) for name in ("wl-0", "wl-0-x-0")] == before

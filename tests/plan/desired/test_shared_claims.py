@@ -1,4 +1,4 @@
-"""Shared claims: which there are, whose they are, and which pods refer to them."""
+"""Which shared claims exist, their owners, and which pods refer to them."""
 
 from __future__ import annotations
 
@@ -78,11 +78,11 @@ def test_upstream_workload_pods_refer_to_filtered_claims():
 
 
 def place(sim: Simulator, name: str) -> dict[str, str]:
-    """The labels of a claim beyond those that all carry."""
-    carried = sim.api.get(KIND, name)["metadata"]["labels"]
+    """The labels of a claim beyond those that all claims have."""
+    object_labels = sim.api.get(KIND, name)["metadata"]["labels"]
     common = labels.managed("wl") | {"app.kubernetes.io/component": "resource-claim"}
-    assert common.items() <= carried.items()
-    return {key: value for key, value in carried.items() if key not in common}
+    assert common.items() <= object_labels.items()
+    return {key: value for key, value in object_labels.items() if key not in common}
 
 
 REPLICA, OF_GROUP = "grove.io/podcliqueset-replica-index", "grove.io/podcliquescalinggroup"
@@ -91,7 +91,7 @@ POD = "grove.io/podclique-pod-index"
 
 
 @pytest.mark.parametrize(
-    ("body", "name", "held_by", "carried"),
+    ("body", "name", "held_by", "object_labels"),
     [
         (sharing(set_="t"), "wl-all-t", ("PodCliqueSet", "wl"), {}),
         (sharing(set_="t/"), "wl-0-t", ("PodCliqueSet", "wl"), {REPLICA: "0"}),
@@ -108,11 +108,11 @@ POD = "grove.io/podclique-pod-index"
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_claim_object_matches_the_contract(body, name, held_by, carried):
+def test_claim_object_matches_the_contract(body, name, held_by, object_labels):
     sim = settled(body)
     assert name in claims(sim)
     assert owner(sim, name) == held_by
-    assert place(sim, name) == carried
+    assert place(sim, name) == object_labels
     found = sim.api.get(KIND, name)
     assert found["apiVersion"] == "resource.k8s.io/v1"
     assert found["spec"] == device("t"), "of the template the spec, not the metadata"
@@ -170,7 +170,7 @@ def test_user_containers_get_claims_and_keep_their_own():
     }
     load, waits = found["initContainers"]
     assert load["resources"]["claims"] == [{"name": "one"}, {"name": "two"}]
-    assert "resources" not in waits, "it only looks at pods"
+    assert "resources" not in waits, "it only reads pods"
     assert with_claims(found, ["one", "two"]) == found
     assert with_claims(spec, []) is spec
 

@@ -1,4 +1,4 @@
-"""For whom a pod waits, and the init container that does it."""
+"""The cliques that a pod waits for, and the init container that waits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def explicit(cliques: str, groups: str = "", **after: str) -> Body:
 
 
 def waits(body: Body, **counts: int) -> dict[str, dict[str, int]]:
-    """Clique by clique, for whom its pods wait; `counts` are those of cliques and groups that were scaled."""
+    """By clique, what its pods wait for; `counts` are those of scaled cliques and groups."""
     workload = read_set(body)
     named = {f"wl-0-{name.replace('_', '-')}": count for name, count in counts.items()}
     layout = expand(workload, 0, named, named)
@@ -70,8 +70,8 @@ def test_starts_after_ignored_unless_startup_type_explicit():
     assert (is_ordered(read_set(body)), waits(body)) == (False, {})
 
 
-class TestPartsThatAreScaledToNothing:
-    """They have left the gang: whoever waited for them waits for those before them."""
+class TestPartsScaledToZero:
+    """Parts scaled to 0 have left the gang: their parents take their place."""
 
     def test_clique_scaled_to_0_is_replaced_by_its_parents(self):
         body = a_set("a b:2/2 c", **IN_ORDER)
@@ -162,8 +162,8 @@ def test_pod_without_parents_has_no_init_container():
     assert ("initContainers" in spec, "volumes" in spec) == (False, False)
 
 
-class TestWithoutWhatItNeeds:
-    """A gang is not begun before all of its pods can be made."""
+class TestMissingPrerequisites:
+    """A gang is not created before all of its pods can be."""
 
     def test_gang_waits_for_the_token(self):
         sim = Simulator(a_set("a b", **IN_ORDER))

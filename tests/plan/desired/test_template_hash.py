@@ -1,4 +1,4 @@
-"""Hashes are pinned: a new version of the operator that computed another one would roll every workload."""
+"""Pinned hashes: an operator version that computes other ones would roll out every workload."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def ephemeral(**spec: str) -> Body:
 
 
 def test_hash_ignores_defaults_written_by_go_clients():
-    """Found with client-go's types: quantities become strings, every container has resources."""
+    """As client-go's types write it: quantities become strings, every container has resources."""
     written, echoed = (a_clique("a:1", **spec) for spec in (WRITTEN, ECHOED))
     assert template_hash(template(written), "") == template_hash(template(echoed), "")
 
@@ -178,7 +178,7 @@ def test_generation_hash_depends_on_clique_order():
 
 @pytest.mark.parametrize("amount", ["1e999999999", "1e-999999999", "9" * 5_000])
 def test_huge_quantity_is_hashed_as_written(amount):
-    """Nothing checks the quantities of a pod spec before it is hashed, and 10^999999999 takes minutes."""
+    """Quantities of a pod spec are not validated before it is hashed, and 10^999999999 takes minutes."""
     spec = {"containers": [{"resources": {"limits": {"cpu": amount}}}]}
     other = {"containers": [{"resources": {"limits": {"cpu": f"{amount}0"}}}]}
     assert spec_digest(msgspec.json.encode(spec)) != spec_digest(msgspec.json.encode(other))

@@ -1,4 +1,4 @@
-"""Places in domains: how long pods look for one, and gangs that cannot have as many as they need (B4, B8)."""
+"""Fabric channels: how long pods have been unschedulable, and gangs that need too many of them (B4, B8)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_b4_unschedulable_since_is_read_from_condition(condition, since):
 
 
 def gangs(channels, pods="worker:3"):
-    """The reasons that gangs give for not being scheduled, and why."""
+    """Reason and message of the condition Scheduled of the gang."""
     sim = Simulator(workload(gpu_clique(pods)))
 
     def planned():

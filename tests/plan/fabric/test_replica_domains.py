@@ -1,4 +1,4 @@
-"""Fabric domains seen by a replica: claims in pods, labels, and who waits for what (I, J, L, X)."""
+"""Fabric domains of a replica: claims in pods, labels, and which cliques wait (I, J, L, X)."""
 
 from __future__ import annotations
 
@@ -100,9 +100,9 @@ def test_b10_claims_in_containers_with_gpus_by_claim():
     spec["containers"][0]["resources"] = {"claims": [{"name": "gpus"}]}
     assert "mnnvl-claim" not in str(bodies(plan(body, domain("wl-0")), "PodClique"))
     body["metadata"]["annotations"]["grove.io/auto-mnnvl-claims"] = "worker/gpus,router/other"
-    made = bodies(plan(body, domain("wl-0")), "PodClique")["worker"]["spec"]["podSpec"]
-    assert made["resourceClaims"] == [*spec["resourceClaims"], CLAIM]
-    model, sidecar = made["containers"]
+    created = bodies(plan(body, domain("wl-0")), "PodClique")["worker"]["spec"]["podSpec"]
+    assert created["resourceClaims"] == [*spec["resourceClaims"], CLAIM]
+    model, sidecar = created["containers"]
     assert model["resources"] == {"claims": [{"name": "gpus"}, {"name": "mnnvl-claim"}]}
     assert "resources" not in sidecar
 
@@ -113,9 +113,9 @@ def test_b10_shared_gpu_claim_gives_all_containers_gpus():
     spec["containers"][0].pop("resources")
     spec["initContainers"] = [{"name": "fetch", "image": "f"}]
     body["metadata"]["annotations"]["grove.io/auto-mnnvl-claims"] = "worker/*"
-    made = bodies(plan(body, domain("wl-0")), "PodClique")
-    assert "resourceClaims" not in made["router"]["spec"]["podSpec"]
-    joined = made["worker"]["spec"]["podSpec"]
+    created = bodies(plan(body, domain("wl-0")), "PodClique")
+    assert "resourceClaims" not in created["router"]["spec"]["podSpec"]
+    joined = created["worker"]["spec"]["podSpec"]
     assert joined["resourceClaims"] == [CLAIM]
     for container in (*joined["containers"], *joined["initContainers"]):
         assert container["resources"] == {"claims": [{"name": "mnnvl-claim"}]}
@@ -180,7 +180,7 @@ def test_missing_domain_delays_only_its_clique():
     planned = plan(workload(gpu_clique("worker:1")))
     assert set(bodies(planned, "Pod")) == {"router"}
     assert set(bodies(planned, "PodClique")) == {"router", "worker"}
-    assert planned.errors == ()  # it is on its way
+    assert planned.errors == ()  # it is being created
 
 
 @pytest.mark.parametrize(
@@ -193,9 +193,9 @@ def test_missing_domain_delays_only_its_clique():
 def test_missing_domain_is_reported_on_its_clique_only(found, options, words):
     planned = plan(workload(gpu_clique("worker:1")), *found, **options)
     assert set(bodies(planned, "Pod")) == {"router"}
-    told = {user_error.clique: user_error for user_error in planned.errors}
-    assert set(told) == ({"wl-0-worker"} if words else set())
-    for user_error in told.values():
+    reported = {user_error.clique: user_error for user_error in planned.errors}
+    assert set(reported) == ({"wl-0-worker"} if words else set())
+    for user_error in reported.values():
         assert user_error.code == "ERR_SYNC_COMPUTEDOMAIN"
         assert words in user_error.message
 

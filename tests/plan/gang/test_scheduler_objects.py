@@ -1,4 +1,4 @@
-"""The scheduler is told of a gang before there are pods, and what it was told is kept as it should be."""
+"""Scheduler objects of gangs are created before the pods and repaired."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ def settled(*args: Any, **options: Any) -> Simulator:
 @pytest.mark.parametrize("scheduler", [Kai(), Volcano(), Kube(gang_scheduling=True)])
 def test_gang_then_scheduler_object_then_pods(scheduler: SchedulerBackend):
     sim = settled(scheduler)
-    made = [write.key for write in sim.api.history if write.verb == "create"]
+    created = [write.key for write in sim.api.history if write.verb == "create"]
     groups = {group["metadata"]["ownerReferences"][0]["name"]: group for group in sim.api.objects("PodGroup")}
     assert sorted(groups) == sorted(GANGS)
     for gang, group in groups.items():
         first_pod = min(
-            made.index(("Pod", pod["metadata"]["name"]))
+            created.index(("Pod", pod["metadata"]["name"]))
             for pod in sim.api.objects("Pod")
             if pod["metadata"]["labels"]["grove.io/podgang"] == gang
         )
-        at = made.index(("PodGroup", group["metadata"]["name"]))
-        assert made.index(("PodGang", gang)) < at < first_pod
+        at = created.index(("PodGroup", group["metadata"]["name"]))
+        assert created.index(("PodGang", gang)) < at < first_pod
         uid = sim.api.get("PodGang", gang)["metadata"]["uid"]
         assert group["metadata"]["ownerReferences"][0]["uid"] == uid
     assert sim.plan().intents == ()
@@ -77,7 +77,7 @@ def test_gangs_have_annotations_of_their_scheduler_only():
     for gang in sim.api.objects("PodGang"):
         assert gang["metadata"]["annotations"].items() >= note.items()
         lost = {"metadata": {"annotations": dict.fromkeys(note)}}
-        sim.api.patch("PodGang", gang["metadata"]["name"], lost, by="somebody")
+        sim.api.patch("PodGang", gang["metadata"]["name"], lost, by="user")
     sim.settle()
     for gang in sim.api.objects("PodGang"):
         assert gang["metadata"]["annotations"].items() >= note.items()
@@ -291,7 +291,7 @@ def test_foreign_object_is_not_written_and_blocks_pods():
 
 
 def gated(sim: Simulator) -> set[tuple[str, str]]:
-    """Pods that wait, by clique and index."""
+    """Gated pods, by clique and index."""
     return {
         (
             pod["metadata"]["labels"]["grove.io/podclique"],
@@ -309,14 +309,14 @@ def test_minimum_of_every_clique_is_ungated_first():
     assert gated(sim) == {("wl-0-a", "1"), ("wl-0-a", "2")}
     schedule(sim, *sim.pods("wl-0-a"))
     sim.settle()
-    assert len(gated(sim)) == 2, "the other clique has not got its minimum"
+    assert len(gated(sim)) == 2, "the other clique does not have its minimum"
     schedule(sim, *sim.pods("wl-0-b"))
     sim.settle()
     assert gated(sim) == set()
     run_all(sim)
     sim.scale("PodClique", "wl-0-a", 4)
     sim.settle()
-    assert gated(sim) == set(), "beyond a gang that is placed nobody waits"
+    assert gated(sim) == set(), "above the minimum of a scheduled gang no pod is gated"
 
 
 IN_TREE, PLAIN = Kube(gang_scheduling=True), Kube()
@@ -332,7 +332,7 @@ def a_running_gang(scheduler: SchedulerBackend | None, wishes: str = "") -> Simu
 
 
 def replaced(sim: Simulator, *names: str) -> list[dict[str, Any]]:
-    """The specs of the pods that come for others."""
+    """The specs of the replacements."""
     before = set(sim.pods())
     for name in names:
         force_delete(sim, name)
@@ -352,7 +352,7 @@ def test_replacement_in_pod_group_joins_it():
 
 
 def test_replacement_beside_ungrouped_pods_is_ungrouped():
-    """Gang scheduling was switched on while the gang was running."""
+    """Gang scheduling was enabled while the gang was running."""
     sim = a_running_gang(PLAIN)
     sim.scheduler = IN_TREE
     sim.settle()
@@ -408,8 +408,8 @@ def test_crash_at_any_write_creates_no_pod_before_object(cuts, seed):
         run = Run(sim, sim.plan(), pick)
         for _ in range(writes):
             run.go_on()
-        told = sim.api.all("PodGroup").keys()
-        assert {pod.metadata.labels["grove.io/podgang"] for pod in sim.pods().values()} <= told
+        reported = sim.api.all("PodGroup").keys()
+        assert {pod.metadata.labels["grove.io/podgang"] for pod in sim.pods().values()} <= reported
     sim.settle()
     assert sim.api.all("PodGroup").keys() == set(GANGS)
     assert len(sim.pods()) == 4

@@ -1,4 +1,4 @@
-"""Pods that end are replaced: the first at once, its successors later and later."""
+"""Ended pods are replaced: the first at once, its successors with growing delays."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.plan.simulator.simulator import Simulator
 
 
 def failing(times: int, lived: float = 1.0) -> Simulator:
-    """A clique of one pod that has failed so many times, each time as soon as it could."""
+    """A clique of one pod that has failed so many times, each time as soon as possible."""
     sim = Simulator(a_set("a:1"))
     sim.settle()
     for number in range(times):
@@ -77,9 +77,9 @@ def test_malformed_failure_count_is_ignored():
 def test_failure_count_survives_crash_after_naming_successor():
     sim = failing(2)
     sim.now = sim.plan().requeue_at
-    gang, death, birth = sim.plan().intents
-    assert death.id in birth.after, "the pod that ended is deleted before its successor is created"
+    gang, delete, create = sim.plan().intents
+    assert delete.id in create.after, "the pod that ended is deleted before its successor is created"
     sim.api.patch("PodGang", "wl-0", gang.body)
     again = next(intent for intent in sim.plan().intents if intent.id.startswith("create"))
-    assert again.id == birth.id
+    assert again.id == create.id
     assert again.body["metadata"]["annotations"][annotations.PRIOR_FAILURES] == "2"

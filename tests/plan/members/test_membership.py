@@ -1,4 +1,4 @@
-"""Who is a member of a clique: replacement, scale-in by every criterion, adoption, names."""
+"""Members of a clique: replacement, scale-in by every criterion, adoption, names."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def indices(membership: Membership) -> dict[str, int]:
     return {member.name: member.index for member in membership.members}
 
 
-def leaving(membership: Membership) -> list[str]:
+def to_delete(membership: Membership) -> list[str]:
     return [pod.metadata.name for pod in membership.to_delete]
 
 
@@ -56,20 +56,23 @@ def test_slot_without_created_pod_keeps_its_name():
 @pytest.mark.parametrize(
     ("observed", "why"),
     [
-        (observed_members(a_pod("p", 0), a_pod("q", 1, terminating=True), a_pod("r", 2)), "it terminates"),
+        (
+            observed_members(a_pod("p", 0), a_pod("q", 1, terminating=True), a_pod("r", 2)),
+            "it is terminating",
+        ),
         (
             observed_members(a_pod("p", 0), a_pod("r", 2), references="pqr", deleted_pods=["q"]),
-            "it was seen to go",
+            "its deletion was observed",
         ),
         (
             observed_members(a_pod("p", 0), a_pod("r", 2), references="pqr", strangers=["q"]),
-            "another has its name",
+            "another pod has its name",
         ),
         (observed_members(a_pod("p", 0), a_pod("q", 1, phase="Failed"), a_pod("r", 2)), "it has failed"),
         (observed_members(a_pod("p", 0), a_pod("q", 1, phase="Succeeded"), a_pod("r", 2)), "it has ended"),
         (
             observed_members(a_pod("p", 0), a_pod("q", 2, created="2026-02-01T00:00:00Z"), a_pod("r", 2)),
-            "index comes twice",
+            "its index is used twice",
         ),
         (observed_members(a_pod("p", 0), a_pod("q", None), a_pod("r", 2)), "it has no index"),
     ],
@@ -88,7 +91,7 @@ def test_every_replacement_takes_the_lowest_free_index():
     assert gone.references[2] == "r"
 
 
-WORTH = [
+KEEP_PRIORITY = [
     ("has no pod yet", None, a_pod("p")),
     ("has failed and waits for its back-off", a_pod("p", phase="Failed", node="n"), a_pod("p")),
     ("has no node", a_pod("p", phase="Running", ready=True), a_pod("p", node="n")),
@@ -108,16 +111,22 @@ WORTH = [
 ]
 
 
-@pytest.mark.parametrize(("goes", "stays"), [row[1:] for row in WORTH], ids=[row[0] for row in WORTH])
-@pytest.mark.parametrize("goes_first", [True, False], ids=["first", "second"])
-def test_scale_in_deletes_lowest_keep_priority_first(goes, stays, goes_first):
-    """Spec 4.5, one row a criterion: each beats all that come after it, in whatever order the seats are."""
-    seats = [("goes", goes), ("stays", stays)] if goes_first else [("stays", stays), ("goes", goes)]
-    pods = [_renamed(pod, name, index) for index, (name, pod) in enumerate(seats) if pod is not None]
-    observed = observed_members(*pods, references=[name for name, _ in seats])
+@pytest.mark.parametrize(
+    ("deleted", "stays"), [row[1:] for row in KEEP_PRIORITY], ids=[row[0] for row in KEEP_PRIORITY]
+)
+@pytest.mark.parametrize("deleted_first", [True, False], ids=["first", "second"])
+def test_scale_in_deletes_lowest_keep_priority_first(deleted, stays, deleted_first):
+    """Spec 4.5, one row per criterion: each outranks all later ones, in any order of slots."""
+    slots = (
+        [("deleted", deleted), ("stays", stays)]
+        if deleted_first
+        else [("stays", stays), ("deleted", deleted)]
+    )
+    pods = [_renamed(pod, name, index) for index, (name, pod) in enumerate(slots) if pod is not None]
+    observed = observed_members(*pods, references=[name for name, _ in slots])
     membership = decide_members(observed, 1, 0.0)
     assert membership.references == ("stays",)
-    assert leaving(membership) == (["goes"] if goes is not None else [])
+    assert to_delete(membership) == (["deleted"] if deleted is not None else [])
     assert membership.scales_in
 
 
@@ -144,13 +153,13 @@ def test_scale_in_ignores_index_and_survivors_keep_theirs():
 def test_scale_to_0_deletes_all_pods():
     membership = decide_members(observed_members(a_pod("p", 0, node="n", ready=True), a_pod("q", 1)), 0, NOW)
     assert membership.references == ()
-    assert leaving(membership) == ["p", "q"]
+    assert to_delete(membership) == ["p", "q"]
 
 
 def test_unreferenced_pod_is_adopted_if_there_is_room():
     membership = decide_members(observed_members(a_pod("p", 0), a_pod("q", 1), references=["p"]), 2, NOW)
     assert indices(membership) == {"p": 0, "q": 1}
-    assert not leaving(membership)
+    assert not to_delete(membership)
     assert not membership.scales_in
 
 
@@ -158,7 +167,7 @@ def test_unreferenced_pod_is_adopted_if_there_is_room():
     ("pod", "why"),
     [
         (a_pod("q", 1), "there is no room"),
-        (a_pod("q", 0), "its index is taken"),
+        (a_pod("q", 0), "its index is in use"),
         (a_pod("q", 1, phase="Failed"), "it has ended"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -166,7 +175,7 @@ def test_unreferenced_pod_is_adopted_if_there_is_room():
 def test_unreferenced_pod_is_deleted_without_room(pod, why):
     count = 1 if why == "there is no room" else 2
     membership = decide_members(observed_members(a_pod("p", 0), pod, references=["p"]), count, NOW)
-    assert leaving(membership) == ["q"], why
+    assert to_delete(membership) == ["q"], why
     assert membership.scales_in == (why != "it has ended")
     assert "q" not in membership.references
 
@@ -191,13 +200,13 @@ def test_later_slots_get_names_different_from_earlier():
 def test_duplicate_reference_is_one_slot():
     membership = decide_members(observed_members(a_pod("p", 0), references=["p", "p"]), 1, NOW)
     assert indices(membership) == {"p": 0}
-    assert not leaving(membership)
+    assert not to_delete(membership)
 
 
 def test_unchanged_clique_deletes_and_confirms_nothing():
     membership = decide_members(observed_members(a_pod("p", 0), a_pod("q", 1)), 2, NOW)
     assert indices(membership) == {"p": 0, "q": 1}
-    assert (leaving(membership), membership.missing, membership.scales_in) == ([], (), False)
+    assert (to_delete(membership), membership.missing, membership.scales_in) == ([], (), False)
 
 
 pods = st.builds(
@@ -228,10 +237,10 @@ def test_every_member_has_name_index_and_at_most_one_pod(observed, count):
     assert len(members) == count
     assert [member.index for member in members] == sorted({member.index for member in members})
     assert len(set(membership.references)) == count
-    assert not set(leaving(membership)) & set(membership.references)
+    assert not set(to_delete(membership)) & set(membership.references)
     assert not observed.deleted_pods & {member.name for member in membership.missing}
     living = {pod.metadata.name for pod in observed.pods if pod_state.alive(pod)}
-    assert living <= set(membership.references) | set(leaving(membership))
+    assert living <= set(membership.references) | set(to_delete(membership))
 
 
 @given(observed=rolls, count=st.integers(0, 5), chance=st.randoms())
@@ -239,16 +248,16 @@ def test_members_do_not_depend_on_order_of_pods(observed, count, chance):
     mixed = replace(observed, pods=tuple(chance.sample(observed.pods, len(observed.pods))))
     first, second = decide_members(observed, count, NOW), decide_members(mixed, count, NOW)
     assert first.members == second.members
-    assert set(leaving(first)) == set(leaving(second))
+    assert set(to_delete(first)) == set(to_delete(second))
 
 
 @given(observed=rolls, count=st.integers(0, 5))
 def test_decision_is_stable_after_execution(observed, count):
-    """The gang is written, the leaving leave, the missing are made: then nobody comes or goes."""
+    """After the gang is written, pods are deleted and created, the members do not change."""
     first = decide_members(observed, count, NOW)
-    made = [a_pod(member.name, member.index) for member in first.missing]
+    created = [a_pod(member.name, member.index) for member in first.missing]
     stayed = [member.pod for member in first.members if member.pod is not None]
-    settled = observed_members(*stayed, *made, references=first.references)
+    settled = observed_members(*stayed, *created, references=first.references)
     second = decide_members(settled, count, NOW)
     assert second.references == first.references
     assert (second.to_delete, second.missing, second.scales_in) == ((), (), False)

@@ -1,4 +1,4 @@
-"""What is ours, what is not, and what becomes of objects that somebody changed, orphaned or took away."""
+"""Owned and foreign objects, and objects that were edited, orphaned or deleted by others."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OTHER = {"apiVersion": "v1", "kind": "Other", "name": "o", "uid": "other", "cont
 
 
 def state_of(sim: Simulator) -> dict[str, list[dict]]:
-    """All that the operator is responsible for, without versions and statuses."""
+    """All managed objects, without versions and statuses."""
     kinds = ("Service", "PodCliqueScalingGroup", "PodClique", "PodGang")
     return {
         kind: [
@@ -80,12 +80,12 @@ def test_edited_objects_are_repaired_and_no_pod_restarts(kind, name, edit):
     ids=lambda edit: next(iter(edit)).rpartition("/")[2],
 )
 def test_relabelled_pod_gets_its_labels_back_and_stays(edit):
-    """What its host name is cannot be changed: that is its place, whatever a label says."""
+    """The host name is immutable: it decides the index, whatever a label says."""
     sim = running("a:2/1")
-    carried = {name: pod.metadata.labels for name, pod in sim.pods().items()}
+    object_labels = {name: pod.metadata.labels for name, pod in sim.pods().items()}
     sim.api.patch("Pod", _first(sim), {"metadata": {"labels": edit}})
     sim.settle()
-    assert {name: pod.metadata.labels for name, pod in sim.pods().items()} == carried
+    assert {name: pod.metadata.labels for name, pod in sim.pods().items()} == object_labels
 
 
 def _first(sim: Simulator) -> str:
@@ -129,7 +129,7 @@ def test_pod_of_another_controller_not_counted_nor_deleted():
 
 @pytest.mark.parametrize("name", ["debugging", "wl-0-a", "wl-0-a-for-debugging", "wl-0-b-12345"])
 def test_uncontrolled_pod_with_foreign_name_is_ignored(name):
-    """Somebody copied one of ours, labels and all, to look into it."""
+    """A user copied one of our pods, with labels, for debugging."""
     sim = running("a:2")
     body = sim.api.get("Pod", _first(sim))
     body["metadata"] = {"name": name, "labels": body["metadata"]["labels"]}
@@ -222,7 +222,10 @@ def test_deleted_gang_is_recreated_with_existing_pods():
     sim = running("a:2/1")
     pods = set(sim.pods())
     sim.api.delete("PodGang", "wl-0")
-    wanted = ["patch PodCliqueSet ns/wl", "create PodGang ns/wl-0"]  # that it is still wanted, then the gang
+    wanted = [
+        "patch PodCliqueSet ns/wl",
+        "create PodGang ns/wl-0",
+    ]  # the set is confirmed, then the gang created
     assert [intent.id for intent in sim.step().intents] == wanted
     assert set(sim.references("wl-0")["wl-0-a"]) == set(sim.pods()) == pods
 
@@ -239,7 +242,7 @@ def test_gang_deleted_with_its_pods_gives_new_names():
 
 
 def test_pod_deleted_while_operator_down_keeps_its_name():
-    """The only way in which a name comes twice: nobody can know that it had been there."""
+    """The only way in which a name is used twice: the operator cannot know that the pod existed."""
     sim = running("a:1")
     (name,) = sim.pods()
     actors.force_delete(sim, name)

@@ -1,4 +1,4 @@
-"""Objects that upstream's operator made are taken over as they are: nothing rolls, nothing hangs."""
+"""Objects that upstream's operator created are adopted: no rollout, no blocked deletion."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ THEIR_HASH = "6f8b94c7d5f4b9cd58"
 
 
 def upstreams(cliques: str = "a:2/1 b:1", groups: str = "x:2/1=b") -> Simulator:
-    """A running workload as upstream would have made it: its finalizers and hashes, without our labels."""
+    """A running workload as upstream creates it: its finalizers and hashes, without our labels."""
     sim = running(cliques, groups)
     for kind, finalizer in FINALIZERS.items():
         for name in sim.api.all(kind):
@@ -36,7 +36,7 @@ def upstreams(cliques: str = "a:2/1 b:1", groups: str = "x:2/1=b") -> Simulator:
 def test_takeover_reports_no_update():
     sim = upstreams()
     pods = set(sim.pods())
-    updates.quiet(sim)
+    updates.converge(sim)
     assert set(sim.pods()) == pods
     assert updates.progress(sim) == {}
     assert updates.status(sim)["updatedReplicas"] == 1
@@ -44,10 +44,10 @@ def test_takeover_reports_no_update():
 
 
 def test_takeover_with_stale_pods_replaces_none():
-    """All else it sees as it is: that the cliques are ours, and that an update has begun."""
+    """Only pods are stale: the cliques are known to be ours, and an update to have started."""
     sim = upstreams("a:2/1", "")
     before = len(sim.api.past["Pod"])
-    updates.quiet(sim)
+    updates.converge(sim)
     pods, changes = set(sim.pods()), len(sim.api.past["Pod"]) - before
     progress = {"updateStartedAt": "2027-01-15T08:00:00Z", "currentlyUpdating": [{"replicaIndex": 0}]}
     sim.api.patch("PodCliqueSet", "wl", {"status": {"updateProgress": progress}}, status=True)

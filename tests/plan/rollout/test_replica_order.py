@@ -1,4 +1,4 @@
-"""Which replica of a set is updated next, and when an update begins and ends."""
+"""Which replica of a set is updated next, and when an update starts and ends."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_first_template_is_no_update():
 
 
 def test_change_of_upstream_template_is_detected_by_pods():
-    """Its hashes cannot be computed here."""
+    """Upstream's hashes cannot be computed here."""
     theirs = replace(updating(2, known="5c8d6b7f9x"), spec=read_set(a_set("a:2", replicas=2)).spec)
     fresh = replace(theirs, status=replace(theirs.status, update_progress=None))
     assert next_update_progress(fresh, HASH, [summary("done"), summary("done")], NOW) is None
@@ -173,7 +173,7 @@ def test_update_counts_are_published_with_the_status():
 
 
 @pytest.mark.parametrize(
-    ("workload", "words", "told"),
+    ("workload", "words", "reported"),
     [
         (updating(2, known=FORMER, ended=True), "old old", ["UpdateStarted"]),
         (updating(2, 0), "done old", ["ReplicaUpdated"]),
@@ -183,10 +183,10 @@ def test_update_counts_are_published_with_the_status():
         (updating(2, 0), "old old", []),
     ],
 )
-def test_update_events_follow_the_write_of_the_decision(workload, words, told):
+def test_update_events_follow_the_write_of_the_decision(workload, words, reported):
     reports = {index: ReplicaReport(0, summary(word)) for index, word in enumerate(words.split())}
     plan = plan_set(workload, reports, NOW)
-    assert [event.reason.value for event in plan.events] == told
+    assert [event.reason.value for event in plan.events] == reported
     assert {event.intent for event in plan.events} <= {intent.id for intent in plan.intents}
 
 
@@ -216,7 +216,7 @@ def test_decision_is_written_before_it_is_published():
 
 
 def test_hash_not_published_before_all_replicas_planned_it():
-    """If it were, nobody would know any more that it had changed."""
+    """Otherwise the change of the template would be lost."""
     workload = replace(updating(2), status=replace(read_set(a_set("a:2")).status))
     reports = {0: ReplicaReport(1, summary("late")), 1: ReplicaReport(1, summary("done"))}
     (status_update,) = plan_set(workload, reports, NOW).status_updates

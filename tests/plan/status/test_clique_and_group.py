@@ -1,4 +1,4 @@
-"""What cliques, groups, gangs and replicas report of themselves, from nothing to ready and back."""
+"""Statuses of cliques, groups, gangs and replicas, from creation to ready and back."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ def test_pod_with_any_gate_counts_as_gated():
     sim = Simulator(body)
     sim.settle()
     assert counts(sim, "PodClique", "wl-0-a").get("scheduleGatedReplicas") is None
-    assert counts(sim, "PodClique", "wl-0-x-0-b")["scheduleGatedReplicas"] == 1, "behind the user's alone"
-    assert counts(sim, "PodClique", "wl-0-x-1-b")["scheduleGatedReplicas"] == 1, "behind ours and the user's"
+    assert counts(sim, "PodClique", "wl-0-x-0-b")["scheduleGatedReplicas"] == 1, "with the user's gate only"
+    assert counts(sim, "PodClique", "wl-0-x-1-b")["scheduleGatedReplicas"] == 1, "with ours and the user's"
 
 
 def crash(sim: Simulator, name: str) -> None:
-    """A container of the pod fails and is started again."""
+    """A container of the pod fails and is restarted."""
     died = {"name": "main", "ready": False, "lastState": {"terminated": {"exitCode": 1}}}
     facts = [{"type": "PodScheduled", "status": "True"}, {"type": "Ready", "status": "False"}]
     status = {"phase": "Running", "conditions": facts, "containerStatuses": [died]}
@@ -220,7 +220,9 @@ def test_replica_summary_follows_its_cliques_and_groups():
     sim.settle()
     before = sim.plan().summary
     assert (before.available, before.updated, before.cliques, before.groups) == (False, False, 1, 1)
-    assert (before.updated_cliques, before.updated_groups) == (0, 1), "who does not answer is not done"
+    assert (before.updated_cliques, before.updated_groups) == (0, 1), (
+        "a clique that is not ready is not updated"
+    )
     actors.run(sim, *sim.pods("wl-0-a"), *sim.pods("wl-0-x-0-b"))
     sim.settle()
     assert sim.plan().summary.available
@@ -228,7 +230,7 @@ def test_replica_summary_follows_its_cliques_and_groups():
 
 
 def lose_for_a_while(sim: Simulator, clique: str) -> None:
-    """A pod of the clique fails, and so does its successor, which is replaced only later."""
+    """A pod of the clique fails, and so does its successor, which is replaced after a delay."""
     for _ in range(2):
         name = list(sim.pods(clique))[-1]
         actors.run(sim, name)
@@ -246,7 +248,7 @@ def test_failed_pod_above_minimum_makes_nothing_outdated():
     summary = sim.plan().summary
     assert (summary.available, summary.updated) == (True, True)
     assert (summary.updated_cliques, summary.updated_groups) == (1, 1)
-    assert not summary.update_complete, "an update does not go on to another replica while one lacks pods"
+    assert not summary.update_complete, "an update does not proceed to another replica while one lacks pods"
 
 
 def test_pods_not_created_yet_are_not_updated():

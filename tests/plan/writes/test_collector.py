@@ -1,5 +1,4 @@
-"""Plans that are carried out in part: any part can go by itself, and what failed does not hold up the
-rest."""
+"""Plans that are executed in part: every prefix is executable, and failed intents do not delay the others."""
 
 from __future__ import annotations
 
@@ -12,12 +11,12 @@ from grove.plan.writes.collector import bounded
 
 
 def intents(edges: list[list[int]]) -> list[Delete]:
-    """One write for each list, after the earlier ones that it names."""
-    made: list[Delete] = []
+    """One intent for each list, after the earlier ones that it names."""
+    created: list[Delete] = []
     for number, after in enumerate(edges):
-        ids = {made[index % number].id for index in after} if number else set()
-        made.append(Delete(Target("v1", "Pod", f"p-{number}", "ns"), uid="u", after=tuple(sorted(ids))))
-    return made
+        ids = {created[index % number].id for index in after} if number else set()
+        created.append(Delete(Target("v1", "Pod", f"p-{number}", "ns"), uid="u", after=tuple(sorted(ids))))
+    return created
 
 
 GRAPHS = st.lists(st.lists(st.integers(0, 30), max_size=3), max_size=20).map(intents)
@@ -27,7 +26,7 @@ GRAPHS = st.lists(st.lists(st.integers(0, 30), max_size=3), max_size=20).map(int
 def test_prefix_of_plan_has_no_outside_dependencies(plan, most, failed):
     chosen = bounded(plan, most, {f"{plan[index].id}" for index in failed if index < len(plan)})
     assert len(chosen) == min(most, len(plan))
-    DependencyGraph(chosen)  # raises if one comes after what is not planned before it
+    DependencyGraph(chosen)  # raises if an intent depends on one that is not before it
 
 
 def test_failed_intents_and_dependents_come_last():
