@@ -312,7 +312,7 @@ def test_unlistable_claims_delay_only_sharing_sets():
         each.step()
     (user_error,) = sim.plan().errors
     assert user_error.code == SET
-    assert "does the cluster serve resource.k8s.io/v1" in user_error.message
+    assert "the cluster must serve resource.k8s.io/v1" in user_error.message
     assert not sim.pods("wl-0-a")
     assert sim.pods("wl-0-x-1-b"), "a gang that shares nothing"
     assert len(other.pods()) == 4

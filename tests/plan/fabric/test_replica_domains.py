@@ -121,7 +121,7 @@ def test_b10_shared_gpu_claim_gives_all_containers_gpus():
         assert container["resources"] == {"claims": [{"name": "mnnvl-claim"}]}
 
 
-def test_i3_enrolled_cliques_have_domain_label_only():
+def test_i3_cliques_in_domain_have_its_label_only():
     planned = plan(workload(gpu_clique("worker:1")), domain("wl-0"))
     for kind in ("PodClique", "Pod"):
         found = bodies(planned, kind)

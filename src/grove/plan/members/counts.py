@@ -27,12 +27,12 @@ def count_pods(members: Iterable[Pod], template_hash: str, upstream_hash: str = 
     """Counts the pods of a clique; `upstream_hash` is upstream's hash of the same template."""
     latest = (template_hash, upstream_hash) if upstream_hash else (template_hash,)
     living = [pod for pod in members if pod_state.alive(pod)]
-    placed = [pod for pod in living if pod_state.scheduled(pod)]
+    scheduled = [pod for pod in living if pod_state.scheduled(pod)]
     return PodCounts(
         replicas=len(living),
         ready=sum(map(pod_state.ready, living)),
-        scheduled=len(placed),
+        scheduled=len(scheduled),
         gated=sum(map(pod_state.has_scheduling_gates, living)),
         updated=sum(pod.metadata.labels.get(labels.TEMPLATE_HASH) in latest for pod in living),
-        unhealthy=sum(pod_state.errored(pod) or pod_state.started_not_ready(pod) for pod in placed),
+        unhealthy=sum(pod_state.errored(pod) or pod_state.started_not_ready(pod) for pod in scheduled),
     )

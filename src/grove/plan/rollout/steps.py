@@ -169,11 +169,11 @@ def _step(
         times.append(0.0 if overdue else deadline)
     if target.mode is not UpdateMode.ROLLING:
         return RolloutStep(progress)
-    going = (*decision.unready, *decision.chosen)
+    replaced = (*decision.unready, *decision.chosen)
     return RolloutStep(
         progress,
         progress,
-        replaced_pods=tuple(pod for unit in going for pod in unit.pods),
+        replaced_pods=tuple(pod for unit in replaced for pod in unit.pods),
         unready=tuple(pod for unit in decision.unready for pod in unit.pods if not pod_state.ready(pod)),
         overdue=overdue,
         requeue_at=min((when for when in times if when), default=None),

@@ -17,13 +17,13 @@ def pods_as_units(
     clique: CliqueState, replaced_earlier: tuple[str, ...], current: str, now: float
 ) -> list[UpdateUnit[str]]:
     """The unit that was selected before, then the oldest first."""
-    leaving = {
+    terminating = {
         pod_state.index_of(pod): terminating_until(pod, now)
         for pod in clique.pods
         if pod_state.terminating(pod)
     }
     units = [
-        _pod_as_unit(clique, member, replaced_earlier, leaving.get(member.index, 0.0))
+        _pod_as_unit(clique, member, replaced_earlier, terminating.get(member.index, 0.0))
         for member in clique.members
     ]
     return sorted(
@@ -57,13 +57,13 @@ def replica_as_unit(
     """A replica of a group, which is replaced as a whole."""
     members = [(clique, member.pod) for clique in cliques for member in clique.members]
     pods = tuple(pod for _, pod in members if pod is not None)
-    leaving = [pod for clique in cliques for pod in clique.pods if pod_state.terminating(pod)]
+    terminating = [pod for clique in cliques for pod in clique.pods if pod_state.terminating(pod)]
     return UpdateUnit(
         index,
         outdated=any(pod is not None and outdated(clique, pod) for clique, pod in members),
         ready=all(clique.view.available for clique in cliques),
         complete=len(pods) == len(members),
-        terminating_until=max((terminating_until(pod, now) for pod in leaving), default=0.0),
+        terminating_until=max((terminating_until(pod, now) for pod in terminating), default=0.0),
         replaced_by_update=index in replaced_earlier,
         unschedulable=any(map(pod_state.unschedulable, pods)),
         pods=pods,
