@@ -299,7 +299,7 @@ def test_a_set_that_waits_for_the_end_of_its_predecessor_has_not_done_what_it_wa
     [
         (
             {"podCliqueScalingGroups": [{"name": "x", "cliqueNames": ["nobody"]}]},
-            "podCliqueScalingGroups names clique nobody, which there is not",
+            "podCliqueScalingGroups refers to clique nobody, which does not exist",
         ),
         ({"terminationDelay": "soon"}, '"soon" is not a duration such as "4h0m0s" or "90s"'),
     ],

@@ -1,4 +1,4 @@
-"""Sets and pods in a few words, so that a row of a table fits on a line.
+"""Builds sets and pods from short notations, so that a row of a table fits on a line.
 
 a_set("a:2/1 b:1 c:3/1", "x:2/1=b,c")    cliques `name:replicas/minAvailable`, then groups with members
 """
@@ -73,10 +73,15 @@ def a_pod(
     terminating: bool = False,
 ) -> Pod:
     """A pod of some clique, as the operator reads it."""
-    carried = {labels.TEMPLATE_HASH: hash_}
+    object_labels = {labels.TEMPLATE_HASH: hash_}
     if index is not None:
-        carried[labels.POD_INDEX] = str(index)
-    metadata: Body = {"name": name, "uid": f"uid-{name}", "creationTimestamp": created, "labels": carried}
+        object_labels[labels.POD_INDEX] = str(index)
+    metadata: Body = {
+        "name": name,
+        "uid": f"uid-{name}",
+        "creationTimestamp": created,
+        "labels": object_labels,
+    }
     if terminating:
         metadata["deletionTimestamp"] = created
     conditions = [{"type": "Ready", "status": "True"}] if ready else []

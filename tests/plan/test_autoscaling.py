@@ -1,4 +1,4 @@
-"""Autoscalers: made for what asks for one, mended, removed; the counts are theirs."""
+"""Autoscalers: created for each configured part, repaired, deleted; they own the counts."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def autoscaled(clique: Body | None = None, group: Body | None = None, **options:
     return body
 
 
-def test_each_replica_has_one_for_each_part_that_asks():
+def test_replica_has_one_autoscaler_per_configured_part():
     config = {"maxReplicas": 5, "minReplicas": 1, "metrics": [external()]}
     sim = settled(autoscaled(config, config, replicas=2))
     assert set(sim.api.all(KIND)) == {"wl-0-a", "wl-0-x", "wl-1-a", "wl-1-x"}
 
 
-def test_it_is_as_the_contract_says():
+def test_autoscaler_matches_the_contract():
     sim = settled(autoscaled(group={"minReplicas": 1, "maxReplicas": 5, "metrics": [external()]}))
     found = sim.api.get(KIND, "wl-0-x")
     owner = sim.api.get("PodCliqueSet", "wl")["metadata"]
@@ -63,18 +63,18 @@ def test_it_is_as_the_contract_says():
     }
 
 
-def test_of_a_clique_without_minimum_and_metrics():
+def test_clique_without_minimum_and_metrics_gets_defaults():
     sim = settled(autoscaled({"maxReplicas": 5}))
     spec = sim.api.get(KIND, "wl-0-a")["spec"]
     assert spec["scaleTargetRef"]["kind"] == "PodClique"
     assert spec["minReplicas"] == 2, "the template's replicas"
-    assert spec["metrics"] == [*METRICS_BY_DEFAULT], "which ones then, Kubernetes decides"
+    assert spec["metrics"] == [*METRICS_BY_DEFAULT], "Kubernetes sets the default"
 
 
-def test_it_comes_after_what_it_scales():
+def test_autoscaler_is_created_after_its_target():
     plan = Simulator(autoscaled({"maxReplicas": 5})).plan()
-    (made,) = (intent for intent in plan.intents if intent.id == f"create {KIND} ns/wl-0-a")
-    assert made.after == ("create PodClique ns/wl-0-a",)
+    (created,) = (intent for intent in plan.intents if intent.id == f"create {KIND} ns/wl-0-a")
+    assert created.after == ("create PodClique ns/wl-0-a",)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_it_comes_after_what_it_scales():
     ],
     ids=str,
 )
-def test_an_edit_is_set_right(edit):
+def test_edited_autoscaler_is_repaired(edit):
     sim = settled(autoscaled({"minReplicas": 1, "maxReplicas": 5, "metrics": [external()]}))
     before = sim.api.get(KIND, "wl-0-a")
     sim.api.patch(KIND, "wl-0-a", edit)
@@ -99,24 +99,24 @@ def test_an_edit_is_set_right(edit):
     assert (after["spec"], after["metadata"]["labels"]) == (before["spec"], before["metadata"]["labels"])
 
 
-def test_behaviour_is_left_to_whoever_tunes_it():
+def test_behavior_is_not_managed():
     sim = settled(autoscaled({"maxReplicas": 5}))
     sim.api.patch(KIND, "wl-0-a", {"spec": {"behavior": {"scaleDown": {"selectPolicy": "Disabled"}}}})
     assert sim.plan().intents == ()
 
 
-def test_the_metric_that_kubernetes_fills_in_is_not_fought_but_others_are():
+def test_default_metric_is_kept_and_other_metrics_repaired():
     sim = settled(autoscaled({"maxReplicas": 5}))
     assert sim.plan().intents == ()
     sim.api.patch(KIND, "wl-0-a", {"spec": {"metrics": [external()]}})
-    (mended,) = sim.plan().intents
-    assert mended.body["spec"] == {"metrics": None}
+    (patch,) = sim.plan().intents
+    assert patch.body["spec"] == {"metrics": None}
 
 
 @pytest.mark.parametrize(
     ("written", "stored"), [("0.5", "500m"), (3, "3"), ("1000", "1k"), ("2e3", "2k"), ("1024Ki", "1Mi")]
 )
-def test_an_amount_spelt_by_the_server_is_the_same_amount(written, stored):
+def test_quantity_normalized_by_server_is_unchanged(written, stored):
     def metric(amount: Any) -> Body:
         return external(type="AverageValue", averageValue=amount)
 
@@ -127,7 +127,7 @@ def test_an_amount_spelt_by_the_server_is_the_same_amount(written, stored):
     assert sim.plan().intents
 
 
-def test_it_goes_with_its_configuration_once_the_set_is_known_to_say_so():
+def test_autoscaler_deleted_with_configuration_after_fence():
     sim = settled(autoscaled({"maxReplicas": 5}, {"maxReplicas": 5}))
     without = autoscaled(group={"maxReplicas": 5})["spec"]
     sim.api.patch("PodCliqueSet", "wl", {"spec": without})
@@ -138,14 +138,14 @@ def test_it_goes_with_its_configuration_once_the_set_is_known_to_say_so():
     assert set(sim.api.all(KIND)) == {"wl-0-x"}
 
 
-def test_it_goes_with_its_replica():
+def test_autoscaler_is_deleted_with_its_replica():
     sim = settled(autoscaled({"maxReplicas": 5}, {"maxReplicas": 5}, replicas=2))
     sim.scale("PodCliqueSet", "wl", 1)
     sim.settle(1)
     assert set(sim.api.all(KIND)) == {"wl-0-a", "wl-0-x"}
 
 
-def test_the_count_is_never_written_again():
+def test_replica_count_is_never_written_again():
     sim = settled(autoscaled({"maxReplicas": 5}, {"maxReplicas": 5}))
     sim.scale("PodClique", "wl-0-a", 4)
     sim.scale("PodCliqueScalingGroup", "wl-0-x", 3)
@@ -156,7 +156,7 @@ def test_the_count_is_never_written_again():
     assert len(sim.pods()) == 7
 
 
-def test_upstreams_are_taken_over_by_name_and_those_of_others_are_left_alone():
+def test_upstream_autoscalers_adopted_foreign_ones_ignored():
     sim = settled(autoscaled({"maxReplicas": 5}, {"maxReplicas": 5}))
     sim.api.patch(KIND, "wl-0-a", {"metadata": {"labels": {labels.SET_REPLICA: None}}})
     foreign = {"uid": "other", "kind": "Other", "name": "o", "apiVersion": "v1", "controller": True}
@@ -166,15 +166,15 @@ def test_upstreams_are_taken_over_by_name_and_those_of_others_are_left_alone():
     assert sim.api.get(KIND, "wl-0-x")["spec"]["maxReplicas"] == 7
 
 
-def test_a_workload_without_autoscaling_costs_not_one_write_more():
+def test_set_without_autoscaling_plans_no_extra_write():
     plan = Simulator(autoscaled()).plan()
     assert not [intent.id for intent in plan.intents if KIND in intent.id]
 
 
-def test_one_that_is_missing_comes_back_once_the_set_is_known_to_ask_for_it():
+def test_missing_autoscaler_recreated_after_set_confirmed():
     sim = settled(autoscaled({"maxReplicas": 5}))
     sim.api.delete(KIND, "wl-0-a")
-    made = next(intent for intent in sim.plan().intents if intent.id == f"create {KIND} ns/wl-0-a")
-    assert made.after == ("patch PodCliqueSet ns/wl",)
+    created = next(intent for intent in sim.plan().intents if intent.id == f"create {KIND} ns/wl-0-a")
+    assert created.after == ("patch PodCliqueSet ns/wl",)
     sim.settle()
     assert set(sim.api.all(KIND)) == {"wl-0-a"}

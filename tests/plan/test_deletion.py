@@ -1,4 +1,4 @@
-"""The end of a set: what goes, in which order, and what is spared."""
+"""Deletion of a set: what is deleted, in which order, and what stays."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ SPECS: dict[Any, dict[str, Any]] = {
 }
 
 
-def part(as_type: Any, name: str, owner: str, *, leaving: bool = False, **more: str) -> Any:
-    """An object with our labels that `owner` controls; nobody if that is empty."""
+def part(as_type: Any, name: str, owner: str, *, terminating: bool = False, **more: str) -> Any:
+    """An object with our labels that `owner` controls; without a controller if that is empty."""
     meta: dict[str, Any] = {
         "name": name,
         "namespace": "ns",
@@ -52,14 +52,14 @@ def part(as_type: Any, name: str, owner: str, *, leaving: bool = False, **more: 
     if owner:
         reference = {"apiVersion": "v1", "kind": "X", "name": "x", "uid": f"uid-{owner}", "controller": True}
         meta["ownerReferences"] = [reference]
-    if leaving:
+    if terminating:
         meta["deletionTimestamp"] = THEN
     body = {"metadata": meta, "spec": SPECS.get(as_type, {})}
     return msgspec.json.decode(msgspec.json.encode(body), type=as_type)
 
 
-def clique(name: str, owner: str = "set", *, leaving: bool = False) -> PodClique:
-    found: PodClique = part(PodClique, name, owner, leaving=leaving)
+def clique(name: str, owner: str = "set", *, terminating: bool = False) -> PodClique:
+    found: PodClique = part(PodClique, name, owner, terminating=terminating)
     return found
 
 
@@ -80,7 +80,7 @@ def owned_objects(**changes: Any) -> OwnedObjects:
 
 
 def deleted(found: OwnedObjects) -> set[str]:
-    """What the next step deletes, each exactly as it was seen."""
+    """What the next step deletes, each with its UID."""
     intents = plan_deletion(ending(well_known.SET_FINALIZER), found, LATER).intents
     deletions = [intent for intent in intents if isinstance(intent, Delete)]
     assert all(deletion.uid == f"uid-{deletion.target.name}" for deletion in deletions)
@@ -97,75 +97,77 @@ REST = {"service", "group", "alone", "member", "gang", "autoscaler"} | CLAIMS
         pytest.param(owned_objects(), {"one", "two"}, id="pods first"),
         pytest.param(owned_objects(pods=()), REST, id="then the rest"),
         pytest.param(
-            owned_objects(pods=(part(Pod, "one", "alone", leaving=True),)), REST, id="none is asked twice"
+            owned_objects(pods=(part(Pod, "one", "alone", terminating=True),)),
+            REST,
+            id="terminating pods not deleted again",
         ),
-        pytest.param(owned_objects(pods=(part(Pod, "other", "stranger"),)), REST, id="pods of others stay"),
+        pytest.param(owned_objects(pods=(part(Pod, "other", "foreign"),)), REST, id="foreign pods stay"),
         pytest.param(
             owned_objects(pods=(part(Pod, "alone-bcdfg", "", CLIQUE="alone"),)),
             {"alone-bcdfg"},
-            id="what nobody controls is ours",
+            id="orphans are deleted",
         ),
         pytest.param(
             owned_objects(pods=(part(Pod, "debugging", "", CLIQUE="alone"),)),
             REST,
-            id="unless it is not called as ours are",
+            id="orphans with a foreign name stay",
         ),
         pytest.param(
             owned_objects(pods=(), gangs=(part(PodGang, "gang", "predecessor"),)),
             REST - {"gang"},
-            id="parts of a set of the same name stay",
+            id="objects of a former set of that name stay",
         ),
         pytest.param(
             owned_objects(pods=(), autoscalers=(part(HorizontalPodAutoscaler, "mine", "user"),)),
             REST - {"autoscaler"},
-            id="autoscalers of others stay",
+            id="foreign autoscalers stay",
         ),
         pytest.param(
-            owned_objects(groups=(part(PodCliqueScalingGroup, "group", "stranger"),), pods=()),
+            owned_objects(groups=(part(PodCliqueScalingGroup, "group", "foreign"),), pods=()),
             REST - {"group", "member", "of group", "of clique"},
-            id="a group of others keeps its cliques",
+            id="foreign group keeps its cliques",
         ),
         pytest.param(
-            owned_objects(cliques=(clique("alone", leaving=True),)),
+            owned_objects(cliques=(clique("alone", terminating=True),)),
             {"one"},
-            id="pods of a clique that leaves go at once",
+            id="pods of a terminating clique deleted at once",
         ),
     ],
 )
-def test_what_the_next_step_deletes(found: OwnedObjects, expected: set[str]) -> None:
+def test_next_deletes_of_terminating_set(found: OwnedObjects, expected: set[str]) -> None:
     assert deleted(found) == expected
 
 
 @pytest.mark.parametrize(("grace", "asked"), [(None, 0.0), (30, -30.0)])
-def test_the_rest_waits_for_pods_that_go_but_not_for_ever(grace: int | None, asked: float) -> None:
-    """Its grace begins when a pod is told to go, and its deletionTimestamp is when that ends."""
-    pod = part(Pod, "one", "alone", leaving=True)
+def test_other_deletes_wait_for_pods_for_limited_time(grace: int | None, asked: float) -> None:
+    """The grace period starts with the delete, and the deletionTimestamp is its end."""
+    pod = part(Pod, "one", "alone", terminating=True)
     meta = msgspec.structs.replace(pod.metadata, deletion_grace_period_seconds=grace)
-    found = owned_objects(pods=(msgspec.structs.replace(pod, metadata=meta), part(Pod, "other", "stranger")))
+    found = owned_objects(pods=(msgspec.structs.replace(pod, metadata=meta), part(Pod, "other", "foreign")))
     patience_ends = timestamp(THEN) + asked + POD_TERMINATION_WAIT
     waiting = plan_deletion(ending(well_known.SET_FINALIZER), found, patience_ends - 1)
     assert (waiting.intents, waiting.requeue_at) == ((), patience_ends)
     assert len(plan_deletion(ending(well_known.SET_FINALIZER), found, patience_ends).intents) == len(REST) + 1
 
 
-def test_it_is_let_go_when_nothing_is_left() -> None:
+def test_finalizer_is_removed_when_nothing_is_left() -> None:
     (release,) = plan_deletion(ending(well_known.SET_FINALIZER, "other"), OwnedObjects(), LATER).intents
     assert isinstance(release, Patch)
     assert release.body["metadata"] == {"resourceVersion": "7", "finalizers": ["other"]}
 
 
-def test_with_cascade_orphan_everything_stays() -> None:
+def test_cascade_orphan_keeps_everything() -> None:
     (release,) = plan_deletion(ending(ORPHAN, well_known.SET_FINALIZER), owned_objects(), LATER).intents
     assert isinstance(release, Patch)
     assert release.body["metadata"]["finalizers"] == [ORPHAN]
 
 
-def test_a_set_that_we_have_let_go_is_left_alone() -> None:
+def test_set_without_our_finalizer_plans_nothing() -> None:
     assert plan_deletion(ending("other"), owned_objects(), LATER).intents == ()
 
 
-def test_what_the_garbage_collector_has_orphaned_stays_although_its_finalizer_is_gone() -> None:
-    """An operator that was away, or slow, sees a set that ends like any other, and children of nobody."""
+def test_orphaned_objects_stay_after_orphan_finalizer_removed() -> None:
+    """An operator that was stopped or slow sees an ordinary terminating set, and objects without an owner."""
     orphaned = owned_objects(
         services=(part(Service, "service", ""),),
         groups=(part(PodCliqueScalingGroup, "group", ""),),
@@ -189,10 +191,10 @@ def test_what_the_garbage_collector_has_orphaned_stays_although_its_finalizer_is
         OwnedObjects(claims=owned_objects().claims),
     ],
 )
-def test_nothing_is_deleted_before_something_witnesses_that_the_set_still_owns_it(
+def test_nothing_deleted_without_confirmed_ownership(
     found: OwnedObjects,
 ) -> None:
-    """What we know of its children may be older than what we know of the set."""
+    """The cached children may be staler than the cached set."""
     witness, *deletions = plan_deletion(ending(well_known.SET_FINALIZER), found, LATER).intents
     assert isinstance(witness, Patch)
     assert set(witness.body["metadata"]) == {"resourceVersion"}
@@ -201,8 +203,8 @@ def test_nothing_is_deleted_before_something_witnesses_that_the_set_still_owns_i
 
 
 def domain(**meta: Any) -> Domain:
-    carried = {**labels.managed("wl"), labels.COMPONENT: labels.ComponentLabel.COMPUTE_DOMAIN.value}
-    body = {"metadata": {"name": "wl-0", "labels": carried, **meta}}
+    object_labels = {**labels.managed("wl"), labels.COMPONENT: labels.ComponentLabel.COMPUTE_DOMAIN.value}
+    body = {"metadata": {"name": "wl-0", "labels": object_labels, **meta}}
     return msgspec.json.decode(msgspec.json.encode(body), type=Domain)
 
 
@@ -219,7 +221,7 @@ HELD = {"finalizers": [well_known.COMPUTE_DOMAIN_FINALIZER]}
         (domain(labels={}), False),
     ],
 )
-def test_a_set_stays_until_its_fabric_domains_are_let_go(found: Domain, waits: bool) -> None:
+def test_set_stays_until_its_fabric_domains_are_released(found: Domain, waits: bool) -> None:
     empty = OwnedObjects(domains=(found,))
     assert (plan_deletion(ending(well_known.SET_FINALIZER), empty, LATER).intents == ()) is waits
     assert plan_deletion(ending(well_known.SET_FINALIZER, ORPHAN), empty, LATER).intents != ()

@@ -1,4 +1,4 @@
-"""Places: who waits for one, and what comes of it."""
+"""Assignments: which gangs wait for one, and what follows from it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def gates(spec: dict[str, Any]) -> list[str]:
     return [gate["name"] for gate in spec.get("schedulingGates") or ()]
 
 
-def test_where_nobody_places_gangs_nobody_waits() -> None:
+def test_without_assigner_no_gang_waits() -> None:
     sim = a_simulator()
     plan = planned(sim, None)
     sim.execute(plan)
@@ -44,7 +44,7 @@ def test_where_nobody_places_gangs_nobody_waits() -> None:
     assert pod_specs(sim)["wl-0-a"]["nodeSelector"] == {"gpu": "yes"}
 
 
-def test_a_gang_without_a_place_asks_for_one_and_its_pods_wait() -> None:
+def test_unassigned_gang_requests_placement_and_is_gated() -> None:
     sim = a_simulator()
     plan = planned(sim, {})
     sim.execute(plan)
@@ -53,7 +53,7 @@ def test_a_gang_without_a_place_asks_for_one_and_its_pods_wait() -> None:
     assert planned(sim, {}).intents == ()
 
 
-def test_a_gang_that_has_its_place_is_born_there() -> None:
+def test_assigned_gang_is_created_with_node_selector() -> None:
     sim = a_simulator()
     plan = planned(sim, RACK_1)
     sim.execute(plan)
@@ -64,7 +64,7 @@ def test_a_gang_that_has_its_place_is_born_there() -> None:
     assert "nodeSelector" not in specs["wl-0-b"]
 
 
-def test_the_place_and_the_open_gate_come_in_one_write() -> None:
+def test_node_selector_and_gate_removal_are_one_write() -> None:
     sim = a_simulator()
     sim.execute(planned(sim, {}))
     plan = planned(sim, RACK_1)
@@ -75,7 +75,7 @@ def test_the_place_and_the_open_gate_come_in_one_write() -> None:
     assert specs["wl-0-a"]["nodeSelector"] == {"gpu": "yes", "rack": "r1"}
 
 
-def test_a_replacement_goes_where_the_gang_is() -> None:
+def test_replacement_pod_gets_assignment_of_its_gang() -> None:
     sim = a_simulator()
     sim.execute(planned(sim, RACK_1))
     actors.run_all(sim)

@@ -1,4 +1,4 @@
-"""The set as a whole: finalizer, roll-up of its replicas."""
+"""The plan of a set: finalizer, and status from its replicas."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def status_of(plan):
     return status_update.desired
 
 
-def test_the_finalizer_is_added_once_beside_those_of_others() -> None:
+def test_finalizer_is_added_once_beside_others() -> None:
     (patch,) = plan_set(the_set(1, "someone/else"), {}, NOW).intents
     assert isinstance(patch, Patch)
     assert patch.body == {
@@ -46,14 +46,14 @@ def test_the_finalizer_is_added_once_beside_those_of_others() -> None:
     assert plan_set(the_set(1, well_known.SET_FINALIZER), {}, NOW).intents == ()
 
 
-def test_nothing_is_reported_before_every_replica_has_been_looked_at() -> None:
+def test_status_waits_until_every_replica_has_reported() -> None:
     assert (
         plan_set(the_set(2, well_known.SET_FINALIZER), {0: ReplicaReport(3, GOOD)}, NOW).status_updates == ()
     )
 
 
-def test_errors_are_reported_before_every_replica_has_been_looked_at() -> None:
-    """The rest of the status is what it was."""
+def test_errors_reported_before_every_replica_has_reported() -> None:
+    """The rest of the status does not change."""
     known = the_set(3, well_known.SET_FINALIZER)
     status = status_of(plan_set(known, {0: ReplicaReport(3, GOOD, (ERROR,))}, NOW))
     assert status == replace(known.status, last_errors=(ERROR,))
@@ -62,7 +62,7 @@ def test_errors_are_reported_before_every_replica_has_been_looked_at() -> None:
     assert status == replace(known.status, last_errors=(slow,))
 
 
-def test_replicas_are_added_up_and_those_beyond_the_count_do_not_count() -> None:
+def test_replicas_are_summed_and_surplus_ones_ignored() -> None:
     reports = {
         0: ReplicaReport(3, GOOD),
         1: ReplicaReport(3, replace(GOOD, updated=False)),
@@ -77,22 +77,22 @@ def test_replicas_are_added_up_and_those_beyond_the_count_do_not_count() -> None
     assert status.update_progress is None, "the first template is no update"
 
 
-def test_a_generation_counts_as_observed_only_when_all_replicas_have_acted_on_it() -> None:
+def test_generation_observed_when_all_replicas_acted_on_it() -> None:
     late = status_of(plan_set(the_set(2), {0: ReplicaReport(3, GOOD), 1: ReplicaReport(2, GOOD)}, NOW))
     failing = status_of(plan_set(the_set(1), {0: ReplicaReport(3, GOOD, (ERROR,))}, NOW))
     well = status_of(plan_set(the_set(2), {0: ReplicaReport(3, GOOD), 1: ReplicaReport(3, GOOD)}, NOW))
     assert (late.observed_generation, failing.observed_generation, well.observed_generation) == (0, 0, 3)
 
 
-def test_errors_of_replicas_are_told_once_and_cleared_with_success() -> None:
+def test_replica_errors_reported_once_cleared_on_success() -> None:
     reports = {0: ReplicaReport(3, GOOD, (ERROR,)), 1: ReplicaReport(3, GOOD, (ERROR,))}
-    told = status_of(plan_set(the_set(2), reports, NOW))
-    assert told.last_errors == (ERROR,)
-    after = replace(the_set(1), status=told)
+    reported = status_of(plan_set(the_set(2), reports, NOW))
+    assert reported.last_errors == (ERROR,)
+    after = replace(the_set(1), status=reported)
     assert status_of(plan_set(after, {0: ReplicaReport(3, GOOD)}, NOW)).last_errors == ()
 
 
-def test_an_error_that_is_known_keeps_its_date() -> None:
+def test_known_error_keeps_its_time() -> None:
     known = replace(the_set(1), status=replace(the_set(1).status, last_errors=(ERROR,)))
     again = replace(ERROR, observed_at="2026-02-02T00:00:00Z")
     assert status_of(plan_set(known, {0: ReplicaReport(3, GOOD, (again,))}, NOW)).last_errors == (ERROR,)
@@ -103,19 +103,17 @@ def conditions_of(workload, topology=None):
     return {condition.type: condition for condition in status.conditions}
 
 
-def test_levels_that_are_not_available_are_told_dated_when_they_go_and_forgotten_when_nobody_asks() -> None:
+def test_unavailable_levels_condition_is_set_and_removed() -> None:
     wanting = replace(read_set(packed(a_set("a"), "rack")), metadata=the_set(1).metadata)
     lost = conditions_of(wanting, a_topology("zone"))["TopologyLevelsUnavailable"]
     assert (lost.status, lost.last_transition_time) == ("True", "2027-01-15T08:00:00Z")
     earlier = replace(lost, last_transition_time="2026-01-01T00:00:00Z")
     another = replace(earlier, type="Another")
-    told = replace(wanting, status=replace(wanting.status, conditions=(earlier, another)))
-    still = conditions_of(told, missing())
+    reported = replace(wanting, status=replace(wanting.status, conditions=(earlier, another)))
+    still = conditions_of(reported, missing())
     assert still["TopologyLevelsUnavailable"].reason == "ClusterTopologyNotFound"
     assert still["TopologyLevelsUnavailable"].last_transition_time == "2026-01-01T00:00:00Z"
-    back = conditions_of(told, a_topology())["TopologyLevelsUnavailable"]
+    back = conditions_of(reported, a_topology())["TopologyLevelsUnavailable"]
     assert (back.status, back.last_transition_time) == ("False", "2027-01-15T08:00:00Z")
-    indifferent = replace(the_set(1), status=told.status)
-    assert list(conditions_of(indifferent)) == ["Another", "UpdateInProgress"], (
-        "switched off, and nothing asked"
-    )
+    indifferent = replace(the_set(1), status=reported.status)
+    assert list(conditions_of(indifferent)) == ["Another", "UpdateInProgress"], "disabled, and no constraint"

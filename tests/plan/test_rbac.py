@@ -1,4 +1,4 @@
-"""What lets init containers look at pods: made in an order that proves the Secret, mended, and taken away."""
+"""RBAC objects for init containers: created in an order that proves the Secret, repaired, deleted."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def the_set(uid: str = "uid-set", **template: Any):
     return replace(found, metadata=replace(found.metadata, uid=uid, resource_version="7"))
 
 
-def thing(
+def partial_object(
     name: str, uid: str, owner: str = "uid-set", created: float = LONG_AGO, **metadata: Any
 ) -> PartialObjectMetadata:
     controller = {"apiVersion": "grove.io/v1alpha1", "kind": "PodCliqueSet", "name": "wl", "uid": owner}
@@ -40,9 +40,9 @@ def thing(
     return PartialObjectMetadata(msgspec.convert(body, ObjectMeta))
 
 
-ACCOUNT = thing("wl", "uid-account")
-ROLE = thing("grove.io:pcs:wl", "uid-role")
-BINDING = thing("grove.io:pcs:wl", "uid-binding", annotations={"grove.io/token-of": "uid-account"})
+ACCOUNT = partial_object("wl", "uid-account")
+ROLE = partial_object("grove.io:pcs:wl", "uid-role")
+BINDING = partial_object("grove.io:pcs:wl", "uid-binding", annotations={"grove.io/token-of": "uid-account"})
 COMPLETE = RbacObjects(ACCOUNT, ROLE, BINDING)
 
 
@@ -60,20 +60,23 @@ def words(intents: tuple[Intent, ...]) -> list[str]:
         (RbacObjects(role=ROLE), [ALL[0], *ALL[2:]]),
         (replace(COMPLETE, role=None), [ALL[1]]),
         (replace(COMPLETE, account=None), [ALL[0], "delete RoleBinding"]),
-        (replace(COMPLETE, account=thing("wl", "uid-of-another")), ["delete RoleBinding"]),
-        (replace(COMPLETE, binding=thing("r", "u")), ["delete RoleBinding"]),
-        (replace(COMPLETE, account=thing("wl", "u", owner="uid-of-old")), [ALL[0], "delete RoleBinding"]),
-        (replace(COMPLETE, role=thing("r", "u", deletionTimestamp=rfc3339(NOW))), [ALL[1]]),
-        (replace(COMPLETE, account=thing("wl", "uid-account", owner="")), ["patch ServiceAccount"]),
-        (replace(COMPLETE, role=thing("r", "u", owner="")), ["delete Role"]),
-        (replace(COMPLETE, binding=thing("r", "u", owner="")), ["delete RoleBinding"]),
+        (replace(COMPLETE, account=partial_object("wl", "uid-of-another")), ["delete RoleBinding"]),
+        (replace(COMPLETE, binding=partial_object("r", "u")), ["delete RoleBinding"]),
+        (
+            replace(COMPLETE, account=partial_object("wl", "u", owner="uid-of-old")),
+            [ALL[0], "delete RoleBinding"],
+        ),
+        (replace(COMPLETE, role=partial_object("r", "u", deletionTimestamp=rfc3339(NOW))), [ALL[1]]),
+        (replace(COMPLETE, account=partial_object("wl", "uid-account", owner="")), ["patch ServiceAccount"]),
+        (replace(COMPLETE, role=partial_object("r", "u", owner="")), ["delete Role"]),
+        (replace(COMPLETE, binding=partial_object("r", "u", owner="")), ["delete RoleBinding"]),
     ],
 )
-def test_what_is_missing_is_made_and_what_proves_nothing_goes(access, expected):
+def test_missing_objects_created_and_stale_binding_deleted(access, expected):
     assert words(plan_rbac(the_set(), access, NOW)) == expected
 
 
-def test_the_binding_comes_last_and_says_whose_token_there_is():
+def test_binding_is_created_last_with_uid_of_token_account():
     account, role, secret, binding = plan_rbac(the_set(), RbacObjects(), NOW)
     assert (account.after, role.after) == ((), ())
     assert secret.after == (account.id,)
@@ -84,7 +87,7 @@ def test_the_binding_comes_last_and_says_whose_token_there_is():
     assert body["metadata"]["annotations"] == {"grove.io/token-of": "uid-new"}
 
 
-def test_what_is_made_by_the_contract():
+def test_created_objects_match_the_contract():
     account, role, secret, binding = (intent.body for intent in plan_rbac(the_set(), RbacObjects(), NOW))
     named = [body["metadata"]["name"] for body in (account, role, secret, binding)]
     assert named == ["wl", "grove.io:pcs:wl", "wl-ic-sat", "grove.io:pcs:wl"]
@@ -106,8 +109,8 @@ def test_what_is_made_by_the_contract():
         "app.kubernetes.io/name": "grove.io-pcs-wl",
         "app.kubernetes.io/component": "pod-role",
     }
-    carried = [body["metadata"]["labels"] for body in (account, secret, binding)]
-    assert [found["app.kubernetes.io/component"] for found in carried] == [
+    object_labels = [body["metadata"]["labels"] for body in (account, secret, binding)]
+    assert [found["app.kubernetes.io/component"] for found in object_labels] == [
         "pod-service-account",
         "pod-sa-token-secret",
         "pod-role-binding",
@@ -117,20 +120,20 @@ def test_what_is_made_by_the_contract():
 
 
 @pytest.mark.parametrize(("age", "trusted"), [(0, False), (10, False), (3600, True)])
-def test_a_secret_that_is_there_is_trusted_once_its_account_is_old_enough(age, trusted):
-    """A ServiceAccount that was just made may find the Secret of one that was deleted with its set."""
-    young = RbacObjects(thing("wl", "uid-account", created=NOW - age), ROLE)
+def test_existing_secret_accepted_once_account_is_old_enough(age, trusted):
+    """A new ServiceAccount may find the Secret of one that was deleted with its set."""
+    young = RbacObjects(partial_object("wl", "uid-account", created=NOW - age), ROLE)
     secret = next(i for i in plan_rbac(the_set(), young, NOW) if i.target.kind == "Secret")
     assert (secret.may_exist, secret.write_only) == (trusted, True)
     assert (token_secret_settled_at(the_set(), young, NOW) is None) == trusted
 
 
-def test_with_a_new_account_the_secret_must_be_new():
+def test_new_account_requires_new_secret():
     secret = next(i for i in plan_rbac(the_set(), RbacObjects(), NOW) if i.target.kind == "Secret")
     assert (secret.may_exist, secret.write_only) == (False, True)
 
 
-def test_a_set_without_an_order_has_none_of_it():
+def test_set_without_startup_order_has_no_rbac_objects():
     assert plan_rbac(the_set(cliqueStartupType="CliqueStartupTypeAnyOrder"), RbacObjects(), NOW) == ()
 
 
@@ -139,16 +142,16 @@ def test_a_set_without_an_order_has_none_of_it():
     [
         (BINDING, True),
         (None, False),
-        (thing("r", "u", owner="uid-of-an-older-set"), False),
-        (thing("r", "u", deletionTimestamp=rfc3339(NOW)), False),
+        (partial_object("r", "u", owner="uid-of-an-older-set"), False),
+        (partial_object("r", "u", deletionTimestamp=rfc3339(NOW)), False),
     ],
 )
-def test_pods_are_made_once_the_binding_vouches(binding, granted):
+def test_pods_are_created_once_binding_exists(binding, granted):
     assert has_rbac(the_set(), binding) == granted
 
 
-def test_it_goes_with_the_set_and_what_is_anothers_stays():
-    mixed = replace(COMPLETE, role=thing("r", "u", owner="uid-of-another"))
+def test_rbac_deleted_with_set_and_foreign_objects_kept():
+    mixed = replace(COMPLETE, role=partial_object("r", "u", owner="uid-of-another"))
     deletes = delete_rbac("uid-set", mixed)
     assert [(delete.target.kind, delete.uid) for delete in deletes] == [
         ("ServiceAccount", "uid-account"),
@@ -170,20 +173,20 @@ def test_it_goes_with_the_set_and_what_is_anothers_stays():
     assert release.body["metadata"]["finalizers"] == []
 
 
-def test_what_is_on_its_way_out_is_not_asked_again():
-    leaving = replace(COMPLETE, account=thing("wl", "uid-account", deletionTimestamp=rfc3339(NOW)))
+def test_terminating_objects_are_not_deleted_again():
+    leaving = replace(COMPLETE, account=partial_object("wl", "uid-account", deletionTimestamp=rfc3339(NOW)))
     assert [delete.target.kind for delete in delete_rbac("uid-set", leaving)] == ["Role", "RoleBinding"]
 
 
-def test_the_plan_of_a_set_makes_it_beside_the_finalizer():
+def test_set_plan_creates_rbac_beside_the_finalizer():
     assert [type(intent) for intent in plan_set(the_set(), {}, NOW).intents] == [Patch]
     plan = plan_set(the_set(), {}, NOW, RbacObjects())
     assert [type(intent) for intent in plan.intents] == [Patch, Create, Create, Create, Create]
 
 
-def test_crashed_anywhere_the_next_plan_goes_on():
-    """Whatever of the writes was done in an order that dependencies allow, what follows completes it."""
-    account, role = thing("wl", "uid-account", created=NOW), ROLE
+def test_crash_at_any_write_is_completed_by_next_plan():
+    """After any prefix of the writes, in any order that dependencies allow, the next plan completes them."""
+    account, role = partial_object("wl", "uid-account", created=NOW), ROLE
     for some in (RbacObjects(), RbacObjects(account), RbacObjects(None, role), RbacObjects(account, role)):
         left = words(plan_rbac(the_set(), some, NOW))
         assert left[-1] == "create RoleBinding"

@@ -1,4 +1,4 @@
-"""Shared claims in the course of things: made before their users, gone after them, mended in between."""
+"""Lifecycle of shared claims: created before their pods, deleted after them, repaired in between."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from tests.plan.simulator.shared_claims import (
 )
 from tests.plan.simulator.simulator import Simulator, settled
 
-# The order of things.
+# Order of writes.
 
 
 def after(sim: Simulator, intent: str) -> set[str]:
-    """Everything that must have been written before."""
+    """The ids of all writes that must succeed before."""
     by_id = {found.id: found for found in sim.plan().intents}
     found: set[str] = set()
     reach = [*by_id[intent].after]
@@ -37,43 +37,43 @@ def after(sim: Simulator, intent: str) -> set[str]:
     return found
 
 
-def test_claims_come_after_their_owner_and_before_the_gang_and_its_pods():
+def test_claims_created_after_owner_before_gang_and_pods():
     sim = Simulator(sharing(set_="t/", group="t/", clique="t/"))
     assert after(sim, f"create {KIND} ns/wl-0-a-1-t") == {"create PodClique ns/wl-0-a"}
     assert after(sim, f"create {KIND} ns/wl-0-x-0-t") == {"create PodCliqueScalingGroup ns/wl-0-x"}
-    made = {f"create {KIND} ns/wl-0-{name}-t" for name in ("a-0", "a-1", "x-0")} | {
+    created = {f"create {KIND} ns/wl-0-{name}-t" for name in ("a-0", "a-1", "x-0")} | {
         f"create {KIND} ns/wl-0-t"
     }
-    assert made <= after(sim, "create PodGang ns/wl-0")
+    assert created <= after(sim, "create PodGang ns/wl-0")
     scaled = after(sim, "create PodGang ns/wl-0-x-0")
     assert f"create {KIND} ns/wl-0-x-1-t" in scaled
-    assert f"create {KIND} ns/wl-0-a-0-t" not in scaled, "that is for others"
+    assert f"create {KIND} ns/wl-0-a-0-t" not in scaled, "those belong to other pods"
 
 
-def test_what_all_replicas_share_is_waited_for():
+def test_claim_of_all_replicas_is_waited_for():
     sim = Simulator(sharing(set_="t"))
     assert not [intent.id for intent in sim.plan().intents if "PodGang" in intent.id or "Pod " in intent.id]
     sim.share()
     assert [intent for intent in sim.plan().intents if intent.id.startswith("create Pod ")]
     assert f"create {KIND} ns/wl-all-t" not in {intent.id for intent in sim.plan().intents}, (
-        "not ours to make"
+        "the plan of the set creates it"
     )
 
 
-def test_a_pod_that_is_added_waits_for_its_claim_alone():
+def test_scaled_out_pod_waits_for_its_claim_only():
     sim = settled(sharing(clique="t/"))
     sim.scale("PodClique", "wl-0-a", 3)
     plan = sim.plan()
     (birth,) = (intent for intent in plan.intents if intent.id.startswith("create Pod "))
     (gang,) = (intent for intent in plan.intents if intent.id == "patch PodGang ns/wl-0")
     assert f"create {KIND} ns/wl-0-a-2-t" in birth.after
-    assert f"create {KIND} ns/wl-0-a-2-t" not in gang.after, "others come and go without it"
+    assert f"create {KIND} ns/wl-0-a-2-t" not in gang.after, "other pods do not depend on it"
 
 
-# Scaling in, deletion.
+# Scale-in, deletion.
 
 
-def test_what_is_scaled_in_goes_after_its_pod_once_the_count_is_known_to_say_so():
+def test_scale_in_deletes_claim_after_pod_and_confirmed_count():
     sim = settled(sharing(clique="t/"))
     actors.run_all(sim)
     sim.settle()
@@ -86,8 +86,8 @@ def test_what_is_scaled_in_goes_after_its_pod_once_the_count_is_known_to_say_so(
     assert claims(sim) == {"wl-0-a-0-t"}
 
 
-def test_the_claim_of_a_pod_that_stays_stays_whatever_its_index():
-    """The pod of index 0 is missed least: it goes, and index 1 stays."""
+def test_claim_of_staying_pod_stays_whatever_its_index():
+    """The pod of index 0 has the lowest keep priority: it is deleted, and index 1 stays."""
     sim = settled(sharing(clique="t/"))
     indices = {pod.metadata.labels[labels.POD_INDEX]: name for name, pod in sim.pods("wl-0-a").items()}
     first = indices["0"]
@@ -104,7 +104,7 @@ def test_the_claim_of_a_pod_that_stays_stays_whatever_its_index():
 
 
 @pytest.mark.parametrize("replicas", [1, 0])
-def test_a_group_scaled_in_takes_the_claims_of_its_replicas_along(replicas):
+def test_group_scale_in_deletes_claims_of_its_replicas(replicas):
     sim = settled(sharing(group="all each/", member="t/"))
     sim.scale("PodCliqueScalingGroup", "wl-0-x", replicas)
     sim.settle()
@@ -112,7 +112,7 @@ def test_a_group_scaled_in_takes_the_claims_of_its_replicas_along(replicas):
     assert claims(sim) == {"wl-0-x-all-all"} | kept
 
 
-def test_a_replica_takes_its_claims_along_and_leaves_what_all_share():
+def test_replica_deletes_its_claims_and_keeps_shared_ones():
     sim = settled(sharing("all each/", "t", "t/", "t", replicas=2))
     assert "wl-1-each" in claims(sim)
     sim.scale("PodCliqueSet", "wl", 1)
@@ -121,17 +121,17 @@ def test_a_replica_takes_its_claims_along_and_leaves_what_all_share():
     assert "wl-all-all" in claims(sim)
 
 
-def test_a_claim_goes_before_the_clique_that_it_belongs_to():
-    """Afterwards nobody would know whose it was, and the garbage collector takes its time."""
+def test_claim_is_deleted_before_its_clique():
+    """Without the clique the owner of the claim would be unknown, and the garbage collector is slow."""
     sim = settled(sharing(member="t"))
     sim.scale("PodCliqueScalingGroup", "wl-0-x", 1)
     assert f"delete {KIND} ns/wl-0-x-1-b-all-t" in after(sim, "delete PodClique ns/wl-0-x-1-b")
 
 
-# What others do to them.
+# Changes by others.
 
 
-def test_one_that_was_deleted_comes_back():
+def test_deleted_claim_is_recreated():
     body = sharing("all each/", "t/", "t/", "t")
     sim = settled(body)
     before = claims(sim)
@@ -141,15 +141,15 @@ def test_one_that_was_deleted_comes_back():
     assert claims(sim) == before
 
 
-def test_one_that_was_deleted_is_made_again_once_the_count_is_known_to_ask_for_it():
+def test_deleted_claim_recreated_after_count_confirmed():
     sim = settled(sharing(clique="t/"))
     sim.api.delete(KIND, "wl-0-a-1-t")
-    (made,) = (intent for intent in sim.plan().intents if intent.id == f"create {KIND} ns/wl-0-a-1-t")
-    assert made.after == ("patch PodClique ns/wl-0-a",)
+    (created,) = (intent for intent in sim.plan().intents if intent.id == f"create {KIND} ns/wl-0-a-1-t")
+    assert created.after == ("patch PodClique ns/wl-0-a",)
 
 
 def hold(sim: Simulator, name: str) -> None:
-    """Somebody deletes a claim that a pod uses: Kubernetes keeps it until the pod is gone."""
+    """A user deletes a claim that a pod uses: Kubernetes keeps it until the pod is gone."""
     sim.api.patch(KIND, name, {"metadata": {"finalizers": [PROTECTION]}})
     sim.api.delete(KIND, name)
 
@@ -158,11 +158,11 @@ def release(sim: Simulator, name: str) -> None:
     sim.api.patch(KIND, name, {"metadata": {"finalizers": None}})
 
 
-def test_one_that_is_deleted_in_use_is_waited_for_and_that_is_told():
+def test_claim_deleted_in_use_is_waited_for_and_reported():
     sim = settled(sharing(clique="t"))
     hold(sim, "wl-0-a-all-t")
     plan = sim.plan()
-    assert (plan.intents, plan.errors) == ((), ()), "nobody needs it, nothing can be done"
+    assert (plan.intents, plan.errors) == ((), ()), "no new pod needs it, nothing can be done"
     actors.force_delete(sim, min(sim.pods("wl-0-a")))
     sim.step()
     plan = sim.plan()
@@ -176,7 +176,7 @@ def test_one_that_is_deleted_in_use_is_waited_for_and_that_is_told():
     assert sim.plan().errors == ()
 
 
-def test_what_is_deleted_for_one_pod_holds_up_no_other():
+def test_deleted_claim_of_one_pod_delays_no_other():
     sim = settled(sharing(clique="t/"))
     hold(sim, "wl-0-a-0-t")
     for name in sim.pods("wl-0-a"):
@@ -186,17 +186,17 @@ def test_what_is_deleted_for_one_pod_holds_up_no_other():
     assert used(sim, "wl-0-a") == [["wl-0-a-1-t"]]
 
 
-def test_labels_are_mended_and_those_of_others_stay():
+def test_claim_labels_are_repaired_and_foreign_ones_kept():
     sim = settled(sharing(clique="t/"))
     edit = {labels.POD_INDEX: "7", labels.COMPONENT: "mine", "team": "blue"}
     sim.api.patch(KIND, "wl-0-a-1-t", {"metadata": {"labels": edit}})
-    (mended,) = sim.plan().intents
-    assert mended.body["metadata"]["labels"] == {labels.POD_INDEX: "1", labels.COMPONENT: "resource-claim"}
+    (repair,) = sim.plan().intents
+    assert repair.body["metadata"]["labels"] == {labels.POD_INDEX: "1", labels.COMPONENT: "resource-claim"}
     sim.settle()
     assert sim.api.get(KIND, "wl-0-a-1-t")["metadata"]["labels"]["team"] == "blue"
 
 
-def test_an_orphan_of_ours_is_taken_back_and_what_another_controls_is_left_alone():
+def test_orphaned_claim_adopted_foreign_one_ignored():
     sim = settled(sharing(set_="t/", clique="t"))
     sim.api.patch(KIND, "wl-0-a-all-t", {"metadata": {"ownerReferences": None}})
     sim.settle()
@@ -208,7 +208,7 @@ def test_an_orphan_of_ours_is_taken_back_and_what_another_controls_is_left_alone
     assert claims(sim) == {"wl-0-t"}
 
 
-def test_an_orphan_that_all_share_is_taken_back_by_a_set_that_is_known_to_be_there():
+def test_orphaned_shared_claim_adopted_after_set_confirmed():
     sim = settled(sharing(set_="t"))
     sim.api.patch(KIND, "wl-all-t", {"metadata": {"ownerReferences": None}})
     plan = sim.plan_set()
@@ -218,18 +218,18 @@ def test_an_orphan_that_all_share_is_taken_back_by_a_set_that_is_known_to_be_the
     assert owner(sim, "wl-all-t") == ("PodCliqueSet", "wl")
 
 
-def test_upstreams_claims_are_taken_over_without_a_write():
+def test_upstream_claims_are_adopted_without_a_write():
     """They have the same names, labels and owners."""
     sim = settled(sharing("all each/", "all each/", "all each/", "t"))
     sim.restart_operator()
     assert sim.plan().intents == ()
 
 
-# What is seen late.
+# Stale caches.
 
 
 def check_old_counts(sim: Simulator) -> None:
-    """Whoever acts on counts that were changes no claim."""
+    """A plan from stale counts changes no claim."""
     before = claims(sim)
     for lag in range(1, 8):
         old = {"PodClique": lag, "PodCliqueScalingGroup": lag}
@@ -237,7 +237,7 @@ def check_old_counts(sim: Simulator) -> None:
         assert claims(sim) == before, lag
 
 
-def test_an_old_view_of_a_count_costs_no_claim_and_makes_none():
+def test_stale_count_neither_deletes_nor_creates_claims():
     sim = settled(sharing(group="t/", clique="t/"))
     sim.scale("PodClique", "wl-0-a", 1)
     sim.scale("PodCliqueScalingGroup", "wl-0-x", 1)
@@ -249,53 +249,53 @@ def test_an_old_view_of_a_count_costs_no_claim_and_makes_none():
     check_old_counts(sim)
 
 
-def test_an_old_view_of_claims_makes_none_twice():
+def test_stale_claims_are_not_created_twice():
     sim = settled(sharing("all each/", "t/", "t/", "t"))
-    made = [write.key for write in sim.api.history if write.verb == "create" and write.key[0] == KIND]
+    created = [write.key for write in sim.api.history if write.verb == "create" and write.key[0] == KIND]
     for lag in range(1, 12):
         sim.execute(sim.plan(lag={KIND: lag}))
     again = [write.key for write in sim.api.history if write.verb == "create" and write.key[0] == KIND]
-    assert again == made
+    assert again == created
 
 
-# What is missing.
+# Missing templates.
 
 
 @pytest.mark.parametrize(
-    ("body", "clique", "code", "who"),
+    ("body", "clique", "code", "part"),
     [
         (sharing(set_="ext/"), "", SET, "the set"),
         (sharing(group="ext"), "", GROUP, "x"),
         (sharing(clique="ext/"), "wl-0-a", CLIQUE, "a"),
     ],
 )
-def test_without_its_template_nothing_is_begun_and_that_is_told_once(body, clique, code, who):
+def test_missing_template_blocks_creation_and_reported_once(body, clique, code, part):
     sim = Simulator(body)
     sim.settle()
     plan = sim.plan()
-    assert plan.intents == (), "nothing is tried until it comes"
+    assert plan.intents == (), "nothing is sent until it exists"
     assert sim.pods("wl-0-a") == {} or code == GROUP
     (user_error,) = plan.errors
     assert (user_error.clique, user_error.code) == (clique, code)
     assert user_error.message == (
-        f"there is no ResourceClaimTemplate ns/ext, which resourceSharing of {who} refers to: create it"
+        f"there is no ResourceClaimTemplate ns/ext, which resourceSharing of {part} refers to: create it"
     )
     sim.claim_templates = {("ns", "ext"): a_template("ns", "ext")}
     sim.settle()
     assert len(sim.pods()) == 4
     assert sim.plan().errors == ()
     sim.claim_templates = {}
-    assert (sim.plan().intents, sim.plan().errors) == ((), ()), "nobody needs it any more"
+    assert (sim.plan().intents, sim.plan().errors) == ((), ()), "no part needs it any more"
 
 
-def test_a_gang_is_not_begun_if_one_of_its_cliques_lacks_a_claim():
+def test_gang_not_created_if_one_clique_lacks_a_claim():
     sim = Simulator(sharing(clique="ext"))
     sim.step()
     sim.step()
-    assert sim.api.all("PodGang").keys() == {"wl-0-x-0"}, "the base gang waits, the other one is whole"
+    assert sim.api.all("PodGang").keys() == {"wl-0-x-0"}, "the base gang waits, the scaled one is complete"
 
 
-def test_the_template_of_what_all_replicas_share_is_told_by_the_set():
+def test_missing_template_of_set_claim_is_reported_by_the_set():
     sim = Simulator(sharing(set_="ext"))
     sim.step()
     assert sim.plan().errors == ()
@@ -304,7 +304,7 @@ def test_the_template_of_what_all_replicas_share_is_told_by_the_set():
     assert sim.pods() == {}
 
 
-def test_without_sight_of_claims_only_who_shares_waits():
+def test_unlistable_claims_delay_only_sharing_sets():
     sim, other = Simulator(sharing(clique="t")), Simulator(sharing())
     for each in (sim, other):
         each.claims_visible = False
@@ -312,7 +312,7 @@ def test_without_sight_of_claims_only_who_shares_waits():
         each.step()
     (user_error,) = sim.plan().errors
     assert user_error.code == SET
-    assert "does the cluster serve resource.k8s.io/v1" in user_error.message
+    assert "the cluster must serve resource.k8s.io/v1" in user_error.message
     assert not sim.pods("wl-0-a")
     assert sim.pods("wl-0-x-1-b"), "a gang that shares nothing"
     assert len(other.pods()) == 4

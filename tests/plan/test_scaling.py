@@ -1,4 +1,4 @@
-"""Scaling out, in and to 0: of a clique, of a group, of the set."""
+"""Scale-out, scale-in and scale to 0 of a clique, a group and the set."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.plan.simulator.simulator import Simulator
 
 
 def running(cliques: str, groups: str = "", **kwargs) -> Simulator:
-    """A set whose pods all run."""
+    """A set with all pods ready."""
     sim = Simulator(a_set(cliques, groups, **kwargs))
     for _ in range(2):
         sim.settle()
@@ -24,7 +24,7 @@ def running(cliques: str, groups: str = "", **kwargs) -> Simulator:
 
 
 def sent(sim: Simulator, index: int = 0) -> list[str]:
-    """The next plan in short, once it has been carried out."""
+    """The ids of the next plan, after its execution."""
     plan = sim.plan(index)
     assert sim.execute(plan)
     return [" ".join(intent.id.split()[:2]) for intent in plan.intents]
@@ -34,7 +34,7 @@ def cliques(sim: Simulator) -> list[str]:
     return sorted(sim.api.all("PodClique"))
 
 
-def test_a_clique_scaled_out_names_the_new_pods_then_makes_them():
+def test_clique_scale_out_names_new_pods_then_creates_them():
     sim = running("a:2/1")
     before = set(sim.pods())
     sim.scale("PodClique", "wl-0-a", 4)
@@ -43,7 +43,7 @@ def test_a_clique_scaled_out_names_the_new_pods_then_makes_them():
     assert sorted(pod.spec.hostname for pod in sim.pods().values()) == [f"wl-0-a-{n}" for n in range(4)]
 
 
-def test_a_clique_scaled_in_is_asked_whether_it_is_so_before_a_pod_goes():
+def test_clique_scale_in_confirms_count_before_deleting_pod():
     sim = running("a:3/1")
     sim.scale("PodClique", "wl-0-a", 1)
     assert sent(sim) == ["patch PodClique", "patch PodGang", "delete Pod", "delete Pod"]
@@ -52,7 +52,7 @@ def test_a_clique_scaled_in_is_asked_whether_it_is_so_before_a_pod_goes():
     check_history(sim)
 
 
-def test_a_clique_scaled_to_0_leaves_its_gang_and_comes_back():
+def test_clique_scaled_to_0_leaves_gang_and_returns():
     sim = running("a:1 b:2/1")
     sim.scale("PodClique", "wl-0-b", 0)
     sim.settle()
@@ -65,17 +65,17 @@ def test_a_clique_scaled_to_0_leaves_its_gang_and_comes_back():
     check_history(sim)
 
 
-def test_a_count_that_somebody_set_is_never_set_back():
+def test_scaled_count_is_never_reset():
     sim = running("a:1", "x:2/1=a")
     sim.scale("PodClique", "wl-0-x-0-a", 3)
     sim.scale("PodCliqueScalingGroup", "wl-0-x", 4)
-    sim.api.patch("PodClique", "wl-0-x-0-a", {"spec": {"roleName": "spoilt"}})
+    sim.api.patch("PodClique", "wl-0-x-0-a", {"spec": {"roleName": "edited"}})
     sim.settle()
     assert sim.api.get("PodClique", "wl-0-x-0-a")["spec"]["replicas"] == 3
     assert sim.api.get("PodCliqueScalingGroup", "wl-0-x")["spec"]["replicas"] == 4
 
 
-def test_a_template_that_changes_its_counts_changes_no_replica_that_is_there():
+def test_template_count_change_keeps_existing_replicas():
     sim = running("a:1")
     template = a_set("a:3/1")["spec"]["template"]
     sim.api.patch("PodCliqueSet", "wl", {"spec": {"template": template}})
@@ -83,7 +83,7 @@ def test_a_template_that_changes_its_counts_changes_no_replica_that_is_there():
     assert len(sim.pods()) == 1
 
 
-def test_a_group_scaled_out_gets_gangs_of_their_own_whose_numbers_start_at_0():
+def test_group_scale_out_creates_scaled_gangs_from_0():
     sim = running("a:1 b:1", "x:2/2=b")
     sim.scale("PodCliqueScalingGroup", "wl-0-x", 4)
     sim.settle()
@@ -91,7 +91,7 @@ def test_a_group_scaled_out_gets_gangs_of_their_own_whose_numbers_start_at_0():
     assert list(sim.references("wl-0-x-1")) == ["wl-0-x-3-b"]
 
 
-def test_a_group_scaled_in_loses_its_highest_replicas():
+def test_group_scale_in_deletes_highest_replicas_first():
     sim = running("a:1 b:1", "x:4/1=b")
     sim.scale("PodCliqueScalingGroup", "wl-0-x", 2)
     assert sorted(sent(sim)) == sorted(
@@ -103,7 +103,7 @@ def test_a_group_scaled_in_loses_its_highest_replicas():
     check_history(sim)
 
 
-def test_a_group_scaled_to_0_leaves_the_base_gang_and_comes_back():
+def test_group_scaled_to_0_leaves_base_gang_and_returns():
     sim = running("a:1 b:1", "x:3/2=b")
     sim.scale("PodCliqueScalingGroup", "wl-0-x", 0)
     sim.settle()
@@ -118,7 +118,7 @@ def test_a_group_scaled_to_0_leaves_the_base_gang_and_comes_back():
     check_history(sim)
 
 
-def test_a_replica_that_the_set_no_longer_has_goes_with_all_it_had():
+def test_surplus_set_replica_is_deleted_with_all_objects():
     sim = running("a:1 b:2/1", "x:2/1=b", replicas=2)
     sim.settle(1)
     first = set(sim.pods("wl-0-a"))
@@ -132,11 +132,11 @@ def test_a_replica_that_the_set_no_longer_has_goes_with_all_it_had():
 
 
 def kinds(plan: Plan) -> set[str]:
-    """Of what a plan deletes."""
+    """The kinds that a plan deletes."""
     return {intent.target.kind for intent in plan.intents if isinstance(intent, Delete)}
 
 
-def test_what_holds_no_gpus_goes_when_the_pods_of_all_that_go_are_gone():
+def test_other_objects_deleted_after_all_surplus_pods_gone():
     sim = running("a:1", replicas=3)
     for index in (1, 2):
         sim.settle(index)
@@ -151,14 +151,14 @@ def test_what_holds_no_gpus_goes_when_the_pods_of_all_that_go_are_gone():
     assert [name for name in sim.api.all("PodClique") if name != "wl-0-a"] == []
     assert (together().intents, together().requeue_at) == ((), sim.now + POD_TERMINATION_WAIT)
     actors.finish_terminating(sim, sim.pods("wl-1-a"))
-    assert together().intents == (), "the pods of the other replica are still there"
+    assert together().intents == (), "the pods of the other replica still exist"
     actors.finish_terminating(sim)
     assert kinds(together()) == {"Service"}
     sim.execute(together())
     assert together() == Plan()
 
 
-def test_cliques_go_after_their_pods_were_told_to_and_before_they_are_gone():
+def test_cliques_deleted_after_pod_deletes_before_pods_gone():
     """Upstream's tests count cliques at the moment when the last pod is gone."""
     sim = running("a:2 b:1", "x:1/1=b")
     sim.scale("PodCliqueSet", "wl", 0)
@@ -169,13 +169,13 @@ def test_cliques_go_after_their_pods_were_told_to_and_before_they_are_gone():
     assert "delete PodClique ns/wl-0-x-0-b" in after["delete PodCliqueScalingGroup ns/wl-0-x"]
     sim.settle()
     assert cliques(sim) == []
-    assert sim.pods(), "they are still on their way out"
+    assert sim.pods(), "they are still terminating"
     assert plan_scale_in([sim.snapshot()], sim.now).requeue_at == sim.now + POD_TERMINATION_WAIT, (
         "and waited for"
     )
 
 
-def test_pods_that_do_not_go_do_not_hold_up_the_rest_for_ever():
+def test_stuck_pods_delay_other_deletes_for_limited_time():
     sim = running("a:1", replicas=1)
     sim.scale("PodCliqueSet", "wl", 0)
     sim.settle()
@@ -187,7 +187,7 @@ def test_pods_that_do_not_go_do_not_hold_up_the_rest_for_ever():
 
 
 @pytest.mark.parametrize("gone", [False, True])
-def test_a_replica_that_is_wanted_again_while_it_goes_is_made_whole(gone):
+def test_replica_scaled_out_during_deletion_is_completed(gone):
     sim = running("a:2", replicas=1)
     before = set(sim.pods())
     sim.scale("PodCliqueSet", "wl", 0)
@@ -200,7 +200,7 @@ def test_a_replica_that_is_wanted_again_while_it_goes_is_made_whole(gone):
     check_settled(sim)
     check_history(sim)
     assert len(sim.pods()) == 2
-    assert before.isdisjoint(sim.pods()), "no name comes twice"
+    assert before.isdisjoint(sim.pods()), "no name is used twice"
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_a_replica_that_is_wanted_again_while_it_goes_is_made_whole(gone):
         ("PodCliqueSet", "wl", 0, "delete PodGang ns/wl-0"),
     ],
 )
-def test_a_count_is_confirmed_then_the_gang_forgets_then_the_pod_goes(kind, name, count, forgets):
+def test_scale_in_confirms_count_then_gang_then_deletes_pod(kind, name, count, forgets):
     sim = running("a:2/1 b:1", "x:2/1=b")
     sim.scale(kind, name, count)
     intents = {intent.id: intent for intent in sim.plan().intents}
@@ -225,12 +225,12 @@ def test_a_count_is_confirmed_then_the_gang_forgets_then_the_pod_goes(kind, name
             assert {f"patch PodGang ns/{gang}", f"delete PodGang ns/{gang}"} & set(intent.after), id_
 
 
-def test_a_set_at_0_has_nothing_to_do():
+def test_set_at_0_replicas_plans_nothing():
     sim = Simulator(a_set("a:1", replicas=0))
     assert sim.plan().intents == ()
 
 
-def test_a_set_that_goes_is_left_to_its_own_plan():
+def test_terminating_set_plans_nothing_for_replicas():
     body = a_set("a:1")
     body["metadata"]["finalizers"] = ["grove.io/podcliqueset.grove.io"]
     sim = Simulator(body)
@@ -240,8 +240,8 @@ def test_a_set_that_goes_is_left_to_its_own_plan():
 
 
 @pytest.mark.parametrize("kind", ["PodClique", "PodCliqueScalingGroup", "PodCliqueSet"])
-def test_whoever_has_an_old_count_is_stopped_before_it_costs_a_pod(kind):
-    """The count was 1, is 3 and all 3 run; a leader of old still believes in 1."""
+def test_stale_count_is_refused_before_deleting_a_pod(kind):
+    """The count was 1, is 3 and all 3 run; a former leader still has 1 in its cache."""
     sim = Simulator(a_set("a:1 b:1", "x:1/1=b"))
     sim.settle()
     name = {"PodClique": "wl-0-a", "PodCliqueScalingGroup": "wl-0-x", "PodCliqueSet": "wl"}[kind]
@@ -251,12 +251,12 @@ def test_whoever_has_an_old_count_is_stopped_before_it_costs_a_pod(kind):
     for _ in range(2):
         sim.settle()
         actors.run_all(sim)
-    before = sim.pods(), everyone(sim)
+    before = sim.pods(), all_pods(sim)
     stale = sim.plan(lag={kind: len(sim.api.past[kind]) - old})
     assert any(intent.id.startswith("delete Pod ") for intent in stale.intents)
     assert not sim.execute(stale)
-    assert (sim.pods(), everyone(sim)) == before
+    assert (sim.pods(), all_pods(sim)) == before
 
 
-def everyone(sim: Simulator) -> dict[str, dict[str, list[str]]]:
+def all_pods(sim: Simulator) -> dict[str, dict[str, list[str]]]:
     return {gang: sim.references(gang) for gang in sim.api.all("PodGang")}

@@ -1,4 +1,4 @@
-"""A topology and what schedulers have of it: the status, row by row, and what is written."""
+"""Status and writes of a topology and its scheduler objects, row by row."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def drift(status):
 
 SAME, OTHER = theirs("zone", "rack"), theirs("rack", "zone")
 ROWS = [
-    # references, what there is; status and reason, entries (scheduler, reference, in sync, version, message)
+    # references, existing objects; status and reason, entries (scheduler, reference, sync, version, message)
     ((), [], None, []),
     (
         (),
@@ -93,21 +93,21 @@ ROWS = [
         [("kai-scheduler", "x", False, 0, CRD_MISSING)],
     ),
     (
-        (("volcano", "v"), ("nobody", "n")),
+        (("volcano", "v"), ("unknown", "n")),
         [SchedulerTopology(KAI, True, found=OTHER)],
         ("Unknown", "TopologyNotFound"),
         [
             ("kai-scheduler", "racks", False, 4, 'KAI Topology "racks" has other levels and is recreated'),
             ("volcano", "v", False, 0, "scheduler backend volcano does not support topology management"),
-            ("nobody", "n", False, 0, "scheduler backend nobody is not enabled"),
+            ("unknown", "n", False, 0, "scheduler backend unknown is not enabled"),
         ],
     ),
 ]
 
 
-@pytest.mark.parametrize(("references", "counterparts", "condition", "entries"), ROWS)
-def test_each_row(references, counterparts, condition, entries):
-    status = status_of(plan_topology(ours(*references), counterparts, ENABLED, NOW))
+@pytest.mark.parametrize(("references", "scheduler_topologies", "condition", "entries"), ROWS)
+def test_topology_sync_and_drift(references, scheduler_topologies, condition, entries):
+    status = status_of(plan_topology(ours(*references), scheduler_topologies, ENABLED, NOW))
     assert drift(status) == ([condition] if condition else [])
     assert all(each.observed_generation == 7 for each in status.conditions)
     assert entries == [
@@ -120,7 +120,7 @@ def test_each_row(references, counterparts, condition, entries):
         )
         for each in status.scheduler_topology_statuses
     ]
-    for each in status.scheduler_topology_statuses:  # in upstream's later spelling, too
+    for each in status.scheduler_topology_statuses:  # in upstream's later fields, too
         assert each.topology_reference == each.reference
         assert (
             each.scheduler_backend_topology_observed_generation
@@ -128,18 +128,18 @@ def test_each_row(references, counterparts, condition, entries):
         )
 
 
-def test_a_generation_counts_as_observed_once_nothing_is_left_to_write():
+def test_generation_observed_once_nothing_is_left_to_write():
     def observed(scheduler_topology):
         return status_of(plan_topology(ours(), [scheduler_topology], ENABLED, NOW)).observed_generation
 
     assert observed(SchedulerTopology(KAI, True, found=SAME)) == 7
-    assert observed(SchedulerTopology(KAI, False)) == 7, "its CRD comes when it comes"
+    assert observed(SchedulerTopology(KAI, False)) == 7, "its CRD is not awaited"
     assert observed(SchedulerTopology(KAI, True)) == 0
-    assert observed(SchedulerTopology(KAI, True, found=theirs("zone", "rack", owner="somebody"))) == 0
+    assert observed(SchedulerTopology(KAI, True, found=theirs("zone", "rack", owner="another"))) == 0
     assert observed(SchedulerTopology(KAI, True, found=SAME, error="refused")) == 0
 
 
-def test_what_we_managed_before_somebody_else_did_goes():
+def test_formerly_managed_object_deleted_once_referenced():
     scheduler_topology = SchedulerTopology(
         KAI, True, "x", theirs("zone", "rack", name="x"), previously_managed=SAME
     )
@@ -147,28 +147,28 @@ def test_what_we_managed_before_somebody_else_did_goes():
     assert gone.id == "delete Topology racks"
 
 
-def test_a_backend_that_raises_costs_only_itself():
-    class Worse(Kai):
+def test_raising_backend_affects_only_itself():
+    class RaisingBackend(Kai):
         name = "a-worse-one"
 
         def sync_topology(self, topology, found):
             raise RuntimeError("out of order")
 
-    both = [SchedulerTopology(KAI, True, found=SAME), SchedulerTopology(Worse(), True)]
+    both = [SchedulerTopology(KAI, True, found=SAME), SchedulerTopology(RaisingBackend(), True)]
     status = status_of(plan_topology(ours(), both, ENABLED, NOW))
-    worse, well = status.scheduler_topology_statuses
-    assert (worse.scheduler_name, worse.in_sync, worse.message) == (
+    failing, working = status.scheduler_topology_statuses
+    assert (failing.scheduler_name, failing.in_sync, failing.message) == (
         "a-worse-one",
         False,
         "RuntimeError: out of order",
     )
-    assert well.in_sync
+    assert working.in_sync
     (condition,) = status.conditions
     assert condition.message.endswith("have drifted: 1 of 2")
     assert status.observed_generation == 0
 
 
-def test_a_binding_of_a_name_that_is_taken_says_so_and_no_longer_when_it_is_free():
+def test_shadowed_binding_condition_is_set_and_removed():
     meta = ObjectMeta(name="racks", uid="b", generation=2)
     spec = ClusterTopologyBindingSpec(levels=(TopologyLevel("zone", "zone"), TopologyLevel("rack", "rack")))
     drifted = Condition(type="SchedulerTopologyDrift", status="True", reason="Drift")
@@ -181,7 +181,7 @@ def test_a_binding_of_a_name_that_is_taken_says_so_and_no_longer_when_it_is_free
     assert [each.type for each in status_of(free).conditions] == ["SchedulerTopologyDrift"]
 
 
-def test_what_nodes_and_users_say_is_told_and_stays_while_nobody_looks():
+def test_node_and_user_counts_kept_while_nodes_unknown():
     nodes = ({"zone": "z1", "rack": "r1"}, {"zone": "z2", "rack": "r1"}, {})
     users = tuple(f"ns/w{number:02}" for number in reversed(range(25)))
     topology = ours()
@@ -199,8 +199,8 @@ def test_what_nodes_and_users_say_is_told_and_stays_while_nobody_looks():
     assert again == status
 
 
-class Furious(Kai):
-    """A backend of somebody else that fails in everything it is asked about topologies."""
+class FailingBackend(Kai):
+    """A third-party backend that raises in every method on topologies."""
 
     name = "another"
 
@@ -210,14 +210,16 @@ class Furious(Kai):
     sync_topology = check_topology_drift = on_topology_delete = topology_name
 
 
-def test_a_backend_that_fails_does_not_cost_the_others_theirs():
+def test_failing_backend_does_not_affect_others():
     for reference in ("", "elsewhere"):
         failing = SchedulerTopology(
-            Furious(), True, reference, found=SAME, previously_managed=SAME if reference else None
+            FailingBackend(), True, reference, found=SAME, previously_managed=SAME if reference else None
         )
         plan = plan_topology(ours(), [failing, SchedulerTopology(KAI, True)], ENABLED, NOW)
         assert [intent.id for intent in plan.intents] == ["create Topology racks"]
-        told = {entry.scheduler_name: entry.message for entry in status_of(plan).scheduler_topology_statuses}
-        assert told["another"] == "RuntimeError: no name"
-        assert told["kai-scheduler"] == 'KAI Topology "racks" is being created'
+        reported = {
+            entry.scheduler_name: entry.message for entry in status_of(plan).scheduler_topology_statuses
+        }
+        assert reported["another"] == "RuntimeError: no name"
+        assert reported["kai-scheduler"] == 'KAI Topology "racks" is being created'
         assert status_of(plan).observed_generation == 0

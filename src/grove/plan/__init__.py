@@ -1,1 +1,1 @@
-"""Decisions on one workload, pure: a snapshot and the time in, intents and status out."""
+"""Pure planning functions: a snapshot and the time in; intents, status updates, events and errors out."""

@@ -1,7 +1,8 @@
-"""Autoscalers of a replica: one for each clique and group that asks for one, named like what it scales.
+"""Plans the HorizontalPodAutoscalers of one replica, for `grove.plan.replica`: one for each clique and group
+with an autoscaling configuration, with the name of the object that it scales.
 
-Ours are its bounds, its metrics and what it scales. The count is the autoscaler's, and so is `behavior`: a
-set has no field for it, so whoever sets it on the autoscaler keeps it.
+The operator manages bounds, metrics and scale target. The replica count belongs to the autoscaler. `behavior`
+is not managed: a set has no field for it, so a value that a user sets on the autoscaler stays.
 """
 
 from __future__ import annotations
@@ -36,24 +37,25 @@ _DEFAULT_METRICS = (
     msgspec.Raw(b'{"type":"Resource","resource":{"name":"cpu",'
                 b'"target":{"type":"Utilization","averageUtilization":80}}}'),
 )  # fmt: skip
-"""What Kubernetes puts where no metric is written."""
+"""The metrics that Kubernetes sets if none are given."""
 _QUANTITY_FIELDS = ("value", "averageValue")
 
 
 class Autoscaler(Struct, frozen=True, gc=False):
-    """An autoscaler that a replica should have, by the name and kind of what it scales."""
+    """An autoscaler that a replica should have, by the name and kind of its scale target."""
 
     name: str
     target_kind: Kind
     config: AutoScalingConfig
     replicas: int
-    """What the template asks for: the fewest, where no other minimum is written."""
+    """The replicas of the template: `minReplicas` if the configuration gives none."""
 
 
 def plan_autoscalers(
     snapshot: Snapshot, layout: ReplicaLayout, repair: ObjectRepair, writes: WriteCollector
 ) -> None:
-    """Make, mend and remove. What an autoscaler scales comes before it."""
+    """Creates missing autoscalers, repairs changed ones and deletes surplus ones. A scale target that the
+    same plan creates is created before its autoscaler."""
     wanted = {autoscaler.name: autoscaler for autoscaler in _wanted(layout)}
     for name, autoscaler in wanted.items():
         if (found := snapshot.autoscalers.get(name)) is None:
@@ -130,7 +132,8 @@ def _found_managed_spec(found: HorizontalPodAutoscaler) -> Body:
 
 
 def _same_metrics(found: tuple[msgspec.Raw, ...], wanted: tuple[msgspec.Raw, ...]) -> bool:
-    """Whether they mean the same: the server spells amounts its own way, and leaves out what is empty."""
+    """Whether two lists of metrics are equal in meaning: the API server normalizes quantities and omits empty
+    fields."""
     wanted = wanted or _DEFAULT_METRICS
     return [_normalized(bytes(metric)) for metric in found] == [
         _normalized(bytes(metric)) for metric in wanted

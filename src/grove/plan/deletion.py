@@ -1,15 +1,16 @@
-"""The end of a set: all that is its own goes, by us, for the garbage collector is slow; then it may go.
+"""Plans the deletion of a set (`plan_deletion`): deletes all objects that the set owns, then removes its
+finalizer. The garbage collector would do this too, and is slow.
 
-    pods deleted -> gone -> the rest deleted -> fabric domains let go (see `domains`) -> finalizer taken off
+    pods deleted -> gone -> the rest deleted -> fabric domains released (`fabric`) -> finalizer removed
 
-Everything is deleted one by one, as the object that was seen: whoever learns late that a set has gone can
-not take down its successor of the same name, and what only looks like ours is spared. One by one is also
-faster: the server works through a collection one object after another, but through many requests at once.
-What is on its way out already is not asked again, so each pass is about what is left.
+Every object is deleted by itself, with its UID as precondition. So a late delete cannot hit the objects of a
+successor set with the same name, and objects that only have matching labels stay. Single deletes are also
+faster: the API server handles a collection delete sequentially, and many requests in parallel. Objects that
+are terminating are not deleted again, so each pass covers what is left.
 
-With `--cascade=orphan` the garbage collector takes the set off everything it owns and then its own finalizer
-off the set: who comes later sees a set like any other that ends. So something that it owns must witness that
-it still does, or nothing is deleted.
+With `--cascade=orphan` the garbage collector removes the set from the owner references of its objects, and
+then its own finalizer from the set: afterwards the set looks like any other terminating set. So one object
+must prove that the set still owns it, or nothing is deleted.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ ORPHAN = "orphan"  # the garbage collector's finalizer of `--cascade=orphan`
 
 
 class OwnedObjects(Struct, frozen=True):
-    """All that carries the labels of a set that ends, whoever owns it."""
+    """All objects with the labels of a terminating set, with any owner."""
 
     services: tuple[Service, ...] = ()
     groups: tuple[PodCliqueScalingGroup, ...] = ()
@@ -73,7 +74,7 @@ class OwnedObjects(Struct, frozen=True):
 
 
 def plan_deletion(workload: PodCliqueSet, owned_objects: OwnedObjects, now: float) -> Plan:
-    """The next step of a set that is being deleted. With `--cascade=orphan` everything stays."""
+    """Returns the next step for a terminating set. With `--cascade=orphan` all of its objects stay."""
     finalizers, uid = workload.metadata.finalizers, workload.metadata.uid
     if well_known.SET_FINALIZER not in finalizers:
         return Plan()
@@ -87,19 +88,21 @@ def plan_deletion(workload: PodCliqueSet, owned_objects: OwnedObjects, now: floa
                 (precondition, *(replace(deletion, after=(precondition.id,)) for deletion in deletions))
             )
     if ORPHAN not in finalizers and any(map(_blocks_deletion, owned_objects.domains)):
-        return Plan()  # it is let go when the pods are gone; that wakes us
+        return Plan()  # released when the pods are gone; that change enqueues the set again
     rest = [name for name in finalizers if name != well_known.SET_FINALIZER]
     return Plan((patch_if_unchanged(workload, {"metadata": {"finalizers": rest}}),))
 
 
 def _blocks_deletion(domain: Domain) -> bool:
-    """Whether a domain of ours is there to stay, or could not go without us."""
+    """Whether a domain that the operator manages is not terminating yet, or still has the operator's
+    finalizer."""
     held = well_known.COMPUTE_DOMAIN_FINALIZER in domain.metadata.finalizers
     return is_managed(domain) and (held or not _is_terminating(domain))
 
 
 def _confirm_ownership(uid: str, owned_objects: OwnedObjects) -> Patch | None:
-    """Confirms that something is still owned by the set: it fails if that has changed since we looked."""
+    """A precondition that fails if the object that proves the set's ownership has changed since it was
+    observed."""
     parts: Iterable[GroveObject] = chain[GroveObject](
         owned_objects.gangs, owned_objects.groups, owned_objects.cliques
     )
@@ -122,8 +125,9 @@ def _target(found: _Other) -> Target:
 
 
 def _pods(uid: str, owned_objects: OwnedObjects) -> list[Pod]:
-    """They go first: they hold GPUs, the rest holds nothing, and every request for it would keep the cluster
-    from letting pods go. So it goes when they are gone, or take too long for that."""
+    """The pods of the set. They are deleted first because they hold GPUs and the other objects hold nothing:
+    every request for those would slow down the termination of pods. The other objects follow when the pods
+    are gone, or after `POD_TERMINATION_WAIT`."""
     groups = _owned_by({uid}, owned_objects.groups)
     cliques = _owned_by({uid, *(group.metadata.uid for group in groups)}, owned_objects.cliques)
     uids = {clique.metadata.uid for clique in cliques}

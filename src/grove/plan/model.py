@@ -1,4 +1,6 @@
-"""What a plan is: writes, statuses to publish, and when to look again. Data, carried out elsewhere."""
+"""The result of planning: intents, status updates, events, errors and the time to requeue at. Data only:
+`grove.operator` executes and publishes it.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +13,10 @@ from grove.api.intents import Intent, Target
 
 
 class StatusUpdate(Struct, frozen=True):
-    """A status as it should read, next to how it reads; published if the two differ.
+    """The desired status of an object next to its current one; published if the two differ.
 
-    `observed` says which generation the draft is about: it becomes `observedGeneration` once every write of
-    the plan has succeeded.
+    `observed_generation` is the generation that the status describes: it becomes `observedGeneration` once
+    every write of the plan has succeeded.
     """
 
     target: Target
@@ -22,24 +24,25 @@ class StatusUpdate(Struct, frozen=True):
     desired: Any
     observed_generation: int = 0
     resource_version: str = ""
-    """The version of the object that this was read from. It is published on that version only: whoever sees
-    late must not write back what was."""
+    """The version of the object that the status was computed from. The update is published on that version
+    only: an operator with a stale cache must not overwrite a newer status."""
     restart_pending: bool = False
-    """It has had no nodes since we started it anew: what it had before, we took, and have said so."""
+    """The object has had no nodes since its restart. The restart took its former nodes and has an event of
+    its own."""
 
 
 class UserError(Struct, frozen=True, gc=False):
-    """Something that the plan cannot do and that only a person can mend."""
+    """A problem that the plan cannot solve and that only a user can."""
 
     clique: str
-    """The PodClique on which it is told; empty: the group, or the set."""
+    """The PodClique that reports it in `lastErrors`; empty: the group or the set does."""
     code: str
     message: str
     gang: str = ""
-    """The PodGang on which it is an event; with a reason and without a PodGang, the event is on the set."""
+    """The PodGang that gets the event; with a reason and without a PodGang, the set gets it."""
     reason: str = ""
     group: str = ""
-    """The PodCliqueScalingGroup on which it is told, if it is."""
+    """The PodCliqueScalingGroup that reports it in `lastErrors`; empty: the clique or the set does."""
 
 
 class ReplicaSummary(Struct, frozen=True, gc=False):
@@ -52,23 +55,24 @@ class ReplicaSummary(Struct, frozen=True, gc=False):
     groups: int = 0
     updated_groups: int = 0
     generation_hash: str = ""
-    """The template that this is about."""
+    """The revision of the template that the summary describes."""
     update_complete: bool = False
-    """No update has anything left to do here: all is new, and answers or has never had a place."""
+    """No update has anything left to do here: all pods are of the current template, and the replica is
+    available or has never been scheduled."""
     scheduled_pods: int = 0
     breached: bool = False
     outdated: bool = False
-    """It has pods of another template."""
+    """The replica has pods of another template."""
     updating: int = 0
     """Cliques and groups that are being updated."""
     stalled: int = 0
-    """Those of them that have come no further for longer than they may."""
+    """Those of them that made no progress within `progressDeadline`."""
     unconfigured_scheduler: str = ""
-    """Its scheduler, if that is told nothing because the configuration does not list it."""
+    """The name of its scheduler if the configuration does not list that scheduler; empty otherwise."""
 
 
 class PlannedEvent(Struct, frozen=True, gc=False):
-    """Something worth telling the users of a set, once the write that makes it true has been done."""
+    """An event for the users of a set, emitted once the write that makes it true has succeeded."""
 
     intent: str
     reason: EventReason
@@ -77,15 +81,15 @@ class PlannedEvent(Struct, frozen=True, gc=False):
 
 
 class Plan(Struct, frozen=True):
-    """What to do about one key."""
+    """The plan for one key."""
 
     intents: tuple[Intent, ...] = ()
     status_updates: tuple[StatusUpdate, ...] = ()
     requeue_at: float | None = None
     summary: ReplicaSummary | None = None
     awaiting_placement: tuple[str, ...] = ()
-    """Gangs that ask for a place."""
+    """Gangs that wait for an assignment of nodes."""
     errors: tuple[UserError, ...] = ()
     events: tuple[PlannedEvent, ...] = ()
     partial: bool = False
-    """Whether the plan leaves out some of what the spec asks for."""
+    """Whether the plan omits some of what the spec asks for."""

@@ -1,5 +1,6 @@
-"""Where gangs go. It is decided for one gang after another under a key of its own, since gangs compete for
-the same nodes; the plan of a replica asks for places and takes what it is given, and never decides itself.
+"""The interface for assigning gangs to nodes. Gangs compete for the same nodes, so assignments are decided
+for one gang after another under the work queue key for placement. The plan of a replica only requests
+assignments and applies them.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ from grove.api.types.podcliqueset import PodCliqueSet
 
 
 class GangName(NamedTuple):
-    """A gang anywhere in the cluster."""
+    """Namespace and name of a PodGang."""
 
     namespace: str
     name: str
 
 
 class Assignment(Struct, frozen=True):
-    """The place of a gang: the node labels that the pods of each of its cliques must find."""
+    """The assignment of a gang: the node selector for the pods of each of its cliques."""
 
     selectors: Mapping[str, Mapping[str, str]]
 
@@ -29,21 +30,23 @@ class Assignment(Struct, frozen=True):
 
 
 class Assigner(Protocol):
-    """Decides on places."""
+    """Decides on assignments."""
 
     def applies_to(self, workload: PodCliqueSet) -> bool:
-        """Whether the gangs of a set wait for a place; pods of those that do not are scheduled at once."""
+        """Whether the gangs of a set wait for an assignment; otherwise their pods are scheduled at once."""
         ...
 
     def assign(self, gang: GangName, given: Mapping[GangName, Assignment]) -> Assignment | None:
-        """A place for a gang beside those that were given; None if there is no room for it now."""
+        """Returns an assignment for a gang next to those that were `given`; None if there is no room for it
+        now."""
         ...
 
 
 class NoAssigner:
-    """The assigner of clusters where the scheduler alone decides: no gang waits, none is given a place."""
+    """The assigner for clusters where the scheduler alone decides: no gang waits for an assignment or gets
+    one."""
 
-    def applies_to(self, workload: PodCliqueSet) -> bool:  # noqa: ARG002 - whatever it is
+    def applies_to(self, workload: PodCliqueSet) -> bool:  # noqa: ARG002 - the same for all sets
         return False
 
     def assign(self, gang: GangName, given: Mapping[GangName, Assignment]) -> Assignment | None:  # noqa: ARG002

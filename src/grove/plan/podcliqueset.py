@@ -1,4 +1,6 @@
-"""The plan for a set as a whole: its finalizer, and its status rolled up from its replicas."""
+"""Plans a set as a whole: its finalizer, RBAC objects, shared claims, update progress, and its status as the
+sum of its replicas. The objects of replicas are planned in `grove.plan.replica`.
+"""
 
 from __future__ import annotations
 
@@ -42,10 +44,10 @@ ON_DELETE = UpdateStrategyType.ON_DELETE
 
 
 class ReplicaReport(Struct, frozen=True, gc=False):
-    """What the latest pass over a replica found: how it stands, and what went wrong."""
+    """The result of the latest reconcile of a replica: its summary and its errors."""
 
     generation: int
-    """Of the set, if all was done that it asks for; 0 if something is left."""
+    """The generation of the set if everything that it asks for was done; 0 if something is left."""
     summary: ReplicaSummary
     errors: tuple[LastError, ...] = ()
 
@@ -61,10 +63,10 @@ def plan_set(
     domains: Sequence[DomainObservation] = (),
     too_many: UserError | None = None,
 ) -> Plan:
-    """What to do about a set. Its status, errors apart, waits until every replica has reported. With
-    `too_many` pods asked for it is held: then those replicas count that have reported. Without
-    `access` nothing is granted, without `shared` no claims are made; `errors` are those of the pass before;
-    `domains` are those that the set is in."""
+    """Returns the plan for a set. Its status, except for errors, is published when every replica has
+    reported. With `too_many` pods requested the set is held, and only the replicas that have reported count.
+    Without `access` no RBAC objects are planned, without `shared` no claims. `errors` are those of the
+    previous pass; `domains` are the fabric domains of the set."""
     if workload.metadata.deletion_timestamp is not None:
         return Plan()
     intents, user_errors = _set_writes(workload, access, shared, now)
@@ -74,7 +76,7 @@ def plan_set(
         user_errors = (*user_errors, too_many)
         wanted = sorted(index for index in reports if index < workload.spec.replicas)
     elif not all(index in reports for index in wanted):
-        return Plan(intents, _early(workload, reports, errors), requeue_at, errors=user_errors)
+        return Plan(intents, _early_errors(workload, reports, errors), requeue_at, errors=user_errors)
     summaries = [reports[index].summary for index in wanted]
     hash_ = generation_hash(workload)
     progress = next_update_progress(workload, hash_, summaries, now, wanted)
@@ -103,8 +105,8 @@ def plan_set(
 def _update_decision(
     workload: PodCliqueSet, hash_: str, progress: PodCliqueSetUpdateProgress | None
 ) -> Status:
-    """That an update begins, moves on or ends. Replicas act on it: it is written at once, by whoever knows
-    the latest, and is not told before."""
+    """Writes that an update starts, proceeds to the next replica or ends. Replicas act on it, so it is
+    written at once, on the latest version of the set, and events about it follow the write."""
     return write_status(
         workload, replace(workload.status, current_generation_hash=hash_, update_progress=progress)
     )
@@ -113,7 +115,7 @@ def _update_decision(
 def _set_writes(
     workload: PodCliqueSet, access: RbacObjects | None, shared: ClaimObjects | None, now: float
 ) -> tuple[tuple[Intent, ...], tuple[UserError, ...]]:
-    """What a set has besides its replicas: our finalizer, grants for init containers, shared claims."""
+    """Plans what a set has besides its replicas: the finalizer, RBAC for init containers, shared claims."""
     writes = WriteCollector()
     user_errors: tuple[UserError, ...] = ()
     if well_known.SET_FINALIZER not in workload.metadata.finalizers:
@@ -133,13 +135,13 @@ def _update_events(
     reports: Mapping[int, ReplicaReport],
     intent: str,
 ) -> Iterator[PlannedEvent]:
-    """What there is to tell of an update that moves on."""
+    """The events of an update that starts, proceeds or ends."""
     before = workload.status.update_progress
     if progress is None:
         return
     if before is None or before.update_started_at != progress.update_started_at:
         yield PlannedEvent(
-            intent, EventReason.UPDATE_STARTED, "The template has changed: its update has begun"
+            intent, EventReason.UPDATE_STARTED, "The template has changed: the update has started"
         )
     else:
         for entry in before.currently_updating:
@@ -178,7 +180,7 @@ def _status(
     )
 
 
-def _early(
+def _early_errors(
     workload: PodCliqueSet, reports: Mapping[int, ReplicaReport], set_errors: tuple[LastError, ...]
 ) -> tuple[StatusUpdate, ...]:
     """The errors that are known before every replica has reported: they may be why some have not."""
@@ -195,7 +197,7 @@ def _early(
 
 
 def _last_errors(before: PodCliqueSetStatus, all_errors: Iterable[LastError]) -> tuple[LastError, ...]:
-    """At most 16 errors, each once; one that is known already keeps its date."""
+    """At most 16 errors, without duplicates; a known error keeps its `observedAt`."""
     errors = {(error.code, error.description): error for error in all_errors}
     errors |= {
         key: error for error in before.last_errors if (key := (error.code, error.description)) in errors
@@ -206,7 +208,8 @@ def _last_errors(before: PodCliqueSetStatus, all_errors: Iterable[LastError]) ->
 def _unconfigured_scheduler_errors(
     workload: PodCliqueSet, reports: Mapping[int, ReplicaReport], now: float
 ) -> Iterator[LastError]:
-    """Replicas whose scheduler the configuration has forgotten. It holds up nothing that the set asks for."""
+    """Errors for replicas whose scheduler the configuration no longer lists. They do not keep
+    `observedGeneration` back."""
     by_scheduler: dict[str, list[str]] = {}
     for index, report in reports.items():
         if report.summary.unconfigured_scheduler:
@@ -236,7 +239,7 @@ def _update_in_progress(workload: PodCliqueSet, summaries: list[ReplicaSummary])
     progress = workload.status.update_progress
     rolling = sum(summary.updating for summary in summaries)
     stalled = sum(summary.stalled for summary in summaries)
-    overdue = f"{stalled} of {rolling} cliques and groups that are being replaced come no further"
+    overdue = f"{stalled} of {rolling} cliques and groups that are being updated exceeded progressDeadline"
     under_way = rolling > 0 or (progress is not None and progress.update_ended_at is None)
     return conditions.update_in_progress(under_way, overdue if stalled else "")
 

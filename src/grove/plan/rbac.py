@@ -1,10 +1,11 @@
-"""What the init containers of a set need in order to see its pods; only sets with a start order have it.
+"""Plans the ServiceAccount, token Secret, Role and RoleBinding by which the init containers of a set read its
+pods. Only sets with a startup order have them.
 
     ServiceAccount -> Secret with its token -> RoleBinding
                                      Role   ->
 
-The operator may make Secrets and never look at them. That there is one is known by the RoleBinding, which is
-made after it and says for which ServiceAccount (docs/decisions/token-secret.md).
+The operator may create Secrets and may not read them. The RoleBinding proves that the Secret exists: it is
+created after the Secret and names the UID of its ServiceAccount (docs/decisions/token-secret.md).
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ RBAC = "rbac.authorization.k8s.io"
 RBAC_VERSION = f"{RBAC}/v1"
 _KINDS = ("ServiceAccount", "Role", "RoleBinding")
 _TOKEN_CLEANUP_SECONDS = 20.0
-"""Kubernetes removes the token of a deleted ServiceAccount in its own time; after so long it has."""
+"""Kubernetes deletes the token Secret of a deleted ServiceAccount asynchronously; after this time it has."""
 
 
 class RbacObjects(Struct, frozen=True):
-    """What is there of it."""
+    """The existing objects."""
 
     account: PartialObjectMetadata | None = None
     role: PartialObjectMetadata | None = None
@@ -45,36 +46,37 @@ class RbacObjects(Struct, frozen=True):
 
 
 def has_rbac(workload: PodCliqueSet, binding: PartialObjectMetadata | None) -> bool:
-    """Whether pods of the set that are made now will find what they need."""
+    """Whether pods that are created now find the RBAC objects that their init container needs."""
     return _usable(workload, binding) is not None
 
 
 def plan_rbac(workload: PodCliqueSet, access: RbacObjects, now: float) -> tuple[Intent, ...]:
-    """Make what is missing, in an order in which the RoleBinding vouches for the Secret."""
+    """Creates missing objects, in an order in which the RoleBinding proves that the Secret exists."""
     if not is_ordered(workload):
         return ()
     account, role = _usable(workload, access.account), _usable(workload, access.role)
     binding = _usable(workload, access.binding)
     if adoptions := _adopt_orphans(workload, account, role, binding):
         return adoptions
-    make_account = None if account else create(_account(workload))
-    make_role = None if role else create(_role(workload))
-    made: list[Intent] = [write for write in (make_account, make_role) if write]
+    create_account = None if account else create(_account(workload))
+    create_role = None if role else create(_role(workload))
+    creates: list[Intent] = [write for write in (create_account, create_role) if write]
     if binding is not None:
-        # A ServiceAccount that was made anew has another token: both are to be made again.
+        # A ServiceAccount that was created again has another token: Secret and RoleBinding are created again.
         stale = (
             account is None
             or binding.metadata.annotations.get(keys.TOKEN_SERVICE_ACCOUNT_UID) != account.metadata.uid
         )
-        return (*made, _delete("RoleBinding", binding)) if stale else tuple(made)
-    secret = _secret(workload, account, now, tuple(write.id for write in (make_account,) if write))
-    token_of = uid_of(make_account) if make_account else account.metadata.uid if account else ""
-    after = tuple(write.id for write in (*made, secret))
-    return (*made, secret, create(_binding(workload, token_of), after))
+        return (*creates, _delete("RoleBinding", binding)) if stale else tuple(creates)
+    secret = _secret(workload, account, now, tuple(write.id for write in (create_account,) if write))
+    token_of = uid_of(create_account) if create_account else account.metadata.uid if account else ""
+    after = tuple(write.id for write in (*creates, secret))
+    return (*creates, secret, create(_binding(workload, token_of), after))
 
 
 def token_secret_settled_at(workload: PodCliqueSet, access: RbacObjects, now: float) -> float | None:
-    """When a Secret that is in the way can be nobody's but ours; None if that is no question."""
+    """When an existing Secret of that name can only be the one of this ServiceAccount; None if that does not
+    matter."""
     account = _usable(workload, access.account)
     if account is None or has_rbac(workload, access.binding) or not is_ordered(workload):
         return None
@@ -83,33 +85,33 @@ def token_secret_settled_at(workload: PodCliqueSet, access: RbacObjects, now: fl
 
 
 def delete_rbac(set_uid: str, access: RbacObjects) -> list[Delete]:
-    """All of it goes; of the Secret, Kubernetes takes care when its ServiceAccount has gone."""
+    """Deletes all of them except the Secret, which Kubernetes deletes after its ServiceAccount."""
     found = (access.account, access.role, access.binding)
     return [
-        _delete(kind, thing)
-        for kind, thing in zip(_KINDS, found, strict=True)
-        if thing is not None
-        and thing.metadata.deletion_timestamp is None
-        and controller_uid(thing.metadata) == set_uid
+        _delete(kind, found_object)
+        for kind, found_object in zip(_KINDS, found, strict=True)
+        if found_object is not None
+        and found_object.metadata.deletion_timestamp is None
+        and controller_uid(found_object.metadata) == set_uid
     ]
 
 
 def token_secret(workload: PodCliqueSet) -> Create:
-    """The Secret of a set that has had one; if it is still there, that is as good."""
+    """Creates the Secret of a set that has had one; one that still exists is accepted."""
     return replace(_secret(workload, None, 0.0, ()), may_exist=True)
 
 
 def _adopt_orphans(workload: PodCliqueSet, *found: PartialObjectMetadata | None) -> tuple[Intent, ...]:
-    """What nobody owns since a set of that name was deleted with `--cascade=orphan` is owned again. Roles
-    cannot be changed with the rights that we have: they are made anew."""
+    """Adopts objects that lost their owner when a set of that name was deleted with `--cascade=orphan`. The
+    operator has no right to patch Roles and RoleBindings: they are deleted and created again."""
     orphans = [
-        (kind, thing)
-        for kind, thing in zip(_KINDS, found, strict=True)
-        if thing and not controller_uid(thing.metadata)
+        (kind, found_object)
+        for kind, found_object in zip(_KINDS, found, strict=True)
+        if found_object and not controller_uid(found_object.metadata)
     ]
     return tuple(
-        _adopt(workload, thing) if kind == "ServiceAccount" else _delete(kind, thing)
-        for kind, thing in orphans
+        _adopt(workload, found_object) if kind == "ServiceAccount" else _delete(kind, found_object)
+        for kind, found_object in orphans
     )
 
 
@@ -127,7 +129,7 @@ def _delete(kind: str, found: PartialObjectMetadata) -> Delete:
 
 
 def _usable(workload: PodCliqueSet, found: PartialObjectMetadata | None) -> PartialObjectMetadata | None:
-    """Ours to use: there to stay, and the set's or nobody's."""
+    """The object if it is not terminating and is controlled by the set or by nothing."""
     if found is None or found.metadata.deletion_timestamp is not None:
         return None
     return found if controller_uid(found.metadata) in ("", workload.metadata.uid) else None
@@ -176,8 +178,8 @@ def _binding(workload: PodCliqueSet, token_of: str) -> Body:
 def _secret(
     workload: PodCliqueSet, account: PartialObjectMetadata | None, now: float, after: tuple[str, ...]
 ) -> Create:
-    """A Secret of that name is this ServiceAccount's if that is old enough: what belonged to another of the
-    same name has been removed by then."""
+    """Creates the token Secret. An existing Secret is accepted if the ServiceAccount is old enough: the
+    Secret of a former ServiceAccount with the same name has been deleted by then."""
     created_at = timestamp(account.metadata.creation_timestamp) if account else now
     set_name = workload.metadata.name
     annotations = {external_keys.SERVICE_ACCOUNT_NAME: names.service_account(set_name)}

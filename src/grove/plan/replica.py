@@ -1,10 +1,11 @@
-"""The plan for one replica of a set: what is missing is made, what is wrong is mended, what is too much goes.
+"""Plans one replica of a set (`plan_replica`): creates missing objects, repairs changed ones, deletes surplus
+ones.
 
     service, groups -> cliques -> claims -> gangs -> pods
                        `-> autoscalers
 
-Each arrow is a dependency: the right side is written after the left, and gone after it has let go. A gang
-names its pods before they are made and forgets them before they are deleted (see `ledger` and `gangs`).
+Each arrow is a dependency: the right side is created after the left side. A gang names its pods before they
+are created, and drops them before they are deleted (see `members.membership` and `gang.planner`).
 """
 
 from __future__ import annotations
@@ -36,19 +37,19 @@ from grove.plan.writes.collector import WriteCollector
 
 
 def plan_replica(snapshot: Snapshot, now: float) -> Plan:
-    """What to do about one replica."""
+    """Returns the plan for one replica."""
     writes = WriteCollector(remove_legacy_finalizers(snapshot))
     workload, pods_by_clique = snapshot.workload, PodsByClique(snapshot.pods)
     if workload.metadata.deletion_timestamp is not None:
-        return Plan(writes.intents())  # the set sees to it that all goes
+        return Plan(writes.intents())  # `grove.plan.deletion` deletes everything
     if snapshot.index >= workload.spec.replicas:
         return plan_scale_in((snapshot,), now)
     return _plan_existing(keep_owned(snapshot), pods_by_clique, writes, now)
 
 
 def plan_terminating_namespace(snapshot: Snapshot, now: float) -> Plan:
-    """What to do about a replica where nothing can be made any more, since its namespace is on its way out:
-    let go of what would hold that up, and tell how it fares."""
+    """Returns the plan for a replica in a terminating namespace, where nothing can be created: removes
+    finalizers that would block the namespace, and publishes statuses."""
     plan = plan_replica(snapshot, now)
     return replace(plan, intents=tuple(remove_legacy_finalizers(snapshot)), requeue_at=None)
 
@@ -56,7 +57,7 @@ def plan_terminating_namespace(snapshot: Snapshot, now: float) -> Plan:
 def _plan_existing(
     snapshot: Snapshot, pods_by_clique: PodsByClique, writes: WriteCollector, now: float
 ) -> Plan:
-    """A replica that the set has."""
+    """Plans a replica with an index below spec.replicas."""
     domains = ReplicaDomains(snapshot)
     held = limits.present(snapshot) if snapshot.held else None
     if held is not None and not held.cliques:
@@ -89,7 +90,7 @@ def _plan_existing(
     all_pods = [pod for clique in cliques.values() for pod in clique.pods]
     deletes, force_delete_at = force_deletes(snapshot.workload, all_pods, now)
     writes.add_all(deletes)
-    # Whom an update or a termination replaces is still there: it is told of when that is done.
+    # Pods that an update or a termination replaces still exist: statuses count them until they are deleted.
     views = {name: clique.view for name, clique in clique_states.items()}
     members = {gang.name: [clique.name for clique in gang.cliques] for gang in layout.gangs}
     was_scheduled = any(map(termination.was_scheduled, cliques.values()))
@@ -127,9 +128,9 @@ def _layout(snapshot: Snapshot, domains: ReplicaDomains, held: limits.Present | 
 def _uid(snapshot: Snapshot, repair: ObjectRepair, clique: str) -> str:
     if (found := snapshot.cliques.get(clique)) is not None:
         return found.metadata.uid
-    made = repair.created(PodClique.KIND, clique)
-    assert made is not None
-    return uid_of(made)
+    created = repair.created(PodClique.KIND, clique)
+    assert created is not None
+    return uid_of(created)
 
 
 def _requeue_at(cliques: dict[str, CliqueState]) -> float | None:

@@ -1,11 +1,12 @@
-"""Shared claims: made before the pods that refer to them, mended, and gone with what they are for.
+"""Plans the shared ResourceClaims of sets and replicas: created before the pods that refer to them, repaired,
+and deleted with the part that they are for.
 
-    owner -> claims -> a gang that begins -> pods
-    counts confirmed, pods deleted -> claims of an index that nobody has -> their owner, if that goes too
+    owner -> claims -> a gang that is created -> pods
+    counts confirmed, pods deleted -> claims of surplus indices -> their owner, if that is surplus too
 
-A claim's spec is never touched: Kubernetes forbids it. What all replicas share is made by the set's own plan;
-the replicas wait until it is there. A claim that is deleted while pods use it stays until they are gone; only
-then can it be made again, and whoever needs it until then waits.
+The spec of a claim is never changed: Kubernetes forbids it. Claims that all replicas share are created by the
+plan of the set; replicas wait until they exist. A claim that is deleted while pods use it is terminating
+until these pods are gone; only then can it be created again, and new pods that need it wait until then.
 """
 
 from __future__ import annotations
@@ -37,15 +38,16 @@ from grove.plan.writes.builders import confirm, create, delete_pod, target_of_ki
 from grove.plan.writes.collector import WriteCollector
 
 CLAIMS_NOT_VISIBLE = (
-    "cannot see resourceclaims.resource.k8s.io: does the cluster serve resource.k8s.io/v1, and may the "
-    "operator list and watch resourceclaims and resourceclaimtemplates?"
+    "cannot list resourceclaims.resource.k8s.io: the cluster must serve resource.k8s.io/v1, and the operator "
+    "must be allowed to list and watch resourceclaims and resourceclaimtemplates"
 )
 
 
 def plan_set_claims(
     workload: PodCliqueSet, known: ClaimObjects
 ) -> tuple[tuple[Create | Patch, ...], tuple[UserError, ...]]:
-    """Make and mend what all replicas of a set share; `known` is what is ours of it, or nobody's."""
+    """Creates and repairs the claims that all replicas of a set share; `known` are those that the set owns,
+    and orphans."""
     if not known.visible:
         return (), (UserError("", ErrorCode.SYNC_SET_CLAIM, CLAIMS_NOT_VISIBLE),)
     writes: list[Create | Patch] = []
@@ -66,19 +68,19 @@ def plan_set_claims(
 
 
 class ClaimPlanner:
-    """Plans the claims of one replica, and knows which of them its pods can refer to."""
+    """Plans the claims of one replica, and decides which of them its pods can refer to."""
 
     def __init__(self, snapshot: Snapshot, repair: ObjectRepair, writes: WriteCollector) -> None:
         self._snapshot, self._repair, self._writes = snapshot, repair, writes
         self._workload, self._known = snapshot.workload, snapshot.shared
         self._has_shared_claims = shared_claims.has_shared_claims(snapshot.workload.spec.template)
         self._created: dict[str, str] = {}
-        """The writes that make claims, by the name of the claim."""
+        """The ids of the creates of claims, by the name of the claim."""
         self._wanted_names: set[str] = set()
         self._errors: dict[tuple[str, str], UserError] = {}
 
     def plan(self, layout: ReplicaLayout, cliques: Mapping[str, CliqueState]) -> None:
-        """Make what is missing and mend what is wrong."""
+        """Creates missing claims and repairs changed ones."""
         if not self._has_shared_claims:
             return
         if not self._known.visible:
@@ -109,30 +111,29 @@ class ClaimPlanner:
             self._created[claim.name] = self._writes.add(create(body, (*after, *fences)))
 
     def _owners(self, owner: Clique | Group | None) -> tuple[list[Body], tuple[str, ...]]:
-        """Whom a claim belongs to, and what must be made before."""
+        """The owner references of a claim, and the ids of the creates that must come before it."""
         if owner is None:
             return objects.set_owner_reference(self._workload), ()
         kind = _kind(owner)
-        if made := self._repair.created(kind, owner.name):
-            return objects.controller_reference(kind.api_version, kind.name, owner.name, uid_of(made)), (
-                made.id,
-            )
-        uid = self._object(owner).metadata.uid
-        return objects.controller_reference(kind.api_version, kind.name, owner.name, uid), ()
+        created = self._repair.created(kind, owner.name)
+        uid = uid_of(created) if created else self._object(owner).metadata.uid
+        owners = objects.controller_reference(kind.api_version, kind.name, owner.name, uid)
+        return owners, (created.id,) if created else ()
 
     def _object(self, owner: Clique | Group) -> PodClique | PodCliqueScalingGroup:
         parts = self._snapshot.cliques if isinstance(owner, Clique) else self._snapshot.groups
         return parts[owner.name]
 
     def _fences(self, owner: Clique | Group | None) -> tuple[str, ...]:
-        """Confirms the count that asks for a claim: it may have been scaled away (see `mend`)."""
+        """Confirms the count that asks for a claim: the part may have been scaled in since (see
+        `ownership.repair`)."""
         if owner is None:
             return self._repair.fences()
         if self._repair.created(_kind(owner), owner.name) is not None:
             return ()
         return (self._writes.confirm(self._object(owner)),)
 
-    # What pods ask.
+    # Which claims pods need.
 
     def names_for(self, clique: Clique, member: Member) -> tuple[str, ...]:
         """The claims that a pod refers to."""
@@ -141,7 +142,7 @@ class ClaimPlanner:
         return shared_claims.claim_names_of_pod(self._workload, self._snapshot.index, clique, member.index)
 
     def lacks_claim(self, clique: Clique, member: Member) -> bool:
-        """Whether a pod cannot be made yet, for want of a claim."""
+        """Whether a pod cannot be created yet because a claim is missing."""
         for name in self.names_for(clique, member):
             if name in self._known.claims or name in self._created:
                 continue
@@ -151,11 +152,12 @@ class ClaimPlanner:
         return False
 
     def writes_before_pod(self, clique: Clique, member: Member) -> tuple[str, ...]:
-        """What must be written before a pod is made."""
+        """The ids of the writes that must precede the create of a pod."""
         return tuple(self._created[name] for name in self.names_for(clique, member) if name in self._created)
 
     def writes_before_gang(self, gang: Gang, cliques: Mapping[str, CliqueState]) -> tuple[str, ...]:
-        """What must be written before a gang begins: a claim that is refused must not leave it half begun."""
+        """The ids of the writes that must precede the create of a gang: if a claim is rejected, the gang must
+        not be created in part."""
         if not self._created:
             return ()
         pods = ((clique, member) for clique in gang.cliques for member in cliques[clique.name].members)
@@ -165,10 +167,11 @@ class ClaimPlanner:
             )
         )
 
-    # What goes.
+    # Deletion.
 
     def delete_surplus(self, layout: ReplicaLayout, cliques: Mapping[str, CliqueState]) -> None:
-        """Claims of an index that nobody has, in groups and cliques that stay. The pods have been planned."""
+        """Deletes claims of indices that no longer exist, in groups and cliques that stay. Called after the
+        pods have been planned."""
         if not self._has_shared_claims:
             return
         for group in layout.groups:
@@ -189,7 +192,7 @@ class ClaimPlanner:
             pods = [pod for pod in self._snapshot.pods if position.items() <= pod.metadata.labels.items()]
             after = self._writes.planned_ids(delete_pod(pod).id for pod in pods)
             if len(after) < sum(not terminating(pod) for pod in pods):
-                continue  # a pod of a deleted PodClique is left to the garbage collector, and still uses it
+                continue  # used until the garbage collector deletes the pods of a deleted PodClique
             self._writes.add(delete_claim(claim, (self._writes.confirm(owner), *after)))
 
     def _add_error(self, user_error: UserError) -> None:
@@ -197,7 +200,7 @@ class ClaimPlanner:
 
     @property
     def errors(self) -> tuple[UserError, ...]:
-        """What only a person can mend."""
+        """Problems that only a user can solve."""
         return tuple(self._errors.values())
 
 
@@ -207,7 +210,7 @@ def claims_of(known: ClaimObjects, label: str, owner: str) -> Iterator[PartialOb
 
 
 def claims_of_replica(known: ClaimObjects) -> Iterator[PartialObjectMetadata]:
-    """All that is there of a replica's claims: not what it shares with others."""
+    """The claims of a replica, without those that it shares with other replicas."""
     return (
         claim
         for claim in known.claims.values()
@@ -224,7 +227,8 @@ def _kind(owner: Clique | Group) -> Kind:
 
 
 def _indices(clique: CliqueState) -> Iterable[int]:
-    """As many as there are replicas, and those of pods that stay with another index: theirs is in use."""
+    """The indices below the replica count, and those of pods that stay with another index: their claim is in
+    use."""
     members = (member.index for member in clique.members)
     return dict.fromkeys((*range(clique.wanted.replicas), *members))
 
@@ -238,7 +242,7 @@ def _body(workload: PodCliqueSet, claim: SharedClaim, known: ClaimObjects, owner
 
 
 def _repair_patch(found: PartialObjectMetadata, claim: SharedClaim, owners: list[Body]) -> Patch | None:
-    """Our labels, and an owner on what has none. Labels of others stay."""
+    """Restores our labels, and the owner of an orphan. Labels of others stay."""
     metadata: Body = {}
     object_labels = found.metadata.labels
     if changed := {key: value for key, value in claim.labels.items() if object_labels.get(key) != value}:
@@ -254,7 +258,7 @@ def _repair_patch(found: PartialObjectMetadata, claim: SharedClaim, owners: list
 
 
 def _with_set_precondition(workload: PodCliqueSet, patch: Patch) -> tuple[Patch, ...]:
-    """What nobody owns is taken back only by a set that is known to be there (see `mend`)."""
+    """An orphan is adopted only after the set is confirmed to exist (see `ownership.repair`)."""
     if "ownerReferences" not in patch.body["metadata"]:
         return (patch,)
     precondition = confirm(workload)
@@ -262,9 +266,9 @@ def _with_set_precondition(workload: PodCliqueSet, patch: Patch) -> tuple[Patch,
 
 
 def _missing_template_error(workload: PodCliqueSet, claim: SharedClaim, known: ClaimObjects) -> UserError:
-    """The same words for every replica: one trouble is told once."""
+    """An error with the same message for every replica, so that it is reported once."""
     owner = claim.owner
-    message = _no_template_words(
+    message = _missing_template_message(
         workload, claim.source, "the set" if owner is None else owner.template.name, known
     )
     if isinstance(owner, Group):
@@ -272,24 +276,24 @@ def _missing_template_error(workload: PodCliqueSet, claim: SharedClaim, known: C
     return UserError(owner.name if owner is not None else "", claim.code, message)
 
 
-def _no_template_words(
+def _missing_template_message(
     workload: PodCliqueSet, source: ResourceSharing, part: str, known: ClaimObjects
 ) -> str:
-    """Of a template in another namespace it is not disclosed whether it exists."""
+    """The message does not disclose whether a template in another namespace exists."""
     own = workload.metadata.namespace
     template = f"ResourceClaimTemplate {source.namespace or own}/{source.name}"
-    claim_names_of_pod = f"which resourceSharing of {part} refers to"
+    reference = f"which resourceSharing of {part} refers to"
     if shared_claims.crosses_namespaces(workload, source):
         remedy = f"create it, or add {own} to its annotation {SHARED_WITH_NAMESPACES}"
-        return f"{template}, {claim_names_of_pod}, does not exist or is not shared with namespace {own}: {remedy}"
+        return f"{template}, {reference}, does not exist or is not shared with namespace {own}: {remedy}"
     if reason := known.undecodable.get((own, source.name)):
-        return f"cannot decode {template}, {claim_names_of_pod} ({reason}): replace it"
-    return f"there is no {template}, {claim_names_of_pod}: create it"
+        return f"cannot decode {template}, {reference} ({reason}): replace it"
+    return f"there is no {template}, {reference}: create it"
 
 
 def _claim_in_use_error(clique: Clique, name: str) -> UserError:
     message = (
-        f"pods wait for ResourceClaim {name}, which was deleted while others use it: it is made again when "
-        "the pods that use it are gone"
+        f"pods wait for ResourceClaim {name}, which was deleted while others use it: it is created again "
+        "when the pods that use it are gone"
     )
     return UserError(clique.name, ErrorCode.SYNC_CLIQUE_CLAIM, message)

@@ -1,14 +1,15 @@
-"""What is too much goes: replicas beyond the set's count, group replicas beyond the group's.
+"""Plans scale-in: deletes set replicas above spec.replicas, and cliques, groups and gangs that are not in the
+layout.
 
     counts confirmed -> gangs rewritten or deleted -> pods -> cliques, groups -> claims, the Service deleted
 
-A count is confirmed with the object it was read from before anything is deleted because of it: whoever acts
-on an old view of that count is stopped there. Pods go when no gang names them any more, as everywhere.
+A count is confirmed on the object that it was read from before anything is deleted because of it: an operator
+that acts on a stale count fails there. Pods are deleted after no gang names them, as everywhere.
 
-Pods hold GPUs, the rest holds nothing. So what else a replica of the set has goes when the pods of all that
-go with it are gone: until then, every request would keep the cluster from letting pods go. Its cliques go as
-soon as their pods have been told to, unless many replicas go at once: who counts cliques when the last pod is
-gone must not find more of them than there are replicas.
+Pods hold GPUs, the other objects hold nothing. So the other objects of deleted replicas follow when the pods
+of all of these replicas are gone: until then, every request would slow down the termination of pods. Cliques
+are deleted right after their pods, unless many replicas are deleted at once: a client that counts cliques
+when the last pod is gone must not find more cliques than there are replicas.
 """
 
 from __future__ import annotations
@@ -36,15 +37,16 @@ from grove.plan.writes.collector import WriteCollector
 T = TypeVar("T", bound=GroveObject)
 
 POD_TERMINATION_WAIT = 10.0
-"""For how many seconds pods that were told to go hold up the rest. Some have an hour to end, and those of a
-lost node never do."""
+"""How many seconds terminating pods delay the other deletes. Some pods have a grace period of an hour, and
+those on a lost node never terminate."""
 
 BULK_THRESHOLD = 128
-"""If more replicas go at once, only their pods go at first: 250 cliques cost 500 pods three seconds."""
+"""Above this number of deleted replicas only their pods are deleted at first: 250 cliques cost 500 pods three
+seconds."""
 
 
 def plan_scale_in(snapshots: Sequence[Snapshot], now: float) -> Plan:
-    """Replicas that the set no longer has: their gangs and pods, then all else that they have."""
+    """Plans the replicas above spec.replicas: their gangs and pods, then all other objects."""
     replicas, owners_too = list(map(keep_owned, snapshots)), len(snapshots) <= BULK_THRESHOLD
     writes, terminating = (
         WriteCollector(chain.from_iterable(map(remove_legacy_finalizers, snapshots))),
@@ -68,7 +70,7 @@ def plan_scale_in(snapshots: Sequence[Snapshot], now: float) -> Plan:
 
 
 def _delete_pods(snapshot: Snapshot, pods: Iterable[Pod], writes: WriteCollector, *, owners: bool) -> None:
-    """Gangs, pods, and whoever owned these."""
+    """Deletes gangs and pods, and with `owners` also autoscalers, cliques and groups."""
     staying = {pod.metadata.name: pod for pod in pods if not pod_state.terminating(pod)}
     if not (staying or snapshot.gangs or owners):
         return
@@ -80,7 +82,7 @@ def _delete_pods(snapshot: Snapshot, pods: Iterable[Pod], writes: WriteCollector
             writes.add(delete_pod(pod, after))
         )
     if owners:
-        # What scales them would complain of their being gone.
+        # Autoscalers first: without their scale target they report errors.
         prior_deletes = tuple(
             writes.add(delete_autoscaler(found, fence)) for found in snapshot.autoscalers.values()
         )
@@ -93,12 +95,14 @@ def _delete_pods(snapshot: Snapshot, pods: Iterable[Pod], writes: WriteCollector
 
 
 def _has_deletable_owners(snapshot: Snapshot) -> bool:
-    """Who owns claims as well stays with them: they are found by it."""
+    """Whether cliques or groups can be deleted right after their pods. If the replica has claims they stay:
+    the claims are found by them."""
     return bool(snapshot.cliques or snapshot.groups) and not any(claims_of_replica(snapshot.shared))
 
 
 def deletion_requested(snapshot: Snapshot, replicas: int) -> bool:
-    """Whether all of a replica, one of so many, has been told to go that goes before its pods are gone."""
+    """Whether everything of a replica that is deleted without waiting for its pods to be gone has been
+    deleted; `replicas` is how many replicas are deleted together with it."""
     pods_terminating = all(map(pod_state.terminating, snapshot.pods))
     return (
         pods_terminating
@@ -108,7 +112,7 @@ def deletion_requested(snapshot: Snapshot, replicas: int) -> bool:
 
 
 def terminating_until(terminating: Iterable[Pod], now: float) -> float | None:
-    """Until when pods that were told to go are waited for; None if that is not worth while."""
+    """Until when to wait for terminating pods; None if there is nothing to wait for."""
     last = max(map(_wait_until, terminating), default=0.0)
     return last if last > now else None
 
@@ -121,19 +125,20 @@ def _wait_until(pod: Pod) -> float:
 
 
 def has_objects(snapshot: Snapshot) -> bool:
-    """Whether anything is left of a replica that goes."""
+    """Whether any object of a deleted replica is left."""
     owned = keep_owned(snapshot)
     parts = (owned.cliques, owned.groups, owned.gangs, owned.service, owned.autoscalers)
     return any(parts) or any(claims_of_replica(owned.shared)) or has_pods(snapshot)
 
 
 def has_pods(snapshot: Snapshot) -> bool:
-    """Whether pods of the replica are there, on their way out or not; those of others do not count."""
+    """Whether the replica has pods, terminating or not; pods with another owner do not count."""
     return any(_belongs_to_replica(pod, snapshot) for pod in snapshot.pods)
 
 
 def _belongs_to_replica(pod: Pod, snapshot: Snapshot) -> bool:
-    """Whether a pod is of a clique of this replica, which may have gone before it, or was left by one."""
+    """Whether a pod belongs to a clique of this replica, which may already be deleted, or is an orphan of
+    one."""
     base = names.base_gang(snapshot.workload.metadata.name, snapshot.index)
     for owner in pod.metadata.owner_references:
         if owner.controller:
@@ -158,8 +163,8 @@ def _delete_remaining(snapshot: Snapshot, writes: WriteCollector) -> None:
 def delete_surplus(
     snapshot: Snapshot, layout: ReplicaLayout, pods_by_clique: PodsByClique, writes: WriteCollector
 ) -> None:
-    """Cliques, groups and gangs that the shape of the replica no longer has. The gangs that stay have been
-    planned: where they name such a clique, they are to forget it first."""
+    """Deletes cliques, groups and gangs that are not in the layout of the replica. Called after the other
+    gangs have been planned: those that name such a clique drop it first."""
     cliques = _surplus(snapshot.cliques, {clique.name for clique in layout.cliques})
     groups = _surplus(snapshot.groups, {group.name for group in layout.groups})
     gangs = _surplus(snapshot.gangs, {gang.name for gang in layout.gangs})
@@ -184,13 +189,14 @@ def delete_surplus(
 def _delete_claims(
     snapshot: Snapshot, label: str, owner: GroveObject, after: tuple[str, ...], writes: WriteCollector
 ) -> tuple[str, ...]:
-    """The writes that remove the claims of a clique or group which goes."""
+    """The deletes of the claims of a clique or group that is deleted."""
     claims = claims_of(snapshot.shared, label, owner.metadata.name)
     return tuple(writes.add(delete_claim(claim, after)) for claim in claims)
 
 
 def count_owners(snapshot: Snapshot, clique: str) -> tuple[GroveObject, ...]:
-    """Whose counts say that there is no such clique: its group's; if that is not known, all there are."""
+    """The objects whose counts say that the clique is surplus: its group; if that is unknown, all groups and
+    the set."""
     found = snapshot.cliques.get(clique)
     group = snapshot.groups.get(found.metadata.labels.get(labels.GROUP, "")) if found else None
     return (group,) if group is not None else _all_count_owners(snapshot)
@@ -201,7 +207,7 @@ def _all_count_owners(snapshot: Snapshot) -> tuple[GroveObject, ...]:
 
 
 def _gang_writes_naming(snapshot: Snapshot, clique: str, writes: WriteCollector) -> tuple[str, ...]:
-    """The writes by which gangs stop naming the pods of a clique."""
+    """The writes that remove the pods of a clique from gangs."""
     return tuple(
         write
         for gang in snapshot.gangs.values()

@@ -1,4 +1,4 @@
-"""What a plan is made from: everything known about one replica of a set at one moment."""
+"""The input of planning: everything that is known about one replica of a set at one moment."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ from grove.topology.constraints import ResolvedTopology
 
 
 class Snapshot(Struct, frozen=True):
-    """One replica: what is there. Objects are known by name, pods in no particular order.
+    """The existing objects of one replica, by name; pods are unordered.
 
-    Everything that carries the replica's labels is here, whoever owns it; whose it is, the plan decides.
+    Every object with the labels of the replica is included, with any owner; the plan decides which ones the
+    set owns.
     """
 
     workload: PodCliqueSet
@@ -36,31 +37,32 @@ class Snapshot(Struct, frozen=True):
     autoscalers: Mapping[str, HorizontalPodAutoscaler] = {}
     pods: tuple[Pod, ...] = ()
     deleted_pods: frozenset[str] = frozenset()
-    """Names of pods that were seen to go. A name that is referenced, has no pod and is not here is a pod
-    that has not been made yet, or not been seen yet."""
+    """Names of pods whose deletion was observed. A referenced name without a pod that is not in here belongs
+    to a pod that is not created yet or not in the cache yet."""
     placements: Mapping[str, Assignment] | None = None
-    """The places that gangs were given. A gang without one waits; None: nobody waits for places."""
+    """The assignments of gangs. A gang without one waits; None: no gang waits for an assignment."""
     binding: PartialObjectMetadata | None = None
     """The RoleBinding of the set's init containers."""
     init_image: str = ""
-    """The image of the init container; empty if the operator was told none."""
+    """The image of the init container; empty if the operator is not configured with one."""
     topology: ResolvedTopology | None = None
-    """The topology that the set means; None if constraints are switched off."""
+    """The topology that the set refers to; None if topology constraints are disabled."""
     scheduler: SchedulerBackend | None = None
-    """The backend of the scheduler that the pods ask for; None: it is told nothing."""
+    """The scheduler backend of the replica; None: no scheduler objects are written."""
     scheduler_objects: Mapping[str, SchedulerObject] | None = {}
-    """What the scheduler was told about the replica's gangs; None if that cannot be seen."""
+    """The existing scheduler objects of the replica's gangs; None if they cannot be listed."""
     fabrics: Providers = Providers()
-    """The vendors whose domains cliques may be in."""
+    """The fabric providers."""
     domains: Mapping[str, Mapping[str, Domain] | None] = {}
-    """By vendor, the domains that the replica asks for, by name; None if they cannot be seen."""
+    """By vendor, the domains that the replica refers to, by name; None if they cannot be listed."""
     templates: Mapping[tuple[str, str], DomainState] = {}
-    """Those of them, by vendor and name, whose ResourceClaimTemplate is not theirs, and what follows."""
+    """Domains whose ResourceClaimTemplate is not theirs, by vendor and name, and the state that follows."""
     channels: Mapping[str, int] = {}
     """By vendor, how many pods of the whole cluster can be in domains at once, where that is known."""
     shared: ClaimObjects = ClaimObjects()
-    """What is there of the claims that the replica's pods refer to."""
+    """The existing claims that the replica's pods refer to."""
     held: bool = False
-    """Whether the replica stays as it is, because its set asks for too much (see `limits`)."""
+    """Whether the replica is held at its current size because its set asks for too many pods (see
+    `desired.limits`)."""
     crd_problem: str = ""
-    """Why what is installed of the scheduler will not do."""
+    """Why the installed CRDs of the scheduler cannot be used; empty if they can."""

@@ -1,4 +1,4 @@
-"""Time as the API writes it, and as numbers to reckon with."""
+"""Converts times and durations between the API's text format and seconds."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from grove.api.formats import durations, timestamps
 
 
 def rfc3339(now: float) -> str:
-    """Seconds since 1970 as the API writes them."""
+    """Formats seconds since 1970 as RFC 3339."""
     return _rendered(int(now))
 
 
 @lru_cache(maxsize=4)
 def _rendered(second: int) -> str:
-    """The same for hundreds of plans in a row, and dear: kept."""
+    """Cached: hundreds of plans in a row format the same second, and formatting is slow."""
     return timestamps.render(datetime.fromtimestamp(second, UTC))
 
 
 @lru_cache(maxsize=256)
 def seconds(duration: str) -> float:
-    """A duration of the API in seconds."""
+    """Parses a duration of the API into seconds."""
     return durations.parse(duration).total_seconds()
 
 
 def timestamp(text: str | None) -> float:
-    """A time of the API in seconds since 1970; 0 for none."""
+    """Parses a time of the API into seconds since 1970; 0 for none."""
     return timestamps.parse(text).timestamp() if text else 0.0

@@ -1,7 +1,7 @@
-"""The plan for a topology: every scheduler that keeps one of its own is brought in step, or compared.
+"""Plans a topology: every scheduler with a topology object of its own gets one, or its object is compared.
 
-no reference    the scheduler's object is ours: made, made anew, repaired
-a reference     it is somebody else's: compared, never written
+no reference    the operator manages the scheduler's object: created, replaced, repaired
+a reference     another party manages it: compared, never written
 """
 
 from __future__ import annotations
@@ -31,27 +31,27 @@ _MAX_USERS = 20
 
 
 class SchedulerTopology(Struct, frozen=True):
-    """A scheduler that knows topologies, and what it has of this one."""
+    """A scheduler that supports topologies, and its object for this one."""
 
     backend: TopologyAware
     served: bool
-    """Whether the cluster serves its kind of topology."""
+    """Whether the cluster serves the scheduler's topology kind."""
     reference: str = ""
-    """The object that somebody else manages; empty: we manage one."""
+    """The object that another party manages; empty: the operator manages one."""
     found: SchedulerObject | None = None
     previously_managed: SchedulerObject | None = None
-    """One that we managed before somebody else did."""
+    """The object that the operator managed before the reference was set."""
     error: str = ""
-    """Why it could not be brought in step the last time."""
+    """Why the last synchronization failed."""
 
 
 class TopologyUsage(Struct, frozen=True):
-    """What else there is to say about a topology: an observation, nothing depends on it."""
+    """Information for the status of a topology; no decision depends on it."""
 
     nodes: tuple[Mapping[str, str], ...] | None = None
-    """The labels of all nodes, as far as they matter; None: nobody has looked yet."""
+    """The labels of all nodes, limited to the keys of levels; None: nodes have not been listed yet."""
     users: tuple[str, ...] = ()
-    """The sets that name it."""
+    """The sets that refer to it."""
 
 
 _NO_USAGE = TopologyUsage()
@@ -64,7 +64,7 @@ def plan_topology(
     now: float,
     usage: TopologyUsage = _NO_USAGE,
 ) -> Plan:
-    """What to do about a topology. `enabled` are all schedulers that workloads may use."""
+    """Returns the plan for a topology. `enabled` are all schedulers that workloads may use."""
     entries: list[SchedulerTopologyStatus] = []
     intents: list[Intent] = []
     healthy = True
@@ -73,7 +73,7 @@ def plan_topology(
         try:
             name = each.reference or each.backend.topology_name(topology)
             sync = _sync(topology, each)
-        except Exception as problem:  # a backend of somebody else must not cost the others theirs
+        except Exception as problem:  # the failure of one backend must not affect the others
             sync, healthy = TopologySync(in_sync=False, message=f"{type(problem).__name__}: {problem}"), False
         healthy = healthy and not each.error and not sync.failed
         intents += sync.intents
@@ -97,7 +97,7 @@ def plan_topology(
 
 
 def plan_shadowed(binding: ClusterTopologyBinding, now: float) -> Plan:
-    """What to do about a binding whose name a ClusterTopology has, too: to say so."""
+    """Returns the plan for a binding with the name of a ClusterTopology: only its condition is set."""
     shadowed = Condition(
         type=ConditionType.SHADOWED,
         status="True",

@@ -15,7 +15,7 @@ POD_GROUPS = external_resource(POD_GROUP)
 KAI = (SchedulerProfile("kai-scheduler"),)
 BEFORE, AFTER = backends(Scheduler(KAI)), backends(Scheduler(KAI, "kai-scheduler"))
 UNLISTED = backends(Scheduler())
-WORDS = "scheduler kai-scheduler is not in the operator's configuration and is told nothing"
+WORDS = "scheduler kai-scheduler is not in the operator's configuration, no objects are written for it"
 
 
 def schedulers(world: World, gang: str) -> set[str]:

@@ -7,7 +7,7 @@ from prometheus_client import REGISTRY
 from grove.operator.caches.registry import Caches
 from grove.operator.metrics import fabric
 from tests.fabrics.builders import BOTH, a_set, clique
-from tests.plan.fabric.test_planner import made, terminating, with_meta
+from tests.plan.fabric.test_planner import managed_domain, terminating, with_meta
 
 
 def sample(name, **labels):
@@ -18,7 +18,7 @@ def test_domains_by_phase_and_how_long_they_took():
     caches = Caches(fabrics=BOTH)
     cache = caches.domains["nvidia"]
     workload = a_set(clique("worker"), auto="enabled")
-    domain = with_meta(made("inference-0", workload), creation_timestamp="2026-01-01T00:00:00Z")
+    domain = with_meta(managed_domain("inference-0", workload), creation_timestamp="2026-01-01T00:00:00Z")
     seconds = sample("grove_fabric_domain_ready_seconds_count")
     with fabric.track(caches):
         cache.replace([domain], "7")

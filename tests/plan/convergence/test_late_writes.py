@@ -1,7 +1,9 @@
-"""Writes of a former leader land after others have written: conditional writes may take up to 30 s.
+"""Writes of a former leader that arrive after the new leader has written: conditional writes may take up to
+30 s.
 
-Whatever lands late was refused by its precondition, is what the new leader wants as well, or is seen by it
-and set right: no pod runs that no gang has ever named, and all ends as if nothing had landed.
+A late write is refused by its precondition, is what the new leader wants as well, or is observed and
+corrected by it: no pod runs that no gang has ever named, and the result is the same as without the late
+writes.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ ALL = (*GENTLE, *SCALING, *ROUGH)
 
 @quick
 @given(workload=workloads(), chance=chances)
-def test_conditional_writes_that_land_late_change_nothing_in_the_end(workload, chance):
+def test_late_conditional_writes_do_not_change_the_result(workload, chance):
     sim = random_history(workload, chance, *ALL)
     former = Run(sim, sim.plan(), chance)
     for _ in range(chance.randrange(4)):
@@ -43,11 +45,11 @@ def test_conditional_writes_that_land_late_change_nothing_in_the_end(workload, c
     calm(without)
     check_settled(sim)
     assert outline(sim) == outline(without)
-    check_history(sim, zombies=True)
+    check_history(sim, two_leaders=True)
 
 
 def pods_in_flight(sim: Simulator) -> tuple[Run, list]:
-    """A run of the operator up to its pods, which it has sent and has no answer to."""
+    """An operator that has sent its pod creates and has no reply yet."""
     run = Run(sim, sim.plan())
     while True:
         ready = run.in_flight()
@@ -57,7 +59,7 @@ def pods_in_flight(sim: Simulator) -> tuple[Run, list]:
             run.land(step)
 
 
-def test_a_pod_that_lands_after_its_clique_was_scaled_in_is_deleted():
+def test_late_pod_create_after_scale_in_is_deleted():
     sim = running("a:1")
     sim.scale("PodClique", "wl-0-a", 3)
     former, pods = pods_in_flight(sim)
@@ -72,8 +74,8 @@ def test_a_pod_that_lands_after_its_clique_was_scaled_in_is_deleted():
     assert len(alive(sim)) == 1
 
 
-def test_a_pod_that_lands_after_its_successor_was_named_is_deleted():
-    """The new leader has made the same pod, and seen it die: the name is taken, or named no more."""
+def test_late_pod_create_after_successor_named_is_deleted():
+    """The new leader has created the same pod: the late create finds the name in use."""
     sim = running("a:1")
     sim.scale("PodClique", "wl-0-a", 2)
     former, (late,) = pods_in_flight(sim)

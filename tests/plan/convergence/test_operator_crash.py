@@ -1,7 +1,8 @@
-"""An operator that ends after its n-th write, for every n: the next one ends the same by the same deeds.
+"""An operator that stops after its n-th write, for every n: the next one converges to the same state with the
+same writes.
 
-What is sampled on a real server is complete here: each story is told once without a stop, and then once for
-every write that it took.
+The scenarios that are sampled on a real API server are complete here: each is played once without a stop, and
+then once for every write that it took.
 """
 
 from __future__ import annotations
@@ -78,11 +79,11 @@ SCENARIOS: dict[str, tuple[Act, ...]] = {
 
 
 CLAIMS_OF: dict[str, set[tuple[str, str]]] = {"pods": set(), "parts": {("clique", "PerReplica")}}
-"""Where fewer claims are shared than there could be, for each write is a stop, and each stop a story."""
+"""Scenarios with fewer shared claims than possible: every write is a stop, and every stop a run."""
 
 
 class ScenarioRun:
-    """Tells a story; the operator ends once, after so many writes."""
+    """Plays a scenario; the operator stops once, after so many writes."""
 
     def __init__(self, scenario: str, stop_after: int | None = None) -> None:
         body = a_set("a:2/1 b:1", "x:2/1=b")
@@ -103,7 +104,7 @@ class ScenarioRun:
             self._operate()
 
     def _operate(self) -> None:
-        """Pass after pass until there is nothing to do, or nothing more to be done before others act."""
+        """Reconciles until there is nothing to do, or nothing before others act."""
         for _ in range(8):
             self.sim.share()
             plan = self.sim.plan()
@@ -119,7 +120,7 @@ class ScenarioRun:
 
 
 def writes(sim: Simulator, verb: str) -> Counter[str]:
-    """What the operator made or deleted; pods by their clique, for their names are chance."""
+    """What the operator created or deleted; pods by their clique, because their names are random."""
     found: Counter[str] = Counter()
     for write in sim.api.history:
         if write.by == OPERATOR and write.verb == verb:
@@ -130,7 +131,7 @@ def writes(sim: Simulator, verb: str) -> Counter[str]:
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_whenever_an_operator_stops_the_next_one_ends_the_same_by_the_same_deeds(scenario: str) -> None:
+def test_crash_after_any_write_gives_same_result_and_writes(scenario: str) -> None:
     measure = ScenarioRun(scenario)
     measure.play()
     check_settled(measure.sim)
@@ -142,4 +143,4 @@ def test_whenever_an_operator_stops_the_next_one_ends_the_same_by_the_same_deeds
         assert writes(run.sim, "create") == writes(measure.sim, "create"), played
         assert writes(run.sim, "delete") <= writes(measure.sim, "delete"), played
         check_settled(run.sim)
-        check_history(run.sim, lagging=True)  # whoever comes anew has not seen who went
+        check_history(run.sim, lagging=True)  # a new operator has not observed the deletions before

@@ -1,4 +1,4 @@
-"""What holds for plans of any replica, whatever has happened to it before."""
+"""Properties of plans for any replica, after any history."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ quick = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCh
 
 
 def random_history(workload, chance: Random, *kinds: str, length: int = 12) -> Simulator:
-    """A world in which things have happened, with the operator looking on now and then."""
+    """A simulator after random changes, with reconciles in between."""
     sim = Simulator(workload)
     changes = RandomChanges(sim, chance)
     for _ in range(chance.randrange(length)):
@@ -41,7 +41,7 @@ def random_history(workload, chance: Random, *kinds: str, length: int = 12) -> S
 
 
 def calm(sim: Simulator) -> None:
-    """Until nothing more happens: what terminates ends, garbage is collected, back-offs pass, all is done."""
+    """Runs until nothing changes: pods terminate, garbage is collected, back-offs expire, writes are done."""
     for _ in range(3):
         actors.collect_garbage(sim)
         actors.finish_terminating(sim)
@@ -54,14 +54,14 @@ def writes(plan: Plan) -> list[str]:
 
 
 def breached(plan: Plan) -> bool:
-    """Whether a clique is short of pods, for which it may have to be started anew."""
+    """Whether a clique is breached, so that it may have to be restarted."""
     facts = [fact for status_update in plan.status_updates for fact in status_update.desired.conditions]
     return any(fact.type == ConditionType.MIN_AVAILABLE_BREACHED and fact.status == "True" for fact in facts)
 
 
 @quick
 @given(workload=sharing_workloads(), chance=chances)
-def test_planned_again_there_is_nothing_to_do(workload, chance):
+def test_settled_replica_plans_no_writes(workload, chance):
     sim = random_history(workload, chance, *GENTLE, *SCALING, *ROUGH)
     calm(sim)
     check_settled(sim)
@@ -70,18 +70,18 @@ def test_planned_again_there_is_nothing_to_do(workload, chance):
     assert [
         status_patch(status_update.current, status_update.desired) for status_update in plan.status_updates
     ] == [{}] * len(plan.status_updates)
-    assert plan.requeue_at is None or breached(plan), "only who is short of pods is looked at again"
+    assert plan.requeue_at is None or breached(plan), "only a breached clique requeues"
     check_history(sim)
 
 
 @quick
 @given(workload=sharing_workloads(), chance=chances)
-def test_the_order_in_which_things_are_seen_does_not_matter(workload, chance):
+def test_plan_does_not_depend_on_order_of_objects(workload, chance):
     sim = random_history(workload, chance, *GENTLE, *SCALING, *ROUGH)
     snapshot = sim.snapshot()
 
-    def shuffled(things):
-        return {name: things[name] for name in chance.sample(sorted(things), len(things))}
+    def shuffled(objects):
+        return {name: objects[name] for name in chance.sample(sorted(objects), len(objects))}
 
     mixed = replace(
         snapshot,
@@ -105,7 +105,7 @@ def by_id(plan: Plan) -> tuple[object, ...]:
 
 @quick
 @given(workload=sharing_workloads(), chance=chances)
-def test_whatever_part_of_a_plan_was_done_the_next_plans_finish_it(workload, chance):
+def test_partly_executed_plan_is_completed_by_next_plans(workload, chance):
     sim = random_history(workload, chance, *GENTLE, *SCALING, *ROUGH)
     finished, plan = sim.copy(), sim.plan()
     run = Run(sim, plan, chance)
@@ -121,7 +121,7 @@ def test_whatever_part_of_a_plan_was_done_the_next_plans_finish_it(workload, cha
 
 @quick
 @given(workload=workloads(), chance=chances)
-def test_a_plan_deletes_living_pods_only_beyond_the_count(workload, chance):
+def test_plan_deletes_living_pods_only_above_the_count(workload, chance):
     sim = Simulator(workload)
     changes = RandomChanges(sim, chance)
     for _ in range(20):
@@ -134,7 +134,7 @@ def test_a_plan_deletes_living_pods_only_beyond_the_count(workload, chance):
 
 @quick
 @given(workload=workloads(), chance=chances)
-def test_one_thing_that_happens_costs_few_writes(workload, chance):
+def test_single_change_causes_few_writes(workload, chance):
     sim = Simulator(workload)
     for _ in range(4):
         sim.settle()

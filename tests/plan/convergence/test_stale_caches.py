@@ -1,8 +1,9 @@
-"""Caches lag, each kind by its own; leaders do not know that they have been replaced. Neither may cost a pod.
+"""Caches lag, each kind by itself, and leaders do not know that they have been replaced. Neither may cost a
+pod.
 
-A plan is made from any mix of older states. What stops it is in the plan itself: writes of gangs and of
-counts that fail if the object has changed. Which of several pods goes when some must is decided on how they
-fare, and that may be old news; how many go, and that the ones that stay are the ones a gang names, may not.
+A plan is made from any mix of older states. It is stopped by its own preconditions: writes of gangs and of
+counts that fail if the object has changed. Which of several surplus pods is deleted depends on their state,
+which may be stale; how many are deleted, and that the remaining ones are those that a gang names, does not.
 """
 
 from __future__ import annotations
@@ -40,14 +41,14 @@ def names(sim: Simulator) -> set[str]:
 
 
 def owned(sim: Simulator) -> set[str]:
-    """Pods whose clique is there; of others the garbage collector takes care, sooner or later."""
+    """Pods with an existing clique; the garbage collector deletes the others."""
     cliques = {body["metadata"]["uid"] for body in sim.api.objects("PodClique")}
     return {pod.metadata.name for pod in alive(sim) if pod_state.controller_uid(pod.metadata) in cliques}
 
 
 @quick
 @given(workload=workloads(), chance=chances)
-def test_with_pods_as_they_are_an_old_view_of_the_rest_costs_no_pod_that_should_stay(workload, chance):
+def test_stale_caches_with_fresh_pods_delete_no_wanted_pod(workload, chance):
     sim = random_history(workload, chance, *ALL, length=20)
     fresh, stale = sim.copy(), sim.copy()
     fresh.step()
@@ -58,7 +59,7 @@ def test_with_pods_as_they_are_an_old_view_of_the_rest_costs_no_pod_that_should_
 
 @quick
 @given(workload=workloads(), chance=chances)
-def test_an_old_view_never_costs_more_pods_than_are_too_many(workload, chance):
+def test_stale_caches_never_delete_more_pods_than_surplus(workload, chance):
     sim = random_history(workload, chance, *GENTLE, *SCALING, "collect", length=20)
     before, wanted = alive(sim), {clique.name: clique.replicas for clique in expand_now(sim).cliques}
     sim.execute(sim.plan(lag=a_lag(chance)), chance)
@@ -70,7 +71,7 @@ def test_an_old_view_never_costs_more_pods_than_are_too_many(workload, chance):
 
 @quick
 @given(workload=workloads(), chance=chances)
-def test_after_any_number_of_plans_from_old_views_all_is_as_it_should_be(workload, chance):
+def test_plans_from_stale_caches_still_converge(workload, chance):
     sim = Simulator(workload)
     changes = RandomChanges(sim, chance)
     for _ in range(chance.randrange(20)):
@@ -87,7 +88,7 @@ def test_after_any_number_of_plans_from_old_views_all_is_as_it_should_be(workloa
 
 @quick
 @given(workload=workloads(), chance=chances)
-def test_two_leaders_at_once_come_to_the_same_end_as_one(workload, chance):
+def test_two_leaders_at_once_converge_like_one(workload, chance):
     sim = random_history(workload, chance, *ALL)
     alone = sim.copy()
     for _ in range(4):
@@ -100,11 +101,12 @@ def test_two_leaders_at_once_come_to_the_same_end_as_one(workload, chance):
     calm(alone)
     check_settled(sim)
     assert outline(sim) == outline(alone)
-    check_history(sim, zombies=True)
+    check_history(sim, two_leaders=True)
 
 
-def test_a_seat_that_has_a_successor_gets_no_second_pod_from_whoever_knows_only_the_old_name():
-    """The name is right in the old gang, the pod is gone and nobody remembers it: only the gang can tell."""
+def test_stale_gang_creates_no_second_pod_for_replaced_slot():
+    """The name is in the stale gang, the pod is gone and its deletion not remembered: only the gang prevents
+    the create."""
     sim = running("a:1")
     (old,) = sim.pods()
     before = len(sim.api.past["PodGang"])
@@ -118,8 +120,9 @@ def test_a_seat_that_has_a_successor_gets_no_second_pod_from_whoever_knows_only_
     assert list(sim.pods()) == [new]
 
 
-def test_a_pod_that_is_about_to_be_taken_in_again_is_safe_from_whoever_has_the_old_count():
-    """Scaled in, the operator died before it deleted the pod; scaled out again, there is room for it."""
+def test_stale_count_does_not_delete_pod_about_to_be_adopted():
+    """After a scale-in the operator stopped before it deleted the pod; scaled out again, there is room for
+    it."""
     sim = running("a:2/1")
     before = names(sim)
     sim.scale("PodClique", "wl-0-a", 1)
@@ -135,27 +138,28 @@ def test_a_pod_that_is_about_to_be_taken_in_again_is_safe_from_whoever_has_the_o
     assert names(sim) == before
 
 
-def made(sim: Simulator) -> dict[str, int]:
+def object_counts(sim: Simulator) -> dict[str, int]:
     return {kind: len(sim.api.all(kind)) for kind in KINDS}
 
 
-def test_a_replica_that_was_scaled_away_is_not_made_again_by_whoever_has_the_old_count():
-    """It has seen everything go, and knows not why; that all of it was there is in the status of the set."""
+def test_stale_set_count_does_not_recreate_deleted_replica():
+    """The operator has observed the deletions and not the count; the status of the set says that the replica
+    was complete."""
     sim = Simulator(a_set("a:2/1 b:1", "x:2/1=b", replicas=2))
     for index in (0, 1):
         sim.settle(index)
     sim.api.patch("PodCliqueSet", "wl", {"status": {"observedGeneration": 1}}, status=True)
     sim.scale("PodCliqueSet", "wl", 1)
     sim.settle(1)
-    before = made(sim)
+    before = object_counts(sim)
     stale = sim.plan(1, lag={"PodCliqueSet": 1})
     assert sum(intent.id.startswith("create Pod ") for intent in stale.intents) == 4
     assert not sim.execute(stale)
-    assert made(sim) == before
+    assert object_counts(sim) == before
 
 
 @pytest.mark.parametrize("kind", ["Service", "PodGang", "PodClique", "PodCliqueScalingGroup"])
-def test_a_part_of_a_replica_on_its_way_out_is_not_made_again(kind):
+def test_stale_count_recreates_no_part_of_deleted_replica(kind):
     sim = running("a:1 b:1", "x:1/1=b")
     sim.scale("PodCliqueSet", "wl", 0)
     name = sorted(sim.api.all(kind))[0]
@@ -166,19 +170,19 @@ def test_a_part_of_a_replica_on_its_way_out_is_not_made_again(kind):
     assert name not in sim.api.all(kind)
 
 
-def test_a_replica_of_a_group_that_was_scaled_away_is_not_made_again_by_whoever_has_the_old_count():
+def test_stale_group_count_does_not_recreate_group_replica():
     sim, kind = running("a:1 b:1", "x:3/1=b"), "PodCliqueScalingGroup"
     known = len(sim.api.past[kind])
     sim.scale(kind, "wl-0-x", 1)
     sim.settle()
-    before = made(sim)
+    before = object_counts(sim)
     stale = sim.plan(lag={kind: len(sim.api.past[kind]) - known})
     assert any(intent.id == "create PodClique ns/wl-0-x-2-b" for intent in stale.intents)
     assert not sim.execute(stale)
-    assert made(sim) == before
+    assert object_counts(sim) == before
 
 
-def test_what_is_new_is_made_without_a_question():
+def test_first_creation_needs_no_confirmation():
     sim = Simulator(a_set("a:2/1 b:1", "x:2/1=b"))
     assert {intent.id.split()[0] for intent in sim.plan().intents} == {"create"}
     sim.settle()
@@ -186,7 +190,7 @@ def test_what_is_new_is_made_without_a_question():
     assert {intent.id.split()[0] for intent in sim.plan().intents} == {"create"}
 
 
-def test_pods_that_went_with_their_clique_get_no_successors_from_whoever_has_not_seen_it_go():
+def test_pods_deleted_with_unseen_clique_deletion_not_replaced():
     sim = running("a:2/1")
     sim.api.delete("PodClique", "wl-0-a")
     actors.collect_garbage(sim)
@@ -199,7 +203,7 @@ def test_pods_that_went_with_their_clique_get_no_successors_from_whoever_has_not
     assert len(sim.pods()) == 2
 
 
-def test_pods_that_go_with_their_clique_get_no_successors_either():
+def test_pods_terminating_with_their_clique_not_replaced():
     sim = running("a:2/1")
     sim.api.delete("PodClique", "wl-0-a")
     actors.collect_garbage(sim)
@@ -209,7 +213,7 @@ def test_pods_that_go_with_their_clique_get_no_successors_either():
 
 
 @pytest.mark.parametrize("kind", ["Service", "PodGang", "PodClique", "PodCliqueScalingGroup"])
-def test_what_was_orphaned_is_not_taken_back_by_whoever_has_not_seen_its_set_end(kind):
+def test_orphan_not_adopted_by_stale_set(kind):
     sim = running("a:1 b:1", "x:1/1=b")
     name = sorted(sim.api.all(kind))[0]
     sim.api.patch(kind, name, {"metadata": {"ownerReferences": None}})

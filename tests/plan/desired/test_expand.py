@@ -1,4 +1,4 @@
-"""Upstream's own workloads: which gangs, who is in them, in which order they start. Tables made by hand."""
+"""Gangs, members and startup order of upstream's own workloads, by tables written by hand."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LEAST = {"pc-a": (2, 1), "pc-b": (1, 1), "pc-c": (3, 1)}
 
 
 def upstreams(name: str) -> Simulator:
-    """One of upstream's workloads, settled."""
+    """One of upstream's workloads, converged."""
     body = yaml.safe_load(shared_data(f"workloads/{name}.yaml").read_text())
     body["metadata"]["namespace"] = NAMESPACE
     sim = Simulator(body)
@@ -24,7 +24,7 @@ def upstreams(name: str) -> Simulator:
 
 
 def gangs(sim: Simulator) -> dict[str, list[tuple[str, int, int]]]:
-    """Gang by gang: clique, number of pods named, how many are needed."""
+    """By gang: clique, number of pods named, minimum."""
     return {
         gang["metadata"]["name"]: [
             (group["name"], len(group["podReferences"]), group["minReplicas"])
@@ -42,7 +42,7 @@ def starts_after(sim: Simulator) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("number", [1, 3, 5])
-def test_with_every_replica_needed_there_is_one_gang_of_ten(number):
+def test_all_group_replicas_required_gives_one_gang_of_ten(number):
     name = f"workload{number}"
     sim = upstreams(name)
     members = [(f"{name}-0-pc-a", *FULL["pc-a"])]
@@ -53,7 +53,7 @@ def test_with_every_replica_needed_there_is_one_gang_of_ten(number):
 
 
 @pytest.mark.parametrize("number", [2, 4, 6])
-def test_with_one_group_replica_needed_the_second_is_a_gang_of_its_own(number):
+def test_group_replica_above_min_available_gets_scaled_gang(number):
     name = f"workload{number}"
     sim = upstreams(name)
     base = [(f"{name}-0-pc-a", *LEAST["pc-a"])]
@@ -97,7 +97,7 @@ ORDERS = {
 
 
 @pytest.mark.parametrize("name", ORDERS)
-def test_cliques_start_after_those_of_their_own_gang_only(name):
+def test_startup_parents_are_limited_to_the_own_gang(name):
     expected = {
         f"{name}-0-{clique}": [f"{name}-0-{parent}" for parent in parents]
         for clique, parents in ORDERS[name].items()
@@ -105,7 +105,7 @@ def test_cliques_start_after_those_of_their_own_gang_only(name):
     assert starts_after(upstreams(name)) == expected
 
 
-def test_the_worked_example():
+def test_worked_example_of_the_specification():
     """Spec core 4.3: 3 pods are guaranteed in the base gang, 6 are in it, the rest is a scaled gang."""
     sim = Simulator(a_set("pc-a:2/1 pc-b:1/1 pc-c:3/1", "sg-x:2/1=pc-b,pc-c"))
     sim.settle()
@@ -117,7 +117,7 @@ def test_the_worked_example():
     assert {name for names in references.values() for name in names} < set(sim.pods())
 
 
-def test_a_reference_has_namespace_and_name_and_a_gang_its_priority():
+def test_gang_has_namespaced_references_and_priority():
     sim = Simulator(a_set("a:1", priorityClassName="urgent"))
     sim.settle()
     gang = sim.api.get("PodGang", "wl-0")
@@ -126,7 +126,7 @@ def test_a_reference_has_namespace_and_name_and_a_gang_its_priority():
     assert gang["spec"] == {"podgroups": [group], "priorityClassName": "urgent"}
 
 
-def test_every_replica_is_made_of_its_own():
+def test_each_replica_has_objects_of_its_own():
     sim = Simulator(a_set("a:1", replicas=2))
     sim.settle(0)
     sim.settle(1)
@@ -134,8 +134,8 @@ def test_every_replica_is_made_of_its_own():
     assert [pod.spec.hostname for pod in sim.pods().values()] == ["wl-0-a-0", "wl-1-a-0"]
 
 
-def test_a_clique_and_a_group_of_one_name_are_two():
-    """Their objects have one name, and are of two kinds."""
+def test_clique_and_group_with_same_name_are_two_objects():
+    """Their objects have the same name and different kinds."""
     sim = Simulator(a_set("a:2 b:1", "a:2/1=b"))
     sim.settle()
     owners = {

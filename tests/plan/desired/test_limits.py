@@ -1,5 +1,4 @@
-"""Replicas that are held: they keep what they have, whatever they ask for, and a plan costs what they
-have."""
+"""Held replicas keep their pods whatever they ask for, and a plan costs what they have."""
 
 from __future__ import annotations
 
@@ -56,7 +55,7 @@ def planned(sim: Simulator, snapshot: Snapshot) -> Plan:
     return plan_replica(snapshot, sim.now)
 
 
-def made(intents: tuple[Intent, ...]) -> list[str]:
+def created_kinds(intents: tuple[Intent, ...]) -> list[str]:
     return [intent.target.kind for intent in intents if isinstance(intent, Create)]
 
 
@@ -64,7 +63,7 @@ def made(intents: tuple[Intent, ...]) -> list[str]:
     "counts",
     [{"a": HUGE}, {"x": HUGE}, {"a": HUGE, "x": HUGE}, {"x_0_b": HUGE}, {"a": 60_000}, {"x": 40_000}],
 )
-def test_what_asks_for_too_much_stays_as_it_is(counts):
+def test_replica_above_limit_is_held(counts):
     sim = running()
     snapshot = asking(sim.snapshot(), **counts)
     assert snapshot.held
@@ -75,7 +74,7 @@ def test_what_asks_for_too_much_stays_as_it_is(counts):
     assert plan.summary.available
 
 
-def test_nothing_is_made_of_a_replica_that_does_not_exist():
+def test_held_replica_that_does_not_exist_is_not_created():
     sim = Simulator(a_set(f"a:{HUGE} b:1", f"x:{HUGE}/1=b"))
     plan = planned(
         sim, Snapshot(workload=read_set(a_set(f"a:{HUGE} b:1", f"x:{HUGE}/1=b")), index=0, held=True)
@@ -85,28 +84,28 @@ def test_nothing_is_made_of_a_replica_that_does_not_exist():
     assert not plan.summary.available
 
 
-def test_pods_of_a_held_replica_are_replaced_and_scaled_in():
+def test_held_replica_pods_are_replaced_and_scaled_in():
     sim = running()
     lost = next(iter(sim.pods("wl-0-a")))
     sim.api.delete("Pod", lost)
     actors.finish_terminating(sim)
     plan = planned(sim, asking(sim.snapshot(), a=HUGE))
-    assert made(plan.intents) == ["Pod"]
+    assert created_kinds(plan.intents) == ["Pod"]
     sim.settle()
     plan = planned(sim, asking(sim.snapshot(), a=HUGE, x=1))
-    assert made(plan.intents) == []
+    assert created_kinds(plan.intents) == []
     gone = {intent.target.name for intent in plan.intents if isinstance(intent, Delete)}
     assert {"wl-0-x-1-b", "wl-0-x-2-b", "wl-0-x-0", "wl-0-x-1"} <= gone
     assert not any(name.startswith(("wl-0-a-", "wl-0-x-0-")) for name in gone)
 
 
-def test_a_part_that_was_not_made_is_not_made_and_the_replica_is_not_available():
+def test_held_replica_missing_part_not_created_not_available():
     sim = running()
     snapshot = asking(sim.snapshot(), a=HUGE)
     cliques = {name: found for name, found in snapshot.cliques.items() if "-x-2" not in name}
     gangs = {name: found for name, found in snapshot.gangs.items() if name != "wl-0-x-1"}
     plan = planned(sim, replace(snapshot, cliques=cliques, gangs=gangs))
-    assert not {"PodClique", "PodGang", "PodCliqueScalingGroup"} & set(made(plan.intents))
+    assert not {"PodClique", "PodGang", "PodCliqueScalingGroup"} & set(created_kinds(plan.intents))
     less = {name: found for name, found in cliques.items() if name != "wl-0-a"}
     without = {name: replace(found, spec=replace(found.spec, pod_groups=())) for name, found in gangs.items()}
     plan = planned(sim, replace(snapshot, cliques=less, gangs=without, pods=()))
@@ -114,7 +113,7 @@ def test_a_part_that_was_not_made_is_not_made_and_the_replica_is_not_available()
     assert not plan.summary.available
 
 
-def test_with_a_start_order_a_huge_minimum_is_not_counted_up_to():
+def test_huge_min_available_with_startup_order_is_fast():
     body = a_set("a:1 b:1", "x:2/1=a", cliqueStartupType="CliqueStartupTypeInOrder")
     sim = running(body)
     body["spec"]["template"]["podCliqueScalingGroups"][0]["minAvailable"] = HUGE
@@ -123,7 +122,7 @@ def test_with_a_start_order_a_huge_minimum_is_not_counted_up_to():
     plan_replica(replace(snapshot, held=True), sim.now)
 
 
-def test_a_gang_that_no_object_can_hold_is_told_and_not_written():
+def test_gang_above_object_size_is_reported_not_written():
     sim = running()
     snapshot = asking(sim.snapshot(), a=40_000)
     assert snapshot.held
@@ -135,7 +134,7 @@ def test_a_gang_that_no_object_can_hold_is_told_and_not_written():
     assert not asking(sim.snapshot(), a=10_000).held
 
 
-def test_released_it_goes_on_where_it_was():
+def test_released_replica_continues_creation():
     sim = running()
     sim.scale("PodClique", "wl-0-a", 5)
     assert planned(sim, replace(sim.snapshot(), held=True)).intents == ()
@@ -147,7 +146,7 @@ COUNTS = st.integers(0, 4)
 
 
 @given(COUNTS, COUNTS, COUNTS, st.dictionaries(st.sampled_from(["a", "x", "x-0-b", "x-1-c"]), COUNTS))
-def test_arithmetic_gives_what_expansion_does(a, b, x, live):
+def test_computed_pod_counts_equal_expanded_ones(a, b, x, live):
     workload = read_set(a_set(f"a:{a} b:{b} c:1", f"x:{x}/0=b,c"))
     found = {f"wl-0-{name}": count for name, count in live.items()}
     layout = expand(workload, 0, found, found)
@@ -159,7 +158,7 @@ def test_arithmetic_gives_what_expansion_does(a, b, x, live):
     groups = {"wl-0-x": a_live_group(found["wl-0-x"])} if "wl-0-x" in found else {}
     asked = limits.pods_asked(workload, 0, groups, world_cliques)
     expected = sum(max(1, clique.replicas) for clique in layout.cliques)
-    # A group counts as one replica at least, and cliques of those that it does not have are on their way out.
+    # A group counts as one replica at least, and cliques of those that it does not have are surplus.
     one = max(1, b) + 1 if not layout.groups[0].replicas else 0
     assert asked == expected + one
 
@@ -177,10 +176,10 @@ def a_live_group(count: int) -> PodCliqueScalingGroup:
 # The set.
 
 
-def test_a_set_that_asks_for_too_much_says_so_and_counts_what_it_has():
+def test_set_above_limit_reports_error_and_existing_counts():
     sim = settled(a_set("a:1", replicas=3))
     actors.run_all(sim)
-    sim.tend()
+    sim.reconcile_all()
     workload = read_set(sim.api.get("PodCliqueSet", "wl"))
     huge = replace(workload, spec=replace(workload.spec, replicas=HUGE))
     user_error = limits.too_many_pods(HUGE, LIMIT)
@@ -194,7 +193,7 @@ def test_a_set_that_asks_for_too_much_says_so_and_counts_what_it_has():
     assert "limits.podsPerSet" in user_error.message
 
 
-def test_a_set_that_asks_for_too_much_is_still_updated():
+def test_set_above_limit_is_still_updated():
     workload = read_set(a_set("a:1", replicas=HUGE))
     hash_ = generation_hash(workload)
     status = replace(workload.status, current_generation_hash=hash_[::-1])

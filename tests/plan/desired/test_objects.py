@@ -1,4 +1,4 @@
-"""What each object carries: names, labels, annotations, owners, environment, hosts. All by the contract."""
+"""Names, labels, annotations, owners, environment and host names of objects, by the contract."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.plan.simulator.simulator import Simulator
 
 
 def a_simulator() -> Simulator:
-    """A clique of its own and a group of two replicas, the second of which is a gang of its own."""
+    """A clique outside of groups and a group of two replicas, the second of which is a scaled gang."""
     body = a_set("a:1 b:2/1", "x:2/1=b")
     body["metadata"] |= {
         "labels": {"team": "blue", "grove.io/private": "no"},
@@ -84,15 +84,15 @@ def one_pod(sim: Simulator, clique: str, index: int) -> str:
     return next(name for name, pod in pods if pod.metadata.labels[labels.POD_INDEX] == str(index))
 
 
-def test_labels():
+def test_labels_of_objects():
     sim = a_simulator()
     expected = expected_labels(sim)
     assert {key: sim.api.get(*key)["metadata"]["labels"] for key in expected} == expected
 
 
-def test_a_clique_of_the_base_gang_names_no_base_gang():
-    carried = a_simulator().api.get("PodClique", "wl-0-x-0-b")["metadata"]["labels"]
-    assert (carried["grove.io/podgang"], "grove.io/base-podgang" in carried) == ("wl-0", False)
+def test_clique_of_base_gang_has_no_base_gang_label():
+    object_labels = a_simulator().api.get("PodClique", "wl-0-x-0-b")["metadata"]["labels"]
+    assert (object_labels["grove.io/podgang"], "grove.io/base-podgang" in object_labels) == ("wl-0", False)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_a_clique_of_the_base_gang_names_no_base_gang():
         ("Pod", "wl-0-a", {"why": "because"}),
     ],
 )
-def test_annotations(kind, name, expected):
+def test_annotations_of_objects(kind, name, expected):
     sim = a_simulator()
     name = one_pod(sim, name, 0) if kind == "Pod" else name
     assert sim.api.get(kind, name)["metadata"].get("annotations") == expected
@@ -124,7 +124,7 @@ def test_annotations(kind, name, expected):
         ("Pod", "wl-0-x-1-b", ("PodClique", "wl-0-x-1-b")),
     ],
 )
-def test_the_direct_parent_is_the_one_owner(kind, name, owner):
+def test_direct_parent_is_the_only_owner(kind, name, owner):
     sim = a_simulator()
     name = one_pod(sim, name, 0) if kind == "Pod" else name
     parent = sim.api.get(*owner)
@@ -140,14 +140,14 @@ def test_the_direct_parent_is_the_one_owner(kind, name, owner):
     ]
 
 
-def test_nothing_that_we_make_has_a_finalizer():
+def test_created_objects_have_no_finalizer():
     sim = a_simulator()
     kinds = ("Service", "PodCliqueScalingGroup", "PodClique", "PodGang", "Pod")
     assert not any("finalizers" in body["metadata"] for kind in kinds for body in sim.api.objects(kind))
 
 
 @pytest.mark.parametrize(("config", "published"), [(None, True), (True, True), (False, False)])
-def test_the_service_has_no_address_and_selects_the_replica(config, published):
+def test_service_is_headless_and_selects_the_replica(config, published):
     template = {} if config is None else {"headlessServiceConfig": {"publishNotReadyAddresses": config}}
     sim = Simulator(a_set("a:1", **template))
     sim.settle()
@@ -188,8 +188,8 @@ GROUP_VARIABLES = [
 ]
 
 
-def a_spoilt_world() -> Simulator:
-    """A user who sets variables that are ours, in a container and in an init container."""
+def simulator_with_reserved_variables() -> Simulator:
+    """A user sets reserved variables, in a container and in an init container."""
     own = [{"name": "GROVE_PCS_NAME", "value": "mine"}, {"name": "MINE", "value": "1"}]
     own += [{"name": "GROVE_PCSG_INDEX", "value": "7"}, {"name": "ALSO_MINE", "value": "$(MINE)"}]
     body = a_set("a:1 b:2/1 c:3", "x:2/1=b,c")
@@ -201,8 +201,8 @@ def a_spoilt_world() -> Simulator:
     return sim
 
 
-def test_variables_come_first_in_order_and_users_cannot_set_ours():
-    sim = a_spoilt_world()
+def test_env_variables_come_first_and_override_the_users():
+    sim = simulator_with_reserved_variables()
     pod = sim.api.get("Pod", one_pod(sim, "wl-0-x-1-b", 0))
     users = [{"name": "MINE", "value": "1"}, {"name": "ALSO_MINE", "value": "$(MINE)"}]
     ours = POD_VARIABLES + GROUP_VARIABLES
@@ -210,12 +210,12 @@ def test_variables_come_first_in_order_and_users_cannot_set_ours():
     assert pod["spec"]["initContainers"][0]["env"] == ours + users
 
 
-def test_a_clique_in_a_group_has_the_groups_variables_and_no_others_of_ours():
-    spec = a_spoilt_world().api.get("PodClique", "wl-0-x-1-b")["spec"]["podSpec"]
+def test_clique_in_group_has_only_group_variables():
+    spec = simulator_with_reserved_variables().api.get("PodClique", "wl-0-x-1-b")["spec"]["podSpec"]
     assert spec["containers"][0]["env"] == GROUP_VARIABLES
 
 
-def test_a_clique_alone_has_the_pod_spec_that_was_written():
+def test_clique_outside_groups_keeps_pod_spec_as_written():
     body = a_set("a:1")
     sim = Simulator(body)
     sim.settle()
@@ -223,14 +223,14 @@ def test_a_clique_alone_has_the_pod_spec_that_was_written():
     assert sim.api.get("PodClique", "wl-0-a")["spec"]["podSpec"] == written
 
 
-def test_hosts():
+def test_host_names_and_subdomain():
     sim = a_simulator()
     spec = sim.api.get("Pod", one_pod(sim, "wl-0-x-1-b", 1))["spec"]
     assert (spec["hostname"], spec["subdomain"]) == ("wl-0-x-1-b-1", "wl-0")
 
 
 @pytest.mark.parametrize("asked", ["", "kai-scheduler"])
-def test_the_scheduler_that_pods_ask_for_is_on_pods_and_gang(asked):
+def test_scheduler_name_is_on_pods_and_gang(asked):
     body = a_set("a:1")
     if asked:
         body["spec"]["template"]["cliques"][0]["spec"]["podSpec"]["schedulerName"] = asked
@@ -242,7 +242,7 @@ def test_the_scheduler_that_pods_ask_for_is_on_pods_and_gang(asked):
     assert sim.api.get("PodGang", "wl-0")["metadata"]["labels"]["grove.io/scheduler-name"] == chosen
 
 
-def test_fields_that_we_do_not_know_reach_the_pods():
+def test_unknown_pod_spec_fields_reach_the_pods():
     strange = {"hostUsers": False, "fromTheFuture": {"deep": [1, {"er": None}], "": 1.5}}
     body = a_set("a:1")
     body["spec"]["template"]["cliques"][0] = a_clique("a:1", **strange)
@@ -254,6 +254,6 @@ def test_fields_that_we_do_not_know_reach_the_pods():
     assert pod["spec"]["containers"][0]["novel"] == {"x": 1}
 
 
-def test_the_headless_service_is_made_beside_the_rest_and_holds_nothing_up():
+def test_headless_service_creation_delays_nothing():
     plan = Simulator(a_set("a:1")).plan()
     assert not any("Service" in dependency for intent in plan.intents for dependency in intent.after)

@@ -1,4 +1,4 @@
-"""Constraints of sets, groups and cliques on the gangs, and what becomes of them when levels come and go."""
+"""Topology constraints of sets, groups and cliques on gangs, while levels are removed and added."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ def gang(sim: Simulator, name: str) -> dict[str, Any]:
     """The constraints of a gang, those of its cliques by their names, and the topology that it names."""
     found = sim.api.get("PodGang", name)
     spec = found["spec"]
-    told = {
+    reported = {
         group["name"]: group["topologyConstraint"]
         for group in spec["podgroups"]
         if "topologyConstraint" in group
     }
     for field in ("topologyConstraint", "topologyConstraintGroupConfigs"):
         if field in spec:
-            told[field] = spec[field]
+            reported[field] = spec[field]
     if name := found["metadata"].get("annotations", {}).get(keys.TOPOLOGY_NAME):
-        told["topology"] = name
-    return told
+        reported["topology"] = name
+    return reported
 
 
-def test_a_base_gang_has_the_sets_constraint_one_for_each_group_replica_and_the_cliques():
+def test_base_gang_has_set_group_and_clique_constraints():
     sim = a_simulator("a b c", "x:2/2=b,c y:1=a", "zone x:rack b:host", a_topology())
     assert gang(sim, "wl-0") == {
         "topology": "racks",
@@ -65,7 +65,7 @@ def test_a_base_gang_has_the_sets_constraint_one_for_each_group_replica_and_the_
     }
 
 
-def test_a_scaled_gang_has_its_groups_constraint_and_no_parts():
+def test_scaled_gang_has_group_constraint_and_no_parts():
     sim = a_simulator("a b", "x:3/1=b", "zone x:rack b:host", a_topology())
     for number in (0, 1):
         assert gang(sim, f"wl-0-x-{number}") == {
@@ -75,14 +75,14 @@ def test_a_scaled_gang_has_its_groups_constraint_and_no_parts():
         }
 
 
-def test_a_scaled_gang_of_a_group_without_one_has_the_sets():
+def test_scaled_gang_of_unconstrained_group_has_set_constraint():
     sim = a_simulator("a b", "x:2/1=b", "zone/rack", a_topology())
     expected = {"packConstraint": {"required": ZONE, "preferred": RACK}}
     assert gang(sim, "wl-0-x-0") == {"topology": "racks", "topologyConstraint": expected}
     assert gang(sim, "wl-0") == {"topology": "racks", "topologyConstraint": expected}
 
 
-def test_a_group_that_lost_its_level_does_not_fall_back_on_the_sets():
+def test_group_with_unavailable_level_has_no_set_constraint():
     sim = a_simulator("a b", "x:2/1=b", "zone x:rack", a_topology("zone host"))
     assert gang(sim, "wl-0-x-0") == {}
     assert gang(sim, "wl-0") == {
@@ -92,20 +92,20 @@ def test_a_group_that_lost_its_level_does_not_fall_back_on_the_sets():
     }
 
 
-def test_the_topology_is_named_only_where_something_was_translated():
+def test_topology_name_only_with_a_translated_constraint():
     sim = a_simulator("a b", "x:2/1=b", "a:host", a_topology())
     assert gang(sim, "wl-0") == {"topology": "racks", "wl-0-a": must(HOST)}
     assert gang(sim, "wl-0-x-0") == {}
 
 
-def test_the_old_spelling_says_the_same():
+def test_deprecated_field_gives_same_constraint():
     new = a_simulator("a b", "x:2/1=b", "zone/rack x:rack b:host", a_topology())
     old = a_simulator("a b", "x:2/1=b", "zone/rack x:rack b:host", a_topology(), old_spelling=True)
     for name in ("wl-0", "wl-0-x-0"):
         assert gang(old, name) == gang(new, name) != {}
 
 
-def test_a_clique_that_is_scaled_to_nothing_leaves_its_part():
+def test_clique_scaled_to_0_leaves_its_group_constraint():
     sim = a_simulator("a:1 b:1 c:1", "x:1=b,c", "x:rack", a_topology())
     sim.scale("PodClique", "wl-0-x-0-b", 0)
     sim.settle()
@@ -116,12 +116,12 @@ def test_a_clique_that_is_scaled_to_nothing_leaves_its_part():
     assert gang(sim, "wl-0") == {}
 
 
-def test_switched_off_there_are_no_constraints_no_parts_and_no_name():
+def test_constraints_disabled_gives_no_packing_and_no_name():
     sim = a_simulator("a b", "x:2/1=b", "zone x:rack b:host", None)
     assert gang(sim, "wl-0") == gang(sim, "wl-0-x-0") == {}
 
 
-def test_a_topology_that_is_not_there_leaves_only_who_belongs_together():
+def test_missing_topology_keeps_only_group_membership():
     sim = a_simulator("a b", "x:2/1=b", "zone x:rack b:host", missing())
     assert gang(sim, "wl-0") == {
         "topologyConstraintGroupConfigs": [{"name": "wl-0-x-0", "podGroupNames": ["wl-0-x-0-b"]}]
@@ -129,7 +129,7 @@ def test_a_topology_that_is_not_there_leaves_only_who_belongs_together():
     assert gang(sim, "wl-0-x-0") == {}
 
 
-def test_a_name_that_a_set_carries_as_annotation_is_not_handed_on():
+def test_topology_annotation_of_set_is_not_inherited():
     body = packed(a_set("a"), "zone")
     body["metadata"]["annotations"] = {keys.TOPOLOGY_NAME: "another"}
     sim = Simulator(body)
@@ -143,7 +143,7 @@ topologies = st.one_of(st.none(), st.just(missing()), levels.map(a_topology))
 
 @settings(deadline=None, max_examples=40)
 @given(st.lists(topologies, min_size=1, max_size=4))
-def test_whatever_becomes_of_the_topology_pods_stay_and_constraints_come_back(
+def test_topology_changes_keep_pods_and_restore_constraints(
     changes: list[ResolvedTopology | None],
 ):
     sim = a_simulator("a:2 b:1", "x:2/1=b", "zone/rack x:rack/host b:host", a_topology())
@@ -155,9 +155,9 @@ def test_whatever_becomes_of_the_topology_pods_stay_and_constraints_come_back(
         sim.settle()
         known = set(topology.keys.values()) if topology else set()
         for name in ("wl-0", "wl-0-x-0"):
-            told = str(gang(sim, name))
-            assert {key for key in KEYS.values() if key in told} <= known
-            assert ("'topology': 'racks'" in told) == ("packConstraint" in told)
+            reported = str(gang(sim, name))
+            assert {key for key in KEYS.values() if key in reported} <= known
+            assert ("'topology': 'racks'" in reported) == ("packConstraint" in reported)
     sim.topology = a_topology()
     sim.settle()
     assert [gang(sim, name) for name in ("wl-0", "wl-0-x-0")] == before

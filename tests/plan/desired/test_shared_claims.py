@@ -1,4 +1,4 @@
-"""Shared claims: which there are, whose they are, and which pods refer to them."""
+"""Which shared claims exist, their owners, and which pods refer to them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def expected(group_replicas: int = 2, pods: int = 1) -> set[str]:
     }
 
 
-def test_upstreams_workload_has_the_claims_that_upstream_makes():
+def test_upstream_workload_has_upstreams_claims():
     sim = upstreams()
     sim.settle()
     assert claims(sim) == expected()
@@ -59,7 +59,7 @@ def test_upstreams_workload_has_the_claims_that_upstream_makes():
         assert claims(sim) == expected(3, pods)
 
 
-def test_and_its_pods_refer_to_them_as_filters_say():
+def test_upstream_workload_pods_refer_to_filtered_claims():
     sim = upstreams()
     sim.settle()
     of_a = ["rs-test-0-int-tpl", "rs-test-0-worker-a-all-ext-ns-tpl", "rs-test-0-worker-a-0-int-tpl4"]
@@ -78,11 +78,11 @@ def test_and_its_pods_refer_to_them_as_filters_say():
 
 
 def place(sim: Simulator, name: str) -> dict[str, str]:
-    """The labels of a claim beyond those that all carry."""
-    carried = sim.api.get(KIND, name)["metadata"]["labels"]
+    """The labels of a claim beyond those that all claims have."""
+    object_labels = sim.api.get(KIND, name)["metadata"]["labels"]
     common = labels.managed("wl") | {"app.kubernetes.io/component": "resource-claim"}
-    assert common.items() <= carried.items()
-    return {key: value for key, value in carried.items() if key not in common}
+    assert common.items() <= object_labels.items()
+    return {key: value for key, value in object_labels.items() if key not in common}
 
 
 REPLICA, OF_GROUP = "grove.io/podcliqueset-replica-index", "grove.io/podcliquescalinggroup"
@@ -91,7 +91,7 @@ POD = "grove.io/podclique-pod-index"
 
 
 @pytest.mark.parametrize(
-    ("body", "name", "held_by", "carried"),
+    ("body", "name", "held_by", "object_labels"),
     [
         (sharing(set_="t"), "wl-all-t", ("PodCliqueSet", "wl"), {}),
         (sharing(set_="t/"), "wl-0-t", ("PodCliqueSet", "wl"), {REPLICA: "0"}),
@@ -108,11 +108,11 @@ POD = "grove.io/podclique-pod-index"
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_it_is_as_the_contract_says(body, name, held_by, carried):
+def test_claim_object_matches_the_contract(body, name, held_by, object_labels):
     sim = settled(body)
     assert name in claims(sim)
     assert owner(sim, name) == held_by
-    assert place(sim, name) == carried
+    assert place(sim, name) == object_labels
     found = sim.api.get(KIND, name)
     assert found["apiVersion"] == "resource.k8s.io/v1"
     assert found["spec"] == device("t"), "of the template the spec, not the metadata"
@@ -132,7 +132,7 @@ FILTERS = [
 
 
 @pytest.mark.parametrize(("chosen", "cliques"), FILTERS, ids=str)
-def test_filters_decide_who_refers_to_it_and_never_whether_it_is_made(chosen, cliques):
+def test_filter_limits_references_and_not_creation(chosen, cliques):
     body = sharing(set_="t")
     if chosen:
         body["spec"]["template"]["resourceSharing"][0]["filter"] = chosen
@@ -143,7 +143,7 @@ def test_filters_decide_who_refers_to_it_and_never_whether_it_is_made(chosen, cl
     assert claims(settled(body)) == {"wl-all-t"}
 
 
-def test_a_filter_of_a_group_names_its_cliques():
+def test_group_filter_names_its_cliques():
     body = a_set("a:1 b:1", "x:1=a,b", resourceClaimTemplates=own("t"))
     entry = {"name": "t", "scope": "AllReplicas", "filter": {"childCliqueNames": ["b"]}}
     body["spec"]["template"]["podCliqueScalingGroups"][0]["resourceSharing"] = [entry]
@@ -151,7 +151,7 @@ def test_a_filter_of_a_group_names_its_cliques():
     assert (used(sim, "wl-0-x-0-a"), used(sim, "wl-0-x-0-b")) == ([[]], [["wl-0-x-all-t"]])
 
 
-def test_every_container_of_the_user_has_it_and_what_was_there_stays():
+def test_user_containers_get_claims_and_keep_their_own():
     mine = {"name": "mine", "resourceClaimTemplateName": "mine"}
     spec = {
         "resourceClaims": [mine],
@@ -170,12 +170,12 @@ def test_every_container_of_the_user_has_it_and_what_was_there_stays():
     }
     load, waits = found["initContainers"]
     assert load["resources"]["claims"] == [{"name": "one"}, {"name": "two"}]
-    assert "resources" not in waits, "it only looks at pods"
+    assert "resources" not in waits, "it only reads pods"
     assert with_claims(found, ["one", "two"]) == found
     assert with_claims(spec, []) is spec
 
 
-def test_it_changes_neither_hash_nor_clique():
+def test_sharing_changes_neither_hash_nor_clique():
     plain, sharing_ = settled(sharing()), settled(sharing("t", "t", "t/", "t"))
     for name in ("wl-0-a", "wl-0-x-0-b"):
         before, after = (sim.api.get("PodClique", name) for sim in (plain, sharing_))
@@ -183,18 +183,18 @@ def test_it_changes_neither_hash_nor_clique():
         assert before["metadata"]["labels"] == after["metadata"]["labels"]
 
 
-def test_a_set_without_sharing_costs_nothing():
+def test_set_without_sharing_plans_no_claims():
     sim = Simulator(sharing())
     assert not [intent.id for intent in sim.plan().intents if KIND in intent.id]
     assert referred_templates(read_set(sharing())) == frozenset()
 
 
-def test_which_templates_are_meant():
+def test_referred_templates_of_a_set():
     found = read_set(sharing("ext own@elsewhere", "ext@third/", clique="t"))
     assert referred_templates(found) == {("ns", "ext"), ("elsewhere", "own"), ("third", "ext")}
 
 
-def test_a_template_of_another_namespace_is_not_that_of_the_set():
+def test_template_in_other_namespace_is_not_the_sets_own():
     body = sharing(set_="t t@elsewhere")
     sim = Simulator(body)
     sim.claim_templates = {("elsewhere", "t"): a_template("elsewhere", "other")}

@@ -1,4 +1,4 @@
-"""For whom a pod waits, and the init container that does it."""
+"""The cliques that a pod waits for, and the init container that waits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def explicit(cliques: str, groups: str = "", **after: str) -> Body:
 
 
 def waits(body: Body, **counts: int) -> dict[str, dict[str, int]]:
-    """Clique by clique, for whom its pods wait; `counts` are those of cliques and groups that were scaled."""
+    """By clique, what its pods wait for; `counts` are those of scaled cliques and groups."""
     workload = read_set(body)
     named = {f"wl-0-{name.replace('_', '-')}": count for name, count in counts.items()}
     layout = expand(workload, 0, named, named)
@@ -59,31 +59,31 @@ def waits(body: Body, **counts: int) -> dict[str, dict[str, int]]:
         ),
     ],
 )
-def test_whom_pods_wait_for(body, ordered, expected):
+def test_startup_parents_by_startup_type(body, ordered, expected):
     assert is_ordered(read_set(body)) == ordered
     assert waits(body) == expected
 
 
-def test_an_explicit_order_is_heeded_only_if_asked_for():
+def test_starts_after_ignored_unless_startup_type_explicit():
     body = explicit("a b", b="a")
     del body["spec"]["template"]["cliqueStartupType"]
     assert (is_ordered(read_set(body)), waits(body)) == (False, {})
 
 
-class TestPartsThatAreScaledToNothing:
-    """They have left the gang: whoever waited for them waits for those before them."""
+class TestPartsScaledToZero:
+    """Parts scaled to 0 have left the gang: their parents take their place."""
 
-    def test_a_clique(self):
+    def test_clique_scaled_to_0_is_replaced_by_its_parents(self):
         body = a_set("a b:2/2 c", **IN_ORDER)
         assert waits(body, b=0) == {"b": {"a": 1}, "c": {"a": 1}}
         assert waits(body, a=0) == {"c": {"b": 2}}
 
-    def test_a_group(self):
+    def test_group_scaled_to_0_is_replaced_by_its_parents(self):
         body = a_set("a b c d", "x:1/1=b,c", **IN_ORDER)
         assert waits(body) == {"x-0-b": {"a": 1}, "x-0-c": {"x-0-b": 1}, "d": {"x-0-c": 1}}
         assert waits(body, x=0) == {"d": {"a": 1}}
 
-    def test_what_they_wrote_stays_on_the_clique(self):
+    def test_starts_after_of_clique_keeps_scaled_to_0_parents(self):
         sim = Simulator(a_set("a b:2/2 c", **IN_ORDER))
         sim.settle()
         sim.scale("PodClique", "wl-0-b", 0)
@@ -99,7 +99,7 @@ class TestPartsThatAreScaledToNothing:
         (explicit("a", a="a"), {}),
     ],
 )
-def test_an_order_that_can_never_be_met_is_carried_out_as_it_stands(body, expected):
+def test_unsatisfiable_order_is_applied_as_written(body, expected):
     assert waits(body) == expected
     sim = Simulator(body)
     sim.settle()
@@ -108,7 +108,7 @@ def test_an_order_that_can_never_be_met_is_carried_out_as_it_stands(body, expect
 
 
 @given(st.dictionaries(st.sampled_from("abcd"), st.lists(st.sampled_from("abcde"), max_size=4)), st.data())
-def test_any_order_ends_and_nobody_waits_for_itself(after, data):
+def test_any_order_terminates_and_no_clique_awaits_itself(after, data):
     body = explicit("a b:2 c d", "x:2/1=c,d", **{name: " ".join(of) for name, of in after.items()})
     counts = data.draw(st.dictionaries(st.sampled_from(["a", "b", "x"]), st.just(0)))
     for clique, parents in waits(body, **counts).items():
@@ -120,7 +120,7 @@ def a_waiting_pod(sim: Simulator) -> Body:
     return sim.api.get("Pod", name)["spec"]
 
 
-def test_the_init_container_by_the_contract():
+def test_init_container_matches_the_contract():
     body = a_set("a:2/1 b", **IN_ORDER)
     own = body["spec"]["template"]["cliques"][1]["spec"]["podSpec"]
     own["initContainers"] = [{"name": "mine", "image": "i"}]
@@ -154,7 +154,7 @@ def test_the_init_container_by_the_contract():
     assert clique["initContainers"] == own["initContainers"], "the clique keeps what was written"
 
 
-def test_who_waits_for_nobody_has_none():
+def test_pod_without_parents_has_no_init_container():
     sim = Simulator(a_set("a b", **IN_ORDER))
     sim.settle()
     (name,) = sim.pods("wl-0-a")
@@ -162,10 +162,10 @@ def test_who_waits_for_nobody_has_none():
     assert ("initContainers" in spec, "volumes" in spec) == (False, False)
 
 
-class TestWithoutWhatItNeeds:
-    """A gang is not begun before all of its pods can be made."""
+class TestMissingPrerequisites:
+    """A gang is not created before all of its pods can be."""
 
-    def test_a_gang_waits_for_the_token(self):
+    def test_gang_waits_for_the_token(self):
         sim = Simulator(a_set("a b", **IN_ORDER))
         binding, sim.binding = sim.binding, None
         sim.settle()
@@ -176,7 +176,7 @@ class TestWithoutWhatItNeeds:
         sim.settle()
         assert len(sim.pods()) == 2
 
-    def test_in_a_gang_that_is_there_only_those_wait_that_need_it(self):
+    def test_existing_gang_without_token_delays_only_waiting_pods(self):
         sim = Simulator(a_set("a b", **IN_ORDER))
         sim.settle()
         sim.binding = None
@@ -186,7 +186,7 @@ class TestWithoutWhatItNeeds:
         sim.settle()
         assert (len(sim.pods("wl-0-a")), len(sim.pods("wl-0-b"))) == (1, 0)
 
-    def test_without_an_image_the_cliques_that_wait_complain(self):
+    def test_missing_image_is_reported_on_waiting_cliques(self):
         sim = Simulator(a_set("a b", **IN_ORDER))
         sim.init_image = ""
         sim.settle()
@@ -195,14 +195,14 @@ class TestWithoutWhatItNeeds:
         assert "GROVE_INIT_CONTAINER_IMAGE" in user_error.message
         assert sim.pods() == {}
 
-    def test_a_set_without_an_order_needs_neither(self):
+    def test_set_without_order_needs_neither_image_nor_token(self):
         sim = Simulator(a_set("a b"))
         sim.binding, sim.init_image = None, ""
         sim.settle()
         assert (len(sim.pods()), sim.plan().errors) == (2, ())
 
 
-def test_a_pod_that_comes_back_brings_its_secret_and_a_fresh_gang_does_not():
+def test_replaced_pod_recreates_token_secret_new_gang_does_not():
     sim = Simulator(a_set("a b", **IN_ORDER))
     assert not any(intent.target.kind == "Secret" for intent in sim.plan().intents)
     sim.settle()

@@ -14,7 +14,7 @@ WITHOUT = [None, "", "nss", "n", "default,nss", "NS", "ns.other", "n*", "ns*", "
 WITH = ["ns", "*", "default,ns", " default , ns ", "ns,", "default,*"]
 
 
-def world_with(shared_with: str | None, **levels: str) -> Simulator:
+def simulator_with(shared_with: str | None, **levels: str) -> Simulator:
     sim = Simulator(sharing(**levels))
     consent(sim, shared_with)
     return sim
@@ -25,14 +25,14 @@ def consent(sim: Simulator, shared_with: str | None) -> None:
     sim.claim_templates = found
 
 
-def words_of(sim: Simulator) -> list[str]:
+def messages_of(sim: Simulator) -> list[str]:
     user_errors = (*sim.plan().errors, *sim.plan_set().errors)
     return list(dict.fromkeys(user_error.message for user_error in user_errors))
 
 
 @pytest.mark.parametrize("shared_with", WITHOUT)
 @pytest.mark.parametrize(
-    ("levels", "code", "who"),
+    ("levels", "code", "part"),
     [
         ({"set_": "t@other"}, SET, "the set"),
         ({"set_": "t@other/"}, SET, "the set"),
@@ -40,49 +40,49 @@ def words_of(sim: Simulator) -> list[str]:
         ({"clique": "t@other/"}, CLIQUE, "a"),
     ],
 )
-def test_without_consent_no_claim_is_made(shared_with, levels, code, who) -> None:
-    sim = world_with(shared_with, **levels)
+def test_without_consent_no_claim_is_created(shared_with, levels, code, part) -> None:
+    sim = simulator_with(shared_with, **levels)
     sim.settle()
     assert claims(sim) == set()
     assert {each.code for each in (*sim.plan().errors, *sim.plan_set().errors)} == {code}
-    assert words_of(sim) == [
-        f"ResourceClaimTemplate other/t, which resourceSharing of {who} refers to, does not exist or is not "
+    assert messages_of(sim) == [
+        f"ResourceClaimTemplate other/t, which resourceSharing of {part} refers to, does not exist or is not "
         "shared with namespace ns: create it, or add ns to its annotation grove.io/shared-with-namespaces"
-    ], "the same words whether the template exists or not"
+    ], "the same message whether the template exists or not"
 
 
 @pytest.mark.parametrize("shared_with", WITH)
-def test_with_consent_the_claim_is_made_from_the_template(shared_with) -> None:
-    sim = world_with(shared_with, set_="t@other", group="t@other", clique="t@other/")
+def test_with_consent_claim_is_created_from_template(shared_with) -> None:
+    sim = simulator_with(shared_with, set_="t@other", group="t@other", clique="t@other/")
     sim.settle()
-    made = {"wl-all-t", "wl-0-x-all-t", "wl-0-a-0-t", "wl-0-a-1-t"}
-    assert claims(sim) == made
-    assert all(sim.api.get(KIND, name)["spec"] == device("t") for name in made)
+    created = {"wl-all-t", "wl-0-x-all-t", "wl-0-a-0-t", "wl-0-a-1-t"}
+    assert claims(sim) == created
+    assert all(sim.api.get(KIND, name)["spec"] == device("t") for name in created)
     assert len(sim.pods()) == 4
-    assert words_of(sim) == []
+    assert messages_of(sim) == []
 
 
-def test_consent_that_comes_later_lets_the_set_continue() -> None:
-    sim = world_with("default", clique="t@other/")
+def test_later_consent_resumes_creation() -> None:
+    sim = simulator_with("default", clique="t@other/")
     sim.settle()
     assert not sim.pods("wl-0-a")
     consent(sim, "default,ns")
     sim.settle()
     assert len(sim.pods("wl-0-a")) == 2
-    assert words_of(sim) == []
+    assert messages_of(sim) == []
 
 
-def test_withdrawn_consent_keeps_claims_and_makes_no_more() -> None:
-    sim = world_with("ns", clique="t@other/")
+def test_withdrawn_consent_keeps_claims_and_creates_none() -> None:
+    sim = simulator_with("ns", clique="t@other/")
     sim.settle()
     before = {name: sim.api.get(KIND, name) for name in claims(sim)}
     consent(sim, "default")
-    assert (sim.plan().intents, words_of(sim)) == ((), []), "nothing is needed"
+    assert (sim.plan().intents, messages_of(sim)) == ((), []), "nothing is needed"
     sim.scale("PodClique", "wl-0-a", 3)
     sim.settle()
     assert {name: sim.api.get(KIND, name) for name in claims(sim)} == before
     assert len(sim.pods("wl-0-a")) == 2
-    (words,) = words_of(sim)
+    (words,) = messages_of(sim)
     assert "add ns to its annotation" in words
     consent(sim, "*")
     sim.settle()
@@ -90,23 +90,23 @@ def test_withdrawn_consent_keeps_claims_and_makes_no_more() -> None:
 
 
 @pytest.mark.parametrize("namespace", ["", "@ns"])
-def test_a_template_beside_the_set_needs_no_consent(namespace) -> None:
+def test_template_in_same_namespace_needs_no_consent(namespace) -> None:
     sim = Simulator(sharing(clique=f"ext{namespace}/"))
     sim.claim_templates = {("ns", "ext"): a_template("ns", "ext")}
     sim.settle()
     assert len(sim.pods("wl-0-a")) == 2
 
 
-def test_a_missing_template_beside_the_set_is_said_to_be_missing() -> None:
+def test_missing_template_in_same_namespace_reported_missing() -> None:
     sim = Simulator(sharing(clique="ext@ns/"))
     sim.settle()
-    (words,) = words_of(sim)
+    (words,) = messages_of(sim)
     assert (
         words == "there is no ResourceClaimTemplate ns/ext, which resourceSharing of a refers to: create it"
     )
 
 
-def test_what_the_annotation_means() -> None:
+def test_consent_annotation_values() -> None:
     assert annotations.SHARED_WITH_NAMESPACES == "grove.io/shared-with-namespaces"
     for value in WITH:
         assert annotations.shared_with({annotations.SHARED_WITH_NAMESPACES: value}, "ns"), value

@@ -1,4 +1,4 @@
-"""Hashes are pinned: a new version of the operator that computed another one would roll every workload."""
+"""Pinned hashes: an operator version that computes other ones would roll out every workload."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ def template(body, **changes) -> CliqueTemplate:
     ],
     ids=["plain", "with a priority", "with labels and annotations", "with fields we do not know"],
 )
-def test_template_hashes_never_change(body, priority, pinned):
+def test_template_hashes_are_stable(body, priority, pinned):
     assert template_hash(template(body), priority) == pinned
 
 
-def test_generation_hashes_never_change():
+def test_generation_hashes_are_stable():
     assert generation_hash(read_set(a_set("a:2/1 b:1", "x:2/1=b"))) == "b744a72c41aa43c4"
 
 
-def test_spelling_and_order_do_not_count():
+def test_hash_ignores_form_and_key_order():
     spellings = (
         b'{"name":"a","spec":{"podSpec":{"containers":[{"name":"c","image":"i"}],"hostIPC":true}}}',
         b'{"spec":{"podSpec":{"hostIPC" :true,"containers":[{"image":"\\u0069","name":"c"}]}},"name":"a"}',
@@ -114,8 +114,8 @@ def ephemeral(**spec: str) -> Body:
     return {"volumes": [{"name": "v", "ephemeral": {"volumeClaimTemplate": {"spec": spec}}}]}
 
 
-def test_what_a_go_program_writes_back_is_what_it_read():
-    """Found with client-go's types: quantities become strings, every container has resources."""
+def test_hash_ignores_defaults_written_by_go_clients():
+    """As client-go's types write it: quantities become strings, every container has resources."""
     written, echoed = (a_clique("a:1", **spec) for spec in (WRITTEN, ECHOED))
     assert template_hash(template(written), "") == template_hash(template(echoed), "")
 
@@ -135,7 +135,7 @@ def test_what_a_go_program_writes_back_is_what_it_read():
     ],
     ids=str,
 )
-def test_what_means_something_else_counts(before, after):
+def test_hash_changes_with_meaning(before, after):
     hashes = {template_hash(template(a_clique("a:1", **spec)), "") for spec in (before, after)}
     assert len(hashes) == 2
 
@@ -150,7 +150,7 @@ def test_what_means_something_else_counts(before, after):
     ],
     ids=["labels", "annotations", "a field", "a field we do not know"],
 )
-def test_what_pods_are_made_from_counts(changes):
+def test_hash_covers_everything_pods_are_created_from(changes):
     assert template_hash(template(PLAIN, **changes), "") != template_hash(template(PLAIN), "")
 
 
@@ -164,11 +164,11 @@ def test_what_pods_are_made_from_counts(changes):
     ],
     ids=["the name", "counts", "order and scaling", "topology"],
 )
-def test_what_pods_are_not_made_from_does_not(changes):
+def test_hash_ignores_fields_that_pods_do_not_use(changes):
     assert template_hash(template(PLAIN, **changes), "") == template_hash(template(PLAIN), "")
 
 
-def test_the_order_of_cliques_counts_for_the_set():
+def test_generation_hash_depends_on_clique_order():
     workload = a_set("a:1 b:1")
     workload["spec"]["template"]["cliques"][0]["labels"] = {"only": "here"}
     before = generation_hash(read_set(workload))
@@ -177,8 +177,8 @@ def test_the_order_of_cliques_counts_for_the_set():
 
 
 @pytest.mark.parametrize("amount", ["1e999999999", "1e-999999999", "9" * 5_000])
-def test_an_amount_beyond_all_measure_is_hashed_as_it_is_written(amount):
-    """Nothing checks the quantities of a pod spec before it is hashed, and 10^999999999 takes minutes."""
+def test_huge_quantity_is_hashed_as_written(amount):
+    """Quantities of a pod spec are not validated before it is hashed, and 10^999999999 takes minutes."""
     spec = {"containers": [{"resources": {"limits": {"cpu": amount}}}]}
     other = {"containers": [{"resources": {"limits": {"cpu": f"{amount}0"}}}]}
     assert spec_digest(msgspec.json.encode(spec)) != spec_digest(msgspec.json.encode(other))

@@ -1,4 +1,4 @@
-"""Places in domains: how long pods look for one, and gangs that cannot have as many as they need (B4, B8)."""
+"""Fabric channels: how long pods have been unschedulable, and gangs that need too many of them (B4, B8)."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def pod(**condition):
         ),
     ],
 )
-def test_b4_since_when_a_pod_finds_no_node(condition, since):
+def test_b4_unschedulable_since_is_read_from_condition(condition, since):
     found = unschedulable_since(pod(**condition))
     assert found == (None if since is None else 1767225600 + since)
 
 
 def gangs(channels, pods="worker:3"):
-    """The reasons that gangs give for not being scheduled, and why."""
+    """Reason and message of the condition Scheduled of the gang."""
     sim = Simulator(workload(gpu_clique(pods)))
 
     def planned():
@@ -74,7 +74,7 @@ def gangs(channels, pods="worker:3"):
         ({"nvidia": 1}, "OneMemberPodPerNode", "and 1 node has a channel: use fewer pods"),
     ],
 )
-def test_b8_a_gang_that_needs_more_channels_than_there_are_says_so(channels, reason, words):
+def test_b8_gang_needing_more_channels_than_exist_reports_it(channels, reason, words):
     said, why = gangs(channels)
     assert said == reason
     assert words in why

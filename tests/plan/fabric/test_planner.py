@@ -1,4 +1,4 @@
-"""One fabric domain: made, shared, kept, held, let go (CD, L, X)."""
+"""Planning of one fabric domain: created, shared, repaired, held, deleted (CD, L, X)."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def plan_domain(snapshot, now=0.0):
     return planner.plan_domain(snapshot, now)
 
 
-def made(name, *workloads) -> Domain:
-    """The domain that we would make for them, as the cluster has it."""
+def managed_domain(name, *workloads) -> Domain:
+    """The domain that the operator creates for these sets, as the cluster has it."""
     (create,) = plan_domain(domain_snapshot(name, *workloads)).intents
     body = {**create.body, "metadata": {**create.body["metadata"], "uid": "d1", "resourceVersion": "7"}}
     return msgspec.json.decode(msgspec.json.encode(body), type=Domain)
@@ -53,11 +53,11 @@ def terminating(domain):
     return with_meta(domain, deletion_timestamp="2026-01-01T00:00:00Z")
 
 
-def told(plan):
+def events_of(plan):
     return [(event.workload.metadata.name, event.reason.value) for event in plan.events]
 
 
-def test_cd_auto_one_owner_that_controls_it_and_the_labels_of_the_guide():
+def test_cd_auto_domain_has_one_controller_and_guide_labels():
     plan = plan_domain(domain_snapshot("inference-1", AUTO))
     (create,) = plan.intents
     assert isinstance(create, Create)
@@ -88,32 +88,37 @@ def test_cd_auto_one_owner_that_controls_it_and_the_labels_of_the_guide():
     assert (event.reason.value, event.note) == ("ComputeDomainCreated", "ComputeDomain inference-1 created")
 
 
-def test_x6_explicit_every_user_is_a_plain_owner_and_none_controls_it():
+def test_x6_explicit_domain_has_plain_owners_and_no_controller():
     (create,) = plan_domain(domain_snapshot("team", TWO, ONE)).intents
     owners = create.body["metadata"]["ownerReferences"]
     assert [(owner["name"], "controller" in owner) for owner in owners] == [("one", False), ("two", False)]
-    carried = create.body["metadata"]["labels"]
-    assert carried["app.kubernetes.io/part-of"] == "one"
-    assert carried["grove.io/computedomain-mode"] == "explicit"
-    assert "grove.io/podcliqueset-replica-index" not in carried
+    object_labels = create.body["metadata"]["labels"]
+    assert object_labels["app.kubernetes.io/part-of"] == "one"
+    assert object_labels["grove.io/computedomain-mode"] == "explicit"
+    assert "grove.io/podcliqueset-replica-index" not in object_labels
 
 
-def test_groups_say_which_group():
+def test_domain_labels_name_the_group():
     workload = a_set(clique("worker"), group="fast")
-    carried = made("inference-0-fast", workload).metadata.labels
-    assert carried["grove.io/mnnvl-group"] == "fast"
-    assert carried["grove.io/podcliqueset-replica-index"] == "0"
+    object_labels = managed_domain("inference-0-fast", workload).metadata.labels
+    assert object_labels["grove.io/mnnvl-group"] == "fast"
+    assert object_labels["grove.io/podcliqueset-replica-index"] == "0"
 
 
-def test_what_is_right_is_left_alone_and_nobody_needs_nothing():
-    assert plan_domain(domain_snapshot("inference-0", AUTO, found=made("inference-0", AUTO))).intents == ()
-    assert plan_domain(domain_snapshot("team", ONE, TWO, found=made("team", ONE, TWO))).intents == ()
+def test_correct_domain_unchanged_and_unneeded_not_created():
+    assert (
+        plan_domain(domain_snapshot("inference-0", AUTO, found=managed_domain("inference-0", AUTO))).intents
+        == ()
+    )
+    assert (
+        plan_domain(domain_snapshot("team", ONE, TWO, found=managed_domain("team", ONE, TWO))).intents == ()
+    )
     assert plan_domain(domain_snapshot("team")).intents == ()
 
 
-def test_l3_stripped_labels_and_finalizers_come_back_beside_the_drivers():
+def test_l3_removed_labels_and_finalizers_are_restored():
     bare = with_meta(
-        made("inference-0", AUTO),
+        managed_domain("inference-0", AUTO),
         finalizers=(DRIVER,),
         labels={
             "app.kubernetes.io/managed-by": "grove-operator",
@@ -131,20 +136,20 @@ def test_l3_stripped_labels_and_finalizers_come_back_beside_the_drivers():
     assert "spec" not in patch.body  # CD2
 
 
-def test_x6_who_comes_joins_and_who_goes_is_let_go():
-    confirm, join = plan_domain(domain_snapshot("team", ONE, TWO, found=made("team", ONE))).intents
+def test_x6_owners_follow_the_sets_that_name_the_domain():
+    confirm, join = plan_domain(domain_snapshot("team", ONE, TWO, found=managed_domain("team", ONE))).intents
     assert confirm.target.name == "two"
     assert [owner["name"] for owner in join.body["metadata"]["ownerReferences"]] == ["one", "two"]
     assert join.after == (confirm.id,)
     (part,) = plan_domain(
-        domain_snapshot("team", TWO, found=made("team", ONE, TWO), former_owners=(ONE,))
+        domain_snapshot("team", TWO, found=managed_domain("team", ONE, TWO), former_owners=(ONE,))
     ).intents
     assert [owner["name"] for owner in part.body["metadata"]["ownerReferences"]] == ["two"]
     assert part.body["metadata"]["labels"] == {"app.kubernetes.io/part-of": "two"}  # X8
 
 
-def test_l5_pods_first_then_the_finalizer_then_the_domain():
-    found = with_meta(made("inference-1", AUTO), finalizers=(FINALIZER, DRIVER))
+def test_l5_pods_gone_then_finalizer_removed_then_deleted():
+    found = with_meta(managed_domain("inference-1", AUTO), finalizers=(FINALIZER, DRIVER))
     assert (
         plan_domain(domain_snapshot("inference-1", found=found, former_owners=(AUTO,), in_use=True)).intents
         == ()
@@ -156,17 +161,19 @@ def test_l5_pods_first_then_the_finalizer_then_the_domain():
     assert release.after == (confirm.id,)
     assert isinstance(delete, Delete)
     assert (delete.uid, delete.after) == ("d1", (release.id,))
-    assert told(plan) == [("inference", "ComputeDomainDeleted")]
+    assert events_of(plan) == [("inference", "ComputeDomainDeleted")]
 
 
-def test_l6_with_its_set_it_goes_without_asking_the_set():
-    release, delete = plan_domain(domain_snapshot("inference-0", found=made("inference-0", AUTO))).intents
+def test_l6_domain_of_deleted_set_needs_no_confirmation():
+    release, delete = plan_domain(
+        domain_snapshot("inference-0", found=managed_domain("inference-0", AUTO))
+    ).intents
     assert isinstance(release, Patch)
     assert isinstance(delete, Delete)
 
 
-def test_what_a_set_owns_that_we_have_not_seen_is_left_alone():
-    found = made("inference-0", AUTO)
+def test_domain_of_unknown_owner_set_is_kept():
+    found = managed_domain("inference-0", AUTO)
     assert plan_domain(domain_snapshot("inference-0", found=found, unknown_owner=True)).intents == ()
     (release,) = plan_domain(
         domain_snapshot("inference-0", found=terminating(found), unknown_owner=True)
@@ -174,16 +181,16 @@ def test_what_a_set_owns_that_we_have_not_seen_is_left_alone():
     assert release.body["metadata"]["finalizers"] == []
 
 
-def test_l8_deleted_by_hand_it_is_held_and_told():
-    found = terminating(made("inference-0", AUTO))
+def test_l8_domain_deleted_by_user_is_held_and_reported():
+    found = terminating(managed_domain("inference-0", AUTO))
     plan = plan_domain(domain_snapshot("inference-0", AUTO, found=found))
     assert plan.intents == ()
-    assert told(plan) == [("inference", "ComputeDomainTerminating")]
+    assert events_of(plan) == [("inference", "ComputeDomainTerminating")]
     assert plan.events[0].warning
 
 
-def test_l9_scaled_in_past_it_is_released_when_its_pods_are_gone():
-    found = terminating(made("inference-0", AUTO))
+def test_l9_domain_of_scaled_in_replica_released_after_pods():
+    found = terminating(managed_domain("inference-0", AUTO))
     assert plan_domain(domain_snapshot("inference-0", found=found, in_use=True)).intents == ()
     (release,) = plan_domain(domain_snapshot("inference-0", found=found)).intents
     assert release.body["metadata"]["finalizers"] == []
@@ -191,21 +198,21 @@ def test_l9_scaled_in_past_it_is_released_when_its_pods_are_gone():
     assert plan_domain(domain_snapshot("inference-0", found=free)).intents == ()
 
 
-def test_l10_a_new_life_of_the_set_waits_for_the_old_domain_to_go():
+def test_l10_recreated_set_waits_for_old_domain_to_be_gone():
     again = a_set(clique("worker"), auto="enabled")
     again = replace(again, metadata=replace(again.metadata, uid="another"))
-    found = terminating(made("inference-0", AUTO))
+    found = terminating(managed_domain("inference-0", AUTO))
     (release,) = plan_domain(domain_snapshot("inference-0", again, found=found, unknown_owner=True)).intents
     assert release.body["metadata"]["finalizers"] == []
 
 
-def test_l11_made_anew_under_pods_that_are_there_it_says_so():
+def test_l11_domain_recreated_under_running_pods_warns():
     plan = plan_domain(domain_snapshot("inference-0", AUTO, in_use=True))
     assert [event.warning for event in plan.events] == [False, True]
 
 
-def test_an_orphan_is_taken_back():
-    found = with_meta(made("inference-0", AUTO), owner_references=())
+def test_orphaned_domain_is_adopted():
+    found = with_meta(managed_domain("inference-0", AUTO), owner_references=())
     confirm, adopt = plan_domain(domain_snapshot("inference-0", AUTO, found=found)).intents
     assert confirm.target.name == "inference"
     (owner,) = adopt.body["metadata"]["ownerReferences"]
@@ -217,10 +224,10 @@ def foreign(name):
     return msgspec.json.decode(msgspec.json.encode(body), type=Domain)
 
 
-def test_cd5_a_foreign_domain_is_in_the_way_of_automation_and_never_touched():
+def test_cd5_foreign_domain_blocks_auto_and_is_not_written():
     plan = plan_domain(domain_snapshot("inference-0", AUTO, found=foreign("inference-0")))
     assert plan.intents == ()
-    assert told(plan) == [("inference", "ComputeDomainConflict")]
+    assert events_of(plan) == [("inference", "ComputeDomainConflict")]
 
 
 def template(uid="", **more):
@@ -238,39 +245,41 @@ def template(uid="", **more):
         (template("d0", deletion_timestamp="2026-01-01T00:00:00Z"), []),
     ],
 )
-def test_cd6_a_template_of_somebody_else_is_told_of_and_never_touched(seen, events):
-    plan = plan_domain(domain_snapshot("inference-0", AUTO, found=made("inference-0", AUTO), template=seen))
+def test_cd6_foreign_template_is_reported_and_not_written(seen, events):
+    plan = plan_domain(
+        domain_snapshot("inference-0", AUTO, found=managed_domain("inference-0", AUTO), template=seen)
+    )
     assert plan.intents == ()
-    assert told(plan) == events
+    assert events_of(plan) == events
     for event in plan.events:
         assert event.note.startswith("ResourceClaimTemplate inference-0, by which pods join ComputeDomain")
 
 
-def test_a_foreign_domain_is_referenced_by_who_names_it_and_never_touched():
+def test_foreign_domain_is_referenced_and_not_written():
     plan = plan_domain(domain_snapshot("team", ONE, found=foreign("team")))
     assert plan.intents == ()
-    assert told(plan) == [("one", "ComputeDomainReferenced")]
+    assert events_of(plan) == [("one", "ComputeDomainReferenced")]
     assert plan_domain(domain_snapshot("team", found=foreign("team"))).intents == ()
 
 
-def test_nobody_enters_the_domain_that_another_has_for_itself():
+def test_domain_of_one_set_is_not_shared_with_another():
     intruder = a_set(clique("worker", computedomain="inference-0"), name="intruder")
-    found = made("inference-0", AUTO)
+    found = managed_domain("inference-0", AUTO)
     plan = plan_domain(domain_snapshot("inference-0", intruder, AUTO, found=found))
     assert plan.intents == ()
-    assert told(plan) == [("intruder", "ComputeDomainConflict")]
+    assert events_of(plan) == [("intruder", "ComputeDomainConflict")]
     (create,) = plan_domain(domain_snapshot("inference-0", intruder, AUTO)).intents
     assert [owner["name"] for owner in create.body["metadata"]["ownerReferences"]] == ["inference"]
 
 
-def test_b6_a_split_fabric_is_told():
-    found = made("inference-0", AUTO)
+def test_b6_split_fabric_is_reported():
+    found = managed_domain("inference-0", AUTO)
     nodes = [{"name": name, "cliqueID": name, "status": "Ready"} for name in ("a", "b")]
     plan = plan_domain(domain_snapshot("inference-0", AUTO, found=replace(found, status={"nodes": nodes})))
-    assert told(plan) == [("inference", "FabricSplit")]
+    assert events_of(plan) == [("inference", "FabricSplit")]
     assert "split over 2 partitions (a, b)" in plan.events[0].note
     assert (
-        told(
+        events_of(
             plan_domain(
                 domain_snapshot("inference-0", AUTO, found=replace(found, status={"nodes": nodes[:1]}))
             )
@@ -279,15 +288,15 @@ def test_b6_a_split_fabric_is_told():
     )
 
 
-def test_b2_the_allocation_mode_reaches_the_domain():
+def test_b2_allocation_mode_reaches_the_domain():
     key = "nvidia.com/computedomain-allocation-mode"
     explicit = a_set({**TEAM, "annotations": {**TEAM["annotations"], key: "All"}})
-    assert made("team", explicit).spec["channel"]["allocationMode"] == "All"
+    assert managed_domain("team", explicit).spec["channel"]["allocationMode"] == "All"
     automatic = replace(
         AUTO, metadata=replace(AUTO.metadata, annotations={**AUTO.metadata.annotations, key: "All"})
     )
-    assert made("inference-0", automatic).spec["channel"]["allocationMode"] == "All"
-    assert "allocationMode" not in made("inference-0", AUTO).spec["channel"]
+    assert managed_domain("inference-0", automatic).spec["channel"]["allocationMode"] == "All"
+    assert "allocationMode" not in managed_domain("inference-0", AUTO).spec["channel"]
 
 
 HOLDERS = (
@@ -312,11 +321,11 @@ BUSY = (
         ((), HOLDERS, 100.0, [], None),
     ],
 )
-def test_b4_who_has_the_channels_is_told_after_a_while(unschedulable, holders, now, words, requeue_at):
-    found = made("inference-0", AUTO)
+def test_b4_channel_holders_are_reported_after_a_while(unschedulable, holders, now, words, requeue_at):
+    found = managed_domain("inference-0", AUTO)
     plan = plan_domain(
         domain_snapshot("inference-0", AUTO, found=found, unschedulable=unschedulable, holders=holders), now
     )
-    assert told(plan) == [("inference", "ImexChannelBusy")] * len(words)
+    assert events_of(plan) == [("inference", "ImexChannelBusy")] * len(words)
     assert [event.note for event in plan.events] == words
     assert plan.requeue_at == requeue_at

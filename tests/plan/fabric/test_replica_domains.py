@@ -1,4 +1,4 @@
-"""Fabric domains seen by a replica: claims in pods, labels, and who waits for what (I, J, L, X)."""
+"""Fabric domains of a replica: claims in pods, labels, and which cliques wait (I, J, L, X)."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def bodies(planned, kind):
     }
 
 
-def test_auto_claims_go_into_gpu_containers_of_cliques_and_pods_only():
+def test_auto_claims_only_in_gpu_containers():
     planned = plan(workload(gpu_clique("worker:1"), groups=""), domain("wl-0"))
     cliques, pods = bodies(planned, "PodClique"), bodies(planned, "Pod")
     assert set(pods) == {"router", "worker"}
@@ -93,35 +93,35 @@ def test_auto_claims_go_into_gpu_containers_of_cliques_and_pods_only():
         assert "resourceClaims" not in spec
 
 
-def test_b10_claims_go_into_containers_with_gpus_by_claim():
+def test_b10_claims_in_containers_with_gpus_by_claim():
     body = workload(gpu_clique("worker:1"))
     spec = body["spec"]["template"]["cliques"][1]["spec"]["podSpec"]
     spec["resourceClaims"] = [{"name": "gpus", "resourceClaimTemplateName": "eight"}]
     spec["containers"][0]["resources"] = {"claims": [{"name": "gpus"}]}
     assert "mnnvl-claim" not in str(bodies(plan(body, domain("wl-0")), "PodClique"))
     body["metadata"]["annotations"]["grove.io/auto-mnnvl-claims"] = "worker/gpus,router/other"
-    made = bodies(plan(body, domain("wl-0")), "PodClique")["worker"]["spec"]["podSpec"]
-    assert made["resourceClaims"] == [*spec["resourceClaims"], CLAIM]
-    model, sidecar = made["containers"]
+    created = bodies(plan(body, domain("wl-0")), "PodClique")["worker"]["spec"]["podSpec"]
+    assert created["resourceClaims"] == [*spec["resourceClaims"], CLAIM]
+    model, sidecar = created["containers"]
     assert model["resources"] == {"claims": [{"name": "gpus"}, {"name": "mnnvl-claim"}]}
     assert "resources" not in sidecar
 
 
-def test_b10_where_a_claim_for_gpus_is_shared_all_containers_of_a_pod_have_gpus():
+def test_b10_shared_gpu_claim_gives_all_containers_gpus():
     body = workload(gpu_clique("worker:1"))
     spec = body["spec"]["template"]["cliques"][1]["spec"]["podSpec"]
     spec["containers"][0].pop("resources")
     spec["initContainers"] = [{"name": "fetch", "image": "f"}]
     body["metadata"]["annotations"]["grove.io/auto-mnnvl-claims"] = "worker/*"
-    made = bodies(plan(body, domain("wl-0")), "PodClique")
-    assert "resourceClaims" not in made["router"]["spec"]["podSpec"]
-    joined = made["worker"]["spec"]["podSpec"]
+    created = bodies(plan(body, domain("wl-0")), "PodClique")
+    assert "resourceClaims" not in created["router"]["spec"]["podSpec"]
+    joined = created["worker"]["spec"]["podSpec"]
     assert joined["resourceClaims"] == [CLAIM]
     for container in (*joined["containers"], *joined["initContainers"]):
         assert container["resources"] == {"claims": [{"name": "mnnvl-claim"}]}
 
 
-def test_i3_enrolled_cliques_and_pods_are_selectable_and_auto_leaves_no_other_trace():
+def test_i3_cliques_in_domain_have_its_label_only():
     planned = plan(workload(gpu_clique("worker:1")), domain("wl-0"))
     for kind in ("PodClique", "Pod"):
         found = bodies(planned, kind)
@@ -130,7 +130,7 @@ def test_i3_enrolled_cliques_and_pods_are_selectable_and_auto_leaves_no_other_tr
         assert "grove.io/auto-mnnvl" not in found["worker"]["metadata"].get("annotations", {})
 
 
-def test_j1_in_a_group_the_claim_is_of_the_sets_replica_and_the_group_says_auto():
+def test_j1_group_uses_claim_of_set_replica_and_auto_annotation():
     planned = plan(workload(gpu_clique("worker:1"), groups="x:2/1=worker"), domain("wl-0"))
     (group,) = bodies(planned, "PodCliqueScalingGroup").values()
     assert group["metadata"]["annotations"] == {"grove.io/auto-mnnvl": "enabled"}
@@ -143,7 +143,7 @@ def test_j1_in_a_group_the_claim_is_of_the_sets_replica_and_the_group_says_auto(
 
 
 @pytest.mark.parametrize(("own", "copied"), [(None, "fast"), ("slow", "slow"), ("none", "none")])
-def test_the_alias_of_a_set_is_copied_to_groups_that_have_none(own, copied):
+def test_group_alias_of_set_is_copied_to_groups_without_one(own, copied):
     key = "grove.io/mnnvl-group"
     body = workload(gpu_clique("worker:1"), auto="", groups="x:1/1=worker")
     body["metadata"]["annotations"] = {key: "fast"}
@@ -154,14 +154,14 @@ def test_the_alias_of_a_set_is_copied_to_groups_that_have_none(own, copied):
 
 
 @pytest.mark.parametrize("auto", ["disabled", ""])
-def test_o3_opted_out_or_from_before_there_is_no_trace(auto):
+def test_o3_opted_out_or_old_sets_have_no_trace(auto):
     body = workload(gpu_clique("worker:1"), auto=auto, groups="x:1/1=worker")
     planned = plan(body)
     assert "mnnvl" not in str([intent.body for intent in planned.intents if isinstance(intent, Create)])
     assert set(bodies(planned, "Pod")) == {"router", "worker"}
 
 
-def test_l7_the_template_hash_does_not_know_of_claims():
+def test_l7_template_hash_ignores_fabric_claims():
     body = workload(gpu_clique("worker:1"))
     planned = plan(body, domain("wl-0"))
     plain = Simulator(body).snapshot()
@@ -176,11 +176,11 @@ def test_l7_the_template_hash_does_not_know_of_claims():
     )
 
 
-def test_without_its_domain_a_clique_waits_and_no_other():
+def test_missing_domain_delays_only_its_clique():
     planned = plan(workload(gpu_clique("worker:1")))
     assert set(bodies(planned, "Pod")) == {"router"}
     assert set(bodies(planned, "PodClique")) == {"router", "worker"}
-    assert planned.errors == ()  # it is on its way
+    assert planned.errors == ()  # it is being created
 
 
 @pytest.mark.parametrize(
@@ -190,34 +190,34 @@ def test_without_its_domain_a_clique_waits_and_no_other():
         ([domain("wl-0")], {"ours": False}, ""),
     ],
 )
-def test_what_holds_a_clique_is_told_on_it_alone(found, options, words):
+def test_missing_domain_is_reported_on_its_clique_only(found, options, words):
     planned = plan(workload(gpu_clique("worker:1")), *found, **options)
     assert set(bodies(planned, "Pod")) == {"router"}
-    told = {user_error.clique: user_error for user_error in planned.errors}
-    assert set(told) == ({"wl-0-worker"} if words else set())
-    for user_error in told.values():
+    reported = {user_error.clique: user_error for user_error in planned.errors}
+    assert set(reported) == ({"wl-0-worker"} if words else set())
+    for user_error in reported.values():
         assert user_error.code == "ERR_SYNC_COMPUTEDOMAIN"
         assert words in user_error.message
 
 
-def test_cd5_the_domain_of_somebody_else_holds():
+def test_cd5_foreign_domain_blocks_pods():
     foreign = replace(domain("wl-0"), metadata=replace(domain("wl-0").metadata, labels={}))
     planned = plan(workload(gpu_clique("worker:1")), foreign, ours=False)
     (user_error,) = planned.errors
-    assert "ComputeDomain wl-0 belongs to somebody else" in user_error.message
+    assert "ComputeDomain wl-0 belongs to another owner" in user_error.message
     assert set(bodies(planned, "Pod")) == {"router"}
 
 
 @pytest.mark.parametrize(
     ("state", "words"), [(DomainState.TEMPLATE_CONFLICT, "wl-0, by which"), (DomainState.NOT_OWNED_YET, "")]
 )
-def test_cd6_who_would_claim_from_somebody_elses_template_waits(state, words):
+def test_cd6_foreign_template_blocks_pods(state, words):
     planned = plan(workload(gpu_clique("worker:1")), domain("wl-0"), templates={("nvidia", "wl-0"): state})
     assert set(bodies(planned, "Pod")) == {"router"}
     assert [words in user_error.message for user_error in planned.errors] == ([True] if words else [])
 
 
-def test_l8_for_a_domain_that_goes_no_pod_is_made():
+def test_l8_terminating_domain_blocks_new_pods():
     going = domain("wl-0")
     going = replace(going, metadata=replace(going.metadata, deletion_timestamp="2026-01-01T00:00:00Z"))
     planned = plan(workload(gpu_clique("worker:1")), going)
@@ -225,7 +225,7 @@ def test_l8_for_a_domain_that_goes_no_pod_is_made():
     assert "is being deleted while it is needed" in user_error.message
 
 
-def test_x5_an_existing_domain_that_is_named_gives_its_own_template():
+def test_x5_named_existing_domain_provides_its_template():
     theirs = domain("team", channel={"resourceClaimTemplate": {"name": "channels"}})
     theirs = replace(theirs, metadata=replace(theirs.metadata, labels={}))
     key = {"nvidia.com/computedomain": "team"}
@@ -236,7 +236,7 @@ def test_x5_an_existing_domain_that_is_named_gives_its_own_template():
     assert pods["worker"]["metadata"]["annotations"] == key
 
 
-def test_two_vendors_in_one_pod_each_with_its_claim():
+def test_two_vendors_in_one_pod_each_add_a_claim():
     keys = {"nvidia.com/computedomain": "team", "example.com/fabric": "isle"}
     planned = plan(workload(gpu_clique("worker:1", **keys), auto=""))
     spec = bodies(planned, "PodClique")["worker"]["spec"]["podSpec"]

@@ -1,4 +1,4 @@
-"""The scheduler is told of a gang before there are pods, and what it was told is kept as it should be."""
+"""Scheduler objects of gangs are created before the pods and repaired."""
 
 from __future__ import annotations
 
@@ -42,25 +42,25 @@ def settled(*args: Any, **options: Any) -> Simulator:
 
 
 @pytest.mark.parametrize("scheduler", [Kai(), Volcano(), Kube(gang_scheduling=True)])
-def test_gang_then_the_schedulers_object_then_pods(scheduler: SchedulerBackend):
+def test_gang_then_scheduler_object_then_pods(scheduler: SchedulerBackend):
     sim = settled(scheduler)
-    made = [write.key for write in sim.api.history if write.verb == "create"]
+    created = [write.key for write in sim.api.history if write.verb == "create"]
     groups = {group["metadata"]["ownerReferences"][0]["name"]: group for group in sim.api.objects("PodGroup")}
     assert sorted(groups) == sorted(GANGS)
     for gang, group in groups.items():
         first_pod = min(
-            made.index(("Pod", pod["metadata"]["name"]))
+            created.index(("Pod", pod["metadata"]["name"]))
             for pod in sim.api.objects("Pod")
             if pod["metadata"]["labels"]["grove.io/podgang"] == gang
         )
-        at = made.index(("PodGroup", group["metadata"]["name"]))
-        assert made.index(("PodGang", gang)) < at < first_pod
+        at = created.index(("PodGroup", group["metadata"]["name"]))
+        assert created.index(("PodGang", gang)) < at < first_pod
         uid = sim.api.get("PodGang", gang)["metadata"]["uid"]
         assert group["metadata"]["ownerReferences"][0]["uid"] == uid
     assert sim.plan().intents == ()
 
 
-def test_pods_and_gangs_name_the_scheduler_and_pods_carry_what_it_reads():
+def test_pods_and_gangs_name_scheduler_pods_have_additions():
     sim = settled(Kai())
     for pod in sim.api.objects("Pod"):
         meta = pod["metadata"]
@@ -71,13 +71,13 @@ def test_pods_and_gangs_name_the_scheduler_and_pods_carry_what_it_reads():
         assert gang["metadata"]["labels"]["grove.io/scheduler-name"] == "kai-scheduler"
 
 
-def test_gangs_carry_what_their_scheduler_reads_there_and_others_do_not():
+def test_gangs_have_annotations_of_their_scheduler_only():
     sim = settled(Kai())
     note = {"kai.scheduler/skip-podgrouper": "true"}
     for gang in sim.api.objects("PodGang"):
         assert gang["metadata"]["annotations"].items() >= note.items()
         lost = {"metadata": {"annotations": dict.fromkeys(note)}}
-        sim.api.patch("PodGang", gang["metadata"]["name"], lost, by="somebody")
+        sim.api.patch("PodGang", gang["metadata"]["name"], lost, by="user")
     sim.settle()
     for gang in sim.api.objects("PodGang"):
         assert gang["metadata"]["annotations"].items() >= note.items()
@@ -129,7 +129,7 @@ def say(sim: Simulator, **status: Any) -> None:
     ],
     ids=["kube", "kai", "volcano", "volcano's queue"],
 )
-def test_why_a_gang_waits_is_told_in_the_schedulers_words(
+def test_waiting_gang_reports_message_of_scheduler(
     scheduler: SchedulerBackend, status: dict[str, Any], words: str
 ):
     sim = settled(scheduler)
@@ -143,7 +143,7 @@ def test_why_a_gang_waits_is_told_in_the_schedulers_words(
     assert placed(sim) == "Every clique has the pods that it needs scheduled"
 
 
-def test_what_a_scheduler_says_of_every_node_is_cut_short():
+def test_long_scheduler_message_is_shortened():
     sim = settled(Volcano())
     said = {**REFUSED, "message": "<node>: no room.\n" * 1000}
     say(sim, conditions=[said])
@@ -152,7 +152,7 @@ def test_what_a_scheduler_says_of_every_node_is_cut_short():
     assert len(placed(sim)) < 600
 
 
-def test_a_backend_that_does_not_know_its_notes_costs_a_gang_none():
+def test_backend_failing_on_annotations_still_gets_gang():
     class Absent(Kai):
         @property
         def gang_annotations(self) -> dict[str, str]:  # type: ignore[override]
@@ -164,7 +164,7 @@ def test_a_backend_that_does_not_know_its_notes_costs_a_gang_none():
     assert {gang["metadata"]["name"] for gang in settled(Absent()).api.objects("PodGang")} == {*GANGS}
 
 
-def test_kubernetes_own_scheduler_is_told_by_name_which_pods_belong_together():
+def test_in_tree_gang_scheduling_pods_name_their_pod_group():
     sim = settled(Kube(gang_scheduling=True))
     groups = {group["metadata"]["labels"]["grove.io/podgang"]: group for group in sim.api.objects("PodGroup")}
     for pod in sim.api.objects("Pod"):
@@ -172,12 +172,12 @@ def test_kubernetes_own_scheduler_is_told_by_name_which_pods_belong_together():
         assert pod["spec"]["schedulingGroup"] == {"podGroupName": own["metadata"]["name"]}
 
 
-def test_a_scheduler_that_wants_nothing_is_told_nothing():
+def test_backend_without_objects_writes_none():
     for scheduler in (None, Kube()):
         assert settled(scheduler).api.all("PodGroup") == {}
 
 
-def test_what_somebody_edited_is_mended_and_what_the_scheduler_writes_stays():
+def test_edited_object_is_repaired_and_scheduler_fields_kept():
     sim = settled(Kai())
     before = sim.api.get("PodGroup", "wl-0")["spec"]
     edit = {"minMember": 1, "subGroups": [], "queue": "moved", "schedulingBackoff": 2}
@@ -189,7 +189,7 @@ def test_what_somebody_edited_is_mended_and_what_the_scheduler_writes_stays():
     assert after["metadata"]["labels"]["mine"] == "1"
 
 
-def test_one_that_was_deleted_comes_back_and_pods_stay():
+def test_deleted_object_is_recreated_and_pods_stay():
     sim = settled(Kai())
     run_all(sim)
     sim.settle()
@@ -200,7 +200,7 @@ def test_one_that_was_deleted_comes_back_and_pods_stay():
     assert sim.api.all("Pod") == pods
 
 
-def test_levels_that_go_are_taken_from_what_was_told_and_come_back():
+def test_removed_levels_leave_object_and_return():
     sim = settled(Kai(), "zone x:rack", a_topology())
     whole = {name: sim.api.get("PodGroup", name)["spec"] for name in GANGS}
     assert whole["wl-0"]["topologyConstraint"] == {"topology": "racks", "requiredTopologyLevel": ZONE}
@@ -216,13 +216,13 @@ def test_levels_that_go_are_taken_from_what_was_told_and_come_back():
     assert sim.api.all("Pod") == pods
 
 
-def test_a_topology_that_others_manage_is_named_as_they_call_it():
+def test_referenced_topology_is_named_by_its_reference():
     sim = settled(Kai(), "zone", a_topology(references={"kai-scheduler": "theirs"}))
     assert sim.api.get("PodGroup", "wl-0")["spec"]["topologyConstraint"]["topology"] == "theirs"
     assert sim.api.get("PodGang", "wl-0")["metadata"]["annotations"]["grove.io/topology-name"] == "racks"
 
 
-def test_a_gang_that_cannot_be_told_has_no_pods_until_it_can():
+def test_gang_without_scheduler_object_gets_no_pods():
     sim = settled(Kai(), queue="")
     assert (sim.api.all("Pod"), sim.api.all("PodGroup")) == ({}, {})
     user_errors = sim.plan().errors
@@ -235,7 +235,7 @@ def test_a_gang_that_cannot_be_told_has_no_pods_until_it_can():
     assert sim.plan().errors == ()
 
 
-def test_why_a_gang_cannot_be_told_is_an_event_on_it():
+def test_unsupported_gang_emits_event_on_it():
     user_errors = settled(Kai(), queue="").plan().errors
     assert {(each.gang, each.reason) for each in user_errors} == {
         (gang, "KAIBackendMappingFailed") for gang in GANGS
@@ -253,7 +253,7 @@ def test_why_a_gang_cannot_be_told_is_an_event_on_it():
 
 
 @pytest.mark.parametrize("question", ["gang_object_name", "gang_object", "pod_additions"])
-def test_a_backend_that_fails_holds_its_own_gangs_and_says_so(question: str):
+def test_failing_backend_blocks_its_gangs_and_reports(question: str):
     def fail(*_: object) -> None:
         raise KeyError("x")
 
@@ -264,7 +264,7 @@ def test_a_backend_that_fails_holds_its_own_gangs_and_says_so(question: str):
     assert words == ("SchedulerSyncFailed", "scheduler backend kai-scheduler failed: KeyError: 'x'")
 
 
-def test_while_nobody_sees_what_was_told_nothing_is_made():
+def test_unlistable_scheduler_objects_block_creation():
     sim = settled(Kai())
     fresh = a_simulator(Kai())
     for blind in (sim, fresh):
@@ -274,7 +274,7 @@ def test_while_nobody_sees_what_was_told_nothing_is_made():
         assert plan.errors
 
 
-def test_one_of_somebody_else_is_not_touched_and_holds_the_pods():
+def test_foreign_object_is_not_written_and_blocks_pods():
     sim = a_simulator(Kai())
     body = {
         "apiVersion": "v1",
@@ -291,7 +291,7 @@ def test_one_of_somebody_else_is_not_touched_and_holds_the_pods():
 
 
 def gated(sim: Simulator) -> set[tuple[str, str]]:
-    """Pods that wait, by clique and index."""
+    """Gated pods, by clique and index."""
     return {
         (
             pod["metadata"]["labels"]["grove.io/podclique"],
@@ -302,21 +302,21 @@ def gated(sim: Simulator) -> set[tuple[str, str]]:
     }
 
 
-def test_where_only_pods_are_counted_the_minimum_of_every_clique_goes_first():
+def test_minimum_of_every_clique_is_ungated_first():
     sim = Simulator(a_body("a:3/1 b:2"))
     sim.scheduler = Kube(gang_scheduling=True)
     sim.settle()
     assert gated(sim) == {("wl-0-a", "1"), ("wl-0-a", "2")}
     schedule(sim, *sim.pods("wl-0-a"))
     sim.settle()
-    assert len(gated(sim)) == 2, "the other clique has not got its minimum"
+    assert len(gated(sim)) == 2, "the other clique does not have its minimum"
     schedule(sim, *sim.pods("wl-0-b"))
     sim.settle()
     assert gated(sim) == set()
     run_all(sim)
     sim.scale("PodClique", "wl-0-a", 4)
     sim.settle()
-    assert gated(sim) == set(), "beyond a gang that is placed nobody waits"
+    assert gated(sim) == set(), "above the minimum of a scheduled gang no pod is gated"
 
 
 IN_TREE, PLAIN = Kube(gang_scheduling=True), Kube()
@@ -332,7 +332,7 @@ def a_running_gang(scheduler: SchedulerBackend | None, wishes: str = "") -> Simu
 
 
 def replaced(sim: Simulator, *names: str) -> list[dict[str, Any]]:
-    """The specs of the pods that come for others."""
+    """The specs of the replacements."""
     before = set(sim.pods())
     for name in names:
         force_delete(sim, name)
@@ -344,15 +344,15 @@ def group_of(spec: dict[str, Any]) -> str:
     return (spec.get("schedulingGroup") or {}).get("podGroupName", "")
 
 
-def test_who_replaces_one_of_a_group_joins_it():
+def test_replacement_in_pod_group_joins_it():
     sim = a_running_gang(IN_TREE)
     (group,) = {group_of(pod["spec"]) for pod in sim.api.objects("Pod")}
     (spec,) = replaced(sim, next(iter(sim.pods())))
     assert group_of(spec) == group != ""
 
 
-def test_who_replaces_one_that_runs_without_a_group_is_not_left_alone_in_one():
-    """Gang scheduling was switched on while the gang was running."""
+def test_replacement_beside_ungrouped_pods_is_ungrouped():
+    """Gang scheduling was enabled while the gang was running."""
     sim = a_running_gang(PLAIN)
     sim.scheduler = IN_TREE
     sim.settle()
@@ -360,7 +360,7 @@ def test_who_replaces_one_that_runs_without_a_group_is_not_left_alone_in_one():
     assert group_of(spec) == ""
 
 
-def test_where_all_go_the_gang_begins_anew_on_its_new_terms():
+def test_gang_replaced_as_a_whole_uses_pod_group():
     sim = a_running_gang(PLAIN)
     sim.scheduler = IN_TREE
     sim.settle()
@@ -369,7 +369,7 @@ def test_where_all_go_the_gang_begins_anew_on_its_new_terms():
     assert "" not in groups
 
 
-def test_who_replaces_one_that_was_placed_on_other_terms_keeps_to_the_new_ones_beside_the_others():
+def test_replacement_after_topology_change_uses_new_level():
     sim = a_running_gang(IN_TREE, "rack")
     sim.topology = a_topology("zone rack=example.com/other-rack host")
     sim.settle()
@@ -382,7 +382,7 @@ def test_who_replaces_one_that_was_placed_on_other_terms_keeps_to_the_new_ones_b
     }
 
 
-def test_as_long_as_others_wait_on_older_terms_nobody_goes_alone():
+def test_replacement_before_scheduling_joins_pod_group():
     sim = Simulator(a_body("a:2 b:2", "", "rack"))
     sim.scheduler, sim.topology = IN_TREE, a_topology()
     sim.settle()
@@ -392,7 +392,7 @@ def test_as_long_as_others_wait_on_older_terms_nobody_goes_alone():
     assert group_of(spec) != ""
 
 
-def test_where_schedulers_know_cliques_nobody_is_held_back():
+def test_clique_aware_scheduler_gates_no_pod():
     for scheduler in (Kai(), Volcano(), Kube()):
         sim = Simulator(a_body("a:3/1 b:2"))
         sim.scheduler = scheduler
@@ -402,14 +402,14 @@ def test_where_schedulers_know_cliques_nobody_is_held_back():
 
 @settings(deadline=None, max_examples=40)
 @given(st.lists(st.integers(0, 12), max_size=3), st.integers())
-def test_wherever_it_is_cut_short_no_pod_is_ahead_of_its_scheduler_and_the_rest_follows(cuts, seed):
+def test_crash_at_any_write_creates_no_pod_before_object(cuts, seed):
     sim, pick = a_simulator(Kai(), "zone x:rack", a_topology()), Random(seed)
     for writes in cuts:
         run = Run(sim, sim.plan(), pick)
         for _ in range(writes):
             run.go_on()
-        told = sim.api.all("PodGroup").keys()
-        assert {pod.metadata.labels["grove.io/podgang"] for pod in sim.pods().values()} <= told
+        reported = sim.api.all("PodGroup").keys()
+        assert {pod.metadata.labels["grove.io/podgang"] for pod in sim.pods().values()} <= reported
     sim.settle()
     assert sim.api.all("PodGroup").keys() == set(GANGS)
     assert len(sim.pods()) == 4

@@ -1,4 +1,4 @@
-"""Pods that end are replaced: the first at once, its successors later and later."""
+"""Ended pods are replaced: the first at once, its successors with growing delays."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.plan.simulator.simulator import Simulator
 
 
 def failing(times: int, lived: float = 1.0) -> Simulator:
-    """A clique of one pod that has failed so many times, each time as soon as it could."""
+    """A clique of one pod that has failed so many times, each time as soon as possible."""
     sim = Simulator(a_set("a:1"))
     sim.settle()
     for number in range(times):
@@ -42,13 +42,13 @@ def test_edited_failure_counts_cost_no_time_and_no_memory(written):
 @pytest.mark.parametrize(
     ("times", "delay"), [(1, 0), (2, 10), (3, 20), (4, 40), (5, 80), (6, 160), (7, 300), (8, 300)]
 )
-def test_the_delay_doubles_up_to_five_minutes(times, delay):
+def test_delay_doubles_up_to_five_minutes(times, delay):
     sim = failing(times)
     due, failures = replacement_due(sim.pods()[last(sim)])
     assert (due - sim.now, failures) == (delay, times)
 
 
-def test_until_then_the_pod_keeps_its_seat_and_the_plan_says_when_to_look_again():
+def test_ended_pod_keeps_slot_and_requeues_until_due():
     sim = failing(2)
     plan = sim.plan()
     assert plan.intents == ()
@@ -57,29 +57,29 @@ def test_until_then_the_pod_keeps_its_seat_and_the_plan_says_when_to_look_again(
     assert [intent.id.split()[0] for intent in sim.step().intents] == ["patch", "delete", "create"]
 
 
-def test_the_count_travels_with_the_pods():
+def test_failure_count_is_kept_on_the_pods():
     sim = failing(3)
     assert sim.pods()[last(sim)].metadata.annotations[annotations.PRIOR_FAILURES] == "2"
 
 
-def test_a_pod_that_lived_long_starts_the_count_anew():
+def test_long_lived_pod_resets_failure_count():
     sim = failing(3, lived=601.0)
     assert replacement_due(sim.pods()[last(sim)]) == (sim.now, 1)
 
 
-def test_a_count_that_somebody_spoilt_is_none():
+def test_malformed_failure_count_is_ignored():
     sim = failing(2)
     name = last(sim)
     sim.api.patch("Pod", name, {"metadata": {"annotations": {annotations.PRIOR_FAILURES: "many"}}})
     assert replacement_due(sim.pods()[name])[1] == 1
 
 
-def test_the_count_survives_a_plan_that_got_no_further_than_naming_the_successor():
+def test_failure_count_survives_crash_after_naming_successor():
     sim = failing(2)
     sim.now = sim.plan().requeue_at
-    gang, death, birth = sim.plan().intents
-    assert death.id in birth.after, "the pod that ended is deleted before its successor is created"
+    gang, delete, create = sim.plan().intents
+    assert delete.id in create.after, "the pod that ended is deleted before its successor is created"
     sim.api.patch("PodGang", "wl-0", gang.body)
     again = next(intent for intent in sim.plan().intents if intent.id.startswith("create"))
-    assert again.id == birth.id
+    assert again.id == create.id
     assert again.body["metadata"]["annotations"][annotations.PRIOR_FAILURES] == "2"

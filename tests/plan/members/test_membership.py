@@ -1,4 +1,4 @@
-"""Who is a member of a clique: replacement, scale-in by every criterion, adoption, names."""
+"""Members of a clique: replacement, scale-in by every criterion, adoption, names."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ def indices(membership: Membership) -> dict[str, int]:
     return {member.name: member.index for member in membership.members}
 
 
-def leaving(membership: Membership) -> list[str]:
+def to_delete(membership: Membership) -> list[str]:
     return [pod.metadata.name for pod in membership.to_delete]
 
 
-def test_a_new_clique_gets_indices_from_0_and_names_of_its_own():
+def test_new_clique_gets_indices_from_0_and_own_names():
     members = decide_members(observed_members(gang_version=""), 3, NOW).members
     assert [member.index for member in members] == [0, 1, 2]
     assert [member.name for member in members] == [names.pod("c", "uid-c", index) for index in range(3)]
     assert all(member.pod is None for member in members)
 
 
-def test_a_seat_whose_pod_has_not_been_made_keeps_its_name():
+def test_slot_without_created_pod_keeps_its_name():
     membership = decide_members(observed_members(a_pod("p", 0), references=["p", "q"]), 2, NOW)
     assert indices(membership) == {"p": 0, "q": 1}
     assert [member.name for member in membership.missing] == ["q"]
@@ -56,26 +56,29 @@ def test_a_seat_whose_pod_has_not_been_made_keeps_its_name():
 @pytest.mark.parametrize(
     ("observed", "why"),
     [
-        (observed_members(a_pod("p", 0), a_pod("q", 1, terminating=True), a_pod("r", 2)), "it terminates"),
+        (
+            observed_members(a_pod("p", 0), a_pod("q", 1, terminating=True), a_pod("r", 2)),
+            "it is terminating",
+        ),
         (
             observed_members(a_pod("p", 0), a_pod("r", 2), references="pqr", deleted_pods=["q"]),
-            "it was seen to go",
+            "its deletion was observed",
         ),
         (
             observed_members(a_pod("p", 0), a_pod("r", 2), references="pqr", strangers=["q"]),
-            "another has its name",
+            "another pod has its name",
         ),
         (observed_members(a_pod("p", 0), a_pod("q", 1, phase="Failed"), a_pod("r", 2)), "it has failed"),
         (observed_members(a_pod("p", 0), a_pod("q", 1, phase="Succeeded"), a_pod("r", 2)), "it has ended"),
         (
             observed_members(a_pod("p", 0), a_pod("q", 2, created="2026-02-01T00:00:00Z"), a_pod("r", 2)),
-            "index comes twice",
+            "its index is used twice",
         ),
         (observed_members(a_pod("p", 0), a_pod("q", None), a_pod("r", 2)), "it has no index"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_lost_pod_is_replaced_at_the_lowest_free_index_under_a_new_name(observed, why):
+def test_lost_pod_is_replaced_at_lowest_index_with_new_name(observed, why):
     membership = decide_members(observed, 3, NOW)
     assert indices(membership) == {"p": 0, names.pod("c", "uid-c", 1, "q"): 1, "r": 2}, why
 
@@ -88,7 +91,7 @@ def test_every_replacement_takes_the_lowest_free_index():
     assert gone.references[2] == "r"
 
 
-WORTH = [
+KEEP_PRIORITY = [
     ("has no pod yet", None, a_pod("p")),
     ("has failed and waits for its back-off", a_pod("p", phase="Failed", node="n"), a_pod("p")),
     ("has no node", a_pod("p", phase="Running", ready=True), a_pod("p", node="n")),
@@ -108,16 +111,22 @@ WORTH = [
 ]
 
 
-@pytest.mark.parametrize(("goes", "stays"), [row[1:] for row in WORTH], ids=[row[0] for row in WORTH])
-@pytest.mark.parametrize("goes_first", [True, False], ids=["first", "second"])
-def test_scale_in_takes_the_pod_that(goes, stays, goes_first):
-    """Spec 4.5, one row a criterion: each beats all that come after it, in whatever order the seats are."""
-    seats = [("goes", goes), ("stays", stays)] if goes_first else [("stays", stays), ("goes", goes)]
-    pods = [_renamed(pod, name, index) for index, (name, pod) in enumerate(seats) if pod is not None]
-    observed = observed_members(*pods, references=[name for name, _ in seats])
+@pytest.mark.parametrize(
+    ("deleted", "stays"), [row[1:] for row in KEEP_PRIORITY], ids=[row[0] for row in KEEP_PRIORITY]
+)
+@pytest.mark.parametrize("deleted_first", [True, False], ids=["first", "second"])
+def test_scale_in_deletes_lowest_keep_priority_first(deleted, stays, deleted_first):
+    """Spec 4.5, one row per criterion: each outranks all later ones, in any order of slots."""
+    slots = (
+        [("deleted", deleted), ("stays", stays)]
+        if deleted_first
+        else [("stays", stays), ("deleted", deleted)]
+    )
+    pods = [_renamed(pod, name, index) for index, (name, pod) in enumerate(slots) if pod is not None]
+    observed = observed_members(*pods, references=[name for name, _ in slots])
     membership = decide_members(observed, 1, 0.0)
     assert membership.references == ("stays",)
-    assert leaving(membership) == (["goes"] if goes is not None else [])
+    assert to_delete(membership) == (["deleted"] if deleted is not None else [])
     assert membership.scales_in
 
 
@@ -133,7 +142,7 @@ def _renamed(pod, name, index):
     )
 
 
-def test_the_index_is_no_criterion_and_survivors_keep_theirs():
+def test_scale_in_ignores_index_and_survivors_keep_theirs():
     pods = [a_pod("p", 0), a_pod("q", 1, node="n"), a_pod("r", 2, node="n")]
     membership = decide_members(observed_members(*pods), 2, NOW)
     assert indices(membership) == {"q": 1, "r": 2}
@@ -141,16 +150,16 @@ def test_the_index_is_no_criterion_and_survivors_keep_theirs():
     assert [member.index for member in grown.members] == [0, 1, 2]
 
 
-def test_scaled_to_0_all_go():
+def test_scale_to_0_deletes_all_pods():
     membership = decide_members(observed_members(a_pod("p", 0, node="n", ready=True), a_pod("q", 1)), 0, NOW)
     assert membership.references == ()
-    assert leaving(membership) == ["p", "q"]
+    assert to_delete(membership) == ["p", "q"]
 
 
-def test_a_pod_that_nobody_names_is_taken_in_where_there_is_room():
+def test_unreferenced_pod_is_adopted_if_there_is_room():
     membership = decide_members(observed_members(a_pod("p", 0), a_pod("q", 1), references=["p"]), 2, NOW)
     assert indices(membership) == {"p": 0, "q": 1}
-    assert not leaving(membership)
+    assert not to_delete(membership)
     assert not membership.scales_in
 
 
@@ -158,20 +167,20 @@ def test_a_pod_that_nobody_names_is_taken_in_where_there_is_room():
     ("pod", "why"),
     [
         (a_pod("q", 1), "there is no room"),
-        (a_pod("q", 0), "its index is taken"),
+        (a_pod("q", 0), "its index is in use"),
         (a_pod("q", 1, phase="Failed"), "it has ended"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_pod_that_nobody_names_goes_otherwise(pod, why):
+def test_unreferenced_pod_is_deleted_without_room(pod, why):
     count = 1 if why == "there is no room" else 2
     membership = decide_members(observed_members(a_pod("p", 0), pod, references=["p"]), count, NOW)
-    assert leaving(membership) == ["q"], why
+    assert to_delete(membership) == ["q"], why
     assert membership.scales_in == (why != "it has ended")
     assert "q" not in membership.references
 
 
-def test_a_name_that_is_taken_or_was_seen_to_go_is_not_given():
+def test_used_or_deleted_name_is_not_given_again():
     first = names.pod("c", "uid-c", 0, "gang/1")
     second = names.pod("c", "uid-c", 0, first)
     third = names.pod("c", "uid-c", 0, second)
@@ -180,7 +189,7 @@ def test_a_name_that_is_taken_or_was_seen_to_go_is_not_given():
     )
 
 
-def test_names_of_seats_added_later_differ_from_those_of_before():
+def test_later_slots_get_names_different_from_earlier():
     before, after = (
         decide_members(observed_members(gang_version=f"gang/{number}"), 2, NOW).references
         for number in (1, 2)
@@ -188,16 +197,16 @@ def test_names_of_seats_added_later_differ_from_those_of_before():
     assert not set(before) & set(after)
 
 
-def test_a_name_written_twice_is_one_seat():
+def test_duplicate_reference_is_one_slot():
     membership = decide_members(observed_members(a_pod("p", 0), references=["p", "p"]), 1, NOW)
     assert indices(membership) == {"p": 0}
-    assert not leaving(membership)
+    assert not to_delete(membership)
 
 
-def test_nobody_goes_and_nothing_is_asked_when_all_is_well():
+def test_unchanged_clique_deletes_and_confirms_nothing():
     membership = decide_members(observed_members(a_pod("p", 0), a_pod("q", 1)), 2, NOW)
     assert indices(membership) == {"p": 0, "q": 1}
-    assert (leaving(membership), membership.missing, membership.scales_in) == ([], (), False)
+    assert (to_delete(membership), membership.missing, membership.scales_in) == ([], (), False)
 
 
 pods = st.builds(
@@ -222,33 +231,33 @@ rolls = st.builds(
 
 
 @given(observed=rolls, count=st.integers(0, 5))
-def test_whatever_was_there_each_member_has_a_name_an_index_and_at_most_one_pod(observed, count):
+def test_every_member_has_name_index_and_at_most_one_pod(observed, count):
     membership = decide_members(observed, count, NOW)
     members = membership.members
     assert len(members) == count
     assert [member.index for member in members] == sorted({member.index for member in members})
     assert len(set(membership.references)) == count
-    assert not set(leaving(membership)) & set(membership.references)
+    assert not set(to_delete(membership)) & set(membership.references)
     assert not observed.deleted_pods & {member.name for member in membership.missing}
     living = {pod.metadata.name for pod in observed.pods if pod_state.alive(pod)}
-    assert living <= set(membership.references) | set(leaving(membership))
+    assert living <= set(membership.references) | set(to_delete(membership))
 
 
 @given(observed=rolls, count=st.integers(0, 5), chance=st.randoms())
-def test_the_order_in_which_pods_are_seen_does_not_matter(observed, count, chance):
+def test_members_do_not_depend_on_order_of_pods(observed, count, chance):
     mixed = replace(observed, pods=tuple(chance.sample(observed.pods, len(observed.pods))))
     first, second = decide_members(observed, count, NOW), decide_members(mixed, count, NOW)
     assert first.members == second.members
-    assert set(leaving(first)) == set(leaving(second))
+    assert set(to_delete(first)) == set(to_delete(second))
 
 
 @given(observed=rolls, count=st.integers(0, 5))
-def test_what_is_decided_stays_decided(observed, count):
-    """The gang is written, the leaving leave, the missing are made: then nobody comes or goes."""
+def test_decision_is_stable_after_execution(observed, count):
+    """After the gang is written, pods are deleted and created, the members do not change."""
     first = decide_members(observed, count, NOW)
-    made = [a_pod(member.name, member.index) for member in first.missing]
+    created = [a_pod(member.name, member.index) for member in first.missing]
     stayed = [member.pod for member in first.members if member.pod is not None]
-    settled = observed_members(*stayed, *made, references=first.references)
+    settled = observed_members(*stayed, *created, references=first.references)
     second = decide_members(settled, count, NOW)
     assert second.references == first.references
     assert (second.to_delete, second.missing, second.scales_in) == ((), (), False)

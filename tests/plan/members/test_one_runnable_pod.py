@@ -20,7 +20,7 @@ from tests.plan.simulator.actors import living
 from tests.plan.simulator.api_server import Conflict
 from tests.plan.simulator.invariants import alive, check_history, check_settled
 from tests.plan.simulator.simulator import Run, Simulator
-from tests.plan.simulator.updates import change, deployed, quiet
+from tests.plan.simulator.updates import change, converge, deployed
 
 ORDERS = range(8)
 GATE = [{"name": well_known.GANG_GATE}]
@@ -48,7 +48,7 @@ def until_deletes(sim: Simulator) -> Simulator:
     for _ in range(10):
         if deletes(sim.plan()):
             return sim
-        sim.tend()
+        sim.reconcile_all()
     raise AssertionError("no pod is replaced")
 
 
@@ -56,7 +56,7 @@ def terminated() -> Simulator:
     """A gang that has been below its minimum for too long is about to be restarted."""
     sim = deployed("a:3", terminationDelay="1s")
     actors.crash(sim, min(sim.pods()))
-    sim.tend()
+    sim.reconcile_all()
     sim.now += 60
     return until_deletes(sim)
 
@@ -68,7 +68,7 @@ def ended() -> Simulator:
 
 
 def ended_while_scaled() -> Simulator:
-    """The pod that is scaled away ended; the one that stays has its own index."""
+    """The surplus pod ended; the remaining one has its own index."""
     sim = deployed("a:2/1")
     actors.fail(sim, min(sim.pods()))
     sim.scale("PodClique", "wl-0-a", 3)
@@ -76,8 +76,8 @@ def ended_while_scaled() -> Simulator:
 
 
 def scaled_in_and_out() -> Simulator:
-    """The gang has forgotten a pod that was not deleted yet, and a new member has its index: a stopped
-    operator or a refused delete leaves this behind."""
+    """The gang has dropped a pod that is not deleted yet, and a new member has its index: a crash or a
+    refused delete leaves this behind."""
     sim = deployed("a:2/1")
     (gang,) = sim.api.objects("PodGang")
     (group,) = gang["spec"]["podgroups"]
@@ -87,7 +87,7 @@ def scaled_in_and_out() -> Simulator:
 
 
 def gated_successor() -> Simulator:
-    """A member that is gated has the index of a pod that is no member any more."""
+    """A gated member has the index of a pod that is no longer a member."""
     sim = scaled_in_and_out()
     (old,) = (pod for pod in alive(sim) if pod.metadata.labels[labels.POD_INDEX] == "1")
     body = sim.api.get("Pod", old.metadata.name)
@@ -100,7 +100,7 @@ def gated_successor() -> Simulator:
 
 
 def orphaned_successor() -> Simulator:
-    """A member that has no owner has the index of a pod that is no member any more."""
+    """A member without owner has the index of a pod that is no longer a member."""
     sim = gated_successor()
     body = {"metadata": {"ownerReferences": None}, "spec": {"schedulingGates": None}}
     sim.api.patch("Pod", "wl-0-a-xxxxx", body)
@@ -121,19 +121,19 @@ PATHS: list[Callable[[], Simulator]] = [
 
 @pytest.mark.parametrize("seed", ORDERS)
 @pytest.mark.parametrize("path", PATHS)
-def test_in_any_order_of_writes_a_pod_goes_before_its_successor_comes(path, seed) -> None:
+def test_pod_deleted_before_successor_in_any_write_order(path, seed) -> None:
     sim = path()
     plan = sim.plan()
     assert deletes(plan)
     assert sim.execute(plan, Random(seed))
     check_history(sim)
-    quiet(sim)
+    converge(sim)
     check_history(sim)
     check_settled(sim)
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_an_operator_that_stops_after_any_write_leaves_no_two(path) -> None:
+def test_crash_after_any_write_leaves_no_two_runnable_pods(path) -> None:
     writes = len(path().plan().intents)
     for stop in range(writes):
         sim = path()
@@ -141,13 +141,13 @@ def test_an_operator_that_stops_after_any_write_leaves_no_two(path) -> None:
         for _ in range(stop):
             run.go_on()
         sim.restart_operator()
-        quiet(sim)
+        converge(sim)
         check_history(sim)
         check_settled(sim)
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_a_refused_delete_holds_back_its_successor_until_it_succeeds(path, monkeypatch) -> None:
+def test_refused_delete_delays_successor_until_it_succeeds(path, monkeypatch) -> None:
     sim = path()
     before = set(living(sim))
     delete = sim.api.delete
@@ -164,12 +164,12 @@ def test_a_refused_delete_holds_back_its_successor_until_it_succeeds(path, monke
             assert deletes(sim.plan()), "it is sent again"
     created = set(living(sim)) - before
     assert len(created) == (1 if path is ended_while_scaled else 0), "only where an index is free"
-    quiet(sim)
+    converge(sim)
     check_history(sim)
     check_settled(sim)
 
 
-def test_a_terminating_pod_does_not_hold_back_its_successor() -> None:
+def test_terminating_pod_does_not_delay_its_successor() -> None:
     sim = deployed("a:1")
     (old,) = sim.pods()
     actors.delete(sim, old)
@@ -190,5 +190,5 @@ def test_pods_of_other_indices_are_not_waited_for() -> None:
     assert waits == [1, 1, 1]
 
 
-def test_a_new_set_waits_for_no_delete() -> None:
+def test_new_set_waits_for_no_delete() -> None:
     assert not deletes(Simulator(a_set("a:2/1")).plan())

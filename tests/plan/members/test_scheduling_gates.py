@@ -12,7 +12,7 @@ def gates(sim: Simulator, clique: str) -> list[list[str]]:
     return [[gate.name for gate in pod.spec.scheduling_gates] for pod in sim.pods(clique).values()]
 
 
-def test_only_a_scaled_gang_is_gated_and_only_until_the_base_gang_has_its_nodes():
+def test_scaled_gang_is_gated_until_base_gang_is_scheduled():
     sim = Simulator(a_set("a:2/1 b:1", "x:2/1=b"))
     sim.settle()
     assert gates(sim, "wl-0-a") == [[], []]
@@ -26,7 +26,7 @@ def test_only_a_scaled_gang_is_gated_and_only_until_the_base_gang_has_its_nodes(
     assert gates(sim, "wl-0-x-1-b") == [[]]
 
 
-def test_a_pod_made_after_the_base_gang_was_scheduled_is_born_without_a_gate():
+def test_pod_created_after_base_gang_scheduled_has_no_gate():
     sim = Simulator(a_set("a:1 b:1", "x:1/1=b"))
     sim.settle()
     actors.run_all(sim)
@@ -35,7 +35,7 @@ def test_a_pod_made_after_the_base_gang_was_scheduled_is_born_without_a_gate():
     assert gates(sim, "wl-0-x-1-b") == [[]]
 
 
-def test_an_open_gate_stays_open_when_the_base_gang_loses_a_node_and_new_pods_wait():
+def test_removed_gate_stays_removed_and_new_pods_are_gated():
     sim = Simulator(a_set("a:1 b:1", "x:2/1=b"))
     for _ in range(2):
         sim.settle()
@@ -49,7 +49,7 @@ def test_an_open_gate_stays_open_when_the_base_gang_loses_a_node_and_new_pods_wa
     assert gates(sim, "wl-0-x-1-b") == [[GANG_GATE]]
 
 
-def test_a_base_gang_part_that_is_scaled_to_0_is_not_waited_for():
+def test_base_gang_clique_scaled_to_0_is_not_waited_for():
     sim = Simulator(a_set("a:1 b:1", "x:2/1=b"))
     sim.settle()
     sim.scale("PodClique", "wl-0-a", 0)
@@ -59,7 +59,7 @@ def test_a_base_gang_part_that_is_scaled_to_0_is_not_waited_for():
     assert gates(sim, "wl-0-x-1-b") == [[]]
 
 
-def test_gates_of_the_user_are_kept_and_never_opened():
+def test_gates_of_the_user_are_kept():
     body = a_set("a:1 b:1", "x:2/1=b")
     mine = [{"name": "example.com/mine"}]
     body["spec"]["template"]["cliques"][1] = a_clique("b:1", schedulingGates=mine)
@@ -73,7 +73,7 @@ def test_gates_of_the_user_are_kept_and_never_opened():
     assert gates(sim, "wl-0-x-1-b") == [["example.com/mine"]]
 
 
-def test_a_gate_is_taken_off_exactly_the_pod_that_was_seen():
+def test_gate_removal_requires_uid_of_observed_pod():
     sim = Simulator(a_set("a:1 b:1", "x:2/1=b"))
     sim.settle()
     actors.run_all(sim)

@@ -1,4 +1,4 @@
-"""What is ours, what is not, and what becomes of objects that somebody changed, orphaned or took away."""
+"""Owned and foreign objects, and objects that were edited, orphaned or deleted by others."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OTHER = {"apiVersion": "v1", "kind": "Other", "name": "o", "uid": "other", "cont
 
 
 def state_of(sim: Simulator) -> dict[str, list[dict]]:
-    """All that the operator is responsible for, without versions and statuses."""
+    """All managed objects, without versions and statuses."""
     kinds = ("Service", "PodCliqueScalingGroup", "PodClique", "PodGang")
     return {
         kind: [
@@ -54,7 +54,7 @@ EDITS = [
 @pytest.mark.parametrize(
     ("kind", "name", "edit"), EDITS, ids=[f"{row[0]}-{n}" for n, row in enumerate(EDITS)]
 )
-def test_what_somebody_changed_by_hand_is_set_right_and_no_pod_suffers(kind, name, edit):
+def test_edited_objects_are_repaired_and_no_pod_restarts(kind, name, edit):
     sim = running("a:2/1 b:1", "x:2/1=b")
     right, pods = state_of(sim), set(sim.pods())
     sim.api.patch(kind, name, edit)
@@ -79,20 +79,20 @@ def test_what_somebody_changed_by_hand_is_set_right_and_no_pod_suffers(kind, nam
     ],
     ids=lambda edit: next(iter(edit)).rpartition("/")[2],
 )
-def test_a_pod_that_somebody_relabelled_is_told_again_who_it_is_and_no_pod_suffers(edit):
-    """What its host name is cannot be changed: that is its place, whatever a label says."""
+def test_relabelled_pod_gets_its_labels_back_and_stays(edit):
+    """The host name is immutable: it decides the index, whatever a label says."""
     sim = running("a:2/1")
-    carried = {name: pod.metadata.labels for name, pod in sim.pods().items()}
+    object_labels = {name: pod.metadata.labels for name, pod in sim.pods().items()}
     sim.api.patch("Pod", _first(sim), {"metadata": {"labels": edit}})
     sim.settle()
-    assert {name: pod.metadata.labels for name, pod in sim.pods().items()} == carried
+    assert {name: pod.metadata.labels for name, pod in sim.pods().items()} == object_labels
 
 
 def _first(sim: Simulator) -> str:
     return next(name for name, pod in sim.pods().items() if pod.spec.hostname == "wl-0-a-0")
 
 
-def test_labels_and_annotations_in_the_group_of_the_operator_stay_on_a_gang():
+def test_grove_labels_and_annotations_stay_on_a_gang():
     sim = running("a:1")
     note = {"grove.io/note": "kept"}
     sim.api.patch("PodGang", "wl-0", {"metadata": {"labels": note, "annotations": note}})
@@ -100,7 +100,7 @@ def test_labels_and_annotations_in_the_group_of_the_operator_stay_on_a_gang():
 
 
 @pytest.mark.parametrize("kind", ["Service", "PodCliqueScalingGroup", "PodClique", "PodGang"])
-def test_what_another_controls_is_left_alone_whatever_it_is_called(kind):
+def test_objects_of_another_controller_are_ignored(kind):
     sim = running("a:1 b:1", "x:1/1=b")
     name = sorted(sim.api.all(kind))[0]
     theirs = {"metadata": {"ownerReferences": [OTHER], "labels": {labels.NAME: "theirs"}}}
@@ -113,7 +113,7 @@ def test_what_another_controls_is_left_alone_whatever_it_is_called(kind):
     assert not [write for write in sim.api.history[count:] if write.verb in ("delete", "vanish")]
 
 
-def test_a_pod_of_another_is_neither_counted_nor_deleted():
+def test_pod_of_another_controller_not_counted_nor_deleted():
     sim = running("a:1")
     (mine,) = sim.pods()
     theirs = sim.api.get("Pod", mine)
@@ -128,8 +128,8 @@ def test_a_pod_of_another_is_neither_counted_nor_deleted():
 
 
 @pytest.mark.parametrize("name", ["debugging", "wl-0-a", "wl-0-a-for-debugging", "wl-0-b-12345"])
-def test_a_pod_of_nobody_that_is_not_called_as_ours_are_is_not_ours(name):
-    """Somebody copied one of ours, labels and all, to look into it."""
+def test_uncontrolled_pod_with_foreign_name_is_ignored(name):
+    """A user copied one of our pods, with labels, for debugging."""
     sim = running("a:2")
     body = sim.api.get("Pod", _first(sim))
     body["metadata"] = {"name": name, "labels": body["metadata"]["labels"]}
@@ -145,7 +145,7 @@ def test_a_pod_of_nobody_that_is_not_called_as_ours_are_is_not_ours(name):
     assert list(sim.pods()) == [name]
 
 
-def test_a_name_that_a_pod_of_another_has_is_passed_over():
+def test_pod_name_used_by_another_owner_is_skipped():
     sim = running("a:1")
     (mine,) = sim.pods()
     theirs = sim.api.get("Pod", mine)
@@ -157,7 +157,7 @@ def test_a_name_that_a_pod_of_another_has_is_passed_over():
     assert len(sim.pods()) == 2
 
 
-def test_a_set_deleted_with_its_children_left_behind_takes_them_back_when_it_is_made_again():
+def test_recreated_set_adopts_orphaned_children():
     sim = running("a:2/1 b:1", "x:2/1=b")
     pods = set(sim.pods())
     for kind in ("Service", "PodCliqueScalingGroup", "PodClique", "PodGang"):
@@ -172,7 +172,7 @@ def test_a_set_deleted_with_its_children_left_behind_takes_them_back_when_it_is_
     check_settled(sim)
 
 
-def test_owners_of_other_kinds_are_kept_beside_ours():
+def test_owners_of_other_kinds_are_kept():
     sim = running("a:1")
     friend = {"apiVersion": "v1", "kind": "ConfigMap", "name": "c", "uid": "c"}
     sim.api.patch("PodClique", "wl-0-a", {"metadata": {"ownerReferences": [friend]}})
@@ -181,7 +181,7 @@ def test_owners_of_other_kinds_are_kept_beside_ours():
     assert [owner["kind"] for owner in owners] == ["ConfigMap", "PodCliqueSet"]
 
 
-def test_a_clique_deleted_with_its_pods_left_behind_takes_them_back():
+def test_recreated_clique_adopts_orphaned_pods():
     sim = running("a:2/1")
     pods = set(sim.pods())
     for name in pods:
@@ -194,7 +194,7 @@ def test_a_clique_deleted_with_its_pods_left_behind_takes_them_back():
     assert {pod.metadata.owner_references[0].uid for pod in sim.pods().values()} == {uid}
 
 
-def test_pods_of_a_clique_that_was_deleted_are_replaced_by_pods_of_the_new_one():
+def test_pods_of_deleted_clique_replaced_by_those_of_new_one():
     sim = running("a:2/1")
     old = set(sim.pods())
     sim.api.delete("PodClique", "wl-0-a")
@@ -207,7 +207,7 @@ def test_pods_of_a_clique_that_was_deleted_are_replaced_by_pods_of_the_new_one()
     check_history(sim)
 
 
-def test_a_group_that_was_deleted_waits_for_its_cliques_to_go_and_is_made_anew():
+def test_deleted_group_recreated_after_its_cliques_are_gone():
     sim = running("a:1 b:1", "x:2/1=b")
     sim.api.delete("PodCliqueScalingGroup", "wl-0-x")
     sim.step()
@@ -218,16 +218,19 @@ def test_a_group_that_was_deleted_waits_for_its_cliques_to_go_and_is_made_anew()
     check_history(sim)
 
 
-def test_a_gang_that_was_deleted_comes_back_with_the_pods_that_are_there():
+def test_deleted_gang_is_recreated_with_existing_pods():
     sim = running("a:2/1")
     pods = set(sim.pods())
     sim.api.delete("PodGang", "wl-0")
-    wanted = ["patch PodCliqueSet ns/wl", "create PodGang ns/wl-0"]  # that it is still wanted, then the gang
+    wanted = [
+        "patch PodCliqueSet ns/wl",
+        "create PodGang ns/wl-0",
+    ]  # the set is confirmed, then the gang created
     assert [intent.id for intent in sim.step().intents] == wanted
     assert set(sim.references("wl-0")["wl-0-a"]) == set(sim.pods()) == pods
 
 
-def test_a_gang_that_was_deleted_with_its_pods_gives_them_new_names():
+def test_gang_deleted_with_its_pods_gives_new_names():
     sim = running("a:2/1")
     old = set(sim.pods())
     sim.api.delete("PodGang", "wl-0")
@@ -238,8 +241,8 @@ def test_a_gang_that_was_deleted_with_its_pods_gives_them_new_names():
     assert not old & set(sim.pods())
 
 
-def test_after_a_restart_a_pod_that_vanished_unseen_is_made_again_under_its_name():
-    """The only way in which a name comes twice: nobody can know that it had been there."""
+def test_pod_deleted_while_operator_down_keeps_its_name():
+    """The only way in which a name is used twice: the operator cannot know that the pod existed."""
     sim = running("a:1")
     (name,) = sim.pods()
     actors.force_delete(sim, name)
@@ -248,7 +251,7 @@ def test_after_a_restart_a_pod_that_vanished_unseen_is_made_again_under_its_name
     assert list(sim.pods()) == [name]
 
 
-def test_after_a_restart_a_pod_that_still_terminates_is_replaced_under_a_new_name():
+def test_terminating_pod_after_restart_gets_new_name():
     sim = running("a:1")
     (name,) = sim.pods()
     actors.delete(sim, name)

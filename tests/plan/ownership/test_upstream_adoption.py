@@ -1,4 +1,4 @@
-"""Objects that upstream's operator made are taken over as they are: nothing rolls, nothing hangs."""
+"""Objects that upstream's operator created are adopted: no rollout, no blocked deletion."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ THEIR_HASH = "6f8b94c7d5f4b9cd58"
 
 
 def upstreams(cliques: str = "a:2/1 b:1", groups: str = "x:2/1=b") -> Simulator:
-    """A running workload as upstream would have made it: its finalizers and hashes, without our labels."""
+    """A running workload as upstream creates it: its finalizers and hashes, without our labels."""
     sim = running(cliques, groups)
     for kind, finalizer in FINALIZERS.items():
         for name in sim.api.all(kind):
@@ -33,21 +33,21 @@ def upstreams(cliques: str = "a:2/1 b:1", groups: str = "x:2/1=b") -> Simulator:
     return sim
 
 
-def test_no_update_is_told_of():
+def test_takeover_reports_no_update():
     sim = upstreams()
     pods = set(sim.pods())
-    updates.quiet(sim)
+    updates.converge(sim)
     assert set(sim.pods()) == pods
     assert updates.progress(sim) == {}
     assert updates.status(sim)["updatedReplicas"] == 1
     assert is_own_hash(updates.status(sim)["currentGenerationHash"])
 
 
-def test_who_sees_pods_as_they_were_before_the_takeover_replaces_none():
-    """All else it sees as it is: that the cliques are ours, and that an update has begun."""
+def test_takeover_with_stale_pods_replaces_none():
+    """Only pods are stale: the cliques are known to be ours, and an update to have started."""
     sim = upstreams("a:2/1", "")
     before = len(sim.api.past["Pod"])
-    updates.quiet(sim)
+    updates.converge(sim)
     pods, changes = set(sim.pods()), len(sim.api.past["Pod"]) - before
     progress = {"updateStartedAt": "2027-01-15T08:00:00Z", "currentlyUpdating": [{"replicaIndex": 0}]}
     sim.api.patch("PodCliqueSet", "wl", {"status": {"updateProgress": progress}}, status=True)
@@ -58,7 +58,7 @@ def test_who_sees_pods_as_they_were_before_the_takeover_replaces_none():
     assert not any(pod.metadata.deletion_timestamp for pod in sim.pods().values())
 
 
-def test_nothing_rolls_and_references_stay():
+def test_takeover_replaces_no_pod_and_keeps_references():
     sim = upstreams()
     pods, references = set(sim.pods()), sim.references("wl-0")
     before = len(sim.api.history)
@@ -68,7 +68,7 @@ def test_nothing_rolls_and_references_stay():
     assert {write.verb for write in sim.api.history[before:]} == {"update"}
 
 
-def test_a_pod_spec_that_upstream_spells_its_own_way_is_the_same():
+def test_pod_spec_in_upstreams_form_is_the_same():
     sim = upstreams("a:2/1", "")
     pods = set(sim.pods())
     spec = sim.api.get("PodClique", "wl-0-a")["spec"]["podSpec"]
@@ -79,20 +79,20 @@ def test_a_pod_spec_that_upstream_spells_its_own_way_is_the_same():
     assert sim.plan().summary.updated
 
 
-def test_finalizers_of_upstream_are_stripped_and_those_of_others_kept():
+def test_upstream_finalizers_removed_others_kept():
     sim = upstreams()
     sim.settle()
     for kind in FINALIZERS:
         assert all(b["metadata"]["finalizers"] == ["example.com/other"] for b in sim.api.objects(kind))
 
 
-def test_a_gang_is_found_by_its_name_and_gets_the_label_of_its_replica():
+def test_gang_is_found_by_name_and_gets_replica_label():
     sim = upstreams()
     sim.settle()
     assert all(gang["metadata"]["labels"][labels.SET_REPLICA] == "0" for gang in sim.api.objects("PodGang"))
 
 
-def test_pods_of_the_same_template_get_our_hash_and_count_as_updated():
+def test_pods_of_same_template_get_our_hash_count_as_updated():
     sim = upstreams()
     sim.settle()
     for clique in sim.api.objects("PodClique"):
@@ -103,7 +103,7 @@ def test_pods_of_the_same_template_get_our_hash_and_count_as_updated():
     assert sim.plan().summary.updated
 
 
-def test_a_pod_that_was_old_for_upstream_is_old_for_us():
+def test_pod_outdated_for_upstream_is_outdated_here():
     sim = upstreams("a:2/1", "")
     old, new = sim.pods()
     sim.api.patch("Pod", old, {"metadata": {"labels": {labels.TEMPLATE_HASH: "older"}}})
@@ -113,7 +113,7 @@ def test_a_pod_that_was_old_for_upstream_is_old_for_us():
     assert hashes == {old: "older", new: ours}
 
 
-def test_pods_of_a_template_that_changed_meanwhile_stay_old():
+def test_pods_of_changed_template_stay_outdated():
     sim = upstreams("a:1", "")
     body = a_set("a:1")
     body["spec"]["template"]["cliques"][0]["spec"]["podSpec"]["containers"][0]["image"] = "another"
@@ -124,7 +124,7 @@ def test_pods_of_a_template_that_changed_meanwhile_stay_old():
     assert not sim.plan().summary.updated
 
 
-def test_a_takeover_that_stops_in_the_middle_is_finished_by_the_next_plan():
+def test_interrupted_takeover_is_completed_by_next_plan():
     sim = upstreams("a:3/1", "")
     relabel = [intent for intent in sim.plan().intents if intent.id.startswith("patch Pod ")]
     (clique,) = (i for i in sim.plan().intents if i.id.startswith("patch PodClique "))
@@ -135,7 +135,7 @@ def test_a_takeover_that_stops_in_the_middle_is_finished_by_the_next_plan():
     assert sim.plan().summary.updated
 
 
-def test_references_that_upstream_had_not_yet_written_are_added():
+def test_references_missing_from_upstream_are_added():
     sim = upstreams("a:3/1", "")
     pods = set(sim.pods())
     gang = sim.api.get("PodGang", "wl-0")["spec"]
@@ -145,7 +145,7 @@ def test_references_that_upstream_had_not_yet_written_are_added():
     assert set(sim.references("wl-0")["wl-0-a"]) == set(sim.pods()) == pods
 
 
-def test_cliques_that_are_deleted_do_not_hang_on_upstreams_finalizer():
+def test_deleted_cliques_do_not_wait_for_upstreams_finalizer():
     sim = running("a:1 b:1", "x:2/1=b")
     for kind, finalizer in FINALIZERS.items():
         for name in sim.api.all(kind):
@@ -155,7 +155,7 @@ def test_cliques_that_are_deleted_do_not_hang_on_upstreams_finalizer():
     assert not any(sim.api.all(kind) for kind in (*FINALIZERS, "PodGang", "Pod"))
 
 
-def test_a_set_that_goes_frees_its_cliques_of_upstreams_finalizer():
+def test_terminating_set_removes_upstreams_finalizers():
     sim = running("a:1")
     sim.api.patch("PodCliqueSet", "wl", {"metadata": {"finalizers": ["grove.io/podcliqueset.grove.io"]}})
     sim.api.patch("PodClique", "wl-0-a", {"metadata": {"finalizers": [FINALIZERS["PodClique"]]}})

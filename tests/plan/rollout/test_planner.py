@@ -14,59 +14,62 @@ from tests.plan.simulator.simulator import Run, Simulator
 from tests.plan.simulator.updates import (
     breached,
     change,
+    converge,
     deployed,
     names,
     outdated,
     progress,
-    quiet,
+    run_operator,
     status,
-    tend,
-    turn,
+    updating_replicas,
 )
 
 
-def test_one_pod_at_a_time_the_oldest_first_and_the_next_when_its_successor_answers():
+def test_rollout_replaces_one_pod_at_a_time_oldest_first():
     sim = deployed("a:3/2")
     before = sorted(names(sim))
     change(sim)
-    tend(sim)
+    run_operator(sim)
     assert outdated(sim) == {"wl-0-a": 2}
     (gone,) = set(before) - names(sim)
     assert progress(sim, "PodClique", "wl-0-a")["readyPodsSelectedToUpdate"] == {"current": gone}
     assert breached(sim, "PodClique", "wl-0-a") == "Unknown"
 
     actors.run_all(sim)
-    tend(sim)
-    assert outdated(sim) == {"wl-0-a": 2}, "the one that went is still on its way out"
+    run_operator(sim)
+    assert outdated(sim) == {"wl-0-a": 2}, "the replaced pod is still terminating"
     actors.finish_terminating(sim)
-    tend(sim)
+    run_operator(sim)
     assert outdated(sim) == {"wl-0-a": 1}
     selected = progress(sim, "PodClique", "wl-0-a")["readyPodsSelectedToUpdate"]
     assert selected["completed"] == [gone]
 
-    quiet(sim)
+    converge(sim)
     assert not outdated(sim)
     assert not names(sim) & set(before)
     check_settled(sim)
     check_history(sim)
 
 
-def test_what_is_told_when_all_is_done():
+def test_completed_rollout_status():
     sim = deployed("a:2/1 b:1", "x:2/1=b")
     before = generation_hash(read_set(sim.api.get("PodCliqueSet", "wl")))
     assert "updateProgress" not in status(sim)
     assert status(sim)["currentGenerationHash"] == before
     sim.now += 100
     change(sim)
-    quiet(sim)
+    converge(sim)
     after = generation_hash(read_set(sim.api.get("PodCliqueSet", "wl")))
-    told = progress(sim)
+    reported = progress(sim)
     assert after != before
     assert status(sim)["currentGenerationHash"] == after
-    assert told["updateStartedAt"] == told["updateEndedAt"] == rfc3339(sim.now)
-    assert "currentlyUpdating" not in told
-    assert (told["updatedPodCliquesCount"], told["totalPodCliquesCount"]) == (1, 1)
-    assert (told["updatedPodCliqueScalingGroupsCount"], told["totalPodCliqueScalingGroupsCount"]) == (1, 1)
+    assert reported["updateStartedAt"] == reported["updateEndedAt"] == rfc3339(sim.now)
+    assert "currentlyUpdating" not in reported
+    assert (reported["updatedPodCliquesCount"], reported["totalPodCliquesCount"]) == (1, 1)
+    assert (reported["updatedPodCliqueScalingGroupsCount"], reported["totalPodCliqueScalingGroupsCount"]) == (
+        1,
+        1,
+    )
     assert (status(sim)["updatedReplicas"], status(sim)["availableReplicas"]) == (1, 1)
     for kind, name in (("PodClique", "wl-0-a"), ("PodCliqueScalingGroup", "wl-0-x")):
         part = status(sim, kind, name)
@@ -79,115 +82,115 @@ def test_what_is_told_when_all_is_done():
     assert (of_group["updatedPodCliquesCount"], of_group["totalPodCliquesCount"]) == (2, 2)
 
 
-def test_one_replica_of_the_set_after_the_other():
+def test_rollout_updates_one_set_replica_at_a_time():
     sim = deployed("a:2/1", replicas=3)
     change(sim)
-    turns = []
+    order = []
     for _ in range(60):
-        sim.tend()
-        if turn(sim) and turn(sim) != turns[-1:]:
-            turns += turn(sim)
+        sim.reconcile_all()
+        if updating_replicas(sim) and updating_replicas(sim) != order[-1:]:
+            order += updating_replicas(sim)
         disturbed = [
             index
             for index in range(3)
-            if sum(clique_of(pod) == f"wl-{index}-a" and actors.answers(pod) for pod in alive(sim)) < 2
+            if sum(clique_of(pod) == f"wl-{index}-a" and actors.is_ready(pod) for pod in alive(sim)) < 2
         ]
         assert len(disturbed) <= 1
         actors.finish_terminating(sim)
         actors.run_all(sim)
-    assert turns == [0, 1, 2]
+    assert order == [0, 1, 2]
     assert not outdated(sim)
     assert progress(sim)["updateEndedAt"]
 
 
-def test_a_replica_of_a_group_goes_as_a_whole_and_one_at_a_time():
+def test_rollout_replaces_group_replicas_whole_one_at_a_time():
     sim = deployed("a:1 b:1 c:2/1", "x:3/2=b,c")
     first = {pod.metadata.name for pod in alive(sim) if clique_of(pod) in ("wl-0-x-0-b", "wl-0-x-0-c")}
     before = names(sim)
     change(sim, "b")
-    tend(sim)
-    assert before - names(sim) == first, "c has not changed, and goes with b"
+    run_operator(sim)
+    assert before - names(sim) == first, "c has not changed, and is replaced with b"
     selected = progress(sim, "PodCliqueScalingGroup", "wl-0-x")["readyReplicaIndicesSelectedToUpdate"]
     assert selected == {"current": 0}
     assert breached(sim, "PodCliqueScalingGroup", "wl-0-x") == "Unknown"
     actors.finish_terminating(sim)
     actors.run_all(sim)
-    tend(sim)
+    run_operator(sim)
     assert outdated(sim) == {"wl-0-x-2-b": 1}
     selected = progress(sim, "PodCliqueScalingGroup", "wl-0-x")["readyReplicaIndicesSelectedToUpdate"]
     assert selected == {"current": 1, "completed": [0]}
-    quiet(sim)
+    converge(sim)
     assert {name for name in names(sim) & before if "-x-" in name} == set()
     assert set(names(sim) & before) == {n for n in before if n.startswith("wl-0-a")}
     check_settled(sim)
     check_history(sim)
 
 
-def test_cliques_and_groups_of_the_replica_go_on_side_by_side():
+def test_cliques_and_groups_of_replica_roll_in_parallel():
     sim = deployed("a:2/1 b:1 c:2/1", "x:2/1=b")
     change(sim)
-    tend(sim)
+    run_operator(sim)
     assert outdated(sim) == {"wl-0-a": 1, "wl-0-c": 1, "wl-0-x-1-b": 1}
 
 
-def test_what_does_not_answer_goes_at_once_and_repairs_what_is_broken():
-    """Two of three do not answer: below the minimum, and the update is what will help."""
+def test_unready_pods_are_replaced_at_once():
+    """Two of three are not ready: below the minimum, and the update repairs it."""
     sim = deployed("a:3/3")
     sick = sorted(names(sim))[:2]
     for name in sick:
         actors.make_unready(sim, name)
-    tend(sim)
+    run_operator(sim)
     change(sim)
-    tend(sim)
+    run_operator(sim)
     assert outdated(sim) == {"wl-0-a": 1}
     assert not names(sim) & set(sick)
-    quiet(sim)
+    converge(sim)
     assert not outdated(sim)
 
 
-@pytest.mark.parametrize("fate", [actors.schedule, actors.make_unready, actors.crash, actors.lack_image])
-def test_a_template_that_never_becomes_ready_costs_one_pod_and_the_next_template_repairs_it(fate):
+@pytest.mark.parametrize("fault", [actors.schedule, actors.make_unready, actors.crash, actors.lack_image])
+def test_broken_template_costs_one_pod_and_next_repairs_it(fault):
     sim = deployed("a:3/2", replicas=2)
     change(sim)
     for _ in range(5):
-        tend(sim, 2)
+        run_operator(sim, 2)
         actors.finish_terminating(sim)
         for name, pod in sim.pods().items():
             if not pod_state.ready(pod):
                 actors.schedule(sim, name)
-                fate(sim, name)
+                fault(sim, name)
     assert outdated(sim) == {"wl-0-a": 2, "wl-1-a": 3}
     change(sim)
-    tend(sim)
-    assert turn(sim) == [0]
+    run_operator(sim)
+    assert updating_replicas(sim) == [0]
     assert outdated(sim) == {"wl-0-a": 2, "wl-1-a": 3}
-    quiet(sim)
+    converge(sim)
     assert not outdated(sim)
     assert status(sim)["updatedReplicas"] == 2
     check_settled(sim)
 
 
-def test_no_room_for_the_successor_stops_it_there():
+def test_unschedulable_successor_stops_rollout():
     sim = deployed("a:3/1")
     change(sim)
     for _ in range(4):
-        tend(sim, 2)
+        run_operator(sim, 2)
         actors.finish_terminating(sim)
         actors.refuse(sim)
     assert outdated(sim) == {"wl-0-a": 2}
-    quiet(sim)
+    converge(sim)
     assert not outdated(sim)
 
 
-def test_a_pod_that_never_had_a_place_does_not_hold_up_the_others():
+def test_never_scheduled_pod_does_not_stop_rollout():
     """There is room for two of three."""
     sim = deployed("a:2/1")
     sim.scale("PodClique", "wl-0-a", 3)
-    tend(sim)
+    run_operator(sim)
     actors.refuse(sim)
     change(sim)
     for _ in range(12):
-        tend(sim, 2)
+        run_operator(sim, 2)
         actors.finish_terminating(sim)
         for name in [n for n, pod in sorted(sim.pods("wl-0-a").items()) if not pod.spec.node_name]:
             if sum(bool(pod.spec.node_name) for pod in sim.pods("wl-0-a").values()) < 2:
@@ -196,11 +199,11 @@ def test_a_pod_that_never_had_a_place_does_not_hold_up_the_others():
     assert not outdated(sim)
 
 
-def test_the_decision_is_written_before_the_deed_and_found_again_by_the_next_operator():
+def test_decision_is_written_first_and_resumed_after_crash():
     sim = deployed("a:2/1")
     change(sim)
     while not any(intent.id.startswith("delete Pod ") for intent in sim.plan().intents):
-        sim.tend()
+        sim.reconcile_all()
     plan = sim.plan()
     order = [" ".join(intent.id.split()[:2]) for intent in plan.intents]
     assert order == ["patch PodCliqueSet", "status PodClique", "patch PodGang", "delete Pod", "create Pod"]
@@ -212,19 +215,19 @@ def test_the_decision_is_written_before_the_deed_and_found_again_by_the_next_ope
     chosen = progress(sim, "PodClique", "wl-0-a")["readyPodsSelectedToUpdate"]["current"]
     sim.restart_operator()
     actors.run_all(sim)
-    tend(sim)
+    run_operator(sim)
     assert chosen not in names(sim)
     assert outdated(sim) == {"wl-0-a": 1}
     assert progress(sim, "PodClique", "wl-0-a")["readyPodsSelectedToUpdate"] == {"current": chosen}
-    quiet(sim)
+    converge(sim)
     assert not outdated(sim)
 
 
-def test_who_does_not_know_that_it_is_anothers_turn_is_stopped():
+def test_stale_replica_order_is_refused():
     sim = deployed("a:2/1", replicas=2)
     change(sim)
-    while turn(sim) != [0]:
-        sim.tend()
+    while updating_replicas(sim) != [0]:
+        sim.reconcile_all()
     quiet_version = len(sim.api.past["PodCliqueSet"])
     stale = sim.plan(0)
     assert any(intent.id.startswith("delete Pod ") for intent in stale.intents)
@@ -235,11 +238,11 @@ def test_who_does_not_know_that_it_is_anothers_turn_is_stopped():
     assert len(sim.api.past["PodCliqueSet"]) == quiet_version + 1
 
 
-def test_a_pod_that_has_come_up_since_is_not_taken_for_one_that_does_not_answer():
+def test_pod_ready_since_snapshot_is_not_replaced_as_unready():
     sim = deployed("a:2/2")
     change(sim)
-    while turn(sim) != [0]:
-        sim.tend()
+    while updating_replicas(sim) != [0]:
+        sim.reconcile_all()
     ill = sorted(names(sim))
     for name in ill:
         actors.make_unready(sim, name)
@@ -250,15 +253,15 @@ def test_a_pod_that_has_come_up_since_is_not_taken_for_one_that_does_not_answer(
     assert names(sim) == set(ill)
 
 
-def test_after_any_update_all_is_as_if_it_had_been_deployed_so():
+def test_rollout_result_equals_new_deployment():
     sim, fresh = deployed("a:2/1 b:1 c:1", "x:2/1=b,c"), Simulator(a_set("a:2/1 b:1 c:1", "x:2/1=b,c"))
     change(sim)
-    tend(sim)
+    run_operator(sim)
     change(sim, "a")
-    quiet(sim)
+    converge(sim)
     spec = sim.api.get("PodCliqueSet", "wl")["spec"]
     fresh.api.patch("PodCliqueSet", "wl", {"spec": spec})
-    quiet(fresh)
+    converge(fresh)
     assert outline(sim) == outline(fresh)
     for name in sim.api.all("PodClique"):
         mine, theirs = sim.api.get("PodClique", name), fresh.api.get("PodClique", name)
@@ -266,16 +269,16 @@ def test_after_any_update_all_is_as_if_it_had_been_deployed_so():
         assert mine["metadata"]["labels"] == theirs["metadata"]["labels"]
 
 
-def test_a_replica_that_never_had_a_place_is_new_at_once_and_holds_up_nobody():
+def test_never_scheduled_replica_updates_at_once():
     """There is room for one of two."""
     sim = Simulator(a_set("a:2/2", replicas=2))
     for _ in range(4):
-        tend(sim, 2)
+        run_operator(sim, 2)
         actors.run(sim, *sim.pods("wl-0-a"))
         actors.refuse(sim)
     change(sim)
     for _ in range(8):
-        tend(sim, 2)
+        run_operator(sim, 2)
         actors.finish_terminating(sim)
         actors.run(sim, *[name for name, pod in sim.pods("wl-0-a").items() if pod.spec.node_name == ""])
         actors.refuse(sim)
@@ -284,10 +287,10 @@ def test_a_replica_that_never_had_a_place_is_new_at_once_and_holds_up_nobody():
     assert (status(sim)["updatedReplicas"], status(sim)["availableReplicas"]) == (1, 1)
 
 
-def test_a_template_that_changes_while_the_first_pods_are_made_reaches_them_too():
+def test_template_change_during_creation_reaches_first_pods():
     sim = Simulator(a_set("a:2/1 b:1", "x:2/1=b"))
     sim.step()
     change(sim)
-    quiet(sim)
+    converge(sim)
     assert not outdated(sim)
     assert progress(sim)["updateEndedAt"]

@@ -1,4 +1,4 @@
-"""Whatever happens while templates change: one disturbance at a time, and the last template wins."""
+"""Template changes with random events: one disruption at a time, and the last template wins."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from msgspec.structs import replace
 from tests.plan.convergence.test_properties import chances, quick
 from tests.plan.simulator import actors
 from tests.plan.simulator.api_server import Body
-from tests.plan.simulator.disruptions import check_disturbances
+from tests.plan.simulator.disruptions import check_disruptions
 from tests.plan.simulator.invariants import check_history, check_settled, object_features
 from tests.plan.simulator.random_changes import GENTLE, SCALING, RandomChanges, workloads
 from tests.plan.simulator.simulator import Run, Simulator
-from tests.plan.simulator.updates import change, outdated, progress, quiet, status
+from tests.plan.simulator.updates import change, converge, outdated, progress, status
 
-lives = settings(quick, max_examples=25)
+slow = settings(quick, max_examples=25)
 CALM = ("run", "run all", "finish", "wait")
 FAULTS = ("crash", "crash", "crash", "wait", "wait", "force delete", "refuse", "lose node", "run all")
 CHANGES = ("new template", "new template", "new template", "run all", "finish", "strategy", "pause")
 
 
 class Changer(RandomChanges):
-    """Changes templates of some cliques, and how they reach the pods."""
+    """Changes templates of some cliques, and the update strategy."""
 
     def _new_template(self) -> None:
         spec = self.sim.api.get("PodCliqueSet", self.sim.set_name)["spec"]
@@ -42,7 +42,7 @@ class Changer(RandomChanges):
         self.sim.api.patch("PodCliqueSet", self.sim.set_name, {"spec": {"updateStrategy": strategy}})
 
     def _crash(self) -> None:
-        """All pods of a clique that have a node."""
+        """All pods of a clique that have a node crash."""
         if clique := self._any("PodClique"):
             found = self.sim.pods(clique)
             actors.crash(self.sim, *[name for name, pod in found.items() if pod.spec.node_name])
@@ -51,7 +51,7 @@ class Changer(RandomChanges):
         actors.refuse(self.sim)
 
     def _lose_node(self) -> None:
-        """Some pods do not answer any more; they are deleted, and nobody is there to end them."""
+        """Some pods are not ready any more; they are deleted, and no kubelet confirms it."""
         for name, pod in sorted(self.sim.pods().items()):
             if pod.spec.node_name and self.chance.random() < 0.4:
                 actors.make_unready(self.sim, name)
@@ -63,7 +63,7 @@ class Changer(RandomChanges):
 
 @st.composite
 def several(draw: st.DrawFn) -> Body:
-    """Some of their cliques and groups may lack more than one unit at a time."""
+    """Some of their cliques and groups have maxUnavailable above 1."""
     body = draw(workloads())
     body["spec"]["replicas"] = draw(st.integers(1, 3))
     template = body["spec"]["template"]
@@ -74,7 +74,7 @@ def several(draw: st.DrawFn) -> Body:
 
 
 def tend_in_part(sim: Simulator, chance: Random) -> None:
-    """A pass over one replica that ends after any write, and another operator begins."""
+    """A reconcile of one replica that stops after any write, followed by a new operator."""
     index = chance.randrange(3)
     if index >= sim.api.get("PodCliqueSet", "wl")["spec"]["replicas"]:
         return
@@ -87,12 +87,12 @@ def tend_in_part(sim: Simulator, chance: Random) -> None:
 
 def random_history(body: Body, chance: Random, *kinds: str, length: int = 60) -> Simulator:
     sim = Simulator(body)
-    quiet(sim)
+    converge(sim)
     changer = Changer(sim, chance)
     for _ in range(chance.randrange(length)):
         dice = chance.random()
         if dice < 0.5:
-            sim.tend()
+            sim.reconcile_all()
         elif dice < 0.6:
             tend_in_part(sim, chance)
         else:
@@ -101,7 +101,7 @@ def random_history(body: Body, chance: Random, *kinds: str, length: int = 60) ->
 
 
 def settle_all(sim: Simulator) -> None:
-    """Rolling, and with nodes that do what they are told, until nothing is left to do."""
+    """Reconciles with a rolling strategy and healthy nodes until nothing is left to do."""
     sim.api.patch(
         "PodCliqueSet", "wl", {"spec": {"updateStrategy": {"type": "RollingRecreate", "paused": False}}}
     )
@@ -111,18 +111,18 @@ def settle_all(sim: Simulator) -> None:
         sim.now += 1000.0
         for index in range(4):
             sim.settle(index)
-        quiet(sim)
+        converge(sim)
 
 
 def fresh_deployment(sim: Simulator) -> Simulator:
-    """The same set, and the same counts, in a world where nothing else has ever happened."""
+    """The same set and counts, deployed without any history."""
     body = sim.api.get("PodCliqueSet", "wl")
     fresh = Simulator({key: body[key] for key in ("apiVersion", "kind", "spec")} | {"metadata": a_name(body)})
-    quiet(fresh)
+    converge(fresh)
     for kind in ("PodCliqueScalingGroup", "PodClique"):
         for name in fresh.api.all(kind):
             fresh.scale(kind, name, sim.api.get(kind, name)["spec"]["replicas"])
-        quiet(fresh)
+        converge(fresh)
     return fresh
 
 
@@ -130,17 +130,17 @@ def a_name(body: Body) -> Body:
     return {key: body["metadata"][key] for key in ("name", "namespace")}
 
 
-@lives
+@slow
 @given(body=several(), chance=chances)
-def test_one_disturbance_at_a_time(body, chance):
+def test_one_disruption_at_a_time(body, chance):
     sim = random_history(body, chance, *GENTLE, *SCALING, *CHANGES, "lose node")
-    check_disturbances(sim)
+    check_disruptions(sim)
     check_history(sim, lagging=True)
 
 
-@lives
+@slow
 @given(body=several(), chance=chances)
-def test_in_the_end_all_is_as_if_it_had_been_deployed_so(body, chance):
+def test_random_rollouts_end_like_a_new_deployment(body, chance):
     sim = random_history(body, chance, *GENTLE, *SCALING, *CHANGES, "lose node", "crash")
     sim.api.patch(
         "PodCliqueSet", "wl", {"spec": {"updateStrategy": {"type": "RollingRecreate", "paused": False}}}
@@ -150,33 +150,33 @@ def test_in_the_end_all_is_as_if_it_had_been_deployed_so(body, chance):
     replicas = sim.api.get("PodCliqueSet", "wl")["spec"]["replicas"]
     assert not outdated(sim)
     assert progress(sim)["updateEndedAt"]
-    told = status(sim)
-    assert (told["updatedReplicas"], told["availableReplicas"]) == (replicas, replicas)
+    reported = status(sim)
+    assert (reported["updatedReplicas"], reported["availableReplicas"]) == (replicas, replicas)
     check_settled(sim)
     check_history(sim, lagging=True)
-    check_disturbances(sim)
+    check_disruptions(sim)
     assert not any(sim.plan(index).intents for index in range(replicas))
     assert object_features(sim) == object_features(fresh_deployment(sim))
 
 
-@lives
+@slow
 @given(body=several(), chance=chances)
-def test_with_an_old_view_of_anything_no_second_disturbance_is_begun(body, chance):
-    """A plan is made from older states, each kind as old as it likes."""
+def test_stale_caches_start_no_second_disruption(body, chance):
+    """A plan is made from older states, each kind with a lag of its own."""
     sim = random_history(body, chance, *CALM, *CHANGES)
     for _ in range(6):
         lag = {kind: chance.randrange(6) for kind in ("PodCliqueSet", "PodClique", "PodGang")}
         index = chance.randrange(max(1, sim.api.get("PodCliqueSet", "wl")["spec"]["replicas"]))
         sim.execute(replace(sim.plan(index, lag), status_updates=()))
-        sim.tend()
+        sim.reconcile_all()
         Changer(sim, chance).apply_random(*CALM, *CHANGES)
-    check_disturbances(sim)
+    check_disruptions(sim)
 
 
-@lives
+@slow
 @given(body=several(), chance=chances)
-def test_whatever_is_started_anew_comes_to_the_same_end(body, chance):
-    """Terminations in the middle of everything else; what was never ready may be left as it is."""
+def test_rollouts_with_restarts_converge(body, chance):
+    """With gang terminations in between; units that were never ready may have exhausted their restarts."""
     body["spec"]["template"]["terminationDelay"] = "20s"
     sim = random_history(body, chance, *FAULTS, *FAULTS, *SCALING, *CHANGES)
     settle_all(sim)
@@ -185,5 +185,5 @@ def test_whatever_is_started_anew_comes_to_the_same_end(body, chance):
     replicas = sim.api.get("PodCliqueSet", "wl")["spec"]["replicas"]
     assert status(sim)["availableReplicas"] == replicas
     assert not any(sim.plan(index).intents for index in range(replicas))
-    if not outdated(sim):  # an update that was paused, or on delete, is not begun by rolling again
+    if not outdated(sim):  # a paused or OnDelete update is not started by a change to rolling
         assert object_features(sim) == object_features(fresh_deployment(sim))

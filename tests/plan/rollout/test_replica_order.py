@@ -1,4 +1,4 @@
-"""Which replica of a set is updated next, and when an update begins and ends."""
+"""Which replica of a set is updated next, and when an update starts and ends."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def current(progress) -> list[int]:
         (0, "done late old", [0]),
     ],
 )
-def test_whose_turn_it_is(before, replicas, expected):
+def test_next_replica_to_update(before, replicas, expected):
     words = replicas.split()
     progress = after(updating(len(words), before), *words)
     assert current(progress) == expected
@@ -91,22 +91,22 @@ def test_whose_turn_it_is(before, replicas, expected):
     assert progress.update_ended_at == (AT_NOW if finished else None)
 
 
-def test_the_first_template_is_no_update():
+def test_first_template_is_no_update():
     found = read_set(a_set("a:2"))
     assert next_update_progress(found, HASH, [summary("done")], NOW) is None
     known = replace(found, status=replace(found.status, current_generation_hash=HASH))
     assert next_update_progress(known, HASH, [summary("done")], NOW) is None
 
 
-def test_of_a_template_that_upstream_knew_the_pods_say_whether_it_has_changed():
-    """Its hashes cannot be computed here."""
+def test_change_of_upstream_template_is_detected_by_pods():
+    """Upstream's hashes cannot be computed here."""
     theirs = replace(updating(2, known="5c8d6b7f9x"), spec=read_set(a_set("a:2", replicas=2)).spec)
     fresh = replace(theirs, status=replace(theirs.status, update_progress=None))
     assert next_update_progress(fresh, HASH, [summary("done"), summary("done")], NOW) is None
     assert current(next_update_progress(fresh, HASH, [summary("done"), summary("outdated")], NOW)) == [1]
 
 
-def test_a_changed_template_begins_an_update_and_the_turn_comes_with_it():
+def test_changed_template_starts_update_and_selects_replica():
     finished = updating(2, known=FORMER, ended=True)
     assert after(finished, "old", "old") == PodCliqueSetUpdateProgress(
         AT_NOW, currently_updating=(ReplicaUpdateProgress(0, AT_NOW),)
@@ -114,24 +114,24 @@ def test_a_changed_template_begins_an_update_and_the_turn_comes_with_it():
     assert current(after(finished, "late", "old")) == []
 
 
-def test_an_update_that_overtakes_another_goes_on_where_the_other_was():
+def test_superseding_update_continues_with_same_replica():
     progress = after(updating(3, 1, known=FORMER), "old", "old", "unscheduled")
     assert (progress.update_started_at, current(progress)) == (AT_NOW, [1])
 
 
-def test_on_delete_an_update_ends_as_it_begins():
+def test_on_delete_update_ends_when_it_starts():
     changed = updating(2, known=FORMER, ended=True, type=UpdateStrategyType.ON_DELETE)
     assert after(changed, "old", "late") == PodCliqueSetUpdateProgress(AT_NOW, AT_NOW)
 
 
-def test_a_change_of_strategy_ends_a_rolling_update_and_begins_none():
+def test_strategy_change_ends_rolling_update_and_starts_none():
     assert after(updating(2, 0, type=UpdateStrategyType.ON_DELETE), "old", "old") == (
         PodCliqueSetUpdateProgress(THEN, AT_NOW)
     )
     assert after(updating(2, ended=True), "old", "old") == PodCliqueSetUpdateProgress(THEN, THEN)
 
 
-def test_paused_nobody_gets_a_turn_but_what_is_done_is_done():
+def test_paused_selects_no_replica_and_records_completion():
     assert current(after(updating(2, paused=True), "old", "old")) == []
     assert current(after(updating(2, 0, paused=True), "done", "old")) == [0]
     assert after(updating(2, 0, paused=True), "done", "done").update_ended_at == AT_NOW
@@ -149,11 +149,11 @@ def test_paused_nobody_gets_a_turn_but_what_is_done_is_done():
         (read_set(a_set("a:2", replicas=2)), UpdateMode.NONE),
     ],
 )
-def test_what_replica_1_may_do(workload, expected):
+def test_update_mode_of_replica_1(workload, expected):
     assert update_mode(workload, 1, HASH) is expected
 
 
-def test_a_turn_is_written_at_once_and_only_by_who_knows_the_latest():
+def test_selected_replica_is_written_on_latest_version_only():
     reports = {0: ReplicaReport(0, summary("done")), 1: ReplicaReport(0, summary("old"))}
     (write,) = plan_set(updating(2, 0), reports, NOW).intents
     assert isinstance(write, Status)
@@ -162,7 +162,7 @@ def test_a_turn_is_written_at_once_and_only_by_who_knows_the_latest():
     assert plan_set(updating(2, 1), reports, NOW).intents == (), "nothing to decide"
 
 
-def test_counts_come_with_the_rest_of_the_status():
+def test_update_counts_are_published_with_the_status():
     done = replace(summary("old"), cliques=2, updated_cliques=1, groups=1)
     plan = plan_set(updating(1, 0), {0: ReplicaReport(0, done)}, NOW)
     (status_update,) = plan.status_updates
@@ -173,7 +173,7 @@ def test_counts_come_with_the_rest_of_the_status():
 
 
 @pytest.mark.parametrize(
-    ("workload", "words", "told"),
+    ("workload", "words", "reported"),
     [
         (updating(2, known=FORMER, ended=True), "old old", ["UpdateStarted"]),
         (updating(2, 0), "done old", ["ReplicaUpdated"]),
@@ -183,23 +183,23 @@ def test_counts_come_with_the_rest_of_the_status():
         (updating(2, 0), "old old", []),
     ],
 )
-def test_each_thing_that_happens_is_told_with_the_write_that_makes_it_so(workload, words, told):
+def test_update_events_follow_the_write_of_the_decision(workload, words, reported):
     reports = {index: ReplicaReport(0, summary(word)) for index, word in enumerate(words.split())}
     plan = plan_set(workload, reports, NOW)
-    assert [event.reason.value for event in plan.events] == told
+    assert [event.reason.value for event in plan.events] == reported
     assert {event.intent for event in plan.events} <= {intent.id for intent in plan.intents}
 
 
 @pytest.mark.parametrize(
     ("words", "opened"), [("old", False), ("outdated", True), ("old outdated", True), ("late outdated", True)]
 )
-def test_a_template_that_changed_before_it_was_ever_written_down_is_rolled_out(words, opened):
+def test_template_changed_before_first_record_is_rolled_out(words, opened):
     workload = replace(updating(len(words.split())), status=replace(read_set(a_set("a:2")).status))
     progress = next_update_progress(workload, HASH, [summary(word) for word in words.split()], NOW)
     assert (progress is not None and progress.update_started_at == AT_NOW) is opened
 
 
-def test_what_is_decided_is_written_down_and_not_told_before():
+def test_decision_is_written_before_it_is_published():
     workload = updating(2, 0, known=FORMER)
     plan = plan_set(workload, {index: ReplicaReport(1, summary("old")) for index in range(2)}, NOW)
     (decision,) = plan.intents
@@ -215,8 +215,8 @@ def test_what_is_decided_is_written_down_and_not_told_before():
     )
 
 
-def test_a_template_that_not_every_replica_has_looked_at_is_not_told():
-    """If it were, nobody would know any more that it had changed."""
+def test_hash_not_published_before_all_replicas_planned_it():
+    """Otherwise the change of the template would be lost."""
     workload = replace(updating(2), status=replace(read_set(a_set("a:2")).status))
     reports = {0: ReplicaReport(1, summary("late")), 1: ReplicaReport(1, summary("done"))}
     (status_update,) = plan_set(workload, reports, NOW).status_updates

@@ -6,9 +6,9 @@ import pytest
 
 from grove.plan.rollout.units import UpdateUnit, select_units
 
-# One letter a unit, its name by its place. Capitals are ready. O and o are outdated, N and n are new.
-#   x outdated, not ready, and not all of it seen     l new and ready, a pod of it on its way out
-#   f outdated, no node has room                      u new, no node has room    t the same, taken down by us
+# One letter per unit, its name is its position. Capitals are ready. O and o are outdated, N and n are new.
+#   x outdated, not ready, and not all of it seen     l new and ready, a pod of it terminating
+#   f outdated, no node has room                      u new, no node has room     t the same, replaced by us
 WORDS = {
     "O": UpdateUnit(0, outdated=True, ready=True),
     "o": UpdateUnit(0, outdated=True),
@@ -67,7 +67,7 @@ def units(words: str) -> list[UpdateUnit[int]]:
         ("", 1, 1, "", "", True),
     ],
 )
-def test_what_goes_next(words, minimum, budget, unready, chosen, over):
+def test_select_units(words, minimum, budget, unready, chosen, over):
     verdict = select_units(units(words), minimum, budget)
     assert "".join(str(unit.name) for unit in verdict.unready) == unready
     assert "".join(str(unit.name) for unit in verdict.chosen) == chosen

@@ -1,4 +1,4 @@
-"""What others do to pods: the scheduler, the kubelet, the garbage collector, people."""
+"""Actors other than the operator: scheduler, kubelet, garbage collector, users."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def run(sim: Simulator, *names: str) -> None:
 
 
 def make_unready(sim: Simulator, name: str) -> None:
-    """The pod runs and does not answer any more."""
+    """The pod runs and is no longer ready."""
     _report(sim, name, "Running", PodScheduled="True", Ready="False")
 
 
 def crash(sim: Simulator, *names: str) -> None:
-    """Containers of these pods have ended badly and are tried again."""
+    """Containers of these pods failed and are restarted."""
     for name in names:
         _report(sim, name, "Running", PodScheduled="True", Ready="False")
         status = {"name": "main", "ready": False, "lastState": {"terminated": {"exitCode": 1}}}
@@ -53,14 +53,14 @@ def crash(sim: Simulator, *names: str) -> None:
 
 
 def lack_image(sim: Simulator, name: str) -> None:
-    """The node cannot find the pod's image."""
+    """The node cannot pull the pod's image."""
     _report(sim, name, "Pending", PodScheduled="True", Ready="False")
     status = {"name": "main", "ready": False, "state": {"waiting": {"reason": "ImagePullBackOff"}}}
     sim.api.patch("Pod", name, {"status": {"containerStatuses": [status]}}, status=True, by="kubelet")
 
 
 def refuse(sim: Simulator) -> None:
-    """The scheduler finds no room for any pod that still waits."""
+    """The scheduler finds no node for pods without one."""
     for name in living(sim):
         if not sim.api.get("Pod", name)["spec"].get("nodeName"):
             fact = {**_condition(sim, "PodScheduled", "False"), "reason": "Unschedulable"}
@@ -68,48 +68,48 @@ def refuse(sim: Simulator) -> None:
             sim.api.patch("Pod", name, {"status": status}, status=True, by="scheduler")
 
 
-def answers(pod: Pod) -> bool:
+def is_ready(pod: Pod) -> bool:
     return pod_state.alive(pod) and pod_state.ready(pod)
 
 
 def run_all(sim: Simulator) -> None:
-    """Every pod that may, runs."""
+    """Runs every pod that is not gated."""
     for name in living(sim):
         run(sim, name)
 
 
 def living(sim: Simulator) -> list[str]:
-    return [pod["metadata"]["name"] for pod in sim.api.objects("Pod") if not _leaving(pod)]
+    return [pod["metadata"]["name"] for pod in sim.api.objects("Pod") if not _is_terminating(pod)]
 
 
-def _leaving(pod: Any) -> bool:
+def _is_terminating(pod: Any) -> bool:
     return "deletionTimestamp" in pod["metadata"]
 
 
 def fail(sim: Simulator, name: str, phase: str = "Failed") -> None:
-    """The pod ends: its processes, or the kubelet that evicted it, say so."""
+    """The pod ends: completed, failed or evicted."""
     _report(sim, name, phase, PodScheduled="True", Ready="False")
 
 
 def delete(sim: Simulator, name: str) -> None:
-    """Somebody deletes a pod, with grace."""
+    """A user deletes a pod, with grace period."""
     sim.api.delete("Pod", name)
 
 
 def force_delete(sim: Simulator, name: str) -> None:
-    """Somebody deletes a pod without waiting for the node."""
+    """A user force-deletes a pod."""
     sim.api.vanish("Pod", name, by="user")
 
 
 def finish_terminating(sim: Simulator, names: Iterable[str] | None = None) -> None:
-    """The kubelet is done with pods that terminate."""
-    leaving = [pod["metadata"]["name"] for pod in sim.api.objects("Pod") if _leaving(pod)]
+    """The kubelet confirms that pods have terminated."""
+    leaving = [pod["metadata"]["name"] for pod in sim.api.objects("Pod") if _is_terminating(pod)]
     for name in leaving if names is None else names:
         sim.api.vanish("Pod", name, by="kubelet")
 
 
 def finish_scale_in(sim: Simulator, *indices: int) -> None:
-    """Replicas that their set no longer has go: first their pods, when these are gone all else."""
+    """Deletes surplus replicas: first their pods, then all other objects."""
     for index in indices:
         sim.settle(index)
     finish_terminating(sim)
@@ -118,14 +118,14 @@ def finish_scale_in(sim: Simulator, *indices: int) -> None:
 
 
 def collect_garbage(sim: Simulator) -> None:
-    """Delete what belongs to somebody who is gone, until nothing does."""
+    """Deletes objects whose owners are gone, until there are none."""
     while True:
         uids = {body["metadata"]["uid"] for kind in sim.api.past for body in sim.api.objects(kind)}
         orphans = [
             (kind, body["metadata"]["name"])
             for kind in sim.api.past
             for body in sim.api.objects(kind)
-            if not _leaving(body) and not uids.issuperset(_owners(body)) and _owners(body)
+            if not _is_terminating(body) and not uids.issuperset(_owners(body)) and _owners(body)
         ]
         if not orphans:
             return

@@ -1,7 +1,7 @@
-"""What the API server does with a write, in process: names, UIDs, versions, generations, preconditions.
+"""The semantics of an API server in memory: names, UIDs, versions, generations, preconditions.
 
-For the tests and fault campaigns of the plan only; whatever is proven here is also run on a real one. Objects
-are kept as JSON, so that all the plan reads and writes has crossed the wire.
+Only for tests and fault campaigns of plans; every scenario also runs on a real one. Objects are kept as JSON,
+so that everything that a plan reads and writes is encoded and decoded.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ METRICS_BY_DEFAULT = (
         "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}},
     },
 )
-"""What an autoscaler without metrics gets."""
+"""The default metrics of an autoscaler."""
 decode, encode = msgspec.json.decode, msgspec.json.encode
 
 
 class Refused(Exception):
-    """The server did not do it."""
+    """The server refused the request."""
 
 
 class AlreadyExists(Refused): ...
@@ -40,7 +40,7 @@ class Conflict(Refused): ...
 
 
 class Write:
-    """One thing that happened to an object: `before` and `after` are JSON, None where there is no object."""
+    """A change of an object: `before` and `after` are JSON, None if there is no object."""
 
     __slots__ = ("after", "before", "by", "key", "verb")
 
@@ -52,7 +52,7 @@ class Write:
 
 
 class ApiServer:
-    """All objects of one namespace, every version that each kind has been in, and every deed."""
+    """All objects of one namespace, every state that each kind has been in, and every write."""
 
     def __init__(self, timestamp: Callable[[], str]) -> None:
         self.version = 100
@@ -82,7 +82,7 @@ class ApiServer:
         return body
 
     def create(self, body: Body, by: str = "user") -> Body:
-        """Make an object; the server fills in what is its own."""
+        """Creates an object; the server sets its own fields."""
         key = (body["kind"], body["metadata"]["name"])
         if key[1] in self.all(key[0]):
             raise AlreadyExists(" ".join(key))
@@ -93,12 +93,12 @@ class ApiServer:
             "generation": 1,
             "creationTimestamp": self._timestamp(),
         }
-        made = {**body, "metadata": {**body["metadata"], **own}}
-        made.pop("status", None)
+        created = {**body, "metadata": {**body["metadata"], **own}}
+        created.pop("status", None)
         if key[0] == "Pod":
-            made["status"] = {"phase": "Pending"}
-        self._store(by, "create", key, None, made)
-        return made
+            created["status"] = {"phase": "Pending"}
+        self._store(by, "create", key, None, created)
+        return created
 
     def patch(self, kind: str, name: str, patch: Any, *, status: bool = False, by: str = "user") -> Body:
         """A merge patch if it is an object, a JSON patch if it is a list."""
@@ -118,7 +118,7 @@ class ApiServer:
 
     def _update(self, by: str, key: Key, before: bytes, current: Body, patched: Body) -> Body:
         if patched == {"status": {}, **current}:
-            return current  # a write that changes nothing is none
+            return current  # a write without a change
         meta = {**patched["metadata"]}
         if meta.get("deletionTimestamp") and not meta.get("finalizers") and key[0] != "Pod":
             self._store(by, "update", key, before, None)
@@ -132,7 +132,7 @@ class ApiServer:
         return patched
 
     def delete(self, kind: str, name: str, uid: str = "", version: str = "", by: str = "user") -> None:
-        """Pods that have a node terminate first, and so does what has finalizers; all else is gone."""
+        """Pods with a node and objects with finalizers become terminating; all others are removed."""
         before = self.all(kind).get(name)
         if before is None:
             raise NotFound(f"{kind} {name}")
@@ -151,7 +151,7 @@ class ApiServer:
         self._store(by, "delete", (kind, name), before, current)
 
     def vanish(self, kind: str, name: str, by: str) -> None:
-        """Gone at once, whatever state it was in."""
+        """Removes an object at once, in any state."""
         self._store(by, "vanish", (kind, name), self.all(kind)[name], None)
 
     def _store(self, by: str, verb: str, key: Key, before: bytes | None, after: Body | None) -> None:

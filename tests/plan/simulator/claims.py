@@ -1,4 +1,4 @@
-"""Shared claims in a world without a cluster: what the operator sees of them, and what must hold of them."""
+"""Shared claims in the simulator: which of them the operator observes, and which should exist."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def claims_in_sight(
     everywhere = {claim.name for claim in set_claims(workload)}
     found = {}
     for name, claim in claims.items():
-        carried = claim.metadata.labels
-        owner = carried.get(labels.CLIQUE) or carried.get(labels.GROUP)
-        if owner in owners or name in everywhere or carried.get(labels.SET_REPLICA) == str(index):
+        object_labels = claim.metadata.labels
+        owner = object_labels.get(labels.CLIQUE) or object_labels.get(labels.GROUP)
+        if owner in owners or name in everywhere or object_labels.get(labels.SET_REPLICA) == str(index):
             found[name] = claim
     return found
 

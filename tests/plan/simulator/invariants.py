@@ -1,4 +1,4 @@
-"""What must hold at every moment of a world's life, read off its history, and once it has settled."""
+"""Invariants of a simulator: at every moment of its history, and once it has converged."""
 
 from __future__ import annotations
 
@@ -23,39 +23,41 @@ from tests.plan.simulator.simulator import OPERATOR, Simulator
 from tests.runnable import PodVersion, RunnablePods
 
 
-def check_history(sim: Simulator, *, lagging: bool = False, zombies: bool = False) -> None:
-    """References before pods, always; and no name comes twice.
+def check_history(sim: Simulator, *, lagging: bool = False, two_leaders: bool = False) -> None:
+    """References are written before pods are created and after they are deleted; no name is used twice.
 
-    `lagging`: plans were made from old views. A pod that came and went unseen is then one that is yet to be
-    made; and where a whole clique goes, a gang that was not seen may name its pods a little longer.
-    `zombies`: two leaders wrote at the same time. A gang that was right when a leader wrote it may have moved
-    on before the leader's next write: then the pod was named at some time, and that is all.
+    `lagging`: plans were made from stale caches. A pod that was created and deleted unobserved then looks
+    like one that is not created yet; and when a whole clique is deleted, a gang that was not observed may
+    name its pods a little longer.
+
+    `two_leaders`: two leaders wrote at the same time. A gang that was right when a leader wrote it may have
+    changed before the leader's next write: then it is enough that the pod was named at some time.
     """
-    check = _History(lagging, zombies)
+    check = _History(lagging, two_leaders)
     for write in sim.api.history:
         check.follow(write)
 
 
 class _History:
-    """Follows what happened, and judges what the operator did to pods by what was known then."""
+    """Replays the history and checks what the operator did to pods."""
 
-    def __init__(self, lagging: bool, zombies: bool) -> None:
-        self.lagging, self.zombies = lagging, zombies
+    def __init__(self, lagging: bool, two_leaders: bool) -> None:
+        self.lagging, self.two_leaders = lagging, two_leaders
         self.referenced: dict[str, set[str]] = {}
         self.ever_referenced: set[str] = set()
-        self.made: set[str] = set()
+        self.created_names: set[str] = set()
         self.claims: set[str] = set()
         self.users: dict[str, set[str]] = {}
         self.counts: dict[str, int] = {}
         self.runnable = RunnablePods()
         self.parent_lost = False
-        """Another than the operator deleted a gang or a clique: the one case in which a plan from an old view
-        of pods may not know the pod of an index, and create another one before it is deleted."""
+        """Another actor deleted a gang or a clique: the one case in which a plan from stale pods may not know
+        the pod of an index, and create another one before it is deleted."""
 
     def follow(self, write: Write) -> None:
         kind, name = write.key
         if kind in ("PodGang", "PodClique") and write.after is None and write.by != OPERATOR:
-            self.parent_lost |= self.lagging or self.zombies
+            self.parent_lost |= self.lagging or self.two_leaders
         if kind == "Pod" and not self.parent_lost:
             version = msgspec.json.decode(write.after, type=PodVersion) if write.after else None
             self.runnable.saw(name, version, str(write))
@@ -69,25 +71,27 @@ class _History:
         if kind == "Pod":
             self.users[name] = referred_in(decode(write.after)) if write.after else set()
         if kind == "Pod" and write.by == OPERATOR:
-            carried = decode(write.before or write.after)["metadata"]["labels"]
-            members = self.referenced.get(carried.get(labels.GANG), set())
+            object_labels = decode(write.before or write.after)["metadata"]["labels"]
+            members = self.referenced.get(object_labels.get(labels.GANG), set())
             if write.verb == "create":
-                self._created(write, self.ever_referenced if self.zombies else members)
-            elif write.verb == "delete" and not (self.lagging and self._clique_goes(carried)):
-                assert self.zombies or name not in members, f"{write}: still a member"
+                self._created(write, self.ever_referenced if self.two_leaders else members)
+            elif write.verb == "delete" and not (self.lagging and self._clique_goes(object_labels)):
+                assert self.two_leaders or name not in members, f"{write}: still a member"
 
     def _created(self, write: Write, named: set[str]) -> None:
         name = write.key[1]
         assert name in named, f"{write}: its gang does not name it"
-        assert self.lagging or self.zombies or name not in self.made, f"{write}: a name comes twice"
+        assert self.lagging or self.two_leaders or name not in self.created_names, (
+            f"{write}: a name is used twice"
+        )
         lacking = self.users[name] - self.claims
-        assert self.lagging or self.zombies or not lacking, f"{write}: {lacking} is not there"
-        self.made.add(name)
+        assert self.lagging or self.two_leaders or not lacking, f"{write}: {lacking} does not exist"
+        self.created_names.add(name)
 
     def _claim(self, write: Write) -> None:
-        """A claim is not taken from those who stay."""
+        """No claim is deleted that members use."""
         name = write.key[1]
-        if write.verb == "delete" and write.by == OPERATOR and not (self.lagging or self.zombies):
+        if write.verb == "delete" and write.by == OPERATOR and not (self.lagging or self.two_leaders):
             users = {pod for pod, claims in self.users.items() if name in claims} & self._members()
             assert not users, f"{write}: {users} use it"
         if write.after is not None:
@@ -96,13 +100,15 @@ class _History:
             self.claims.discard(name)
 
     def _members(self) -> set[str]:
-        """Whom gangs name that are there to stay."""
+        """The pods that gangs name."""
         return set().union(*self.referenced.values())
 
-    def _clique_goes(self, carried: dict[str, str]) -> bool:
-        group = carried.get(labels.GROUP)
-        group_goes = group is not None and int(carried[labels.GROUP_REPLICA]) >= self.counts[group]
-        return group_goes or int(carried[labels.SET_REPLICA]) >= self.counts[carried[labels.PART_OF]]
+    def _clique_goes(self, object_labels: dict[str, str]) -> bool:
+        group = object_labels.get(labels.GROUP)
+        group_goes = group is not None and int(object_labels[labels.GROUP_REPLICA]) >= self.counts[group]
+        return (
+            group_goes or int(object_labels[labels.SET_REPLICA]) >= self.counts[object_labels[labels.PART_OF]]
+        )
 
 
 def _names_in(gang: bytes | None) -> Iterator[str]:
@@ -112,7 +118,7 @@ def _names_in(gang: bytes | None) -> Iterator[str]:
 
 
 def outline(sim: Simulator) -> dict[str, Any]:
-    """What a world looks like, whatever the names and UIDs that chance gave it."""
+    """The state of a simulator without random names and UIDs."""
     gangs = {
         body["metadata"]["name"]: {
             group["name"]: len(group["podReferences"]) for group in body["spec"]["podgroups"]
@@ -129,8 +135,8 @@ def outline(sim: Simulator) -> dict[str, Any]:
 
 
 def object_features(sim: Simulator) -> dict[str, Any]:
-    """All that there is, without what only history explains: names and indices of pods, and claims by these,
-    who owns what by UID, moments, generations, how an update went, what a gang remembers of terminations."""
+    """All objects without what depends on history: names and indices of pods, and claims by these, owner
+    UIDs, times, generations, update progress, termination history."""
     kinds = [kind for kind in sim.api.past if kind not in ("Pod", CLAIM)]
     seen: dict[str, Any] = {
         f"{kind} {name}": _features(sim, kind, name) for kind in kinds for name in sim.api.all(kind)
@@ -160,8 +166,8 @@ def _counted(references: re.Match[bytes]) -> bytes:
 
 
 def _pod_features(pod: Pod) -> tuple[Any, ...]:
-    carried = {key: value for key, value in pod.metadata.labels.items() if key != labels.POD_INDEX}
-    return clique_of(pod), sorted(carried.items()), pod_state.gated(pod), pod_state.ready(pod)
+    object_labels = {key: value for key, value in pod.metadata.labels.items() if key != labels.POD_INDEX}
+    return clique_of(pod), sorted(object_labels.items()), pod_state.gated(pod), pod_state.ready(pod)
 
 
 def alive(sim: Simulator) -> list[Pod]:
@@ -178,14 +184,14 @@ def check_settled(sim: Simulator) -> None:
         name = body["metadata"]["name"]
         pods = [pod for pod in alive(sim) if clique_of(pod) == name]
         assert len(pods) == body["spec"]["replicas"], name
-        assert len({pod_state.index_of(pod) for pod in pods}) == len(pods), f"{name}: an index comes twice"
+        assert len({pod_state.index_of(pod) for pod in pods}) == len(pods), f"{name}: an index is used twice"
         gang = sim.references(body["metadata"]["labels"][labels.GANG])
         assert set(gang.get(name, [])) == {pod.metadata.name for pod in pods}, name
     check_claims(sim)
 
 
 def check_claims(sim: Simulator) -> None:
-    """All claims are there that should be, and beyond them only those that pods use."""
+    """All desired claims exist, and beyond them only those that pods use."""
     workload = sim.snapshot().workload
     expected = {claim.name for claim in set_claims(workload)}
     for index in range(workload.spec.replicas):
@@ -197,7 +203,7 @@ def check_claims(sim: Simulator) -> None:
 
 
 def expand_now(sim: Simulator, index: int = 0) -> ReplicaLayout:
-    """What a replica should consist of."""
+    """The desired layout of a replica."""
     counts = {body["metadata"]["name"]: body["spec"]["replicas"] for body in _scaled(sim)}
     return expand(sim.snapshot().workload, index, counts, counts)
 
@@ -208,12 +214,12 @@ def _scaled(sim: Simulator) -> Iterator[Body]:
 
 
 def check_floor(sim: Simulator, plan: Plan) -> None:
-    """A plan deletes living pods only where there are more than were asked for."""
-    doomed = {intent.target.name for intent in plan.intents if intent.id.startswith("delete Pod ")}
+    """A plan deletes living pods only above the replica count."""
+    to_delete = {intent.target.name for intent in plan.intents if intent.id.startswith("delete Pod ")}
     wanted = {clique.name for clique in expand_now(sim).cliques}
     for body in sim.api.objects("PodClique"):
         if body["metadata"]["name"] not in wanted:
             continue
         pods = [pod for pod in alive(sim) if clique_of(pod) == body["metadata"]["name"]]
-        leaving = sum(pod.metadata.name in doomed for pod in pods)
+        leaving = sum(pod.metadata.name in to_delete for pod in pods)
         assert leaving <= max(0, len(pods) - body["spec"]["replicas"]), body["metadata"]["name"]

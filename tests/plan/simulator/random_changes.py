@@ -1,4 +1,4 @@
-"""Chance: workloads of all shapes, and what users, nodes and time do to them."""
+"""Random workloads of all shapes, and random changes by users, nodes and time."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def sharing_workloads(draw: st.DrawFn) -> Body:
 
 
 def share_claims(body: Body, chosen: set[tuple[str, str]]) -> None:
-    """Claims that parts of a set share, each from a template of its own."""
+    """Adds claims that parts of a set share, each from a template of its own."""
     template = body["spec"]["template"]
     parts = {
         "set": [template],
@@ -79,7 +79,7 @@ def share_claims(body: Body, chosen: set[tuple[str, str]]) -> None:
 
 
 def scalable(body: Body) -> list[Body]:
-    """What of a set may be autoscaled: specs of cliques outside of groups, and groups."""
+    """The parts of a set that can be autoscaled: specs of cliques outside of groups, and groups."""
     template = body["spec"]["template"]
     groups = template.get("podCliqueScalingGroups", [])
     grouped = {name for group in groups for name in group["cliqueNames"]}
@@ -93,13 +93,13 @@ def switch_autoscaling(part: Body) -> None:
 
 
 class RandomChanges:
-    """Does something to a world, again and again."""
+    """Applies random changes to a simulator."""
 
     def __init__(self, sim: Simulator, chance: Random) -> None:
         self.sim, self.chance = sim, chance
 
     def apply_random(self, *kinds: str) -> str:
-        """One thing of those kinds happens, if it can."""
+        """Applies one change of these kinds, if possible."""
         kind = self.chance.choice(kinds)
         getattr(self, "_" + kind.replace(" ", "_"))()
         return kind
@@ -161,7 +161,7 @@ class RandomChanges:
             self.sim.api.delete("PodClique", name)
 
     def _orphan_clique(self) -> None:
-        """Somebody deletes a clique with `--cascade=orphan`."""
+        """A user deletes a clique with `--cascade=orphan`."""
         if name := self._any("PodClique"):
             for pod, found in self.sim.pods(name).items():
                 if found.metadata.deletion_timestamp is None:
@@ -207,7 +207,7 @@ class RandomChanges:
     def _switch_autoscaling(self) -> None:
         body = self.sim.api.get("PodCliqueSet", self.sim.set_name)
         switch_autoscaling(self.chance.choice(scalable(body)))
-        # A merge patch cannot take a key away from inside a list: the list is written whole.
+        # A merge patch cannot remove a key inside a list: the list is written as a whole.
         self.sim.api.patch("PodCliqueSet", self.sim.set_name, {"spec": body["spec"]})
 
     def _new_template(self) -> None:

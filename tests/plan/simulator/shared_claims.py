@@ -1,4 +1,4 @@
-"""Sets whose pods share devices, and what there is of their claims."""
+"""Builders for sets with shared claims, and lookups of these claims."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def device(name: str) -> Body:
 
 
 def own(*names: str) -> list[Body]:
-    """Templates of the set itself; their metadata is nobody's."""
+    """Templates of the set itself; their metadata is not used."""
     metadata = {"labels": {"not": "copied"}}
     return [{"name": name, "templateSpec": {"metadata": metadata, "spec": device(name)}} for name in names]
 
@@ -72,7 +72,7 @@ def claims(sim: Simulator) -> set[str]:
 
 
 def used(sim: Simulator, clique: str) -> list[list[str]]:
-    """What the pods of a clique refer to, by index."""
+    """The claims that the pods of a clique refer to, by index."""
     found = sorted(sim.pods(clique).values(), key=lambda pod: pod.metadata.labels[labels.POD_INDEX])
     return [[claim.resource_claim_name for claim in pod.spec.resource_claims] for pod in found]
 

@@ -1,7 +1,7 @@
-"""A namespace with one set in it: plans are made from it and carried out on it, and others meddle.
+"""A namespace with one set: plans are made from it and executed on it, and other actors change it.
 
-Snapshots are built as the operator builds them, by labels, and decoded from JSON by the real types. `lag`
-makes one from older states, each kind as old as it likes: caches of different kinds lag each other.
+Snapshots are built as the operator builds them, by labels, and decoded from JSON by the real types. With
+`lag` a snapshot has older states, each kind with a lag of its own, like informer caches.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ KINDS: Mapping[str, Any] = {
     CLAIM: PartialObjectMetadata,
 }
 Lag = Mapping[str, int]
-"""How many changes ago a kind was last seen; 0 is now."""
+"""How many changes a kind is behind; 0 is current."""
 
 
 @lru_cache(maxsize=20_000)
@@ -74,7 +74,7 @@ def read(kind: str, stored: bytes) -> Any:
 
 
 class Simulator:
-    """The API server, the set, and what the operator remembers."""
+    """The API server, the set, and the memory of the operator."""
 
     def __init__(self, workload: Body, now: float = 1_800_000_000.0) -> None:
         self.now = now
@@ -84,29 +84,29 @@ class Simulator:
         self.binding: PartialObjectMetadata | None = PartialObjectMetadata(ObjectMeta(name="grove.io:pcs:wl"))
         self.init_image = "example.com/initc:1"
         self.topology: ResolvedTopology | None = None
-        """The topology that the set means; None while constraints are switched off."""
+        """The topology that the set refers to; None while constraints are disabled."""
         self.reports: dict[int, ReplicaReport] = {}
-        """What the operator remembers of its latest pass over each replica."""
+        """The latest reports of the replicas."""
         self.scheduler: SchedulerBackend | None = None
         self.backends: SchedulerBackends | None = None
-        """Those that the operator would choose the scheduler from."""
+        """The backends that the operator selects the scheduler from."""
         self.claim_templates: dict[NamespacedName, ResourceClaimTemplateObject] = {}
         self.claims_visible = True
         self.crd_problem = ""
-        self.awake_since = 0
-        """How many changes of pods the operator has not seen: those before it started."""
+        self.observed_from = 0
+        """The number of pod changes before the operator started, which it has not observed."""
 
     def copy(self) -> Simulator:
-        """The same world once more: what happens in one is not seen in the other."""
+        """An independent copy."""
         twin = copy(self)
         twin.api = self.api.copy(lambda: rfc3339(twin.now))
         twin.reports = dict(self.reports)
         return twin
 
-    # What the operator sees.
+    # Observation.
 
     def snapshot(self, index: int = 0, lag: Lag | None = None) -> Snapshot:
-        """One replica of the set, as the operator's caches have it."""
+        """One replica of the set, from the operator's caches."""
         seen = {kind: self._seen(kind, index, (lag or {}).get(kind, 0)) for kind in KINDS}
         workload = seen["PodCliqueSet"][self.set_name]
         counts = {name: group.spec.replicas for name, group in seen["PodCliqueScalingGroup"].items()}
@@ -146,7 +146,7 @@ class Simulator:
         )
 
     def _named_like_parts(self, workload: PodCliqueSet, index: int, lag: Lag | None) -> dict[str, Any]:
-        """Autoscalers that upstream made: they do not say their replica, but have their names."""
+        """Autoscalers that upstream created: they have no replica label and are found by name."""
         kind, template = "HorizontalPodAutoscaler", workload.spec.template
         parts = (*template.cliques, *template.pod_clique_scaling_groups)
         expected = {names.autoscaler(self.set_name, index, part.name) for part in parts}
@@ -168,25 +168,25 @@ class Simulator:
         }
 
     def _deleted_pods(self, lag: int, gangs: Mapping[str, PodGang]) -> frozenset[str]:
-        """Pods whose end the operator has been told of, as long as a gang names them."""
+        """Pods whose deletion the operator has observed, while a gang names them."""
         states = self.api.past.get("Pod", [{}])
-        seen = states[self.awake_since : max(len(states) - lag, 1)]
+        seen = states[self.observed_from : max(len(states) - lag, 1)]
         gone = [before.keys() - after.keys() for before, after in pairwise(seen)]
         groups = (group for gang in gangs.values() for group in gang.spec.pod_groups)
         return frozenset().union(*gone) & {ref.name for group in groups for ref in group.pod_references}
 
     def restart_operator(self) -> None:
-        """It forgets what it has seen, and reads everything anew."""
-        self.awake_since = len(self.api.past.get("Pod", [{}])) - 1
+        """Forgets what was observed and lists everything again."""
+        self.observed_from = len(self.api.past.get("Pod", [{}])) - 1
         self.reports = {}
 
-    # What the operator does.
+    # Reconcile.
 
     def plan(self, index: int = 0, lag: Lag | None = None) -> Plan:
         return plan_replica(self.snapshot(index, lag), self.now)
 
     def execute(self, plan: Plan, pick: Random | None = None) -> bool:
-        """Write a plan, then the statuses. True if every write was done."""
+        """Executes a plan, then publishes statuses. True if every write succeeded."""
         run = Run(self, plan, pick)
         while run.go_on():
             pass
@@ -194,7 +194,7 @@ class Simulator:
         return run.succeeded
 
     def publish(self, plan: Plan, all_done: bool = True) -> int:
-        """Write the statuses that differ. Says how many did."""
+        """Writes the statuses that differ. Returns how many did."""
         written = 0
         for status_update in plan.status_updates:
             desired = status_update.desired
@@ -207,20 +207,20 @@ class Simulator:
                     self.api.patch(target.kind, target.name, body, status=True, by=OPERATOR)
                 except NotFound:
                     continue
-                except Conflict:  # it is told on what is true now
+                except Conflict:  # the status is computed again from the latest version
                     pass
                 written += 1
         return written
 
     def step(self, index: int = 0) -> Plan:
-        """Look, plan, write: one pass of the operator."""
+        """One reconcile of a replica."""
         self.share()
         plan = self.plan(index)
         self.execute(plan)
         return plan
 
     def share(self) -> None:
-        """What the set's own plan makes for all of its replicas."""
+        """Creates what the plan of the set creates for all of its replicas."""
         workload, shared = self._whole_set()
         if shared is not None:
             self.execute(Plan(plan_set_claims(workload, keep_owned_claims(shared, workload.metadata.uid))[0]))
@@ -230,7 +230,7 @@ class Simulator:
         return workload, self.snapshot().shared if workload.spec.template.resource_sharing else None
 
     def settle(self, index: int = 0, passes: int = 12) -> int:
-        """Pass after pass until there is nothing to do. Says how many it took."""
+        """Reconciles until there is nothing to do. Returns how many passes it took."""
         for number in range(passes):
             self.share()
             plan = self.plan(index)
@@ -240,12 +240,12 @@ class Simulator:
         raise AssertionError(f"still not settled after {passes} passes: {[i.id for i in plan.intents]}")
 
     def plan_set(self) -> Plan:
-        """The plan for the set as a whole, from the latest pass over each replica."""
+        """The plan for the set as a whole, from the latest reports of its replicas."""
         workload, shared = self._whole_set()
         return plan_set(workload, self.reports, self.now, shared=shared)
 
-    def tend(self) -> int:
-        """One pass over every replica and over the set. Says how many writes there were."""
+    def reconcile_all(self) -> int:
+        """Reconciles every replica and the set once. Returns the number of writes."""
         workload = self.api.get("PodCliqueSet", self.set_name)
         written = 0
         for index in range(workload["spec"]["replicas"]):
@@ -257,17 +257,17 @@ class Simulator:
         self.execute(plan)
         return written + len(plan.intents)
 
-    # What tests ask.
+    # Lookups.
 
     def pods(self, clique: str = "") -> dict[str, Pod]:
-        """The pods by name; those of one clique, if it is named."""
+        """The pods by name; those of one clique if it is given."""
         found = {name: read("Pod", stored) for name, stored in self.api.all("Pod").items()}
         if not clique:
             return found
         return {name: pod for name, pod in found.items() if pod.metadata.labels.get(labels.CLIQUE) == clique}
 
     def references(self, gang: str) -> dict[str, list[str]]:
-        """Who is in a gang, clique by clique."""
+        """The pod references of a gang, by clique."""
         groups = self.api.get("PodGang", gang)["spec"]["podgroups"]
         return {group["name"]: [ref["name"] for ref in group["podReferences"]] for group in groups}
 
@@ -276,16 +276,16 @@ class Simulator:
 
 
 class Run:
-    """A plan under way: one write after another, in any order that the dependencies allow."""
+    """A plan that is being executed: one write after another, in any order that the dependencies allow."""
 
     def __init__(self, sim: Simulator, plan: Plan, pick: Random | None = None) -> None:
-        self._world, self._pick = sim, pick
+        self._sim, self._pick = sim, pick
         self._deferred = DeferredValues()
         self._graph = DependencyGraph(plan.intents)
         self.succeeded = True
 
     def go_on(self) -> bool:
-        """Do the next write; what depends on one that was refused is left out. False: nothing is left."""
+        """Does the next write; writes that depend on a refused one are skipped. False: nothing is left."""
         step = self._graph.pop_ready() if self._pick is None else self._any_step()
         if step is None:
             return False
@@ -293,11 +293,11 @@ class Run:
         return True
 
     def in_flight(self) -> list[IntentStep]:
-        """All writes that may go now, sent and not answered: let them `land` when it is time."""
+        """All writes that are ready, sent and without a reply: complete them with `land`."""
         return list(iter(self._graph.pop_ready, None))
 
     def land(self, step: IntentStep) -> None:
-        """The server does the write, or refuses it."""
+        """The server accepts or refuses the write."""
         try:
             self._deferred.uids[step.id] = self._send(step.intent)
         except Refused:
@@ -319,8 +319,8 @@ class Run:
 
     def _send(self, intent: Intent) -> str:
         if isinstance(intent, DeleteCollection):
-            raise TypeError("a replica's plan deletes what it has seen, one by one")
-        api, kind, name = self._world.api, intent.target.kind, self._deferred.resolve(intent.target.name)
+            raise TypeError("the plan of a replica deletes observed objects one by one")
+        api, kind, name = self._sim.api, intent.target.kind, self._deferred.resolve(intent.target.name)
         if isinstance(intent, Delete):
             with suppress(NotFound):
                 api.delete(kind, name, intent.uid, intent.resource_version, by=OPERATOR)
@@ -335,7 +335,7 @@ class Run:
 
 
 def settled(body: Body) -> Simulator:
-    """A set all of whose replicas have come to rest."""
+    """A set with all replicas converged."""
     sim = Simulator(body)
     for index in range(body["spec"]["replicas"]):
         sim.settle(index)

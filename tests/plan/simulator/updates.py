@@ -1,4 +1,4 @@
-"""Sets whose templates change: what tests do to them and ask of them."""
+"""Helpers for sets with changing templates."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ IMAGES = iter(range(2, 100_000))
 
 
 def deployed(cliques: str, groups: str = "", **kwargs) -> Simulator:
-    """A set whose pods all run, and that says so."""
+    """A set with all pods ready and statuses published."""
     sim = Simulator(a_set(cliques, groups, **kwargs))
-    quiet(sim)
+    converge(sim)
     return sim
 
 
-def quiet(sim: Simulator, passes: int = 100) -> None:
-    """Until nothing is left to do, with nodes that do what they are told."""
+def converge(sim: Simulator, passes: int = 100) -> None:
+    """Reconciles until nothing is left to do, with healthy nodes."""
     for _ in range(passes):
-        written = sim.tend()
+        written = sim.reconcile_all()
         actors.finish_terminating(sim)
         actors.run_all(sim)
-        if not written and not sim.tend():
+        if not written and not sim.reconcile_all():
             return
-    raise AssertionError("still not at rest")
+    raise AssertionError("still not converged")
 
 
 def change(sim: Simulator, *names: str) -> None:
@@ -42,10 +42,10 @@ def change(sim: Simulator, *names: str) -> None:
     sim.api.patch("PodCliqueSet", "wl", {"spec": spec})
 
 
-def tend(sim: Simulator, passes: int = 6) -> None:
-    """The operator does what it can while nodes do nothing."""
+def run_operator(sim: Simulator, passes: int = 6) -> None:
+    """Reconciles while nodes do nothing."""
     for _ in range(passes):
-        sim.tend()
+        sim.reconcile_all()
 
 
 def outdated(sim: Simulator) -> Counter[str]:
@@ -67,7 +67,7 @@ def progress(sim: Simulator, kind: str = "PodCliqueSet", name: str = "wl") -> Bo
     return status(sim, kind, name).get("updateProgress", {})
 
 
-def turn(sim: Simulator) -> list[int]:
+def updating_replicas(sim: Simulator) -> list[int]:
     return [entry["replicaIndex"] for entry in progress(sim).get("currentlyUpdating", ())]
 
 

@@ -1,4 +1,4 @@
-"""What cliques, groups, gangs and replicas report of themselves, from nothing to ready and back."""
+"""Statuses of cliques, groups, gangs and replicas, from creation to ready and back."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def messages(sim: Simulator, kind: str, name: str) -> set[str]:
     return {fact["message"] for fact in sim.api.get(kind, name)["status"]["conditions"]}
 
 
-def test_a_clique_counts_its_pods_on_their_way():
+def test_clique_counts_pods_through_their_lifecycle():
     sim = Simulator(a_set("a:2/1 b:1", "x:2/1=b"))
     sim.settle()
     name = "wl-0-a"
@@ -52,25 +52,25 @@ def test_a_clique_counts_its_pods_on_their_way():
     }
 
 
-def test_a_pod_behind_any_gate_counts_as_gated():
+def test_pod_with_any_gate_counts_as_gated():
     body = a_set("a:1 b:1", "x:2/1=b")
     body["spec"]["template"]["cliques"][1] = a_clique("b:1", schedulingGates=[{"name": "example.com/mine"}])
     sim = Simulator(body)
     sim.settle()
     assert counts(sim, "PodClique", "wl-0-a").get("scheduleGatedReplicas") is None
-    assert counts(sim, "PodClique", "wl-0-x-0-b")["scheduleGatedReplicas"] == 1, "behind the user's alone"
-    assert counts(sim, "PodClique", "wl-0-x-1-b")["scheduleGatedReplicas"] == 1, "behind ours and the user's"
+    assert counts(sim, "PodClique", "wl-0-x-0-b")["scheduleGatedReplicas"] == 1, "with the user's gate only"
+    assert counts(sim, "PodClique", "wl-0-x-1-b")["scheduleGatedReplicas"] == 1, "with ours and the user's"
 
 
 def crash(sim: Simulator, name: str) -> None:
-    """A container of the pod fails and is started again."""
+    """A container of the pod fails and is restarted."""
     died = {"name": "main", "ready": False, "lastState": {"terminated": {"exitCode": 1}}}
     facts = [{"type": "PodScheduled", "status": "True"}, {"type": "Ready", "status": "False"}]
     status = {"phase": "Running", "conditions": facts, "containerStatuses": [died]}
     sim.api.patch("Pod", name, {"status": status}, status=True)
 
 
-def test_a_clique_whose_pods_crash_is_breached_and_says_since_when():
+def test_clique_with_crashing_pods_is_breached_with_time():
     sim = running("a:1")
     (name,) = sim.pods()
     sim.now += 60
@@ -89,7 +89,7 @@ def test_a_clique_whose_pods_crash_is_breached_and_says_since_when():
     assert [fact["lastTransitionTime"] for fact in facts if fact["type"] == "MinAvailableBreached"] == [since]
 
 
-def test_pods_that_are_still_being_prepared_breach_nothing():
+def test_pods_not_started_yet_do_not_breach():
     sim = Simulator(a_set("a:1"))
     sim.settle()
     actors.schedule(sim, *sim.pods())
@@ -98,7 +98,7 @@ def test_pods_that_are_still_being_prepared_breach_nothing():
     assert not sim.plan().summary.available
 
 
-def test_pods_that_terminate_or_have_ended_count_for_nothing():
+def test_terminating_or_ended_pods_are_not_counted():
     sim = running("a:3/1")
     first, second, _ = sim.pods()
     actors.delete(sim, first)
@@ -112,7 +112,7 @@ def test_pods_that_terminate_or_have_ended_count_for_nothing():
     }
 
 
-def test_a_gang_is_initialized_once_then_scheduled_then_ready():
+def test_gang_is_initialized_then_scheduled_then_ready():
     sim = Simulator(a_set("a:2/1 b:1"))
     gang = ("PodGang", "wl-0")
     plan = sim.plan()
@@ -138,7 +138,7 @@ def test_a_gang_is_initialized_once_then_scheduled_then_ready():
     assert conditions(sim, *gang)["Scheduled"][0] == "False"
 
 
-def test_a_condition_that_a_scheduler_put_on_a_gang_stays():
+def test_condition_set_by_scheduler_on_gang_is_kept():
     sim = running("a:1")
     facts = sim.api.get("PodGang", "wl-0")["status"]["conditions"]
     theirs = {
@@ -154,7 +154,7 @@ def test_a_condition_that_a_scheduler_put_on_a_gang_stays():
     assert "Unhealthy" in conditions(sim, "PodGang", "wl-0")
 
 
-def test_a_group_counts_whole_replicas():
+def test_group_counts_whole_replicas():
     sim = Simulator(a_set("a:1 b:1 c:1", "x:2/1=b,c"))
     sim.settle()
     actors.run(sim, *sim.pods("wl-0-a"), *sim.pods("wl-0-x-0-b"))
@@ -170,7 +170,7 @@ def test_a_group_counts_whole_replicas():
     assert conditions(sim, *name)["MinAvailableBreached"][0] == "False"
 
 
-def test_scaled_to_0_nothing_is_breached():
+def test_scaled_to_0_is_not_breached():
     sim = running("a:1 b:1", "x:1/1=b")
     sim.scale("PodClique", "wl-0-a", 0)
     sim.scale("PodCliqueScalingGroup", "wl-0-x", 0)
@@ -180,10 +180,10 @@ def test_scaled_to_0_nothing_is_breached():
     assert counts(sim, "PodClique", "wl-0-a") == counts(sim, "PodCliqueScalingGroup", "wl-0-x") == {}
     assert messages(sim, "PodClique", "wl-0-a") >= {"0 of 0 pods are scheduled, 0 are needed"}
     assert messages(sim, "PodClique", "wl-0-a") >= {"0 of 0 pods are ready, 0 are needed"}
-    assert messages(sim, "PodCliqueScalingGroup", "wl-0-x") >= {"0 of 0 replicas are sound, 0 are needed"}
+    assert messages(sim, "PodCliqueScalingGroup", "wl-0-x") >= {"0 of 0 replicas are healthy, 0 are needed"}
 
 
-def test_selectors_for_autoscalers_are_on_what_can_be_scaled_by_itself():
+def test_autoscaler_selectors_are_on_scalable_objects_only():
     sim = running("a:1 b:1", "x:1/1=b")
     managed = "app.kubernetes.io/managed-by=grove-operator,app.kubernetes.io/part-of=wl"
     of = {name: sim.api.get("PodClique", name)["status"] for name in ("wl-0-a", "wl-0-x-0-b")}
@@ -193,7 +193,7 @@ def test_selectors_for_autoscalers_are_on_what_can_be_scaled_by_itself():
     assert group["selector"] == f"{managed},grove.io/podcliquescalinggroup=wl-0-x"
 
 
-def test_current_hashes_are_told_once_every_pod_is_new():
+def test_current_hashes_published_once_every_pod_is_updated():
     sim = running("a:2/1")
     status = sim.api.get("PodClique", "wl-0-a")["status"]
     old = status["currentPodTemplateHash"], status["currentPodCliqueSetGenerationHash"]
@@ -215,12 +215,14 @@ def test_current_hashes_are_told_once_every_pod_is_new():
     assert status["currentPodCliqueSetGenerationHash"] != old[1]
 
 
-def test_a_replica_stands_as_its_parts_do():
+def test_replica_summary_follows_its_cliques_and_groups():
     sim = Simulator(a_set("a:1 b:1", "x:2/1=b"))
     sim.settle()
     before = sim.plan().summary
     assert (before.available, before.updated, before.cliques, before.groups) == (False, False, 1, 1)
-    assert (before.updated_cliques, before.updated_groups) == (0, 1), "who does not answer is not done"
+    assert (before.updated_cliques, before.updated_groups) == (0, 1), (
+        "a clique that is not ready is not updated"
+    )
     actors.run(sim, *sim.pods("wl-0-a"), *sim.pods("wl-0-x-0-b"))
     sim.settle()
     assert sim.plan().summary.available
@@ -228,7 +230,7 @@ def test_a_replica_stands_as_its_parts_do():
 
 
 def lose_for_a_while(sim: Simulator, clique: str) -> None:
-    """A pod of the clique fails, and so does its successor, which is replaced only later."""
+    """A pod of the clique fails, and so does its successor, which is replaced after a delay."""
     for _ in range(2):
         name = list(sim.pods(clique))[-1]
         actors.run(sim, name)
@@ -236,7 +238,7 @@ def lose_for_a_while(sim: Simulator, clique: str) -> None:
         sim.settle()
 
 
-def test_a_pod_that_fails_above_the_minimum_makes_nothing_outdated():
+def test_failed_pod_above_minimum_makes_nothing_outdated():
     sim = running("a:2/1 b:2/1", "x:1/1=b")
     for clique in ("wl-0-a", "wl-0-x-0-b"):
         lose_for_a_while(sim, clique)
@@ -246,10 +248,10 @@ def test_a_pod_that_fails_above_the_minimum_makes_nothing_outdated():
     summary = sim.plan().summary
     assert (summary.available, summary.updated) == (True, True)
     assert (summary.updated_cliques, summary.updated_groups) == (1, 1)
-    assert not summary.update_complete, "an update does not go on to another replica while one lacks pods"
+    assert not summary.update_complete, "an update does not proceed to another replica while one lacks pods"
 
 
-def test_pods_that_are_yet_to_be_made_are_not_up_to_date():
+def test_pods_not_created_yet_are_not_updated():
     sim = running("a:2/1")
     spec = a_set("a:2/1")["spec"]
     spec["template"]["cliques"][0]["spec"]["podSpec"]["hostNetwork"] = True

@@ -1,5 +1,6 @@
-"""A leader of yesterday may be the last to write. What is observed is observed anew on every pass, so whoever
-looks next sets it right; and what was decided is written on the version it was read from, or not at all."""
+"""Stale statuses: a former leader may be the last to write. Observations are computed again on every pass, so
+the next one corrects them; decisions are written on the version that they were read from, or not at all.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from tests.plan.rollout.test_properties import CHANGES, random_history, settle_a
 from tests.plan.simulator.api_server import Body, decode
 from tests.plan.simulator.random_changes import GENTLE, SCALING
 from tests.plan.simulator.simulator import Simulator
-from tests.plan.simulator.updates import change, deployed, quiet
+from tests.plan.simulator.updates import change, converge, deployed
 
 OURS = ("PodCliqueSet", "PodCliqueScalingGroup", "PodClique", "PodGang")
 
@@ -25,7 +26,7 @@ def timeless(value: Any) -> Any:
 
 
 def statuses(sim: Simulator) -> dict[tuple[str, str], Body]:
-    """What all say of themselves, without the moments."""
+    """All statuses, without timestamps."""
     found = {(kind, name): sim.api.get(kind, name) for kind in OURS for name in sim.api.all(kind)}
     return {key: timeless(body.get("status", {})) for key, body in found.items()}
 
@@ -34,12 +35,12 @@ def former(sim: Simulator, kind: str, name: str) -> list[Body]:
     """Every status that the object has had."""
     uid = sim.api.get(kind, name)["metadata"]["uid"]
     past = (decode(state[name]) for state in sim.api.past[kind] if name in state)
-    told = [body["status"] for body in past if body["metadata"]["uid"] == uid and "status" in body]
-    return list({str(status): status for status in told}.values())
+    reported = [body["status"] for body in past if body["metadata"]["uid"] == uid and "status" in body]
+    return list({str(status): status for status in reported}.values())
 
 
 def write_back(sim: Simulator, kind: str, name: str, status: Body) -> None:
-    """As if nothing had happened since. That there was an update at all, nobody can see from the pods."""
+    """Writes an earlier status. That there was an update at all cannot be seen from the pods."""
     current = sim.api.get(kind, name)["status"]
     whole = {**dict.fromkeys(current), **status}
     if progress := status.get("updateProgress"):
@@ -50,7 +51,7 @@ def write_back(sim: Simulator, kind: str, name: str, status: Body) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_whatever_is_written_back_is_set_right(seed):
+def test_stale_status_write_is_corrected(seed):
     layout = a_set("a:2/1 b:2/1 c:1", "x:2/1=b,c", replicas=2)
     sim = random_history(layout, Random(seed), *GENTLE, *SCALING, *CHANGES, length=40)
     change(sim)
@@ -60,35 +61,35 @@ def test_whatever_is_written_back_is_set_right(seed):
         for status in former(sim, kind, name):
             after = sim.copy()
             write_back(after, kind, name, status)
-            quiet(after)
+            converge(after)
             assert statuses(after) == right, (kind, name, status)
 
 
-def test_what_was_planned_before_an_update_is_not_told_after_it():
+def test_status_planned_before_update_not_published_after_it():
     sim = deployed("a:2/1 b:2/1", "x:2/1=b", replicas=1)
     change(sim)
-    sim.tend()
+    sim.reconcile_all()
     late, of_set = sim.plan(), sim.plan_set()
     assert late.status_updates or late.intents
-    quiet(sim)
+    converge(sim)
     right = statuses(sim)
     sim.publish(late)
     sim.publish(of_set)
     assert statuses(sim) == right
 
 
-def test_an_update_that_only_an_old_view_of_the_set_still_sees_is_not_told_for_ever():
-    """The clique is as it is now; the set, and with it the template and whose turn it is, is not."""
+def test_ended_update_seen_by_stale_set_is_not_kept_published():
+    """The clique is current; the set, with its template and the replica that is updated, is stale."""
     sim = deployed("a:2/1", replicas=1)
     for _ in range(2):
         change(sim)
-        quiet(sim)
+        converge(sim)
     right = statuses(sim)
-    told = 0
+    reported = 0
     for lag in range(1, len(sim.api.past["PodCliqueSet"])):
         late = sim.copy()
         late.publish(late.plan(lag={"PodCliqueSet": lag}))
-        told += statuses(late) != right
-        quiet(late)
+        reported += statuses(late) != right
+        converge(late)
         assert statuses(late) == right
-    assert told, "some of them do tell"
+    assert reported, "some stale plans change the status"

@@ -1,13 +1,13 @@
-"""One pod spec and its spellings: what users write, and what Go programs write back that have read it.
+"""Normalizes pod specs: equal specs that are written differently, by users or by Go clients, become the same.
 
     nvidia.com/gpu: 8                    "8"             a quantity is a string
-    memory: 1024Mi                       1Gi             and as short as can be
-                                         resources: {}   every container has some
-                                         divisor: "0"    and every resourceFieldRef one
-    args: [], value: "", nodeSelector: {}                what is as good as left out is left out
+    memory: 1024Mi                       1Gi             in its shortest form
+                                         resources: {}   every container has the field
+                                         divisor: "0"    every resourceFieldRef has the field
+    args: [], value: "", nodeSelector: {}                equal to an absent field: omitted
 
-A controller that only puts an annotation on a set spells it anew. Nothing may be rolled because of that, nor
-because the pod specs that upstream's operator made are spelled so.
+A controller that only adds an annotation to a set rewrites it in its own form. That must not start a rollout,
+nor must the form of the pod specs that upstream's operator wrote.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from grove.api.formats import quantities
 _USER_KEYED_MAPS = frozenset(
     {"nodeSelector", "matchLabels", "labels", "annotations", "volumeAttributes", "options"}
 )
-"""Maps whose keys are the user's: what they hold is not ours to read."""
+"""Maps with keys of the user's choice: their content is not interpreted."""
 _QUANTITY_MAPS = frozenset({"requests", "limits", "overhead"})
 _QUANTITY_FIELDS = frozenset({"sizeLimit", "divisor"})
 _DEFAULTS: dict[str, object] = {
@@ -39,11 +39,11 @@ _DEFAULTS: dict[str, object] = {
     "metadata": {},
     **{key: {} for key in _USER_KEYED_MAPS | _QUANTITY_MAPS},
 }
-"""What these say is what their absence says. It is not so of every field that is false."""
+"""Values that are equal to the absence of the field. That is not so for every field that is false."""
 
 
 def canonical(spec: dict[str, Any]) -> dict[str, Any]:
-    """The same for all spellings of one pod spec."""
+    """Returns the same for all forms of one pod spec."""
     found = {}
     for key, value in spec.items():  # a comprehension would be one more frame for each level of nesting
         read = _canonical_value(key, value)

@@ -1,9 +1,9 @@
-"""From a set to what one replica of it consists of: groups, cliques and gangs, by name and number.
+"""Expands a set to the layout of one replica: its groups, cliques and gangs, with names and counts.
 
-Numbers belong to whoever scales: the count of a clique or group that exists is its own, the template's
-is only for one that is yet to be made. A part that is scaled to 0 leaves its gang.
+Counts belong to autoscalers and users: an existing clique or group keeps its own count, the template's is for
+one that is not created yet. A part that is scaled to 0 leaves its gang.
 
-    base gang      every clique of no group, and of each group the replicas below minAvailable
+    base gang      every clique outside of groups, and of each group the replicas below minAvailable
     scaled gangs   one for each further replica of a group
 """
 
@@ -26,20 +26,20 @@ from grove.fabrics.membership import DomainAttachment
 from grove.plan.desired.template_hash import combine_hashes, template_hash
 
 DomainsOfClique = Callable[[str, int], tuple[DomainAttachment, ...]]
-"""The places in fabric domains of a clique, by its name in the set and the replica of its group."""
+"""The domain attachments of a clique, by its name in the set and its group replica."""
 
 
 class Held(Protocol):
-    """What a replica that is held has (see `limits`)."""
+    """What a held replica has (see `desired.limits`)."""
 
     @property
     def groups(self) -> Mapping[str, tuple[int, ...]]:
-        """Of each group, the replicas that there are."""
+        """Of each group, the existing replicas."""
         ...
 
     @property
     def cliques(self) -> Mapping[str, int]:
-        """Of each clique that there is, how many pods it keeps."""
+        """Of each existing clique, how many pods it keeps."""
         ...
 
 
@@ -51,16 +51,16 @@ class Group(Struct, frozen=True, gc=False):
     replicas: int
     min_available: int
     present: tuple[int, ...] | None = None
-    """In a replica that is held, which replicas of the group there are; None: all that it asks for."""
+    """In a held replica, the existing replicas of the group; None: all that it asks for."""
 
     @property
     def indices(self) -> Sequence[int]:
-        """Its replicas."""
+        """The indices of its replicas."""
         return range(self.replicas) if self.present is None else self.present
 
     @property
     def needed(self) -> Sequence[int]:
-        """Its replicas that belong to the base gang."""
+        """The indices of its replicas that belong to the base gang."""
         if self.present is None:
             return range(self.min_available)
         return [index for index in self.present if index < self.min_available]
@@ -98,11 +98,11 @@ class ReplicaLayout(Struct, frozen=True, gc=False):
     cliques: tuple[Clique, ...]
     gangs: tuple[Gang, ...]
     generation_hash: str
-    """What all pods of the set are made from."""
+    """The hash of the templates of all cliques of the set."""
 
 
 def min_available(spec: PodCliqueSpec) -> int:
-    """How many pods of a clique are needed."""
+    """How many pods of a clique are required."""
     return spec.replicas if spec.min_available is None else spec.min_available
 
 
@@ -114,8 +114,8 @@ def expand(
     fabric_domains: DomainsOfClique | None = None,
     held: Held | None = None,
 ) -> ReplicaLayout:
-    """What replica `index` consists of, with the counts of the groups and cliques that exist, by name. Of a
-    replica that is held, only cliques and replicas of groups that it has; their counts are what it keeps."""
+    """Returns the layout of replica `index`, with the counts of existing groups and cliques, by name. Of a
+    held replica, only existing cliques and group replicas; their counts are what it keeps."""
     template, set_name = workload.spec.template, workload.metadata.name
     parts = _CliqueBuilder(
         template, held.cliques if held else clique_counts, names.base_gang(set_name, index), fabric_domains
@@ -145,7 +145,7 @@ def _group(
 
 
 class _CliqueBuilder:
-    """Makes the cliques of one replica from the templates."""
+    """Builds the cliques of one replica from the templates."""
 
     def __init__(
         self,
@@ -163,7 +163,7 @@ class _CliqueBuilder:
 
     def clique(self, name: str, template_name: str, scaled_gang: str = "", **member: Any) -> Clique:
         if template_name not in self._templates:
-            raise ValueError(f"podCliqueScalingGroups names clique {template_name}, which there is not")
+            raise ValueError(f"podCliqueScalingGroups refers to clique {template_name}, which does not exist")
         template, hash_ = self._templates[template_name]
         return Clique(
             name=name,

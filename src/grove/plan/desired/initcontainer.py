@@ -1,4 +1,4 @@
-"""The init container that holds a pod back until those are ready after whom it starts."""
+"""Adds the init container that delays a pod until the cliques that it starts after are ready."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _READABLE = 0o644
 
 
 def with_init_container(spec: Body, set_name: str, image: str, startup_parents: StartupParents) -> Body:
-    """A pod spec in which ours comes after the init containers of the user."""
+    """Returns the pod spec with our init container after those of the user."""
     volumes = [_token_volume(set_name), _pod_info_volume()]
     return {
         **spec,

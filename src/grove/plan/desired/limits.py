@@ -1,11 +1,12 @@
-"""What holds a replica as it is: its set asks for more pods than it may, or a PodGang could not name its
-pods.
+"""Decides whether a replica is held at its current size: because its set asks for more pods than allowed, or
+because a PodGang could not name all of its pods.
 
-A held replica keeps what it has: its pods are replaced and updated, it is scaled in and deleted, and nothing
-is added. Its shape is made from what exists, so a plan costs what the replica has and not what it asks for,
-however large the counts are.
+A held replica keeps its pods: they are replaced and updated, it is scaled in and deleted, and nothing is
+added. Its layout is built from existing objects, so a plan costs what the replica has and not what it asks
+for, however large the counts are.
 
-Numbers are found by arithmetic (`grove.api.types.pod_counts`): nothing is expanded to find out that it is too much.
+Counts are computed by arithmetic (`grove.api.types.pod_counts`): nothing is expanded to find out that it is
+too much.
 """
 
 from __future__ import annotations
@@ -29,17 +30,17 @@ from grove.plan.model import UserError
 from grove.plan.snapshot import Snapshot
 
 _SMALL = 4_000
-"""Pods that a PodGang can name whatever they are called."""
+"""The number of pods that a PodGang can always name, however long their names are."""
 
 Cliques = Mapping[str, PodClique]
 Groups = Mapping[str, PodCliqueScalingGroup]
 
 
 class Present(Struct, frozen=True, gc=False):
-    """What a held replica has, by name."""
+    """The existing parts of a held replica, by name."""
 
     groups: Mapping[str, tuple[int, ...]]
-    """Of each group, the replicas of which a clique exists."""
+    """Of each group, the replicas with an existing clique."""
     cliques: Mapping[str, int]
     """Of each clique, how many pods it keeps."""
 
@@ -98,7 +99,7 @@ def sum_of(sizes: Iterable[GangSize]) -> GangSize:
 def _added_by_scaling(
     namespace: str, group: ScalingGroupTemplate, full: str, by_name: Mapping[str, int], cliques: Cliques
 ) -> dict[int, GangSize]:
-    """By replica of a group, what its cliques add that have other counts than the template's."""
+    """By group replica, what its cliques add whose counts differ from the template's."""
     more: dict[int, GangSize] = {}
     for found in cliques.values():
         object_labels = found.metadata.labels
@@ -119,7 +120,7 @@ def _added_by_scaling(
 def is_held(
     workload: PodCliqueSet, index: int, groups: Groups, cliques: Cliques, asked: int, limit: int
 ) -> bool:
-    """Whether a replica stays as it is. `asked` is what its whole set asks for."""
+    """Whether a replica is held. `asked` is what its whole set asks for."""
     if asked > limit or asked <= _SMALL:
         return asked > limit
     asked = pods_asked(workload, index, groups, cliques)
@@ -127,20 +128,20 @@ def is_held(
 
 
 def errors(snapshot: Snapshot) -> tuple[UserError, ...]:
-    """What the user of a held replica is told. What the whole set asks for, the set tells."""
+    """The errors of a held replica. An error about the pods of the whole set is reported by the set."""
     gang = largest_gang(snapshot.workload, snapshot.index, snapshot.groups, snapshot.cliques)
     if gang.fits:
         return ()
     message = (
         f"a PodGang would name {gang.pods} pods in about {gang.size} bytes, and the API server stores at "
-        f"most {pod_counts.LARGEST_GANG}: scale cliques in, or lower minAvailable of groups. Until then nothing "
-        "is added to the replica"
+        f"most {pod_counts.LARGEST_GANG}: scale cliques in, or lower minAvailable of groups. Until then "
+        "nothing is added to the replica"
     )
     return (UserError("", ErrorCode.GANG_SIZE, message),)
 
 
 def too_many_pods(asked: int, limit: int) -> UserError:
-    """What the user of a set above the limit is told."""
+    """The error of a set above the pod limit."""
     message = (
         f"the set asks for {asked} pods (spec.replicas times the replicas of cliques and groups, as they are "
         f"scaled), and at most {limit} are allowed: lower them, or raise limits.podsPerSet of the operator's "
@@ -150,7 +151,7 @@ def too_many_pods(asked: int, limit: int) -> UserError:
 
 
 def present(snapshot: Snapshot) -> Present:
-    """What a held replica has and keeps."""
+    """Returns what a held replica has and keeps."""
     named = _named(snapshot.gangs.values())
     running = _counted(snapshot.pods)
     set_name, template = snapshot.workload.metadata.name, snapshot.workload.spec.template
@@ -178,9 +179,8 @@ def present(snapshot: Snapshot) -> Present:
 
 
 def members(group: str, inside: Collection[str], cliques: Collection[str]) -> list[int]:
-    """The replicas of a group of which a clique exists. The group has its full name, the cliques `inside` of
-    it those of the template. Names tell, not labels, which others can change: an index is one that an object
-    has."""
+    """The replicas of a group with an existing clique. `group` is the full name, `inside` are the names of
+    its cliques in the template. Names decide, not labels, which others can change."""
     found: set[int] = set()
     for name in cliques:
         if name.startswith(f"{group}-"):
@@ -214,8 +214,8 @@ def is_complete(snapshot: Snapshot, held: Present) -> bool:
 
 
 def without_additions(intents: Collection[Intent]) -> tuple[Intent, ...]:
-    """A plan without the parts that it would add, and without what depends on them: what is left is a plan
-    that was carried out in part, from which any later one goes on."""
+    """Drops the intents that would add parts, and those that depend on them: the rest is equal to a plan that
+    was executed in part, from which any later plan continues."""
     dropped: set[str] = set()
     kept: list[Intent] = []
     for intent in intents:
@@ -246,7 +246,7 @@ def _named(gangs: Iterable[PodGang]) -> dict[str, int]:
 
 
 def _counted(pods: Iterable[Pod]) -> dict[str, int]:
-    """How many pods there are that stay, by clique."""
+    """How many pods are not terminating, by clique."""
     counted: dict[str, int] = {}
     for pod in pods:
         if pod.metadata.deletion_timestamp is None:

@@ -1,6 +1,7 @@
-"""The objects of a replica as they should be: names, labels, owners, specs. Bodies are JSON to be.
+"""Builds the desired objects of a replica: names, labels, owners, specs. Bodies are dicts for JSON.
 
-Counts are not in here: they are written when an object is made, and belong to whoever scales from then on.
+Replica counts are not included: they are written when an object is created, and belong to autoscalers and
+users from then on.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ Body = dict[str, Any]
 
 
 def to_builtins(value: object) -> Any:
-    """A wire type as JSON to be, raw parts included."""
+    """Converts a wire type to dicts and lists, including raw parts."""
     return msgspec.json.decode(msgspec.json.encode(value))
 
 
 def named_scheduler(workload: PodCliqueSet) -> str:
-    """The scheduler that a set names, the same for all of its pods; empty if it does not care."""
+    """The scheduler that a set names, the same for all of its pods; empty if it names none."""
     named = (_scheduler_named_in(bytes(clique.spec.pod_spec)) for clique in workload.spec.template.cliques)
     return next(filter(None, named), "")
 
@@ -41,7 +42,7 @@ def _scheduler_named_in(pod_spec: bytes) -> str:
 
 
 def controller_reference(api_version: str, kind: str, name: str, uid: str) -> list[Body]:
-    """A controller reference, the only owner of what we make."""
+    """A controller reference, the only owner of objects that the operator creates."""
     reference = {"apiVersion": api_version, "kind": kind, "name": name, "uid": uid}
     return [{**reference, "controller": True, "blockOwnerDeletion": True}]
 
@@ -58,7 +59,7 @@ def metadata(
     annotations: Mapping[str, str],
     owners: list[Body],
 ) -> Body:
-    """What an object of a replica is called, what it carries and whose it is."""
+    """The metadata of an object of a replica."""
     body: Body = {
         "name": name,
         "namespace": workload.metadata.namespace,
@@ -69,7 +70,7 @@ def metadata(
 
 
 def grove_object(kind: Kind, metadata: Body, spec: Body) -> Body:
-    """An object of one of our kinds."""
+    """An object of a Grove kind."""
     return {"apiVersion": kind.api_version, "kind": kind.name, "metadata": metadata, "spec": spec}
 
 
@@ -81,7 +82,7 @@ def service_metadata(workload: PodCliqueSet, index: int) -> Body:
 
 
 def service_managed_spec(workload: PodCliqueSet, index: int) -> Body:
-    """By the headless Service of a replica its pods find each other."""
+    """The managed spec of the headless Service of a replica, by which its pods find each other."""
     config = workload.spec.template.headless_service_config
     return {
         "selector": labels.pods_of_replica(workload.metadata.name, index),
@@ -102,12 +103,12 @@ def group_metadata(workload: PodCliqueSet, index: int, wanted: Group) -> Body:
 
 
 def group_managed_spec(wanted: Group) -> Body:
-    """The spec of a scaling group, but for its replicas."""
+    """The spec of a scaling group without replicas."""
     return {"minAvailable": wanted.min_available, "cliqueNames": list(wanted.template.clique_names)}
 
 
 def clique_labels(workload: PodCliqueSet, index: int, wanted: Clique) -> labels.Labels:
-    """What a PodClique carries, and its pods with it: the template's labels, with ours above them."""
+    """The labels of a PodClique and its pods: the template's, overridden by ours."""
     set_name, template = workload.metadata.name, wanted.template
     grove_labels = labels.for_clique(
         set_name, index, wanted.name, template.name, wanted.gang, wanted.template_hash
@@ -122,7 +123,7 @@ def clique_labels(workload: PodCliqueSet, index: int, wanted: Clique) -> labels.
 
 
 def clique_managed_spec(workload: PodCliqueSet, index: int, layout: ReplicaLayout, wanted: Clique) -> Body:
-    """The spec of a clique, but for its pods' and its replicas."""
+    """The spec of a clique without pod spec and replicas."""
     spec = wanted.template.spec
     managed_spec: Body = {
         "roleName": spec.role_name or wanted.template.name,
@@ -138,7 +139,7 @@ def clique_managed_spec(workload: PodCliqueSet, index: int, layout: ReplicaLayou
 def gang_metadata(
     workload: PodCliqueSet, index: int, wanted: Gang, scheduler: str, known: ObjectMeta, topology: str = ""
 ) -> Body:
-    """What somebody of ours put on the gang, below what the set says, below what we say."""
+    """The metadata of a gang: existing Grove keys, overridden by those of the set, overridden by ours."""
     of_set = workload.metadata
     grove_labels = labels.for_gang(of_set.name, index, scheduler)
     object_labels = _inherited(known.labels, of_set.labels) | grove_labels
@@ -164,7 +165,7 @@ def gang_spec(
     references: Mapping[str, tuple[str, ...]],
     packing: Packing,
 ) -> Body:
-    """The pods of a gang, clique by clique, and how close together they must sit."""
+    """The spec of a gang: pod references by clique, minimums and topology constraints."""
     namespace = workload.metadata.namespace
     spec: Body = {
         "podgroups": tuple(

@@ -1,6 +1,6 @@
-"""How close together the pods of a gang must sit: the constraints of the set, put where schedulers look.
+"""Translates the topology constraints of a set to those of a gang, in node label keys.
 
-base gang      the set's constraint; each replica of a group that has one; each clique's
+base gang      the set's constraint; each group replica's if the group has one; each clique's
 scaled gang    the group's constraint, or the set's if it has none; each clique's
 """
 
@@ -23,24 +23,24 @@ class Packing(Struct, frozen=True):
     """The constraints of one gang, in node label keys."""
 
     topology: str = ""
-    """The topology that they mean; empty if there are none."""
+    """The topology that they refer to; empty if there are none."""
     gang: Body | None = None
     parts: tuple[Body, ...] = ()
-    """Replicas of groups whose pods must sit closer together than the gang."""
+    """Group replicas with a narrower constraint than the gang."""
     cliques: Mapping[str, Body] = {}
 
     def of_gang(self) -> Body:
-        """What is added to the spec of the gang."""
+        """The fields of the gang's spec."""
         fields = {"topologyConstraint": self.gang, "topologyConstraintGroupConfigs": self.parts}
         return {name: value for name, value in fields.items() if value}
 
     def of_clique(self, clique: str) -> Body:
-        """What is added to the gang's entry for a clique."""
+        """The fields of the gang's entry for a clique."""
         return {"topologyConstraint": self.cliques[clique]} if clique in self.cliques else {}
 
 
 def pack(workload: PodCliqueSet, gang: Gang, topology: ResolvedTopology | None) -> Packing:
-    """The constraints of a gang; none if constraints are switched off."""
+    """Returns the constraints of a gang; none if topology constraints are disabled."""
     if topology is None:
         return Packing()
     gang_constraint = _gang_constraint(workload, gang, topology)
@@ -64,8 +64,8 @@ def _gang_constraint(workload: PodCliqueSet, gang: Gang, topology: ResolvedTopol
 
 
 def _group_constraints(gang: Gang, topology: ResolvedTopology) -> tuple[Body, ...]:
-    """One for each replica of a group that asks for something, whether or not the topology has it: which
-    pods belong together does not change with its levels."""
+    """One for each group replica with a constraint, whether or not the topology has its levels: which pods
+    belong together does not change with the levels."""
     parts: dict[str, Body] = {}
     for clique in gang.cliques:
         if clique.group is None or clique.group.template.topology_constraint is None:

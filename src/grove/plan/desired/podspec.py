@@ -1,4 +1,4 @@
-"""The spec of a pod: what the user wrote, with what every pod gets. Fields we do not know pass through."""
+"""Builds pod specs: what the user wrote, with what every pod gets. Unknown fields are kept."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _GROUP_VARIABLES = frozenset({Env.GROUP_NAME, Env.GROUP_PODS, Env.GROUP_INDEX})
 
 
 def clique_pod_spec(workload: PodCliqueSet, wanted: Clique) -> Body:
-    """The pod spec of a clique: the template's, in a group the variables that tell which one, and the claims
-    by which its pods join fabric domains."""
+    """The pod spec of a clique: the template's, in a group with variables for the group replica, and with the
+    claims by which its pods join fabric domains."""
     raw = bytes(wanted.template.spec.pod_spec)
     if wanted.fabric_domains:
         return _spec_with_domains(raw, _group_pods(workload, wanted), wanted.fabric_domains)
@@ -36,7 +36,7 @@ def clique_pod_spec(workload: PodCliqueSet, wanted: Clique) -> Body:
 
 
 def same_spec(found: Raw, workload: PodCliqueSet, wanted: Clique) -> bool:
-    """Whether a PodClique has the pod spec that it should have, however it is spelled."""
+    """Whether a PodClique has the desired pod spec, in any form (see `desired.canonical`)."""
     digest = _spec_digest(
         bytes(wanted.template.spec.pod_spec), _group_pods(workload, wanted), wanted.fabric_domains
     )
@@ -68,7 +68,7 @@ def _spec_with_domains(raw: bytes, group_pods: int, fabric_domains: tuple[Domain
 
 @lru_cache(maxsize=1024)
 def _decoded(raw: bytes) -> Body:
-    """Shared between plans: whoever changes something copies what leads to it."""
+    """Shared between plans: callers must copy what they change."""
     spec: Body = msgspec.json.decode(raw)
     return spec
 
@@ -84,7 +84,7 @@ def _member_spec(raw: bytes, group_pods: int) -> Body:
 
 
 def clique_annotations(wanted: Clique) -> dict[str, str]:
-    """What a PodClique and its pods are annotated with: all that the template says but what is for gangs."""
+    """The annotations of a PodClique and its pods: those of the template, except for the one for gangs."""
     return {key: value for key, value in wanted.template.annotations.items() if key != keys.TOPOLOGY_NAME}
 
 
@@ -96,8 +96,8 @@ def pod_spec(
     gated: bool,
     node_selector: Mapping[str, str] | None = None,
 ) -> Body:
-    """What all pods of a clique have in common; each only adds its host name. A place is a demand on top of
-    what the user demands of nodes."""
+    """The common spec of all pods of a clique; each only adds its host name. The node selector of an
+    assignment is added to the user's."""
     set_name, namespace = workload.metadata.name, workload.metadata.namespace
     variables = [
         {"name": Env.SET_NAME.value, "value": set_name},
@@ -127,7 +127,7 @@ def pod(
     object_labels: labels.Labels,
     owners: list[Body],
 ) -> Body:
-    """One pod of a clique. `object_labels` is what its PodClique carries."""
+    """One pod of a clique. `object_labels` are those of its PodClique."""
     annotations = clique_annotations(wanted)
     if member.failures:
         annotations[keys.PRIOR_FAILURES] = str(member.failures)
@@ -144,7 +144,7 @@ def pod(
 
 
 def _with_variables(spec: Body, variables: list[Body], reserved: frozenset[Env]) -> Body:
-    """The spec with these variables first in every container, whoever else tried to set them."""
+    """The spec with these variables first in every container; user variables with these names are dropped."""
     changed = dict(spec)
     for kind in ("containers", "initContainers"):
         if spec.get(kind):

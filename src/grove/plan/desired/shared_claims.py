@@ -1,11 +1,11 @@
-"""Which claims a set shares, on three levels, and which pods refer to them.
+"""Computes which claims a set shares, on three levels, and which pods refer to them.
 
     level     AllReplicas              PerReplica                  belongs to
     set       <set>-all-<template>     <set>-<i>-<template>        the set; i is a replica of it
     group     <group>-all-<template>   <group>-<j>-<template>      the group; j is a replica of it
     clique    <clique>-all-<template>  <clique>-<n>-<template>     the clique; n is the index of a pod
 
-Filters decide who refers to a claim, never whether it is made.
+Filters decide which pods refer to a claim, never whether it is created.
 """
 
 from __future__ import annotations
@@ -33,28 +33,28 @@ API_VERSION, KIND = "resource.k8s.io/v1", "ResourceClaim"
 
 
 class ClaimObjects(Struct, frozen=True):
-    """What is there of claims that a set shares, by name, and of the template objects that it refers to."""
+    """The existing claims that a set shares, by name, and the template objects that it refers to."""
 
     claims: Mapping[str, PartialObjectMetadata] = {}
     templates: Mapping[NamespacedName, ResourceClaimTemplateObject] = {}
     undecodable: Mapping[NamespacedName, str] = {}
     """Template objects that exist and cannot be decoded, with the reason."""
     visible: bool = True
-    """Whether there is a way to see them; if not, nobody knows what is there."""
+    """Whether claims can be listed; if not, it is unknown which ones exist."""
     terminating: frozenset[str] = frozenset()
-    """Names that claims have which are on their way out."""
+    """Names of terminating claims."""
 
 
 class SharedClaim(Struct, frozen=True, gc=False):
-    """A claim that there should be."""
+    """A claim that should exist."""
 
     name: str
     source: ResourceSharing
     labels: labels.Labels
     code: ErrorCode
-    """What it is called if it cannot be made."""
+    """The error code if it cannot be created."""
     owner: Clique | Group | None = None
-    """Whom it belongs to; None: the set."""
+    """Its owner; None: the set."""
 
 
 def has_shared_claims(template: PodCliqueSetTemplate) -> bool:
@@ -153,8 +153,8 @@ def _sharing_lists(template: PodCliqueSetTemplate) -> Iterator[Sequence[Resource
 
 
 def claim_spec(workload: PodCliqueSet, shared: ResourceSharing, known: ClaimObjects) -> Body | None:
-    """What a claim asks for: its template's `spec`, and nothing of the template's metadata. None: there is no
-    template that the set may use."""
+    """The spec of a claim: its template's `spec`, without the template's metadata. None: there is no template
+    that the set may use."""
     if not shared.namespace:
         for own in workload.spec.template.resource_claim_templates:
             if own.name == shared.name:
@@ -166,13 +166,14 @@ def claim_spec(workload: PodCliqueSet, shared: ResourceSharing, known: ClaimObje
 
 
 def crosses_namespaces(workload: PodCliqueSet, shared: ResourceSharing) -> bool:
-    """Whether the template is one of another namespace: it needs the consent of that namespace, and without
-    it nothing of the template may be disclosed, not even that it exists."""
+    """Whether the template is in another namespace: it needs the consent of that namespace, and without it
+    nothing of the template may be disclosed, not even that it exists."""
     return shared.namespace not in ("", workload.metadata.namespace)
 
 
 def _may_use(workload: PodCliqueSet, template: ResourceClaimTemplateObject) -> bool:
-    """A claim copies the template, so that the authors of the set can read all of it."""
+    """Whether a set may use a template. A claim copies the template, so the authors of the set can read all
+    of it."""
     own, owner = workload.metadata.namespace, template.metadata.namespace
     return owner == own or shared_with(template.metadata.annotations, own)
 
@@ -190,7 +191,7 @@ def _decoded(spec: bytes) -> Body:
 
 
 def with_claims(spec: Body, claims: Sequence[str]) -> Body:
-    """A pod spec that refers to the claims, in every container but that which waits for other pods."""
+    """Returns the pod spec with the claims in every container except our init container."""
     if not claims:
         return spec
     known = spec.get("resourceClaims") or []

@@ -1,8 +1,8 @@
-"""Which cliques a clique starts after, as names of PodCliques.
+"""Computes which cliques a clique starts after, as names of PodCliques.
 
-Order holds inside a gang, never across gangs. In the base gang a parent that belongs to a group stands for
-the group's replicas below minAvailable; in a scaled gang only parents of the same group count, in the same
-replica.
+Startup order holds inside a gang, never across gangs. In the base gang a parent that belongs to a group
+stands for the group's replicas below minAvailable; in a scaled gang only parents of the same group count, in
+the same replica.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ def starts_after(
 def startup_parents(
     workload: PodCliqueSet, index: int, layout: ReplicaLayout, clique: Clique
 ) -> StartupParents:
-    """For whom a pod that is made now waits.
+    """The cliques that a pod waits for if it is created now, with the number of ready pods.
 
-    A part that is scaled to 0 has left the gang and counts as available: in its place those are waited for
-    that it would have started after. Whom nobody knows is waited for in vain, and the pod says so.
+    A clique that is scaled to 0 has left the gang and counts as available: its own parents take its place. A
+    clique that does not exist is waited for without end, and the init container reports it.
     """
     known = {found.name: found for found in layout.cliques}
     required: dict[str, int] = {}
@@ -49,7 +49,7 @@ def startup_parents(
 
 
 def _active_parents(workload: PodCliqueSet, layout: ReplicaLayout, clique: Clique) -> Iterator[str]:
-    """The parents of a clique, those that are scaled to 0 replaced by their own. A circle ends."""
+    """The parents of a clique; those that are scaled to 0 are replaced by their own parents. Cycles end."""
     seen = {clique.template.name}
     queue = list(_parents(workload, clique.template.name))
     while queue:

@@ -1,8 +1,8 @@
-"""Hashes of templates: what tells an old pod from a new one.
+"""Computes template hashes, which distinguish pods of an old template from current ones.
 
-They are made from canonical JSON of what the user wrote, never from what our types know of it: a field that
-this version of the operator has not heard of counts, and one that a later version learns changes nothing. How
-it is spelled does not count (`spelling`).
+They are computed from canonical JSON of what the user wrote, not from our types: a field that this version of
+the operator does not know counts, and one that a later version adds to its types changes nothing. The form
+does not count (see `desired.canonical`).
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ _DIGITS = frozenset("0123456789abcdef")
 
 
 def template_hash(clique: CliqueTemplate, priority_class: str) -> str:
-    """What pods of a clique are made from: its labels, annotations and pod spec, with the set's priority."""
+    """The hash of what pods of a clique are created from: labels, annotations and pod spec, with the set's
+    priority class."""
     labels = tuple(sorted(clique.labels.items()))
     annotations = tuple(sorted(clique.annotations.items()))
     return _template_hash(labels, annotations, bytes(clique.spec.pod_spec), priority_class)
 
 
 def generation_hash(workload: PodCliqueSet) -> str:
-    """What all pods of a set are made from; a change of it starts an update."""
+    """The hash of what all pods of a set are created from; a change of it starts an update."""
     template = workload.spec.template
     return combine_hashes(
         [template_hash(clique, template.priority_class_name) for clique in template.cliques]
@@ -42,13 +43,13 @@ def combine_hashes(template_hashes: Sequence[str]) -> str:
 
 
 def is_own_hash(written: str | None) -> bool:
-    """Whether we wrote this hash: upstream's are shorter or longer, and of other letters."""
+    """Whether this operator computed the hash: upstream's have another length or other characters."""
     return written is not None and len(written) == _LENGTH and _DIGITS.issuperset(written)
 
 
 @lru_cache(maxsize=4096)
 def spec_digest(raw: bytes) -> str:
-    """Equal for any two spellings of one pod spec."""
+    """Equal for all forms of one pod spec."""
     return _digest(msgspec.json.encode(canonical(msgspec.json.decode(raw)), order="sorted"))
 
 

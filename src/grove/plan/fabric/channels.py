@@ -1,6 +1,8 @@
-"""Places in fabric domains: a pod takes one channel of its node, and there are only so many.
+"""Reports shortages of fabric channels: a pod in a domain takes one channel of its node, and channels are
+limited.
 
-A node of today's fabrics has one: whatever else is free there, one pod in a domain fits, of whichever set.
+Nodes of current fabrics have one channel: one pod in a domain fits on a node, of whichever set, whatever else
+is free there.
 """
 
 from __future__ import annotations
@@ -13,28 +15,28 @@ from grove.plan.desired.expand import Gang
 from grove.plan.fabric.model import ChannelHolder, DomainSnapshot
 
 UNSCHEDULABLE_WAIT = 60.0
-"""How long pods may look for nodes before somebody is told who has them."""
+"""How long pods may be unschedulable before the holders of channels are reported."""
 _MAX_NAMED = 3
 _SCHEDULED = "PodScheduled"
 _UNSCHEDULABLE = "Unschedulable"
 
 
 def unschedulable_since(pod: Pod) -> float | None:
-    """Since when the scheduler has found no node for a pod; None if it has, or has not looked."""
+    """Since when the scheduler has found no node for a pod; None if it has, or has not tried yet."""
     for condition in pod.status.conditions:
         if (
             condition.type == _SCHEDULED
             and condition.status == "False"
             and condition.reason == _UNSCHEDULABLE
         ):
-            said = condition.last_transition_time or pod.metadata.creation_timestamp
-            return timestamps.parse(said).timestamp() if said else 0.0
+            since = condition.last_transition_time or pod.metadata.creation_timestamp
+            return timestamps.parse(since).timestamp() if since else 0.0
     return None
 
 
 def busy_channels_message(snapshot: DomainSnapshot, now: float) -> tuple[str, float | None]:
-    """Who has the channels that pods of a domain wait for, once they have waited for long; and when to look
-    again, for others come and go without anybody's telling this domain."""
+    """The message about the holders of the channels that pods of a domain wait for, once they have waited for
+    long; and when to check again, because changes of other domains do not enqueue this one."""
     if not snapshot.unschedulable:
         return "", None
     due = min(snapshot.unschedulable) + UNSCHEDULABLE_WAIT
@@ -46,8 +48,8 @@ def busy_channels_message(snapshot: DomainSnapshot, now: float) -> tuple[str, fl
         _holder_text(kind, holder, snapshot.namespace) for holder in snapshot.holders[:_MAX_NAMED]
     )
     message = (
-        f"{pods} of {kind} {snapshot.name} found no node for {UNSCHEDULABLE_WAIT:g} s, and a node has one channel: "
-        f"{named}{_more(snapshot.holders)}"
+        f"{pods} of {kind} {snapshot.name} found no node for {UNSCHEDULABLE_WAIT:g} s, and a node has "
+        f"one channel: {named}{_more(snapshot.holders)}"
     )
     return message, now + UNSCHEDULABLE_WAIT
 
@@ -66,17 +68,17 @@ def _more(listed: Sequence[object]) -> str:
 
 
 def channel_shortage(gang: Gang, channels: Mapping[str, int]) -> str:
-    """Why a gang cannot be placed although its nodes may have room: more of its pods must be in domains at
-    once than there are channels. Empty if that is not why."""
-    for vendor, there in channels.items():
+    """Why a gang cannot be scheduled although its nodes may have room: more of its pods must be in domains at
+    once than there are channels. Empty if that is not the cause."""
+    for vendor, available in channels.items():
         with_domains = [
             one
             for one in gang.cliques
             if any(fabric_domain.provider.vendor == vendor for fabric_domain in one.fabric_domains)
         ]
         needed = sum(clique.min_available for clique in with_domains)
-        if 0 < there < needed:
-            nodes = "1 node has" if there == 1 else f"{there} nodes have"
+        if 0 < available < needed:
+            nodes = "1 node has" if available == 1 else f"{available} nodes have"
             return (
                 f"{needed} pods that are in fabric domains need a node each, and {nodes} a channel: "
                 "use fewer pods with more accelerators each, or add nodes"

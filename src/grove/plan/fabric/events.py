@@ -1,4 +1,4 @@
-"""What sets are told about the fabric domains that they need."""
+"""Events for sets about the fabric domains that they use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from grove.plan.fabric.state import DomainState, domain_state, state_message, wi
 def foreign_domain_events(
     snapshot: DomainSnapshot, consumers: Sequence[DomainConsumer]
 ) -> tuple[DomainEvent, ...]:
-    """A domain that somebody else made: who names it may use it, and nobody touches it."""
+    """Events about a domain that Grove does not manage: sets that name it may use it, and it is never
+    written."""
     kind = snapshot.provider.api.name
     note = f"uses existing {kind} {snapshot.name}, which is not managed by Grove"
     referenced = EventReason.COMPUTE_DOMAIN_REFERENCED
@@ -28,7 +29,7 @@ def foreign_domain_events(
 def split_fabric_events(
     snapshot: DomainSnapshot, found: Domain, consumers: Sequence[DomainConsumer]
 ) -> tuple[DomainEvent, ...]:
-    """Nodes of one domain in several partitions do not reach each other by the fabric."""
+    """Warns that the nodes of one domain are in several partitions, between which the fabric has no links."""
     partitions = snapshot.provider.observe(found).partitions
     if len(partitions) < 2:
         return ()
@@ -43,7 +44,7 @@ def split_fabric_events(
 
 
 def conflict_events(snapshot: DomainSnapshot, consumers: Sequence[DomainConsumer]) -> tuple[DomainEvent, ...]:
-    """The name of the domain, or that of its template, is taken."""
+    """Warns that another object has the name of the domain or of its template."""
     found = [(consumer, _state(snapshot, consumer)) for consumer in consumers]
     template = snapshot.template.name if snapshot.template is not None else ""
     return tuple(

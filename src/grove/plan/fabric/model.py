@@ -1,4 +1,4 @@
-"""What a fabric domain is planned from, and what comes of it. Data."""
+"""Input and result of planning a fabric domain. Data only."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class ChannelHolder(Struct, frozen=True):
     namespace: str
     name: str
     owners: tuple[str, ...]
-    """The sets that it is for."""
+    """The sets that own it."""
     nodes: tuple[str, ...]
 
 
 class DomainSnapshot(Struct, frozen=True):
-    """One name: what is there, and who needs it."""
+    """A domain by name: the existing object, and the sets that need it."""
 
     provider: FabricDomainProvider
     namespace: str
@@ -40,18 +40,18 @@ class DomainSnapshot(Struct, frozen=True):
     found: Domain | None = None
     consumers: tuple[DomainConsumer, ...] = ()
     former_owners: tuple[PodCliqueSet, ...] = ()
-    """Sets that are there to stay, are named as its owners, and do not need it any more."""
+    """Sets that are not terminating, are owners of it, and no longer need it."""
     counts: tuple[PodCliqueScalingGroup, ...] = ()
     """Groups of those sets whose replicas have domains of their own."""
     unknown_owner: bool = False
-    """Whether it names a set as its owner that we do not know: gone, or not seen yet."""
+    """Whether it has an owner set that is not known: deleted, or not in the cache yet."""
     in_use: bool = False
-    """Whether pods claim from it."""
+    """Whether pods have claims of it."""
     template: ObjectMeta | None = None
-    """The ResourceClaimTemplate of the name that is its, whoever made it."""
+    """The ResourceClaimTemplate with the name of its template, created by the driver or by others."""
 
     unschedulable: tuple[float, ...] = ()
-    """Since when pods of it have found no node."""
+    """Since when pods of it have been unschedulable."""
     holders: tuple[ChannelHolder, ...] = ()
     """If there are such pods: the other domains that have nodes."""
 
@@ -64,7 +64,7 @@ class DomainSnapshot(Struct, frozen=True):
 
 
 class DomainEvent(Struct, frozen=True):
-    """Something to tell a set about the domain, once; with an intent, when that is done."""
+    """An event for a set about the domain, emitted once; with an intent, after that has succeeded."""
 
     workload: PodCliqueSet
     reason: EventReason
@@ -74,7 +74,7 @@ class DomainEvent(Struct, frozen=True):
 
 
 class DomainPlan(Struct, frozen=True):
-    """What to do about a domain, and what to tell whom."""
+    """The plan for a domain."""
 
     intents: tuple[Intent, ...] = ()
     events: tuple[DomainEvent, ...] = ()

@@ -1,11 +1,13 @@
-"""One fabric domain: made when somebody needs it, shared by those who name it, gone after their pods.
+"""Plans one fabric domain: created when a set needs it, shared by the sets that name it, deleted after their
+pods.
 
-    somebody needs it:  missing -> made          ours -> labels, owners and finalizer kept
-    nobody does:        pods gone -> our finalizer taken off -> deleted
+    needed:      missing -> created        managed -> labels, owners and finalizer repaired
+    not needed:  pods gone -> the operator's finalizer removed -> deleted
 
-Who needs it follows from the sets, never from the owners that it names: those only mirror it, for people and
-for the garbage collector. Deleted by hand it stays, terminating, held by our finalizer until nobody needs it:
-the driver has taken it down by then, and what is made in its place would be another domain.
+Whether it is needed follows from the sets, never from its owner references: those only mirror it, for users
+and for the garbage collector. A domain that a user deletes stays terminating, has_finalizer by the operator's
+finalizer, until no set needs it: the driver has dismantled it by then, and one created in its place would be
+another domain.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ Body = dict[str, Any]
 
 
 def plan_domain(snapshot: DomainSnapshot, now: float) -> DomainPlan:
-    """The next step."""
+    """Returns the next step for a fabric domain."""
     plan = _step(snapshot)
     message, requeue_at = busy_channels_message(snapshot, now)
     busy_events = (
@@ -62,7 +64,7 @@ def _step(snapshot: DomainSnapshot) -> DomainPlan:
 
 
 def _in_priority_order(consumers: tuple[DomainConsumer, ...]) -> list[DomainConsumer]:
-    """Whose it is first: a domain for one set alone comes before one that is shared."""
+    """Sorts consumers: a domain for one set alone comes before one that is shared."""
     return sorted(
         consumers,
         key=lambda consumer: (consumer.membership.requirement.mode, consumer.workload.metadata.name),
@@ -70,7 +72,7 @@ def _in_priority_order(consumers: tuple[DomainConsumer, ...]) -> list[DomainCons
 
 
 def _may_use(found: Domain, consumer: DomainConsumer) -> bool:
-    """Whether a domain of ours is, or can become, this set's."""
+    """Whether a managed domain is, or can become, this set's."""
     mode, meta = consumer.membership.requirement.mode, found.metadata
     if mode_of(found) != mode:
         return False
@@ -86,30 +88,30 @@ def _owners(meta: ObjectMeta) -> set[str]:
     return {owner.uid for owner in meta.owner_references}
 
 
-# Making.
+# Creation.
 
 
 def _plan_creation(snapshot: DomainSnapshot, consumers: list[DomainConsumer]) -> DomainPlan:
     first_consumers = _first_consumers(consumers)
-    made = create(_body(snapshot, first_consumers))
+    intent = create(_body(snapshot, first_consumers))
     kind, name = snapshot.provider.api.name, snapshot.name
     events = [
         DomainEvent(
-            consumer.workload, EventReason.COMPUTE_DOMAIN_CREATED, f"{kind} {name} created", intent=made.id
+            consumer.workload, EventReason.COMPUTE_DOMAIN_CREATED, f"{kind} {name} created", intent=intent.id
         )
         for consumer in first_consumers
     ]
     if snapshot.in_use:
-        note = f"{kind} {name} was made anew: its pods still claim from the one before, restart them"
+        note = f"{kind} {name} was created again: its pods still use claims of the former one, restart them"
         events += [
-            DomainEvent(consumer.workload, EventReason.COMPUTE_DOMAIN_CREATED, note, True, made.id)
+            DomainEvent(consumer.workload, EventReason.COMPUTE_DOMAIN_CREATED, note, True, intent.id)
             for consumer in first_consumers
         ]
-    return DomainPlan((made,), tuple(events))
+    return DomainPlan((intent,), tuple(events))
 
 
 def _first_consumers(consumers: list[DomainConsumer]) -> list[DomainConsumer]:
-    """Those of the users who will have it: one alone, or all who name it."""
+    """The consumers that get the domain: a single one, or all that name it."""
     if consumers[0].membership.requirement.mode is Mode.AUTO:
         return consumers[:1]
     return consumers
@@ -128,24 +130,27 @@ def _body(snapshot: DomainSnapshot, consumers: list[DomainConsumer]) -> Body:
 
 
 def _labels(name: str, consumer: DomainConsumer, part_of: str) -> labels.Labels:
-    demand, component = consumer.membership.requirement, labels.ComponentLabel.COMPUTE_DOMAIN
-    object_labels = labels.named(part_of, name, component) | {labels.COMPUTE_DOMAIN_MODE: demand.mode.value}
-    if demand.scope is not Scope.SHARED:
+    requirement, component = consumer.membership.requirement, labels.ComponentLabel.COMPUTE_DOMAIN
+    object_labels = labels.named(part_of, name, component) | {
+        labels.COMPUTE_DOMAIN_MODE: requirement.mode.value
+    }
+    if requirement.scope is not Scope.SHARED:
         object_labels[labels.SET_REPLICA] = str(consumer.membership.replicas[0])
-    if demand.group:
-        object_labels[labels.MNNVL_GROUP] = demand.group
+    if requirement.group:
+        object_labels[labels.MNNVL_GROUP] = requirement.group
     return object_labels
 
 
 def _owner(consumer: DomainConsumer) -> Body:
-    """The set that a domain is for controls it; of several that share it none does."""
+    """The owner reference to a set: the controller if the domain is for one set alone, not if sets share
+    it."""
     (owner,) = objects.set_owner_reference(consumer.workload)
     if consumer.membership.requirement.mode is Mode.AUTO:
         return owner
     return {key: value for key, value in owner.items() if key not in ("controller", "blockOwnerDeletion")}
 
 
-# Keeping.
+# Repair.
 
 
 def _plan_repair(
@@ -176,7 +181,7 @@ def _plan_repair(
 
 
 def _desired_owners(found: Domain, consumers: list[DomainConsumer]) -> list[Body] | None:
-    """The owners as they should be: those who need it, and whoever is no set; None: as they are."""
+    """The desired owners: the sets that need it, and owners that are not sets; None: no change."""
     known, kind = found.metadata.owner_references, PodCliqueSet.KIND.name
     wanted = {consumer.workload.metadata.uid: consumer for consumer in consumers}
     kept = [owner for owner in known if owner.kind != kind or owner.uid in wanted]
@@ -186,12 +191,13 @@ def _desired_owners(found: Domain, consumers: list[DomainConsumer]) -> list[Body
     return [*objects.to_builtins(kept), *(_owner(consumer) for consumer in new)]
 
 
-# Letting go.
+# Deletion.
 
 
 def _plan_deletion(snapshot: DomainSnapshot, found: Domain) -> DomainPlan:
-    """Nobody needs it. Pods go first; a count that says so is confirmed; then the domain goes. What belongs
-    to a set that we have not seen may be needed by it: if that is gone, the garbage collector knows."""
+    """Deletes a domain that no set needs: after its pods are gone, and after confirming the counts that say
+    so. A domain with an unknown owner set may be needed by it: if that set is deleted, the garbage collector
+    deletes the domain."""
     if snapshot.in_use or snapshot.unknown_owner:
         return DomainPlan()
     kind = snapshot.provider.api
@@ -215,10 +221,11 @@ def _plan_deletion(snapshot: DomainSnapshot, found: Domain) -> DomainPlan:
 def _plan_terminating(
     snapshot: DomainSnapshot, found: Domain, consumers: list[DomainConsumer], entitled: list[DomainConsumer]
 ) -> DomainPlan:
-    """Somebody deleted it: it goes when nobody whose it was needs it any more."""
+    """Handles a domain that a user deleted: its finalizer is removed when no entitled set needs it any
+    more."""
     if not entitled and not snapshot.in_use:
-        held = well_known.COMPUTE_DOMAIN_FINALIZER in found.metadata.finalizers
-        return DomainPlan((_remove_finalizer(snapshot, found),) if held else ())
+        has_finalizer = well_known.COMPUTE_DOMAIN_FINALIZER in found.metadata.finalizers
+        return DomainPlan((_remove_finalizer(snapshot, found),) if has_finalizer else ())
     message = state_message(DomainState.TERMINATING, snapshot.provider, snapshot.name)
     return DomainPlan(
         events=tuple(
@@ -234,8 +241,8 @@ def _remove_finalizer(snapshot: DomainSnapshot, found: Domain) -> Patch:
 
 
 def _change(snapshot: DomainSnapshot, found: Domain, metadata: Body) -> Patch:
-    """A patch that fails if the domain has changed since we looked: finalizers and owners are lists, and
-    the driver writes them as well."""
+    """A patch that fails if the domain has changed since it was observed: finalizers and owners are lists,
+    and the driver writes them as well."""
     kind = snapshot.provider.api
     version = {"resourceVersion": found.metadata.resource_version}
     return Patch(target_of_kind(kind.api_version, kind.name, found), {"metadata": {**version, **metadata}})

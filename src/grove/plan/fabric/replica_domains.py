@@ -1,7 +1,7 @@
-"""The fabric domains of one replica, seen by its pods: which ones they join, and whether they may yet.
+"""Decides for the pods of one replica which fabric domains they join, and whether the domains are usable yet.
 
-A pod whose domain is not there, or not to be used, is not made: it could not start. Only the cliques that
-need the domain are held. Domains themselves are made and removed elsewhere (see `domains`).
+A pod whose domain is missing or not usable is not created: it could not start. Only the cliques that need the
+domain wait. Domains themselves are created and deleted in `fabric.planner`.
 """
 
 from __future__ import annotations
@@ -25,36 +25,36 @@ class ReplicaDomains:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
-        self._demands = domain_requirements(snapshot.workload, snapshot.fabrics)
+        self._requirements = domain_requirements(snapshot.workload, snapshot.fabrics)
 
     def fabric_domains(self, template: str, group_replica: int) -> tuple[DomainAttachment, ...]:
-        """The places in domains that the pods of a clique take, by the clique's name in the set."""
-        requested = self._demands.get(template)
+        """The domain attachments of the pods of a clique, by the clique's name in the set."""
+        requested = self._requirements.get(template)
         if not requested:
             return ()
-        return tuple(self._fabric_domain(demand, group_replica) for demand in requested)
+        return tuple(self._fabric_domain(requirement, group_replica) for requirement in requested)
 
-    def _fabric_domain(self, demand: DomainRequirement, group_replica: int) -> DomainAttachment:
-        provider = self._snapshot.fabrics.of(demand.vendor)
-        name = demand.name(self._snapshot.index, group_replica)
-        found = self._found(demand.vendor, name)
+    def _fabric_domain(self, requirement: DomainRequirement, group_replica: int) -> DomainAttachment:
+        provider = self._snapshot.fabrics.of(requirement.vendor)
+        name = requirement.name(self._snapshot.index, group_replica)
+        found = self._found(requirement.vendor, name)
         if (
             found is not None
-            and domain_state(found, demand, self._snapshot.workload) is not DomainState.CONFLICT
+            and domain_state(found, requirement, self._snapshot.workload) is not DomainState.CONFLICT
         ):
-            return DomainAttachment(provider, demand, name, provider.template_name(found))
+            return DomainAttachment(provider, requirement, name, provider.template_name(found))
         return DomainAttachment(
-            provider, demand, name, _future_template_name(provider, self._snapshot.workload, name)
+            provider, requirement, name, _future_template_name(provider, self._snapshot.workload, name)
         )
 
     def blocked(self, clique: Clique) -> bool:
-        """Whether pods of the clique cannot be made yet."""
+        """Whether pods of the clique cannot be created yet."""
         return any(
             self._state(fabric_domain) is not DomainState.USABLE for fabric_domain in clique.fabric_domains
         )
 
     def errors(self, cliques: Iterable[Clique]) -> tuple[UserError, ...]:
-        """What only a person can mend."""
+        """Problems that only a user can solve."""
         return tuple(
             UserError(clique.name, ErrorCode.SYNC_COMPUTE_DOMAIN.value, message)
             for clique in cliques
@@ -85,6 +85,6 @@ class ReplicaDomains:
 
 
 def _future_template_name(provider: FabricDomainProvider, workload: PodCliqueSet, name: str) -> str:
-    """What a domain that is yet to be made will call its template."""
+    """The template name of a domain that is not created yet."""
     body = provider.build_domain(DomainRequest(name, workload.metadata.namespace, {}, ()))
     return provider.template_name(Domain(ObjectMeta(name=name), body["spec"]))

@@ -1,4 +1,4 @@
-"""What a fabric domain is to a set that needs it, and what to say about it."""
+"""The state of a fabric domain for a set that needs it, and the error message for it."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from grove.plan.members.pod_state import controller_uid
 
 
 class DomainState(StrEnum):
-    """What a domain is to a set that needs it."""
+    """The state of a domain for a set that needs it."""
 
     USABLE = "usable"
     MISSING = "missing"
-    NOT_OWNED_YET = "not yet ours"
+    NOT_OWNED_YET = "not owned yet"
     TERMINATING = "terminating"
     CONFLICT = "conflict"
-    TEMPLATE_CONFLICT = "its template is somebody else's"
+    TEMPLATE_CONFLICT = "template conflict"
     NOT_SERVED = "not served"
 
 
 def is_managed(domain: Domain) -> bool:
-    """Whether a domain was made by us, whoever for."""
+    """Whether the operator created a domain, for any set."""
     object_labels = domain.metadata.labels
     return (
         object_labels.get(labels.MANAGED_BY) == labels.OPERATOR
@@ -34,16 +34,19 @@ def is_managed(domain: Domain) -> bool:
 
 
 def mode_of(domain: Domain) -> str:
-    """For whom it was made: one set's replica, or whoever names it. Upstream's say nothing."""
+    """Whether it was created for one set's replica, or for all sets that name it. Upstream's have no such
+    label."""
     return domain.metadata.labels.get(labels.COMPUTE_DOMAIN_MODE, Mode.AUTO.value)
 
 
-def domain_state(domain: Domain | None, demand: DomainRequirement, workload: PodCliqueSet) -> DomainState:
-    """What a domain, or its absence, is to a set."""
+def domain_state(
+    domain: Domain | None, requirement: DomainRequirement, workload: PodCliqueSet
+) -> DomainState:
+    """The state of a domain, or of its absence, for a set."""
     if domain is None:
         return DomainState.MISSING
     meta, uid = domain.metadata, workload.metadata.uid
-    if demand.mode is Mode.AUTO:
+    if requirement.mode is Mode.AUTO:
         return _exclusive_domain_state(domain, workload)
     if is_managed(domain) and mode_of(domain) != Mode.EXPLICIT:
         return DomainState.CONFLICT
@@ -57,21 +60,21 @@ def domain_state(domain: Domain | None, demand: DomainRequirement, workload: Pod
 def template_state(
     provider: FabricDomainProvider, domain: Domain, template: ObjectMeta | None
 ) -> DomainState:
-    """The state of a domain by the ResourceClaimTemplate that has the name of its own. One that is not there
-    is the driver's business: pods wait for it by themselves."""
+    """The state of a domain by the ResourceClaimTemplate with the name of its template. If that is missing
+    the driver creates it, and pods wait for it by themselves."""
     if template is None or provider.owns_template(domain, template):
         return DomainState.USABLE
     return DomainState.TEMPLATE_CONFLICT if template.deletion_timestamp is None else DomainState.NOT_OWNED_YET
 
 
 def with_template_state(state: DomainState, of_template: DomainState) -> DomainState:
-    """The state of a domain whose template is in that state: claims that are made from somebody else's are
-    for something else."""
+    """The state of a domain with a template in that state: claims from a template of another owner are for
+    another purpose."""
     return of_template if state is DomainState.USABLE else state
 
 
 def _exclusive_domain_state(domain: Domain, workload: PodCliqueSet) -> DomainState:
-    """A domain that is for one set alone."""
+    """The state of a domain that is for one set alone."""
     meta = domain.metadata
     if is_managed(domain) and mode_of(domain) == Mode.AUTO:
         if (controller := controller_uid(meta)) == workload.metadata.uid:
@@ -82,20 +85,21 @@ def _exclusive_domain_state(domain: Domain, workload: PodCliqueSet) -> DomainSta
 
 
 def state_message(state: DomainState, provider: FabricDomainProvider, name: str, template: str = "") -> str:
-    """What only a person can mend about a domain; empty if it will come by itself."""
+    """The error message for a state that only a user can resolve; empty for states that resolve by
+    themselves."""
     kind = provider.api.name
     if state is DomainState.NOT_SERVED:
         return f"pods wait for {kind} {name}: {provider.api.crd_name} is not served: {provider.advice}"
     if state is DomainState.TERMINATING:
         return (
-            f"{kind} {name} is being deleted while it is needed, and goes when nobody needs it: new pods "
+            f"{kind} {name} is being deleted while it is needed, and is gone when no set needs it: new pods "
             "wait; scale in past the replica and out again, or delete the PodCliqueSet"
         )
     if state is DomainState.CONFLICT:
-        return f"{kind} {name} belongs to somebody else: delete it or rename the workload"
+        return f"{kind} {name} belongs to another owner: delete it or rename the workload"
     if state is DomainState.TEMPLATE_CONFLICT:
         return (
             f"ResourceClaimTemplate {template or name}, by which pods join {kind} {name}, belongs to "
-            "somebody else: delete it or rename the workload"
+            "another owner: delete it or rename the workload"
         )
     return ""

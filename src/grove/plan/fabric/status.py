@@ -1,5 +1,6 @@
-"""How the fabric domains of a set fare, in its status: a line for each, and the condition
-`ComputeDomainsReady`. For people only: no decision depends on it."""
+"""Computes `status.computeDomains` of a set and the condition `ComputeDomainsReady`. For users only: no
+decision depends on it.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ _MAX_NAMED = 3
 
 
 class DomainPhase(StrEnum):
-    """Where a domain is in its life."""
+    """The phase of a domain."""
 
     MISSING = "Missing"
     PENDING = "Pending"
@@ -35,7 +36,7 @@ class DomainPhase(StrEnum):
 
 
 class DomainObservation(Struct, frozen=True):
-    """A domain that a set is in, or is to be in."""
+    """A domain that a set uses or is going to use."""
 
     name: str
     provider: FabricDomainProvider
@@ -43,11 +44,11 @@ class DomainObservation(Struct, frozen=True):
     state: DomainState
     found: Domain | None = None
     failure: LastError | None = None
-    """Why it could not be made."""
+    """Why it could not be created."""
     template: str = ""
-    """By which its pods take their places."""
+    """The ResourceClaimTemplate of its pods."""
     busy: str = ""
-    """Who has the nodes that its pods wait for."""
+    """The message about the holders of the channels that its pods wait for."""
     nodes: frozenset[str] = frozenset()
     """The nodes that its pods are on: each of them should be in the domain."""
 
@@ -55,7 +56,7 @@ class DomainObservation(Struct, frozen=True):
 def with_domains(
     status: PodCliqueSetStatus, workload: PodCliqueSet, observations: Sequence[DomainObservation], now: float
 ) -> PodCliqueSetStatus:
-    """The status of a set with what there is to say about its domains."""
+    """Adds the state of its domains to the status of a set."""
     if not observations:
         remaining = conditions.without(status.conditions, ConditionType.COMPUTE_DOMAINS_READY)
         return replace(status, compute_domains=(), conditions=remaining)
@@ -70,7 +71,7 @@ def with_domains(
 
 
 def failures(observations: Sequence[DomainObservation]) -> tuple[LastError, ...]:
-    """Why domains could not be made."""
+    """Why domains could not be created."""
     return tuple(observation.failure for observation in observations if observation.failure is not None)
 
 
@@ -113,7 +114,7 @@ def _phase(
 def _condition(
     observations: Sequence[DomainObservation], summaries: Sequence[ComputeDomainSummary]
 ) -> Condition:
-    """The worst comes first; a split fabric is said beside whatever else there is to say."""
+    """Reports the most severe problem; a split fabric is appended to any other message."""
     type_ = ConditionType.COMPUTE_DOMAINS_READY
     for state, reason in _ERROR_STATES:
         if found := [observation for observation in observations if observation.state is state]:
@@ -122,7 +123,7 @@ def _condition(
             )
             return conditions.new_condition(type_, False, reason, message)
     if failed := [observation for observation in observations if observation.failure is not None]:
-        message = f"{_names(failed)} could not be made: {failures(failed)[0].description}"
+        message = f"{_names(failed)} could not be created: {failures(failed)[0].description}"
         return conditions.new_condition(type_, False, Reason.CREATE_FAILED, message)
     waiting = [one for one in summaries if one.phase in (DomainPhase.MISSING, DomainPhase.PENDING)]
     forming = [one for one in summaries if one.phase in (DomainPhase.FORMING, DomainPhase.DEGRADED)]

@@ -1,13 +1,14 @@
-"""One gang: who is in it is written down, then pods are made and deleted accordingly, then gates open.
+"""Plans one gang at a time: writes its membership, then creates and deletes pods accordingly, then removes
+scheduling gates.
 
-    counts confirmed -> gang written -> scheduler told -> pods deleted, taken back -> pods made, gates opened
+    counts confirmed -> gang written -> scheduler object -> pods deleted, adopted -> pods created, ungated
 
 At most one pod of a clique and index may run (no gate, no deletion timestamp): a pod is created or ungated
 after the delete of every other pod of its index has been answered. If that delete is refused, its successor
 is not created; the next plan sends both again.
 
-Where the gang is right as it is, its write is a confirmation: a patch that changes nothing and fails if the
-gang has changed since we looked (see `ledger`).
+If the gang needs no change, its write is a confirmation: a patch that changes nothing and fails if the gang
+has changed since it was observed (see `members.membership`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from itertools import chain
 from msgspec.structs import replace
 
 from grove.api.intents import Create, Delete, Intent, Patch, uid_of
-from grove.api.naming import labels
 from grove.api.types.podclique import PodClique
 from grove.plan.desired import objects
 from grove.plan.desired.expand import Clique, Gang
@@ -30,6 +30,7 @@ from grove.plan.gang.scheduler_objects import SchedulerObjects
 from grove.plan.gang.startup_dependencies import StartupDependencies
 from grove.plan.members import pod_state
 from grove.plan.members.clique_state import CliqueState
+from grove.plan.members.identity_labels import restore_identity_labels
 from grove.plan.members.membership import Member
 from grove.plan.members.scheduling_gates import remove_gates
 from grove.plan.ownership.repair import ObjectRepair
@@ -41,24 +42,9 @@ from grove.plan.writes.builders import create, delete_pod, patch_pod_metadata
 from grove.plan.writes.collector import WriteCollector
 from grove.schedulers.backend import with_pod_additions
 
-_IDENTITY_LABELS = frozenset(
-    {
-        labels.NAME,
-        labels.COMPONENT,
-        labels.CLIQUE,
-        labels.CLIQUE_TEMPLATE,
-        labels.POD_INDEX,
-        labels.GANG,
-        labels.BASE_GANG,
-        labels.GROUP,
-        labels.GROUP_REPLICA,
-    }
-)
-"""Labels that say where a pod belongs."""
 DeletesByIndex = dict[int | None, list[Delete]]
-Departures = Mapping[str, DeletesByIndex]
+DeletesByClique = Mapping[str, DeletesByIndex]
 """By the name of the clique."""
-_STANDALONE, _MEMBER = labels.ComponentLabel.CLIQUE.value, labels.ComponentLabel.MEMBER_CLIQUE.value
 
 
 class GangPlanner:
@@ -81,14 +67,15 @@ class GangPlanner:
         self.scheduler_objects = SchedulerObjects(snapshot)
         self._scheduler = self.scheduler_objects.scheduler
         self.awaiting_placement: list[str] = []
-        """Gangs that wait for a place."""
+        """Gangs that wait for an assignment of nodes."""
         self._by_gang: dict[str, list[CliqueState]] = {}
-        """All cliques of a gang, those that are scaled to 0 too."""
+        """All cliques of a gang, including those that are scaled to 0."""
         for clique in cliques.values():
             self._by_gang.setdefault(clique.wanted.gang, []).append(clique)
 
     def plan(self, gang: Gang) -> None:
-        """Plan all writes of a gang and its pods. One that could not start whole is not begun."""
+        """Plans all writes of a gang and its pods. A gang of which some pods could not be created is not
+        created at all."""
         is_new = gang.name not in self._snapshot.gangs
         if is_new and any(map(self._blocked, gang.cliques)):
             return
@@ -100,9 +87,9 @@ class GangPlanner:
         body = self._repair.gang_body(gang, self._scheduler, references, annotations)
         write = self._repair.plan_gang(gang, body)
         scheduler_write = self.scheduler_objects.plan_object(body, self._uid(gang, write))
-        departures = {clique.wanted.name: _delete_pods(clique) for clique in self._by_gang.get(gang.name, ())}
-        pod_writes = self._pod_writes(gang, body, gated, departures)
-        gate_removals = [] if gated else self._gate_removals(gang, departures)
+        deletes = {clique.wanted.name: _delete_pods(clique) for clique in self._by_gang.get(gang.name, ())}
+        pod_writes = self._pod_writes(gang, body, gated, deletes)
+        gate_removals = [] if gated else self._gate_removals(gang, deletes)
         fences = self._fences(gang)
         after: tuple[str, ...] = ()
         if write is not None:
@@ -116,10 +103,10 @@ class GangPlanner:
             replace(pod_write, after=(*pod_write.after, *after)) for pod_write in pod_writes + gate_removals
         )
         for clique_state in self._by_gang.get(gang.name, ()):
-            self._writes.add_all(_relabel_pods(clique_state))
+            self._writes.add_all(restore_identity_labels(clique_state))
 
     def _blocked(self, clique: Clique) -> bool:
-        """Whether some of its pods could not be made."""
+        """Whether some of its pods cannot be created."""
         missing = self._cliques[clique.name].membership.missing
         return self._dependencies.blocked(clique) or any(
             self._claims.lacks_claim(clique, member) for member in missing
@@ -145,8 +132,9 @@ class GangPlanner:
         return all(clique.view.scheduled for clique in self._by_gang.get(gang, ()))
 
     def _fences(self, gang: Gang) -> tuple[str, ...]:
-        """What must still be so when names change on the gang. An old view of a count must not cost a pod its
-        place; and pods that others took away may have gone with their clique, whose end we have not seen."""
+        """The confirmations that precede a change of the gang's membership. A stale count must not remove
+        a pod; and pods that others deleted may have been deleted with their clique, which is not observed
+        yet."""
         cliques = [
             clique.found
             for clique in self._by_gang.get(gang.name, ())
@@ -165,19 +153,19 @@ class GangPlanner:
         return tuple(dict.fromkeys(fences))
 
     def _pod_writes(
-        self, gang: Gang, body: objects.Body, gated: bool, departures: Departures
+        self, gang: Gang, body: objects.Body, gated: bool, deletes: DeletesByClique
     ) -> list[Intent]:
         pod_writes: list[Intent] = []
         for clique_state in self._by_gang.get(gang.name, ()):
-            leaving = departures[clique_state.wanted.name]
-            pod_writes += chain.from_iterable(leaving.values())
-            pod_writes += self._adopt_pods(clique_state, leaving)
+            clique_deletes = deletes[clique_state.wanted.name]
+            pod_writes += chain.from_iterable(clique_deletes.values())
+            pod_writes += self._adopt_pods(clique_state, clique_deletes)
         for clique in gang.cliques:
-            pod_writes += self._create_pods(self._cliques[clique.name], body, gated, departures[clique.name])
+            pod_writes += self._create_pods(self._cliques[clique.name], body, gated, deletes[clique.name])
         return pod_writes
 
     def _create_pods(
-        self, clique: CliqueState, gang: objects.Body, gated: bool, departures: DeletesByIndex
+        self, clique: CliqueState, gang: objects.Body, gated: bool, deletes: DeletesByIndex
     ) -> list[Create]:
         missing = clique.membership.missing
         if (
@@ -188,24 +176,26 @@ class GangPlanner:
             return []
         if self._domains.blocked(clique.wanted):
             return []
-        made = [member for member in missing if not self._claims.lacks_claim(clique.wanted, member)]
+        ready_to_create = [
+            member for member in missing if not self._claims.lacks_claim(clique.wanted, member)
+        ]
         workload, index, wanted = self._snapshot.workload, self._snapshot.index, clique.wanted
         object_labels = objects.clique_labels(workload, index, wanted)
         owners, after = self._owners(clique)
         members = (member.pod for other in self._by_gang[wanted.gang] for member in other.membership.members)
-        marks = self.scheduler_objects.marks(gang, wanted.name, members)
-        if marks is None:
+        additions = self.scheduler_objects.pod_additions(gang, wanted.name, members)
+        if additions is None:
             return []
-        waiting = {member.name: gated or self._is_above_minimum(wanted, member) for member in made}
+        waiting = {member.name: gated or self._is_above_minimum(wanted, member) for member in ready_to_create}
         specs = {held: self._pod_spec(wanted, held) for held in set(waiting.values())}
 
         def create_pod(member: Member) -> Create:
             spec = with_claims(specs[waiting[member.name]], self._claims.names_for(wanted, member))
-            body = with_pod_additions(pod(workload, wanted, member, spec, object_labels, owners), marks)
-            predecessors = _ids(departures, member.index)
+            body = with_pod_additions(pod(workload, wanted, member, spec, object_labels, owners), additions)
+            predecessors = _ids(deletes, member.index)
             return create(body, (*after, *self._claims.writes_before_pod(wanted, member), *predecessors))
 
-        return [create_pod(member) for member in made]
+        return [create_pod(member) for member in ready_to_create]
 
     def _pod_spec(self, wanted: Clique, gated: bool) -> objects.Body:
         workload, index = self._snapshot.workload, self._snapshot.index
@@ -220,37 +210,38 @@ class GangPlanner:
         return spec
 
     def _is_above_minimum(self, clique: Clique, member: Member) -> bool:
-        """Whether a pod waits until every clique of its gang has its minimum: a scheduler that only counts
-        the pods of a gang could otherwise take those of one clique for all."""
+        """Whether a pod stays gated until every clique of its gang has its minimum: a scheduler that only
+        counts the pods of a gang could otherwise place the surplus of one clique instead of another
+        clique."""
         if not self.scheduler_objects.minimum_first or member.index < clique.min_available:
             return False
         return not self._scheduled(clique.gang)
 
-    def _adopt_pods(self, clique: CliqueState, departures: DeletesByIndex) -> list[Patch]:
-        """Pods that nobody owns any more get their clique as owner again."""
+    def _adopt_pods(self, clique: CliqueState, deletes: DeletesByIndex) -> list[Patch]:
+        """Restores the owner reference of orphaned pods."""
         patches: list[Patch] = []
         for member in clique.membership.members:
             if member.pod is not None and not pod_state.controller_uid(member.pod.metadata):
                 owners, after = self._owners(clique)
                 references = [*objects.to_builtins(member.pod.metadata.owner_references), *owners]
-                after += _ids(departures, member.index)
+                after += _ids(deletes, member.index)
                 patches.append(patch_pod_metadata(member.pod, {"ownerReferences": references}, after))
         return patches
 
     def _owners(self, clique: CliqueState) -> tuple[list[objects.Body], tuple[str, ...]]:
-        """The clique as an owner, and what must be made before it can be one."""
+        """The owner references to a clique, and the id of its create if it is created in this plan."""
         kind = PodClique.KIND
-        made = self._repair.created(kind, clique.wanted.name)
+        created = self._repair.created(kind, clique.wanted.name)
         owners = objects.controller_reference(kind.api_version, kind.name, clique.wanted.name, clique.uid)
-        return owners, (made.id,) if made else ()
+        return owners, (created.id,) if created else ()
 
-    def _gate_removals(self, gang: Gang, departures: Departures) -> list[Patch]:
+    def _gate_removals(self, gang: Gang, deletes: DeletesByClique) -> list[Patch]:
         gate_removals: list[Patch] = []
         for clique in gang.cliques:
             expected = self._node_selector(clique)
             for member in self._cliques[clique.name].membership.members:
                 if member.pod is not None and not self._is_above_minimum(clique, member):
-                    after = _ids(departures[clique.name], member.index)
+                    after = _ids(deletes[clique.name], member.index)
                     gate_removals += (
                         replace(patch, after=after) for patch in remove_gates([member.pod], expected)
                     )
@@ -260,49 +251,10 @@ class GangPlanner:
 def _delete_pods(clique: CliqueState) -> DeletesByIndex:
     """The deletes of pods that are no longer members of a clique, by the index of the pod."""
     deletes: DeletesByIndex = {}
-    for leaving in clique.membership.to_delete:
-        deletes.setdefault(pod_state.index_of(leaving), []).append(delete_pod(leaving))
+    for removed in clique.membership.to_delete:
+        deletes.setdefault(pod_state.index_of(removed), []).append(delete_pod(removed))
     return deletes
 
 
-def _ids(departures: DeletesByIndex, index: int) -> tuple[str, ...]:
-    return tuple(delete.id for delete in departures.get(index, ()))
-
-
-def _relabel_pods(clique: CliqueState) -> list[Patch]:
-    """Pods whose labels do not say any more where they belong: autoscalers and schedulers select by them, and
-    containers learn from them which one they are."""
-    expected = _identity_labels(clique.wanted)
-    foreign = _IDENTITY_LABELS - expected.keys()
-    patches: list[Patch] = []
-    for member in clique.membership.members:
-        if member.pod is None or pod_state.terminating(member.pod):
-            continue
-        expected[labels.POD_INDEX] = str(member.index)
-        object_labels = member.pod.metadata.labels
-        if expected.items() <= object_labels.items() and foreign.isdisjoint(object_labels):
-            continue
-        orphans = {
-            key: expected.get(key) for key in _IDENTITY_LABELS if object_labels.get(key) != expected.get(key)
-        }
-        patches.append(patch_pod_metadata(member.pod, {"labels": orphans}))
-    return patches
-
-
-def _identity_labels(wanted: Clique) -> dict[str, str]:
-    """What the labels of a pod say of where it belongs, but for its index."""
-    expected = {
-        labels.NAME: wanted.name,
-        labels.COMPONENT: _STANDALONE,
-        labels.CLIQUE: wanted.name,
-        labels.CLIQUE_TEMPLATE: wanted.template.name,
-        labels.POD_INDEX: "",
-        labels.GANG: wanted.gang,
-    }
-    if wanted.group is not None:
-        expected[labels.COMPONENT] = _MEMBER
-        expected[labels.GROUP] = wanted.group.name
-        expected[labels.GROUP_REPLICA] = str(wanted.group_replica)
-    if wanted.base_gang:
-        expected[labels.BASE_GANG] = wanted.base_gang
-    return expected
+def _ids(deletes: DeletesByIndex, index: int) -> tuple[str, ...]:
+    return tuple(delete.id for delete in deletes.get(index, ()))

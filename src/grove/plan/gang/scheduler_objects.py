@@ -1,7 +1,7 @@
-"""Telling the scheduler about gangs: its own object for each, written after the gang and before the pods.
+"""Plans the scheduler's own object for each gang of a replica, written after the gang and before the pods.
 
-A gang that cannot be told gets no pods: they would be placed one by one, or never. Where the configuration
-does not list the scheduler of a replica, nobody is held up, and people are told.
+A gang whose object cannot be built gets no pods: they would be scheduled one by one, or never. If the
+configuration does not list the scheduler of a replica, nothing waits, and an error is reported.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from grove.schedulers.backend import (
 )
 
 SCHEDULER_OBJECT_ERROR = "ERR_SYNC_PODGROUP"
-_NO_MARKS = PodAdditions()
-_MAX_MESSAGE_LENGTH = 500  # characters: some schedulers speak of every node
+_NO_ADDITIONS = PodAdditions()
+_MAX_MESSAGE_LENGTH = 500  # characters: some schedulers list every node
 
 
 class _SchedulerError(Struct, frozen=True):
@@ -46,32 +46,32 @@ class _SchedulerError(Struct, frozen=True):
 
 
 class SchedulerObjects:
-    """Tells one replica's gangs to their scheduler. A backend of somebody else may raise anything."""
+    """Plans the scheduler objects of one replica. A third-party backend may raise any exception."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._backend, self._existing = snapshot.scheduler, snapshot.scheduler_objects
-        self._wish = SchedulingSpec(snapshot.workload.metadata, snapshot.workload.spec.template)
-        self._topology, self._lacking = snapshot.topology, snapshot.crd_problem
+        self._scheduling_spec = SchedulingSpec(snapshot.workload.metadata, snapshot.workload.spec.template)
+        self._topology, self._crd_problem = snapshot.topology, snapshot.crd_problem
         self._errors: dict[str, _SchedulerError] = {}
         self.pending_reasons: dict[str, str] = {}
-        """By gang, why it waits for nodes, in one line: as its scheduler puts it, if it knows of the gang."""
+        """By gang, why it waits for nodes, in one line: the scheduler's own message if there is one."""
         self.minimum_first = self._backend is not None and self._backend.minimum_first
-        """Whether pods beyond a gang's minimum wait until that is placed."""
+        """Whether pods above a gang's minimum stay gated until the minimum is scheduled."""
         self.scheduler = self._backend.name if self._backend else _requested_scheduler(snapshot)
         configured = self._backend is not None or self.scheduler == DEFAULT_SCHEDULER
         self.unconfigured_scheduler = "" if configured else self.scheduler
-        """The scheduler, if that is told nothing because the configuration does not list it."""
+        """The name of the scheduler if the configuration does not list it; empty otherwise."""
         self._unconfigured = "" if configured else unconfigured_message(self.scheduler, snapshot.workload)
 
     def plan_object(self, gang: Body, uid: str) -> Create | Patch | None:
-        """What has to be written about a gang; nothing if the scheduler knows it, or cannot be told."""
+        """The write of a gang's scheduler object; None if it is up to date or cannot be built."""
         if self._backend is None:
             if self._unconfigured:
                 self.pending_reasons[gang["metadata"]["name"]] = self._unconfigured
             return None
         kind = self._backend.gang_object_kind
         if self._existing is None and kind is not None:
-            why = f"cannot see {kind.plural}.{kind.group}: may the operator list and watch them?"
+            why = f"cannot list {kind.plural}.{kind.group}: allow the operator to list and watch them"
             self._fail(gang, _SchedulerError(why))
             return None
         try:
@@ -83,10 +83,11 @@ class SchedulerObjects:
     def _plan_object(self, backend: SchedulerBackend, gang: Body, uid: str) -> Create | Patch | None:
         found = (self._existing or {}).get(backend.gang_object_name(gang))
         if found is not None and controller_uid(found.metadata) != uid:
-            found = None  # its name is taken: whoever creates it learns by whom
+            found = None  # another object has its name: the create fails and reports the conflict
         if found is not None:
             self._read_status(backend, gang["metadata"]["name"], found)
-        request = GangRequest(gang, uid, self._wish, self._topology_name(), found, self._lacking)
+        spec, topology = self._scheduling_spec, self._topology_name()
+        request = GangRequest(gang, uid, spec, topology, found, self._crd_problem)
         body = backend.gang_object(request)
         if body is None:
             return None
@@ -94,12 +95,12 @@ class SchedulerObjects:
 
     def _read_status(self, backend: SchedulerBackend, gang: str, found: SchedulerObject) -> None:
         if isinstance(backend, WaitingReasonBackend):
-            with suppress(Exception):  # what it says is welcome, and not needed
-                if said := shorten(backend.waiting_reason(found), _MAX_MESSAGE_LENGTH, placeholder=" ..."):
-                    self.pending_reasons[gang] = f"{backend.name} says: {said}"
+            with suppress(Exception):  # the message is optional
+                if reason := shorten(backend.waiting_reason(found), _MAX_MESSAGE_LENGTH, placeholder=" ..."):
+                    self.pending_reasons[gang] = f"{backend.name} says: {reason}"
 
     def annotations(self) -> Mapping[str, str]:
-        """What gangs are annotated with for their scheduler; nothing if it is at a loss."""
+        """The annotations of gangs for their scheduler; empty if the backend fails."""
         try:
             return (
                 dict(self._backend.gang_annotations)
@@ -110,15 +111,15 @@ class SchedulerObjects:
             return {}
 
     def failed(self, gang: str) -> bool:
-        """Whether the gang cannot be told."""
+        """Whether the scheduler object of the gang cannot be written."""
         return gang in self._errors
 
-    def marks(self, gang: Body, clique: str, members: Iterable[Pod | None]) -> PodAdditions | None:
-        """What pods of a clique that are to be made carry for their scheduler; None if that cannot be known.
-        `members` are all of the gang, those that are yet to be made as None."""
+    def pod_additions(self, gang: Body, clique: str, members: Iterable[Pod | None]) -> PodAdditions | None:
+        """The additions of the backend to new pods of a clique; None if they cannot be computed. `members`
+        are all pods of the gang, None for those that are not created yet."""
         backend = self._backend
         if backend is None:
-            return _NO_MARKS
+            return _NO_ADDITIONS
         try:
             if isinstance(backend, PodGroupBackend) and not backend.can_join_group(gang, members):
                 return backend.ungrouped_pod_additions(gang, clique)
@@ -128,7 +129,7 @@ class SchedulerObjects:
             return None
 
     def errors(self, cliques: Mapping[str, Iterable[str]]) -> tuple[UserError, ...]:
-        """What only a person can mend, told on the cliques of the gangs that it is about."""
+        """Problems that only a user can solve, reported on the cliques of the affected gangs."""
         errors = (
             dict.fromkeys(cliques, _SchedulerError(self._unconfigured))
             if self._unconfigured
@@ -144,7 +145,8 @@ class SchedulerObjects:
         self._errors[gang["metadata"]["name"]] = error
 
     def _topology_name(self) -> str:
-        """What the scheduler calls the topology: somebody else's object, or the one that we manage."""
+        """The scheduler's name of the topology: the referenced object, or the one that the operator
+        manages."""
         if self._topology is None or self._backend is None:
             return ""
         return self._topology.references.get(self._backend.name, self._topology.name)

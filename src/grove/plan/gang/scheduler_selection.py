@@ -1,8 +1,8 @@
-"""Which scheduler a replica is true to: the one that its set names, else the one that it was made for.
+"""Selects the scheduler of a replica: the one that its set names, else the one that its pods and gang were
+created for.
 
-What the default scheduler is, the configuration says, and may say differently later. A replica that is there
-stays with the one of before: half a gang in the hands of another scheduler would be placed by itself, or wait
-for the other half for ever.
+The default scheduler is a matter of configuration and can change. An existing replica keeps its scheduler:
+pods of one gang with another scheduler would be placed by themselves, or wait for the others forever.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ def scheduler_of(
     pods: Iterable[Pod],
     in_use: Container[str] = (),
 ) -> str:
-    """The name of a replica's scheduler; empty: whichever is the default one. Pods cannot change theirs, so
-    they are believed where the label of their gang says otherwise; while there are none, the gang is, if it
-    names a scheduler that is still in use."""
+    """Returns the name of a replica's scheduler; empty: the default one. Pods cannot change their scheduler,
+    so they take precedence over the label of their gang; without pods the label counts, if it names a
+    scheduler that is still `in_use`."""
     if named := named_scheduler(workload):
         return named
     labelled = _scheduler_label(workload, gangs.get(names.base_gang(workload.metadata.name, index)))
@@ -38,15 +38,15 @@ def scheduler_of(
 
 
 def unconfigured_message(scheduler: str, workload: PodCliqueSet) -> str:
-    """That the configuration does not list the scheduler of a replica, and what would help."""
-    otherwise = (
-        "recreate the set for one that is listed"
+    """The error for a replica whose scheduler is not in the configuration."""
+    alternative = (
+        "recreate the set with one that is listed"
         if named_scheduler(workload)
         else "recreate the replica, which then gets the default scheduler"
     )
     return (
-        f"scheduler {scheduler} is not in the operator's configuration and is told nothing: "
-        f"list it in scheduler.profiles again, or {otherwise}"
+        f"scheduler {scheduler} is not in the operator's configuration, no objects are written for it: "
+        f"list it in scheduler.profiles again, or {alternative}"
     )
 
 

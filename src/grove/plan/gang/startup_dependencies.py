@@ -1,8 +1,8 @@
-"""For whom the pods of a replica wait, and whether they have what they need to do so.
+"""Decides which cliques the pods of a replica wait for, and whether the prerequisites of that wait exist.
 
-A pod that starts after others needs an image for its init container and a token to look at pods with. While
-one of them is missing it is not made; and a gang is not begun at all if some of its pods could not be made:
-the others would hold their GPUs for nothing.
+A pod that starts after others needs an image for its init container and a token to read pods with. While one
+of them is missing the pod is not created; and a gang is not created at all if some of its pods could not be:
+the others would hold GPUs for nothing.
 """
 
 from __future__ import annotations
@@ -29,21 +29,22 @@ class StartupDependencies:
         self._prerequisites_met = bool(snapshot.init_image) and has_rbac(snapshot.workload, snapshot.binding)
 
     def parents_of(self, clique: Clique) -> StartupParents:
-        """For whom the pods of a clique wait."""
+        """The cliques that the pods of a clique wait for."""
         if not self._ordered:
             return _NO_PARENTS
         return startup_parents(self._snapshot.workload, self._snapshot.index, self._layout, clique)
 
     def blocked(self, clique: Clique) -> bool:
-        """Whether pods of the clique cannot be made yet."""
+        """Whether pods of the clique cannot be created yet."""
         return self._ordered and not self._prerequisites_met and bool(self.parents_of(clique))
 
     def errors(self, cliques: Iterable[Clique]) -> tuple[UserError, ...]:
-        """What only a person can mend."""
+        """Problems that only a user can solve."""
         if not self._ordered or self._snapshot.init_image:
             return ()
         message = (
-            f"pods with a start order need an init container: set {OperatorEnv.INIT_IMAGE} on the operator"
+            "pods with a startup order need an image for their init container: "
+            f"set {OperatorEnv.INIT_IMAGE} on the operator"
         )
         return tuple(
             UserError(clique.name, NO_IMAGE, message) for clique in cliques if self.parents_of(clique)

@@ -1,4 +1,4 @@
-"""What gangs report about themselves: made, placed, ready, and where that puts them in their life."""
+"""Computes the status of PodGangs: initialized, scheduled, ready, and the phase that follows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from grove.plan.status.clique_and_group import CliqueHealth
 from grove.plan.status.conditions import is_true, merge_conditions, new_condition
 
 SCHEDULER_MESSAGE_SEPARATOR = "; "
-"""Parts what we say of a gang that waits from what its scheduler does."""
+"""Separates the operator's part of a message from the scheduler's."""
 
 
 def gang_status(
@@ -26,9 +26,8 @@ def gang_status(
     now: float,
     channel_shortage: str = "",
 ) -> PodGangStatus:
-    """A PodGang's status: made, placed, ready, and where that puts it in its life. `restarts_exhausted` says why it is
-    not started anew any more, `message` are the scheduler's if it cannot place it, `channel_shortage` says why nobody
-    could."""
+    """Returns the status of a PodGang. `restarts_exhausted` says why it is not restarted any more, `message`
+    is the scheduler's if it cannot place the gang, `channel_shortage` says why no scheduler could."""
     members = [views[clique.name] for clique in wanted.cliques]
     pods_created = all(view.complete for view in members) or is_true(
         gang.status.conditions, ConditionType.INITIALIZED

@@ -1,4 +1,4 @@
-"""The cliques of a replica with what is known of each: its object, its pods, who its members should be."""
+"""Combines, for each clique of a replica, its object, its pods, its desired members and its health."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class CliqueState(Struct, frozen=True):
     wanted: Clique
     found: PodClique | None
     uid: str
-    """Of the PodClique; a late one if it is made in the same plan."""
+    """The UID of the PodClique; a deferred value if the same plan creates it."""
     membership: Membership
     view: CliqueHealth
     pods: tuple[Pod, ...] = ()
-    """All its pods, those on their way out too."""
+    """All its pods, including terminating ones."""
     upstream_hash: str = ""
-    """The hash that upstream gave its latest pods, until they have ours."""
+    """Upstream's hash for the current template, until the pods have ours."""
     fences: tuple[str, ...] = ()
-    """Writes that must have been done before its gang forgets a member."""
+    """The ids of writes that must succeed before its gang drops a member."""
 
     @property
     def members(self) -> tuple[Member, ...]:
@@ -40,7 +40,7 @@ class CliqueState(Struct, frozen=True):
 
 
 class MembershipPlanner:
-    """Decides on one clique after another."""
+    """Decides the members of one clique after another."""
 
     def __init__(self, snapshot: Snapshot, pods_by_clique: PodsByClique, now: float) -> None:
         self._snapshot, self._pods_by_clique, self._now = snapshot, pods_by_clique, now
@@ -52,8 +52,8 @@ class MembershipPlanner:
         }
 
     def decide_members(self, clique: Clique, uid: str, replaced: frozenset[str] = frozenset()) -> CliqueState:
-        """Decide who belongs to a clique, and count how its pods fare. Those that are `replaced` are
-        replaced."""
+        """Decides the members of a clique and counts its pods. Members whose names are in `replaced` get a
+        successor."""
         found = self._snapshot.cliques.get(clique.name)
         pods = self._pods_by_clique.of(clique.name, uid)
         observed = ObservedMembers(
@@ -77,7 +77,7 @@ class MembershipPlanner:
 
 
 def by_replica(cliques: Iterable[CliqueState], group: str) -> dict[int, list[CliqueState]]:
-    """The cliques of a group, replica by replica."""
+    """The cliques of a group, by group replica."""
     replicas: dict[int, list[CliqueState]] = {}
     for clique in cliques:
         if clique.wanted.group is not None and clique.wanted.group.name == group:
@@ -86,7 +86,7 @@ def by_replica(cliques: Iterable[CliqueState], group: str) -> dict[int, list[Cli
 
 
 def _gang_version(gang: PodGang | None, clique: PodClique | None) -> str:
-    """Tells one decision to add members from every other. A gang that was lost leaves the clique, which has
+    """Identifies one decision to add members. If the gang was lost, the version of the clique serves: it has
     changed since its first members were named."""
     if gang is not None:
         return f"{gang.metadata.uid}/{gang.metadata.generation}"

@@ -1,4 +1,4 @@
-"""How the pods of a clique fare, counted. Pods that are on their way out count for nothing."""
+"""Counts the pods of a clique by state. Terminating pods are not counted."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ class PodCounts(Struct, frozen=True, gc=False):
     gated: int = 0
     updated: int = 0
     unhealthy: int = 0
-    """Scheduled, but failed or not answering: not to be counted on."""
+    """Scheduled, but failed or started and not ready: not available."""
 
 
 def count_pods(members: Iterable[Pod], template_hash: str, upstream_hash: str = "") -> PodCounts:
-    """Count the pods of a clique; `upstream_hash` is upstream's word for the same template."""
+    """Counts the pods of a clique; `upstream_hash` is upstream's hash of the same template."""
     latest = (template_hash, upstream_hash) if upstream_hash else (template_hash,)
     living = [pod for pod in members if pod_state.alive(pod)]
-    placed = [pod for pod in living if pod_state.scheduled(pod)]
+    scheduled = [pod for pod in living if pod_state.scheduled(pod)]
     return PodCounts(
         replicas=len(living),
         ready=sum(map(pod_state.ready, living)),
-        scheduled=len(placed),
+        scheduled=len(scheduled),
         gated=sum(map(pod_state.has_scheduling_gates, living)),
         updated=sum(pod.metadata.labels.get(labels.TEMPLATE_HASH) in latest for pod in living),
-        unhealthy=sum(pod_state.errored(pod) or pod_state.started_not_ready(pod) for pod in placed),
+        unhealthy=sum(pod_state.errored(pod) or pod_state.started_not_ready(pod) for pod in scheduled),
     )

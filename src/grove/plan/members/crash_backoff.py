@@ -1,7 +1,7 @@
-"""When a pod that ended is replaced: at once, then later and later while its successors end too.
+"""Decides when a pod that ended is replaced: at once, then with a growing delay while its successors end too.
 
-The count of failures travels in an annotation of the pods themselves: it survives restarts, without a store.
-A pod that ended is deleted before its successor is created. If the operator stops between the two writes, the
+The number of failures is kept in an annotation of the pods: it survives operator restarts, without a store. A
+pod that ended is deleted before its successor is created. If the operator stops between the two writes, the
 count starts at zero again: one replacement comes without a delay.
 """
 
@@ -13,9 +13,9 @@ from grove.plan.timestamps import timestamp
 
 _INITIAL_DELAY = 10.0
 _MAX_DELAY = 300.0
-_MAX_DOUBLINGS = 10  # any more exceeds the longest delay
-_MAX_DIGITS = 6  # the annotation can be edited, and large powers of two take all memory there is
-_RESET_AFTER = 600.0  # a pod that lived that long does not count as a failure in a row
+_MAX_DOUBLINGS = 10  # more exceeds the maximum delay
+_MAX_DIGITS = 6  # the annotation can be edited, and large powers of two exhaust memory
+_RESET_AFTER = 600.0  # after this long, a failure is not consecutive
 
 
 def replacement_due(pod: Pod) -> tuple[float, int]:

@@ -1,7 +1,7 @@
-"""Pods that should be gone and are not: their node is lost, and nobody is there to say that they have ended.
+"""Force-deletes pods that stay terminating because their node is lost and no kubelet confirms their end.
 
-They are replaced at once like any pod that is deleted. Whether they may also be forgotten is for the user to
-say, in an annotation of the set: on a node that is only cut off they may still run.
+They are replaced at once like any deleted pod. Whether they are also force-deleted is the user's decision, in
+an annotation of the set: on a node that is only disconnected they may still run.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from grove.plan.writes.builders import target_of_kind
 def force_deletes(
     workload: PodCliqueSet, pods: Iterable[Pod], now: float
 ) -> tuple[list[Delete], float | None]:
-    """Deletes without grace for what should have been gone so long ago, and when to look again."""
+    """Deletes without grace period for pods that have been due for longer than the annotation says, and when
+    to check again."""
     delay = _force_delete_after(workload)
     if delay is None:
         return [], None

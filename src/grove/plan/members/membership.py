@@ -1,19 +1,19 @@
-"""Who is a member of a clique's gang: the one place where pods come and go.
+"""Decides the members of a clique's gang: the one place that decides which pods are created and deleted.
 
 A PodGang names every pod of its cliques. This module decides, for one clique, what those names should be; the
-names are written first, with the version of the gang that was read, and only then is a pod made or deleted.
-So whoever acts on an old view of the world is stopped by the gang before doing harm, and no second pod for a
-place and no second victim can come about.
+names are written first, with the resourceVersion of the gang that was read, and only then is a pod created or
+deleted. So a plan that is based on stale caches fails at the gang before it does harm: no second pod for an
+index is created, and no second pod is deleted.
 
     references in the gang, in order
-      -> seats: each name with its pod, if there is one; those whose pod is leaving, has ended or was lost
-         get a successor's name
-      -> dismiss or adopt and add, until there are as many seats as replicas
-      -> number: living pods keep their index, all others take the lowest free ones
+      -> slots: each name with its pod, if it exists; a slot whose pod is terminating, has ended or was
+         deleted gets the name of a successor
+      -> remove, or adopt and add, until there are as many slots as replicas
+      -> indices: living pods keep theirs, all others take the lowest free ones
 
-A successor's name follows from its predecessor's, and a new seat's from the version of the gang that adds it:
-planned again, it is the same name; and no name comes twice, unless its pod went while nobody watched: then
-nobody can tell whether it had been made.
+The name of a successor is derived from its predecessor's, that of a new slot from the version of the gang
+that adds it: planned again, it is the same name. No name is used twice, unless its pod was deleted while no
+operator was watching: then it is unknown whether the pod had been created.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ _PHASE_RANK = {PodPhase.UNKNOWN.value: 1, PodPhase.RUNNING.value: 2}  # everythi
 
 
 class Member(Struct, frozen=True, gc=False):
-    """A seat in a clique: a name, an index, and the pod if it exists."""
+    """A slot in a clique: a name, an index, and the pod if it exists."""
 
     name: str
     index: int
     pod: Pod | None = None
     failures: int = 0
-    """How many pods in a row have ended in this seat."""
+    """How many pods in a row have ended in this slot."""
 
 
 class Membership(Struct, frozen=True, gc=False):
-    """Who the members of a clique should be, and what must happen for it once that is written."""
+    """The desired members of a clique, and what follows once they are written."""
 
     members: tuple[Member, ...]
     to_delete: tuple[Pod, ...] = ()
     """Pods to delete: no longer members."""
     scales_in: bool = False
-    """Whether somebody goes who could have stayed: for the count's sake, to be confirmed before."""
+    """Whether a healthy pod is deleted because of the replica count, which is confirmed before."""
     lost_pods: bool = False
-    """Whether a pod was taken away by others: by the garbage collector, if its clique is gone."""
+    """Whether a pod was deleted by others: by the garbage collector, if its clique is gone."""
     requeue_at: float | None = None
 
     @property
@@ -59,44 +59,44 @@ class Membership(Struct, frozen=True, gc=False):
 
     @property
     def missing(self) -> tuple[Member, ...]:
-        """Members whose pod is yet to be made."""
+        """Members whose pod is not created yet."""
         return tuple(member for member in self.members if member.pod is None)
 
 
 class ObservedMembers(Struct, frozen=True, gc=False):
-    """What is known about one clique's pods."""
+    """The observed state of one clique's pods."""
 
     clique: str
     uid: str
-    """Of the PodClique; a late one if it is made in the same plan."""
+    """The UID of the PodClique; a deferred value if the same plan creates it."""
     gang_version: str
-    """Which version of the gang this is decided on."""
+    """The version of the gang that the decision is based on."""
     references: tuple[str, ...]
     pods: tuple[Pod, ...]
     """Pods of the clique."""
     names: frozenset[str]
-    """Names that are taken, by its pods or by others: a pod of an earlier clique of this name, for one."""
+    """Names in use, by its pods or by others, such as a pod of a former clique with this name."""
     deleted_pods: frozenset[str]
     template_hash: str
     replaced: frozenset[str] = frozenset()
-    """Members that an update or a termination replaces: that has been written down elsewhere."""
+    """Members that an update or a termination replaces; that decision is recorded elsewhere."""
 
 
 class _Slot(NamedTuple):
     name: str
     pod: Pod | None
-    predecessor: str = ""  # not empty: the seat is vacant, and this is whom the next one succeeds
+    predecessor: str = ""  # not empty: the slot needs a new pod, whose name is derived from this one
     failures: int = 0
 
 
 def decide_members(observed: ObservedMembers, count: int, now: float) -> Membership:
-    """Decide who the members are, for `count` replicas."""
+    """Decides the members of a clique for `count` replicas."""
     pods_by_name = {pod.metadata.name: pod for pod in observed.pods}
     return _unchanged(observed, pods_by_name, count) or _reassigned(observed, pods_by_name, count, now)
 
 
 def _unchanged(observed: ObservedMembers, pods_by_name: dict[str, Pod], count: int) -> Membership | None:
-    """Nearly always nobody comes or goes: every name has its living pod, in the order of the indices."""
+    """The usual case without changes: every name has its living pod, in the order of the indices."""
     if observed.replaced or not len(observed.references) == len(pods_by_name) == count:
         return None
     members: list[Member] = []
@@ -129,7 +129,7 @@ def _reassigned(
 
 
 def _was_deleted_externally(observed: ObservedMembers, pods_by_name: dict[str, Pod], name: str) -> bool:
-    """By others: we take a pod's name off the gang before we delete it."""
+    """Whether others deleted a pod: the operator removes a name from the gang before it deletes the pod."""
     pod = pods_by_name.get(name)
     return pod_state.terminating(pod) if pod is not None else name in observed.deleted_pods
 
@@ -159,7 +159,7 @@ def _slots(
 
 
 def _deduplicate_indices(slots: list[_Slot]) -> list[_Slot]:
-    """Two pods of one index answer to one host name: the younger one goes."""
+    """Replaces the younger one of two pods with the same index: they would share a host name."""
     held: set[int] = set()
     duplicates: set[str] = set()
     for slot in sorted((slot for slot in slots if slot.pod), key=lambda slot: age_key(slot.pod)):
@@ -173,7 +173,7 @@ def _deduplicate_indices(slots: list[_Slot]) -> list[_Slot]:
 
 
 def _remove_excess(slots: list[_Slot], excess: int, template_hash: str) -> list[_Slot]:
-    """Give up the seats that are missed least; the rest stay in their order."""
+    """Removes the slots with the lowest keep priority; the others keep their order."""
     if excess <= 0:
         return slots
     youngest_first = sorted(slots, key=lambda slot: age_key(slot.pod), reverse=True)
@@ -183,7 +183,7 @@ def _remove_excess(slots: list[_Slot], excess: int, template_hash: str) -> list[
 
 
 def _adopt(observed: ObservedMembers, slots: list[_Slot], room: int) -> list[_Slot]:
-    """Pods of the clique that no seat names: better than making new ones, if their index is free."""
+    """Adopts pods of the clique that no slot names, instead of creating new ones, if their index is free."""
     if room <= 0:
         return []
     used_indices = {pod_state.index_of(slot.pod) for slot in slots if slot.pod} | {None}
@@ -206,7 +206,7 @@ def _adopt(observed: ObservedMembers, slots: list[_Slot], room: int) -> list[_Sl
 
 
 def _assign_indices(observed: ObservedMembers, slots: list[_Slot], count: int) -> tuple[Member, ...]:
-    """Give every seat its index and name; the order of the indices is the order of the references."""
+    """Assigns index and name to every slot; references are in the order of indices."""
     held = {index for slot in slots if slot.pod and (index := pod_state.index_of(slot.pod)) is not None}
     failures = _failures_by_index(observed)
     free = (index for index in range(count + len(held)) if index not in held)
@@ -226,14 +226,14 @@ def _assign_indices(observed: ObservedMembers, slots: list[_Slot], count: int) -
 
 
 def _failures_by_index(observed: ObservedMembers) -> dict[int | None, int]:
-    """What ended pods say of their index. A successor may have been named and not made: then they are no
-    members any more, and still all there is to know of it."""
+    """The failures that ended pods record for their index. After a successor was named and not created they
+    are no longer members, and still the only record of the failures."""
     ended = [pod for pod in observed.pods if pod_state.ended(pod)]
     return {pod_state.index_of(pod): replacement_due(pod)[1] for pod in ended}
 
 
 def is_successor(uid: str, clique: str, member: Member, predecessor: str) -> bool:
-    """Whether a member has its name from another, which it replaced."""
+    """Whether the name of a member was derived from `predecessor`, which it replaced."""
     return member.name == derived(_pod_name, uid, clique, member.index, predecessor)
 
 
@@ -249,15 +249,15 @@ def _pod_name(uid: str, clique: str, index: int, predecessor: str) -> str:
 
 
 def age_key(pod: Pod | None) -> tuple[str, int, str]:
-    """Sorts the oldest first; what has no pod is youngest of all. The server counts in whole seconds: of pods
-    that were made together, the first index is the oldest."""
+    """Sort key, oldest first; slots without a pod come last. Creation timestamps are whole seconds: of pods
+    that were created together, the one with the lowest index is the oldest."""
     if pod is None:
         return ("~", 0, "")
     return (pod.metadata.creation_timestamp or "~", pod_state.index_of(pod) or 0, pod.metadata.name)
 
 
 def _keep_priority(pod: Pod | None, template_hash: str) -> tuple[int, ...]:
-    """How much a pod is missed: first those that run, then those that are ready, then those that are new."""
+    """Sort key, lowest priority to keep first: bound to a node, then phase, ready, current template."""
     if pod is None or pod_state.ended(pod):
         return (0, 0, 0, 0, 0)
     return (

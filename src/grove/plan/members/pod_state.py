@@ -1,4 +1,4 @@
-"""What a pod tells: whose it is, whether it lives, how far it has come."""
+"""Predicates on one pod: its controller, lifecycle, readiness and scheduling."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _TERMINAL_PHASES = (PodPhase.FAILED.value, PodPhase.SUCCEEDED.value)
 
 
 def controller_uid(metadata: ObjectMeta) -> str:
-    """The UID of whoever controls an object; empty if nobody does."""
+    """The UID of the controller of an object; empty if there is none."""
     for owner in metadata.owner_references:
         if owner.controller:
             return owner.uid
@@ -23,7 +23,7 @@ def terminating(pod: Pod) -> bool:
 
 
 def ended(pod: Pod) -> bool:
-    """It ran, failed or was evicted, and will not run again."""
+    """The pod has completed, failed or was evicted, and does not run again."""
     return pod.status.phase in _TERMINAL_PHASES
 
 
@@ -32,7 +32,7 @@ def alive(pod: Pod) -> bool:
 
 
 def index_of(pod: Pod) -> int | None:
-    """Its place in its clique: what it is called there cannot be changed, what a label says can."""
+    """The index of a pod in its clique, from the host name, which is immutable, or else from its label."""
     index = names.index_of_host(pod.spec.hostname)
     return index if index is not None else _labelled_index(pod)
 
@@ -47,7 +47,7 @@ def ready(pod: Pod) -> bool:
 
 
 def ready_since(pod: Pod) -> float:
-    """When it became ready; 0 if it is not."""
+    """When the pod became ready; 0 if it is not."""
     for condition in pod.status.conditions:
         if condition.type == "Ready" and condition.status == "True":
             return timestamp(condition.last_transition_time)
@@ -59,7 +59,7 @@ def scheduled(pod: Pod) -> bool:
 
 
 def unschedulable(pod: Pod) -> bool:
-    """The scheduler has looked, and no node has room for it."""
+    """The scheduler has tried, and no node has room for the pod."""
     return pod.spec.node_name == "" and any(
         condition.type == "PodScheduled"
         and condition.status == "False"
@@ -69,17 +69,18 @@ def unschedulable(pod: Pod) -> bool:
 
 
 def gated(pod: Pod) -> bool:
-    """It waits for us, whatever else it may wait for."""
+    """Whether the pod has the operator's scheduling gate, next to any others."""
     return any(gate.name == well_known.GANG_GATE for gate in pod.spec.scheduling_gates)
 
 
 def has_scheduling_gates(pod: Pod) -> bool:
-    """No scheduler looks at it yet: it waits for us, or for whoever opens the gates that its user wrote."""
+    """Whether the scheduler does not consider the pod yet: it has our scheduling gate or one of the
+    user's."""
     return bool(pod.spec.scheduling_gates)
 
 
 def errored(pod: Pod) -> bool:
-    """Not ready, and a container of it has failed before."""
+    """Not ready, and one of its containers has failed before."""
     if ready(pod):
         return False
     statuses = pod.status.container_statuses + pod.status.init_container_statuses
@@ -90,7 +91,7 @@ def errored(pod: Pod) -> bool:
 
 
 def started_not_ready(pod: Pod) -> bool:
-    """A container runs and does not answer as it should; one that is still being prepared does not count."""
+    """A container is started and not ready; one that has not started yet does not count."""
     if ready(pod) or errored(pod):
         return False
     return any(status.started and not status.ready for status in pod.status.container_statuses)

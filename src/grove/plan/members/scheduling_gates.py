@@ -1,5 +1,6 @@
-"""Gates: a pod of a scaled gang is not scheduled before the base gang is, one of a gang that waits for its
-place not before it has one. Once open, a gate stays open."""
+"""Removes scheduling gates. A pod of a scaled gang stays gated until the base gang is scheduled, one of a
+gang that waits for an assignment until it has one. A removed gate is never added again.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from grove.plan.writes.builders import target_of_kind
 
 
 def remove_gates(members: Iterable[Pod], node_selector: Mapping[str, str]) -> list[Patch]:
-    """Takes our gate, and only ours, off every pod that has it; the pod learns its place with it."""
+    """Removes the operator's gate, and no other, from every pod that has it, and sets the node selector of
+    its assignment."""
     return [
         _remove_gate(pod, node_selector)
         for pod in members
@@ -23,7 +25,7 @@ def remove_gates(members: Iterable[Pod], node_selector: Mapping[str, str]) -> li
 
 
 def _remove_gate(pod: Pod, node_selector: Mapping[str, str]) -> Patch:
-    """Says which gates stay: if another took ours off first, that changes nothing."""
+    """Lists the gates that stay: if ours is removed already, the patch changes nothing."""
     others = [{"name": gate.name} for gate in pod.spec.scheduling_gates if gate.name != well_known.GANG_GATE]
     spec: dict[str, Any] = {"schedulingGates": others or None}
     if node_selector:

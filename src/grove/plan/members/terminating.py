@@ -1,4 +1,4 @@
-"""Pods on their way out: how long they are waited for, and which of them a lower count sends away."""
+"""Decides how long terminating pods are waited for, and which of them were deleted by a scale-in."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from grove.plan.members import pod_state
 from grove.plan.members.clique_state import CliqueState
 from grove.plan.timestamps import timestamp
 
-_EXTRA_WAIT = 30.0  # a pod that is still there so long after it should have ended is not waited for
+_EXTRA_WAIT = 30.0  # not waited for if it still exists this long after its deletion timestamp
 
 
 def terminating_until(pod: Pod, now: float) -> float:
-    """Until when a pod that is on its way out is waited for; 0 if it should long have been gone, or stays."""
+    """Until when a terminating pod is waited for; 0 if it is overdue or not terminating."""
     if pod.metadata.deletion_timestamp is None:
         return 0.0
     until = timestamp(pod.metadata.deletion_timestamp) + _EXTRA_WAIT
@@ -23,7 +23,7 @@ def terminating_until(pod: Pod, now: float) -> float:
 
 
 def surplus_pods(clique: CliqueState, now: float) -> int:
-    """Pods that a lower count sends away: update and scale-in share one budget."""
+    """Terminating pods above the replica count: update and scale-in share one budget."""
     indices = {member.index for member in clique.members}
     terminating = [
         pod for pod in clique.pods if pod_state.terminating(pod) and pod_state.index_of(pod) not in indices
@@ -32,7 +32,8 @@ def surplus_pods(clique: CliqueState, now: float) -> int:
 
 
 def surplus_replicas(group: Group, pods: Iterable[Pod], now: float) -> dict[int, float]:
-    """The same for a group: its replicas that still have pods, with when these are waited for no longer."""
+    """The same for a group: its surplus replicas that still have pods, with the time until which these are
+    waited for."""
     waiting_until: dict[int, float] = {}
     for pod in pods:
         object_labels = pod.metadata.labels

@@ -1,8 +1,8 @@
-"""Whose an object is: ours if our parent controls it, or if nobody does and it carries our labels.
+"""Decides which objects a set owns: those that it or its parts control, and orphans with its labels.
 
-The second happens when a parent was deleted with `--cascade=orphan` and made again: its children are taken
-back. What another controls is left alone, whatever its labels say; and so is a pod that is not called as ours
-are.
+Orphans exist when a parent was deleted with `--cascade=orphan` and created again: its children are adopted.
+An object with another controller is ignored, whatever its labels are; so is a pod whose name does not match
+ours.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class PodsByClique:
 
     def __init__(self, pods: Iterable[Pod]) -> None:
         self.orphans: dict[str, list[Pod]] = {}
-        """Pods that nobody controls, by the name of the clique that they say they are of."""
+        """Pods without a controller, by the clique of their label."""
         self._controlled: dict[str, list[Pod]] = {}
         for pod in pods:
             if uid := controller_uid(pod.metadata):
@@ -40,10 +40,10 @@ class PodsByClique:
 
 
 def keep_owned(snapshot: Snapshot) -> Snapshot:
-    """The snapshot without what is not ours, and without parents that are on their way out.
+    """Returns the snapshot without objects that the set does not own, and without terminating parents.
 
-    A part whose labels put it into another replica than its name is not this replica's: somebody changed
-    them, and a slip of the hand must not cost a replica its parts.
+    An object whose labels name another replica than its name does not belong to this replica: its labels were
+    edited, and such a mistake must not cost a replica its objects.
     """
     uid = snapshot.workload.metadata.uid
     base = names.base_gang(snapshot.workload.metadata.name, snapshot.index)
@@ -84,7 +84,7 @@ def keep_owned_claims(
     groups: Mapping[str, CachedObject] = _NONE,
     cliques: Mapping[str, CachedObject] = _NONE,
 ) -> ClaimObjects:
-    """Without claims that are not ours; of those on their way out, only the names are known."""
+    """Drops claims that the set does not own; of terminating ones only the names are kept."""
     if not shared.claims:
         return shared
     kept = {
@@ -101,7 +101,7 @@ def keep_owned_claims(
 def _claim_owner_uid(
     claim: CachedObject, set_uid: str, groups: Mapping[str, CachedObject], cliques: Mapping[str, CachedObject]
 ) -> str:
-    """Whom a claim belongs to, by its labels; of a part that is not there, to nobody."""
+    """The UID of a claim's owner, by its labels; empty if that part does not exist."""
     for label, parts in ((labels.CLIQUE, cliques), (labels.GROUP, groups)):
         if owner := claim.metadata.labels.get(label):
             return parts[owner].metadata.uid if owner in parts else ""
@@ -109,7 +109,7 @@ def _claim_owner_uid(
 
 
 def is_owned(found: CachedObject, parents: Set[str]) -> bool:
-    """Whether one of these parents controls it, or nobody does and it carries our labels."""
+    """Whether one of these parents controls the object, or nothing does and it has our labels."""
     controller = controller_uid(found.metadata)
     return controller in parents if controller else _is_managed(found)
 
@@ -121,20 +121,22 @@ def is_owned_pod(pod: Pod, cliques: Set[str]) -> bool:
 
 
 def _is_orphan(pod: Pod) -> bool:
-    """Whether a pod that nobody controls was once of the clique that it says. Whoever copies a pod to look
-    into it copies its labels: a name that no pod of the clique could have says that it never was."""
+    """Whether a pod without a controller was once created for the clique of its label. A user who copies a
+    pod for debugging copies its labels: a name that no pod of the clique can have shows that."""
     return _is_managed(pod) and names.is_pod_name(
         pod.metadata.name, pod.metadata.labels.get(labels.CLIQUE, "")
     )
 
 
 def _has_replica_prefix(name: str, base: str) -> bool:
-    """Whether a name can be that of a part of the replica: all of them begin like its base gang."""
+    """Whether a name can be that of an object of the replica: they all start with the name of its base
+    gang."""
     return name == base or name.startswith(f"{base}-")
 
 
 def _parent_uid(clique: CachedObject, set_uid: str, groups: Mapping[str, CachedObject]) -> str:
-    """A member of a group belongs to the group; of a group that is not there, to nobody."""
+    """The UID of a clique's parent: its group if it is in one, else the set; empty if the group does not
+    exist."""
     group = clique.metadata.labels.get(labels.GROUP)
     if not group:
         return set_uid

@@ -1,11 +1,11 @@
-"""Parents and gangs of a replica: made where they are missing, mended where they are not as they should be.
+"""Creates missing parents and gangs of a replica, and repairs those that were edited.
 
-Counts are never mended: they belong to whoever scales. Everything else on an object is ours to set: a label
-or a spec that somebody changed by hand is set right again.
+Counts are never repaired: they belong to autoscalers and users. Everything else on an object is managed: an
+edited label or spec is restored.
 
-What is missing although it has been made before was deleted by hand, or our view of the count that asks for
-it is old and it was scaled away. So that count is confirmed before anything is made again (see `retire`).
-What is made for the first time needs no such question.
+An object that is missing although it was created before was deleted by a user, or the count that asks for it
+is stale and it was deleted by a scale-in. So that count is confirmed before anything is created again (see
+`scale_in`). The first creation needs no confirmation.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Body = dict[str, Any]
 
 
 class ObjectRepair:
-    """Compares the objects of one replica with what they should be."""
+    """Compares the objects of one replica with their desired state."""
 
     def __init__(
         self, snapshot: Snapshot, layout: ReplicaLayout, pods_by_clique: PodsByClique, writes: WriteCollector
@@ -53,20 +53,21 @@ class ObjectRepair:
         self._writes = writes
         self._workload, self._index = snapshot.workload, snapshot.index
         self._creates: dict[tuple[str, str], Create] = {}
-        """Groups and cliques that are made in this plan, by kind and name: one of each may have one name."""
+        """Creates of groups and cliques in this plan, by kind and name: a group and a clique may have the
+        same name."""
 
     def created(self, kind: Kind, name: str) -> Create | None:
-        """The write that makes a group or a clique, if it is made in this plan."""
+        """The create of a group or a clique, if this plan creates it."""
         return self._creates.get((kind.name, name))
 
     def _create(self, kind: Kind, metadata: Body, spec: Body, after: tuple[str, ...]) -> Create:
-        made = create(objects.grove_object(kind, metadata, spec), after)
-        self._creates[kind.name, metadata["name"]] = made
-        return made
+        intent = create(objects.grove_object(kind, metadata, spec), after)
+        self._creates[kind.name, metadata["name"]] = intent
+        return intent
 
     def plan_parents(self) -> None:
-        """Plan the Service, the groups and the cliques. What is changed comes before what is confirmed: a
-        change confirms as well."""
+        """Plans the Service, the groups and the cliques. Patches are added before confirmations: a patch
+        confirms as well."""
         for group in self._layout.groups:
             self._add(self._group(group))
         self._add(self._service())
@@ -84,7 +85,7 @@ class ObjectRepair:
         references: Mapping[str, tuple[str, ...]],
         annotations: Mapping[str, str] = MappingProxyType({}),
     ) -> Body:
-        """The gang with its pods and what it is to remember, as it should be."""
+        """The desired PodGang with its pod references and annotations."""
         packing = pack(self._workload, wanted, self._snapshot.topology)
         spec = objects.gang_spec(self._workload, wanted, references, packing)
         found = self._snapshot.gangs.get(wanted.name)
@@ -97,10 +98,11 @@ class ObjectRepair:
         return objects.grove_object(PodGang.KIND, metadata, spec)
 
     def plan_gang(self, wanted: Gang, body: Body) -> Create | Patch | None:
-        """What makes it so. It comes after the cliques that are made in this plan."""
+        """The create or patch of a gang, after the creates of its cliques in this plan; None if it is up to
+        date."""
         found = self._snapshot.gangs.get(wanted.name)
-        made = [self.created(PodClique.KIND, clique.name) for clique in wanted.cliques]
-        after = tuple(create.id for create in made if create is not None)
+        created_cliques = [self.created(PodClique.KIND, clique.name) for clique in wanted.cliques]
+        after = tuple(create.id for create in created_cliques if create is not None)
         if found is None:
             fences = self.fences(next((clique.group for clique in wanted.cliques if wanted.base_gang), None))
             return create(body, (*after, *fences))
@@ -162,15 +164,15 @@ class ObjectRepair:
         return [*first, self.after_confirming_set(replace(patch, after=tuple(intent.id for intent in first)))]
 
     def after_confirming_set(self, patch: Patch) -> Patch:
-        """What nobody owns may have been orphaned by the end of this set, which we have not seen: to be taken
-        back by a set that is gone is to be collected as garbage. So the set is confirmed first."""
+        """Confirms the set before an object is adopted. The object may be an orphan because this set was
+        deleted, which is not observed yet: with a deleted set as owner it would be garbage collected."""
         if "ownerReferences" not in patch.body.get("metadata", {}):
             return patch
         return replace(patch, after=(*patch.after, self._writes.confirm(self._workload)))
 
     def fences(self, group: Group | None = None) -> tuple[str, ...]:
-        """Confirms the counts that ask for a part, of a group or of none, which is missing; nothing if it has
-        not been made before."""
+        """Confirms the counts that ask for a missing object, in a group or outside; none if it was never
+        created before."""
         found = self._snapshot.groups.get(group.name) if group is not None else None
         if found is not None:
             created_before = found.status.observed_generation >= found.metadata.generation
@@ -180,18 +182,20 @@ class ObjectRepair:
         return (self._writes.confirm(self._workload),) if _was_created_before(self._snapshot) else ()
 
     def _owners(self, wanted: Clique) -> tuple[list[Body], tuple[str, ...]]:
-        """Who a clique belongs to, and what must be made before it."""
+        """The owner references of a clique, and the ids of the creates that must come before it."""
         if wanted.group is None:
             return objects.set_owner_reference(self._workload), ()
         kind, name = PodCliqueScalingGroup.KIND, wanted.group.name
-        if made := self.created(kind, name):
-            return objects.controller_reference(kind.api_version, kind.name, name, uid_of(made)), (made.id,)
+        if created := self.created(kind, name):
+            return objects.controller_reference(kind.api_version, kind.name, name, uid_of(created)), (
+                created.id,
+            )
         uid = self._snapshot.groups[name].metadata.uid
         return objects.controller_reference(kind.api_version, kind.name, name, uid), ()
 
 
 def _was_created_before(snapshot: Snapshot) -> bool:
-    """Whether the replica was complete once, or any of it is there."""
+    """Whether the replica was complete once, or any object of it exists."""
     workload = snapshot.workload
     if workload.status.observed_generation >= workload.metadata.generation:
         return True
@@ -207,7 +211,8 @@ def _guarded_patch(
 
 
 def object_patch(found: ObjectMeta, wanted: Body, spec: Body) -> Body:
-    """Labels and annotations as they should be, an owner on what has none, no finalizers of upstream's."""
+    """The patch to the desired labels, annotations and spec, with an owner for an orphan and without
+    upstream's finalizers."""
     metadata: Body = {}
     if changed := merge_patch(found.labels, wanted["labels"]):
         metadata["labels"] = changed

@@ -1,8 +1,8 @@
-"""Objects that upstream's operator made: taken over as they are, without touching a running pod.
+"""Takes over objects that upstream's operator created, without a change to running pods.
 
-Upstream's hashes cannot be computed here. What tells its objects from ours is a label of ours that they lack;
-if such a clique has the pod spec that it should have, its pods are as new as they can be, and get our hash in
-the place of theirs. Upstream's finalizers guard nothing, and nobody is left who would take them off.
+Upstream's hashes cannot be computed here. Its objects lack one of our labels; if such a clique has the
+desired pod spec, its pods are up to date, and our hash replaces theirs. Upstream's finalizers protect
+nothing, and no controller is left to remove them.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from grove.plan.writes.builders import GroveObject, patch_if_unchanged, patch_po
 
 
 def upstream_template_hash(workload: PodCliqueSet, clique: PodClique | None, wanted: Clique) -> str:
-    """What upstream called the template that the pods of a clique should have; empty if the clique is ours or
-    has another pod spec. Until pods have our hash in the place of theirs, they are as new as they can be."""
+    """Upstream's hash of the template that the pods of a clique should have; empty if the clique is ours or
+    has another pod spec. Pods with this hash are up to date until they get ours."""
     if clique is None or not (upstream_hash := _upstream_hash(clique)):
         return ""
     return upstream_hash if same_spec(clique.spec.pod_spec, workload, wanted) else ""
@@ -37,8 +37,8 @@ def _upstream_hash(clique: PodClique) -> str:
 
 
 def relabel_pods(clique: PodClique, pods: Iterable[Pod], wanted: Clique) -> list[Intent]:
-    """Our labels for the pods of a clique that has the pod spec it should have. The clique itself is to be
-    relabelled after them: its old hash says which of them are new."""
+    """Sets our labels on the pods of a clique that has the desired pod spec. The clique itself is relabelled
+    after them: its old hash says which of them are up to date."""
     if not (upstream_hash := _upstream_hash(clique)):
         return []
     grove_labels = {labels.TEMPLATE_HASH: wanted.template_hash, labels.CLIQUE_TEMPLATE: wanted.template.name}
@@ -54,7 +54,7 @@ def without_legacy_finalizers(finalizers: Iterable[str]) -> list[str]:
 
 
 def remove_legacy_finalizers(snapshot: Snapshot) -> list[Intent]:
-    """Lets go of cliques and groups that are deleted and only wait for upstream to take its finalizer off."""
+    """Removes upstream's finalizers from terminating cliques and groups."""
     parents: list[GroveObject] = [*snapshot.cliques.values(), *snapshot.groups.values()]
     return [
         patch_if_unchanged(

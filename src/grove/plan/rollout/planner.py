@@ -1,4 +1,4 @@
-"""An update as part of a replica's plan: what is decided is written down, then members are replaced.
+"""Plans the rollout of one replica: records the decision, then replaces members.
 
 the set confirmed -> status of clique or group written, pods that are not ready confirmed
   -> gang names the successors -> pods deleted -> their successors created
@@ -29,8 +29,8 @@ DecideMembers = Callable[[Clique, frozenset[str]], CliqueState]
 
 
 class RolloutPlanner:
-    """The update of one replica: its steps, and the cliques as they are after them. Whatever else is to be
-    done about a clique comes first, for an object is written once in a plan."""
+    """The rollout of one replica: its steps, and the cliques with the members that the steps leave. Other
+    writes of a clique take precedence, because a plan writes each object at most once."""
 
     def __init__(self, snapshot: Snapshot, writes: WriteCollector, decide_members: DecideMembers) -> None:
         self._snapshot, self._writes, self._decide_members = snapshot, writes, decide_members
@@ -40,7 +40,8 @@ class RolloutPlanner:
     def plan(
         self, layout: ReplicaLayout, cliques: dict[str, CliqueState], now: float
     ) -> dict[str, CliqueState]:
-        """Plan the next steps, if it is this replica's turn; the cliques with their members of then."""
+        """Plans the next steps if this replica is the one being updated; returns the cliques with their new
+        members."""
         mode = update_mode(self._snapshot.workload, self._snapshot.index, layout.generation_hash)
         over = is_update_complete(self._snapshot.workload, layout.generation_hash)
         target = UpdateTarget(mode, layout.generation_hash, now, over)
@@ -66,7 +67,7 @@ class RolloutPlanner:
 
     @property
     def stalled(self) -> int:
-        """How many of them have come no further for longer than they may."""
+        """How many of them made no progress within `progressDeadline`."""
         return sum(step.overdue for step in self._steps)
 
     @property
@@ -83,7 +84,7 @@ class RolloutPlanner:
         step: AnyRolloutStep,
         cliques: Iterable[CliqueState],
     ) -> dict[str, CliqueState]:
-        """The cliques of which members are replaced, to be so after the writes that say it."""
+        """The cliques of which members are replaced, after the writes that record it."""
         affected = [clique for clique in cliques if step.replaced_names & {*clique.membership.references}]
         if not affected or self._writes.writes_for(found) or any(map(self._is_changing, affected)):
             return {}
@@ -99,7 +100,7 @@ class RolloutPlanner:
         return {clique.wanted.name: replace(clique, fences=fences) for clique in replanned}
 
     def _record(self, found: PodClique | PodCliqueScalingGroup, step: AnyRolloutStep) -> str:
-        """That it is written down which members go, and that it still stands there if it does already."""
+        """Records which members are replaced, or confirms the existing record."""
         if step.planned_progress == found.status.update_progress:
             return self._writes.confirm(found)
         return self._writes.add(
@@ -107,7 +108,7 @@ class RolloutPlanner:
         )
 
     def _is_changing(self, clique: CliqueState) -> bool:
-        """Members come or go already, or the clique itself is to be mended."""
+        """Whether members are already being added or deleted, or the clique itself is being repaired."""
         membership = clique.membership
         if membership.scales_in or membership.to_delete or clique.found is None:
             return True
@@ -115,8 +116,8 @@ class RolloutPlanner:
 
 
 def _pods_to_confirm(step: AnyRolloutStep) -> list[Pod]:
-    """Who goes for what may be over: who was not ready may be by now, and whose hash was upstream's may have
-    been given ours."""
+    """The pods whose reason to be replaced may no longer hold: a pod that was not ready may be ready by now,
+    and one with upstream's hash may have ours."""
     unready = {pod.metadata.name for pod in step.unready}
     return [
         pod for pod in step.replaced_pods if pod.metadata.name in unready or not is_own_hash(_hash_of(pod))

@@ -1,5 +1,6 @@
-"""How far an update of a clique or group has come, as its status tells it: begun, ended, and what was taken
-down for it, in order."""
+"""Computes the progress of a rollout in the status of a clique or group: start, end, and the units that were
+replaced, in order.
+"""
 
 from __future__ import annotations
 
@@ -24,28 +25,29 @@ P = TypeVar("P", CliqueProgress, GroupProgress)
 
 
 class UpdateTarget(Struct, frozen=True, gc=False):
-    """Where an update of a replica leads, and whether it may go on."""
+    """The target revision of a replica's rollout, and whether it may proceed."""
 
     mode: UpdateMode
     generation_hash: str
     now: float
     over: bool = False
-    """The set says that all of it is done."""
+    """The status of the set says that the update has ended."""
 
 
 def resume_progress(target: UpdateTarget, known: P | None, new_progress: P, same: bool) -> P | None:
-    """The progress to go on from: what is known, or a new one if it leads elsewhere."""
+    """The progress to continue from: the known one, or a new one if that has another target."""
     if target.mode is UpdateMode.ON_DELETE and not same:
         return replace(new_progress, update_ended_at=new_progress.update_started_at)
     if target.over and known is not None:
-        # Who saw late may have been the last to tell of another update, or of this one as it was.
+        # The status may be from a stale cache: about another update, or before this one ended.
         ended = known.update_ended_at or new_progress.update_started_at
         return replace(new_progress, update_started_at=known.update_started_at, update_ended_at=ended)
     return new_progress if target.mode is UpdateMode.ROLLING and not same else known
 
 
 def close_or_reopen(progress: P, target: UpdateTarget, decision: UpdateDecision[Name]) -> P:
-    """Ended if nothing is left to do, and open again if there is: a pod of the old template came late."""
+    """Ends the progress if nothing is left to do, and reopens it if a pod of the old template appears
+    later."""
     over = decision.over or target.mode is UpdateMode.ON_DELETE
     if over and progress.update_ended_at is None:
         progress = replace(progress, update_ended_at=rfc3339(target.now))
@@ -58,14 +60,14 @@ def close_or_reopen(progress: P, target: UpdateTarget, decision: UpdateDecision[
 
 
 def replaced_units(selected: PodsSelectedToUpdate | ReplicasSelectedToUpdate | None) -> tuple[Any, ...]:
-    """What the update took down, in order."""
+    """The units that the update replaced, in order."""
     return (*selected.completed, selected.current) if selected else ()
 
 
 def record_selection(
     replaced_earlier: tuple[Any, ...], chosen: Sequence[UpdateUnit[Any]]
 ) -> tuple[Any, tuple[Any, ...]]:
-    """The unit that is taken down now, and those before it."""
+    """The unit that is replaced now, and those before it."""
     current = chosen[-1].name
     earlier = dict.fromkeys([*replaced_earlier, *(unit.name for unit in chosen)])
     earlier.pop(current)

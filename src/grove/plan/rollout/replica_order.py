@@ -1,10 +1,12 @@
-"""Whose turn it is: a set updates one replica after another, and inside it every clique and group at once.
+"""Decides which replica of a set is updated: one replica after another, and in it all cliques and groups at
+once.
 
-The set's status names the replica; the replica's own plan reads it there and does the rest (`rollout`).
+The status of the set names the replica; the plan of the replica reads it there and does the rest
+(`rollout.planner`).
 
-    template changed   -> update opened, with OnDelete closed at once
-    replica done       -> the next one: first those that nobody would miss, then by index
-    all replicas done  -> update closed
+    template changed   -> update started, with OnDelete ended at once
+    replica done       -> the next one: first those without scheduled pods, then breached ones, then by index
+    all replicas done  -> update ended
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ Progress = PodCliqueSetUpdateProgress
 
 
 class UpdateMode(StrEnum):
-    """What a replica may do about pods of an old template."""
+    """What a replica may do with pods of an old template."""
 
     NONE = "none"
     ROLLING = "rolling"
@@ -37,7 +39,7 @@ class UpdateMode(StrEnum):
 
 
 def update_mode(workload: PodCliqueSet, index: int, generation_hash: str) -> UpdateMode:
-    """What replica `index` may do now."""
+    """Returns what replica `index` may do now."""
     strategy, progress = workload.spec.update_strategy, workload.status.update_progress
     if strategy.type is UpdateStrategyType.ON_DELETE:
         return UpdateMode.ON_DELETE
@@ -49,7 +51,7 @@ def update_mode(workload: PodCliqueSet, index: int, generation_hash: str) -> Upd
 
 
 def is_update_complete(workload: PodCliqueSet, generation_hash: str) -> bool:
-    """Whether every replica has been brought to this template."""
+    """Whether every replica has been updated to this template."""
     strategy, status = workload.spec.update_strategy, workload.status
     rolls = strategy.type is not UpdateStrategyType.ON_DELETE
     ended = status.update_progress is not None and status.update_progress.update_ended_at is not None
@@ -63,8 +65,8 @@ def next_update_progress(
     now: float,
     indices: Sequence[int] | None = None,
 ) -> Progress | None:
-    """How far the update of a set is, and whose turn it is next. `summaries` are its replicas, in order; of a
-    set that is held, those with these `indices`."""
+    """Returns the update progress of a set, with the replica that is updated next. `summaries` are its
+    replicas, in order; of a set that is held, those with these `indices`."""
     before, timestamp = workload.status, rfc3339(now)
     on_delete = workload.spec.update_strategy.type is UpdateStrategyType.ON_DELETE
     progress = before.update_progress
@@ -75,7 +77,7 @@ def next_update_progress(
     if on_delete:
         return replace(progress, update_ended_at=timestamp, currently_updating=())
     if not all(summary.generation_hash == generation_hash for summary in summaries):
-        return progress  # who has not looked at the new template cannot say whether it is done
+        return progress  # a replica that was not planned with the new template is not done
     numbered = zip(range(len(summaries)) if indices is None else indices, summaries, strict=True)
     pending = {index: summary for index, summary in numbered if not summary.update_complete}
     if not pending:
@@ -87,16 +89,16 @@ def next_update_progress(
 
 
 def _has_changed(known: str, generation_hash: str, summaries: Sequence[ReplicaSummary]) -> bool:
-    """Whether the template is another than it was. If that has never been written down, or by upstream, whose
-    hashes cannot be computed here, the pods know: it may have changed before it was."""
+    """Whether the template has changed. If its hash was never recorded, or by upstream, whose hashes cannot
+    be computed here, the pods decide: the template may have changed before it was recorded."""
     if is_own_hash(known):
         return known != generation_hash
     return any(summary.outdated for summary in summaries)
 
 
 def _start_update(earlier: Progress | None, timestamp: str) -> Progress:
-    """An update that overtakes another goes on with the replica that the other had begun: no second one is
-    to suffer before that one is whole."""
+    """Starts an update. One that supersedes another continues with the replica that the other had started: no
+    second replica is disrupted before that one is available."""
     current = _current(earlier)
     entries = () if current is None else (ReplicaUpdateProgress(current, timestamp),)
     return Progress(update_started_at=timestamp, currently_updating=entries)
@@ -108,5 +110,5 @@ def _current(progress: Progress | None) -> int | None:
 
 
 def _update_priority(summary: ReplicaSummary, index: int) -> tuple[bool, bool, int]:
-    """First those that have nothing to lose."""
+    """Sort key: replicas that have nothing to lose come first."""
     return (summary.scheduled_pods > 0, not summary.breached, index)

@@ -1,9 +1,10 @@
-"""Rolling update of one replica: which pods are replaced next, and how far cliques and groups have come.
+"""Decides which pods of a clique or group a rollout replaces next, and computes its progress.
 
-Decisions are written down before they are acted on: that a unit is taken down stands in the status of its
-clique or group, with the version that was read, before its gang forgets it and its pods are deleted. Whoever
-plans again after a crash finds it there and goes on. What is replaced because it is not ready is confirmed
-to be so first: an old view of pods must not take down a clique that has come up since.
+Decisions are recorded before they are acted on: the units to replace are written to the status of their
+clique or group, with the resourceVersion that was read, before the gang drops them and their pods are
+deleted. After a crash the next plan reads them there and continues. Pods that are replaced because they are
+not ready are confirmed first: a stale cache must not cause the replacement of a clique that has become ready
+since.
 """
 
 from __future__ import annotations
@@ -39,17 +40,18 @@ from grove.plan.timestamps import rfc3339, seconds, timestamp
 
 
 class RolloutStep(Struct, Generic[P], frozen=True):
-    """What the update does about one clique or group, and how its progress then reads."""
+    """The step of a rollout for one clique or group, and the progress that follows."""
 
     progress: P | None = None
     planned_progress: P | None = None
-    """The same with the units that are now to be taken down: written down before they are, told after."""
+    """The same with the units that are replaced now: written before their pods are deleted, published
+    after."""
     replaced_pods: tuple[Pod, ...] = ()
     """Pods to replace."""
     unready: tuple[Pod, ...] = ()
-    """Those whose not being ready is the reason."""
+    """Those that are replaced because they are not ready."""
     overdue: bool = False
-    """It has come no further for longer than it may."""
+    """No progress within `progressDeadline`."""
     requeue_at: float | None = None
 
     @property
@@ -64,7 +66,7 @@ class RolloutStep(Struct, Generic[P], frozen=True):
 def plan_clique_step(
     target: UpdateTarget, found: PodClique, clique: CliqueState
 ) -> RolloutStep[CliqueProgress]:
-    """The next step for a clique that stands alone."""
+    """Returns the next step for a clique that is not in a group."""
     known, wanted = found.status.update_progress, clique.wanted
     new_progress = CliqueProgress(
         update_started_at=rfc3339(target.now),
@@ -100,8 +102,8 @@ def plan_group_step(
     replicas: Mapping[int, Sequence[CliqueState]],
     pods: Sequence[Pod] = (),
 ) -> RolloutStep[GroupProgress]:
-    """The next step for a scaling group, of which each replica is replaced as a whole. `pods` are all that
-    there are, of replicas that it has no more, too."""
+    """Returns the next step for a scaling group, whose replicas are each replaced as a whole. `pods` are all
+    existing ones, including those of surplus replicas."""
     known = found.status.update_progress
     new_progress = GroupProgress(
         update_started_at=rfc3339(target.now), pod_clique_set_generation_hash=target.generation_hash
@@ -111,7 +113,7 @@ def plan_group_step(
     if progress is None:
         return RolloutStep(progress)
     views = [clique.view for cliques in replicas.values() for clique in cliques]
-    # Counts are what is seen, also when all is over: who sees late may have been the last to count.
+    # Counted also after the end: the last count may have been written from a stale cache.
     progress = replace(
         progress,
         updated_pod_cliques_count=sum(view.current and view.available for view in views),
@@ -138,7 +140,7 @@ def plan_group_step(
 
 
 def _budget(rolling_update: RollingUpdate | None) -> int:
-    """How many units may be down at once."""
+    """How many units may be unavailable at once."""
     return (
         1
         if rolling_update is None or rolling_update.max_unavailable is None
@@ -167,11 +169,11 @@ def _step(
         times.append(0.0 if overdue else deadline)
     if target.mode is not UpdateMode.ROLLING:
         return RolloutStep(progress)
-    going = (*decision.unready, *decision.chosen)
+    replaced = (*decision.unready, *decision.chosen)
     return RolloutStep(
         progress,
         progress,
-        replaced_pods=tuple(pod for unit in going for pod in unit.pods),
+        replaced_pods=tuple(pod for unit in replaced for pod in unit.pods),
         unready=tuple(pod for unit in decision.unready for pod in unit.pods if not pod_state.ready(pod)),
         overdue=overdue,
         requeue_at=min((when for when in times if when), default=None),
@@ -179,7 +181,7 @@ def _step(
 
 
 def _latest_progress(progress: CliqueProgress | GroupProgress, cliques: Sequence[CliqueState]) -> float:
-    """When a new pod was last made or became ready; that is written on the pods themselves."""
+    """When a pod of the new template was last created or became ready, by the timestamps of the pods."""
     latest = timestamp(progress.update_started_at)
     for clique in cliques:
         for pod in clique.pods:

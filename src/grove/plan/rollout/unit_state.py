@@ -1,4 +1,4 @@
-"""What an update may take down: the pods of a clique, or the replicas of a group, as units to be judged."""
+"""Converts the pods of a clique, or the replicas of a group, to the units that a rollout replaces."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from grove.plan.rollout.units import UpdateUnit
 def pods_as_units(
     clique: CliqueState, replaced_earlier: tuple[str, ...], current: str, now: float
 ) -> list[UpdateUnit[str]]:
-    """The one that was chosen before, then the oldest first."""
-    leaving = {
+    """The unit that was selected before, then the oldest first."""
+    terminating = {
         pod_state.index_of(pod): terminating_until(pod, now)
         for pod in clique.pods
         if pod_state.terminating(pod)
     }
     units = [
-        _pod_as_unit(clique, member, replaced_earlier, leaving.get(member.index, 0.0))
+        _pod_as_unit(clique, member, replaced_earlier, terminating.get(member.index, 0.0))
         for member in clique.members
     ]
     return sorted(
@@ -54,16 +54,16 @@ def _pod_as_unit(
 def replica_as_unit(
     index: int, cliques: Sequence[CliqueState], replaced_earlier: tuple[int, ...], now: float
 ) -> UpdateUnit[int]:
-    """A replica of a group, which goes and comes as a whole."""
+    """A replica of a group, which is replaced as a whole."""
     members = [(clique, member.pod) for clique in cliques for member in clique.members]
     pods = tuple(pod for _, pod in members if pod is not None)
-    leaving = [pod for clique in cliques for pod in clique.pods if pod_state.terminating(pod)]
+    terminating = [pod for clique in cliques for pod in clique.pods if pod_state.terminating(pod)]
     return UpdateUnit(
         index,
         outdated=any(pod is not None and outdated(clique, pod) for clique, pod in members),
         ready=all(clique.view.available for clique in cliques),
         complete=len(pods) == len(members),
-        terminating_until=max((terminating_until(pod, now) for pod in leaving), default=0.0),
+        terminating_until=max((terminating_until(pod, now) for pod in terminating), default=0.0),
         replaced_by_update=index in replaced_earlier,
         unschedulable=any(map(pod_state.unschedulable, pods)),
         pods=pods,
@@ -71,7 +71,7 @@ def replica_as_unit(
 
 
 def outdated(clique: CliqueState, pod: Pod) -> bool:
-    """Whether a pod is of another template than its clique."""
+    """Whether a pod has another template than its clique."""
     written = pod.metadata.labels.get(labels.TEMPLATE_HASH)
     return written != clique.wanted.template_hash and (
         not clique.upstream_hash or written != clique.upstream_hash

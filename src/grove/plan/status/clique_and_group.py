@@ -1,5 +1,6 @@
-"""What cliques and groups report about themselves. Each number is counted from pods, here and now:
-nothing is inferred from what another object reported earlier."""
+"""Computes the statuses of PodCliques and PodCliqueScalingGroups. Each number is counted from the pods of the
+snapshot: nothing is inferred from what another object reported earlier.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ from grove.plan.timestamps import timestamp
 
 
 class CliqueHealth:
-    """One clique as its parents see it."""
+    """The health of one clique, from the counts of its pods."""
 
     def __init__(self, wanted: Clique, count: PodCounts, was_updated: bool = False) -> None:
         self.wanted, self.count = wanted, count
@@ -39,7 +40,7 @@ class CliqueHealth:
 
     @property
     def needed(self) -> int:
-        """How many pods must be there; scaled to 0, none."""
+        """How many pods are required; 0 if the clique is scaled to 0."""
         return self.wanted.min_available if self.wanted.replicas else 0
 
     @property
@@ -57,12 +58,12 @@ class CliqueHealth:
 
     @property
     def updated(self) -> bool:
-        """Every pod is made from the latest template."""
+        """Every pod has the latest template."""
         return self.complete and self.count.updated == self.count.replicas
 
     @property
     def current(self) -> bool:
-        """The same, and once it was so, pods that have gone missing since make nothing outdated."""
+        """The same; once it was so, pods that were deleted since do not make it outdated."""
         still_updated = self._was_updated and self.count.updated == self.count.replicas >= self.needed
         return still_updated or self.updated
 
@@ -72,26 +73,26 @@ class CliqueHealth:
 
 
 class RestartState(Struct, frozen=True, gc=False):
-    """The time since a clique was last started anew."""
+    """The latest restart of a clique."""
 
     restarted_at: float = 0.0
-    """When that was; 0 if never."""
+    """When it was; 0 if never."""
     pending: bool = False
-    """Its pods are still those of a life that is over: the next thing that happens to them is their end."""
+    """The restart has not reached its pods yet: they are from before it and are deleted next."""
 
 
 class ReplicaRestart(Struct, frozen=True, gc=False):
-    """The latest end of a whole replica of the set, as one of its groups sees it."""
+    """The latest restart of a whole replica of the set, as seen by one of its groups."""
 
     at: float = 0.0
-    """When it was started anew; 0 if never."""
+    """When it was restarted; 0 if never."""
     unrecovered: bool = False
-    """Too few replicas of the group have had their nodes since."""
+    """Fewer than `minAvailable` replicas of the group have been scheduled since."""
 
 
 def has_been_scheduled(before: PodCliqueStatus, view: CliqueHealth, restart: RestartState) -> bool:
-    """Whether enough pods have had their nodes since the clique was last started anew. That is remembered:
-    it cannot be seen from the pods of today."""
+    """Whether enough pods have been scheduled since the last restart of the clique. That is recorded in a
+    condition: it cannot be derived from the current pods."""
     known = find(before.conditions, ConditionType.WAS_SCHEDULED)
     if view.wanted.replicas and view.scheduled and not restart.pending:
         return True
@@ -103,7 +104,7 @@ def has_been_scheduled(before: PodCliqueStatus, view: CliqueHealth, restart: Res
 
 
 def _conditions_since_restart(before: PodCliqueStatus, restart: RestartState) -> tuple[Condition, ...]:
-    """The conditions without what was so before the clique was started anew."""
+    """The conditions without `WasScheduled` if that is from before the restart."""
     return tuple(
         condition
         for condition in before.conditions
@@ -122,7 +123,7 @@ def clique_status(
     restart: RestartState,
     now: float,
 ) -> PodCliqueStatus:
-    """A PodClique's status."""
+    """Returns the status of a PodClique."""
     updating = progress is not None and progress.update_ended_at is None
     was_updated = view.updated and not updating
     conditions = (
@@ -149,9 +150,9 @@ def clique_status(
     )
 
 
-def _was_scheduled_condition(so: bool) -> tuple[Condition, ...]:
-    """Said once it is so: what has never been needs no condition."""
-    if not so:
+def _was_scheduled_condition(was_scheduled: bool) -> tuple[Condition, ...]:
+    """Added once it is true: a clique that was never scheduled does not have the condition."""
+    if not was_scheduled:
         return ()
     return (
         new_condition(
@@ -232,11 +233,11 @@ def group_status(
     )
 
 
-_DEADLINE_EXCEEDED = "It has come no further for longer than progressDeadline"
+_DEADLINE_EXCEEDED = "No new pod was created or became ready within progressDeadline"
 
 
 def _with_update(known: Conditions, updating: bool, overdue: bool, now: float) -> Conditions:
-    """Whether an update goes on, and whether it still comes further."""
+    """Adds the condition whether an update is in progress and within its deadline."""
     return merge_conditions(
         known, (update_in_progress(updating, _DEADLINE_EXCEEDED if overdue else ""),), now
     )
@@ -245,15 +246,15 @@ def _with_update(known: Conditions, updating: bool, overdue: bool, now: float) -
 def _group_conditions(
     known: Conditions, breach: Condition, restart: ReplicaRestart, now: float
 ) -> Conditions:
-    """With a breach for which the replica was started anew, or which comes of that, comes the note that it
-    was, until it is over."""
+    """Sets `GangTerminationInProgress` with a breach that led to the restart of the replica, or that follows
+    from it, until the breach ends."""
     conditions = merge_conditions(known, (breach,), now)
     since = find(conditions, ConditionType.MIN_AVAILABLE_BREACHED)
     assert since is not None
     noted = is_true(known, ConditionType.GANG_TERMINATION_IN_PROGRESS)
-    of_it = noted or restart.unrecovered or timestamp(since.last_transition_time) <= restart.at
-    if breach.status == "True" and restart.at and of_it:
-        message = "The replica was started anew and is not whole yet"
+    from_restart = noted or restart.unrecovered or timestamp(since.last_transition_time) <= restart.at
+    if breach.status == "True" and restart.at and from_restart:
+        message = "The replica was restarted and is not available yet"
         active = new_condition(
             ConditionType.GANG_TERMINATION_IN_PROGRESS, True, GroupReason.GANG_TERMINATION_ACTIVE, message
         )
@@ -266,7 +267,7 @@ def _group_conditions(
 def _group_breach(wanted: Group, replicas: Sequence[Sequence[CliqueHealth]], updating: bool) -> Condition:
     healthy = sum(not any(view.breached for view in views) for views in replicas)
     need = wanted.min_available if wanted.replicas else 0
-    message = f"{healthy} of {wanted.replicas} replicas are sound, {need} are needed"
+    message = f"{healthy} of {wanted.replicas} replicas are healthy, {need} are needed"
     if updating:
         return new_condition(
             ConditionType.MIN_AVAILABLE_BREACHED, None, GroupReason.UPDATE_IN_PROGRESS, message

@@ -1,4 +1,4 @@
-"""Conditions: a fact is written anew only when it changes, and dated only when its status does."""
+"""Builds and merges conditions: `lastTransitionTime` changes only when the status of a condition does."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Conditions = tuple[Condition, ...]
 
 
 def new_condition(type_: str, holds: bool | None, reason: str, message: str) -> Condition:
-    """A condition without a date. None means that it is not known."""
+    """A condition without `lastTransitionTime`. None means Unknown."""
     status = "Unknown" if holds is None else str(holds)
     return Condition(type=type_, status=status, reason=reason, message=message)
 
@@ -30,12 +30,12 @@ def is_true(conditions: Conditions, type_: str) -> bool:
 
 
 def without(conditions: Conditions, type_: str) -> Conditions:
-    """The conditions but for one type."""
+    """The conditions without one type."""
     return tuple(known for known in conditions if known.type != type_)
 
 
 def merge_conditions(known: Conditions, new_conditions: Iterable[Condition], now: float) -> Conditions:
-    """The known conditions with the news in their places; new types come last."""
+    """The known conditions, updated in place; new types are appended."""
     merged = {condition.type: condition for condition in known}
     for new in new_conditions:
         old = merged.get(new.type)
@@ -45,11 +45,11 @@ def merge_conditions(known: Conditions, new_conditions: Iterable[Condition], now
 
 
 def update_in_progress(updating: bool, overdue: str = "") -> Condition:
-    """Whether an update goes on; that is doubtful while it is `overdue`, which says what stands still."""
+    """The condition `UpdateInProgress`; Unknown while the update is `overdue`, which is then its message."""
     if not updating:
-        status, reason, said = "False", UpdateReason.NO_ACTIVE_UPDATE, "No update goes on"
+        status, reason, message = "False", UpdateReason.NO_ACTIVE_UPDATE, "No update is in progress"
     elif overdue:
-        status, reason, said = "Unknown", UpdateReason.PROGRESS_DEADLINE_EXCEEDED, overdue
+        status, reason, message = "Unknown", UpdateReason.PROGRESS_DEADLINE_EXCEEDED, overdue
     else:
-        status, reason, said = "True", UpdateReason.PROGRESSING, "Pods are being replaced"
-    return Condition(ConditionType.UPDATE_IN_PROGRESS, status, reason=reason, message=said)
+        status, reason, message = "True", UpdateReason.PROGRESSING, "Pods are being replaced"
+    return Condition(ConditionType.UPDATE_IN_PROGRESS, status, reason=reason, message=message)

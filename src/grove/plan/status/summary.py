@@ -1,4 +1,6 @@
-"""What a replica tells: the statuses of its cliques, groups and gangs, and what it adds to its set's."""
+"""Computes the status updates of a replica's cliques, groups and gangs, and its contribution to the status of
+the set.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,8 @@ def status_updates(
     message: Mapping[str, str],
     now: float,
 ) -> tuple[StatusUpdate, ...]:
-    """How the statuses should read. `message` are the scheduler's, on gangs that wait for nodes."""
+    """Returns the status updates of a replica. `message` has the scheduler's message by gang that waits for
+    nodes."""
     updates = _StatusUpdates(snapshot, layout, views, rollout, termination, now)
     of_gangs = [
         _status_update(
@@ -55,7 +58,7 @@ def status_updates(
 
 
 class _StatusUpdates:
-    """What cliques and groups tell."""
+    """The status updates of cliques and groups."""
 
     def __init__(
         self,
@@ -109,14 +112,14 @@ class _StatusUpdates:
                 )
 
     def _is_restart_pending(self, clique: Clique) -> bool:
-        """Whether a clique was started anew and has not had its nodes since."""
+        """Whether a clique was restarted and has not been scheduled since."""
         found, restart = self._snapshot.cliques.get(clique.name), self._termination.restart_state(clique)
         if found is None or not restart.restarted_at:
             return False
         return not has_been_scheduled(found.status, self._views[clique.name], restart)
 
     def _replicas_scheduled_since_restart(self, group: Group) -> int:
-        """How many replicas of a group have had their nodes since they were last started anew."""
+        """How many replicas of a group have been scheduled since their last restart."""
         replicas = _by_replica(self._views, group.name)
         return sum(not any(self._is_restart_pending(view.wanted) for view in views) for views in replicas)
 
@@ -128,9 +131,9 @@ def replica_summary(
     was_scheduled: bool,
     unconfigured_scheduler: str = "",
 ) -> ReplicaSummary:
-    """What the replica contributes to the status of its set. One that still waits for its first nodes has
-    nothing to lose, and no update waits for it. `unconfigured_scheduler` is its scheduler, if the configuration has
-    forgotten that."""
+    """Returns what the replica contributes to the status of its set. A replica that waits for its first nodes
+    has nothing to lose, and no update waits for it. `unconfigured_scheduler` is its scheduler if the
+    configuration no longer lists it."""
     standalone = [view for view in views.values() if view.wanted.group is None]
     groups = [(group, _by_replica(views, group.name)) for group in layout.groups]
     available = all(view.available for view in standalone) and all(

@@ -1,7 +1,7 @@
-"""What a gang remembers of its terminations: when a unit was last started anew, and how often in a row.
+"""Reads and writes the termination history of a gang: when a unit was last restarted, and how often in a row.
 
-A unit is a whole replica of the set, by the name of its base gang, or one replica of a scaling group. It is
-noted on the gang itself, in the write that takes the old members off: either both happened or neither did.
+A unit is a whole replica of the set, by the name of its base gang, or one replica of a scaling group. The
+history is an annotation of the gang, in the write that removes the old members: both happen or neither does.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ class TerminationRecord(Struct, frozen=True, gc=False, omit_defaults=True):
 
     at: str
     count: int = 1
-    """How many there were in a row, without it having recovered in between."""
+    """How many terminations there were in a row, without a recovery in between."""
     recovered: bool = False
-    """Whether all of it has been ready since."""
+    """Whether all of the unit has been ready since."""
 
     @property
     def timestamp(self) -> float:
@@ -36,7 +36,7 @@ _decoder = msgspec.json.Decoder(TerminationHistory)
 
 
 def read(gang: PodGang | None) -> TerminationHistory:
-    """The records of a gang; none if somebody spoilt them."""
+    """The records of a gang; none if the annotation cannot be decoded."""
     text = gang.metadata.annotations.get(keys.TERMINATIONS, "") if gang else ""
     if too_deep(text.encode()):
         return {}
@@ -47,7 +47,7 @@ def read(gang: PodGang | None) -> TerminationHistory:
 
 
 def to_annotation(records: Mapping[str, TerminationRecord]) -> dict[str, str]:
-    """The annotation that says so."""
+    """The annotation with these records."""
     if not records:
         return {}
     return {keys.TERMINATIONS: msgspec.json.encode(records, order="sorted").decode()}

@@ -1,12 +1,12 @@
-"""Gang termination: what has been short of pods for too long is started anew, as a whole.
+"""Gang termination: restarts, as a whole, what has been below `minAvailable` for `terminationDelay`.
 
     a scaling group that keeps its minimum     -> only its broken replica
     any other clique or group below its own    -> the whole replica of the set
 
-Only who has had its pods on nodes can be short of them: a workload that waits for room is left alone. A unit
-is terminated once for a breach, and again only after its new pods have had their nodes. Pods are replaced,
-PodCliques stay: counts belong to whoever scales. What was never ready in between waits twice as long each
-time, and after `MAX_RESTARTS` terminations in a row it stays as it is, for people to look at.
+Only pods that were scheduled count as lost: a workload that waits for room is not terminated. A unit is
+terminated once for a breach, and again only after its new pods have been scheduled. Pods are replaced,
+PodCliques stay: counts belong to autoscalers and users. A unit that was not ready in between waits twice as
+long each time, and after `MAX_RESTARTS` terminations in a row it is not restarted, for a user to investigate.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from grove.api.conditions import ConditionType
 from grove.api.event_reasons import EventReason
 from grove.api.meta import Condition
+from grove.api.naming import annotations as keys
 from grove.api.naming import names
 from grove.plan.desired.expand import Clique, Gang, Group, ReplicaLayout
 from grove.plan.members import pod_state
@@ -43,7 +44,7 @@ DecideMembers = Callable[[Clique, frozenset[str]], CliqueState]
 
 
 class _Breach(Struct, frozen=True):
-    """A part that has been short of pods since a moment, by what its status says."""
+    """A clique or group that has been below `minAvailable` since a moment, by its status."""
 
     name: str
     since: float
@@ -67,14 +68,14 @@ class TerminationPlanner:
         self._delay = seconds(snapshot.workload.spec.template.termination_delay or DEFAULT_DELAY)
         self._written = {gang.name: history.read(snapshot.gangs.get(gang.name)) for gang in layout.gangs}
         self.records: dict[str, TerminationHistory] = dict(self._written)
-        """What each gang is to remember."""
+        """The termination history that each gang should have."""
         self.exhausted: dict[str, str] = {}
-        """Gangs of which a unit will not be started anew any more, and what there is to say of it."""
+        """Gangs with a unit that is not restarted any more, and the message of the condition about it."""
         self.events: list[PlannedEvent] = []
         self.requeue_at: float | None = None
 
     def plan(self, cliques: Cliques, rollout: RolloutPlanner) -> Cliques:
-        """Plan terminations that are due; the cliques with their members of then."""
+        """Plans terminations that are due; returns the cliques with their new members."""
         if self._base not in self._snapshot.gangs:
             return cliques
         restarted = dict(cliques)
@@ -88,10 +89,10 @@ class TerminationPlanner:
         self._record_recoveries(cliques)
         return restarted
 
-    # Who is short of pods.
+    # Breaches.
 
     def _breaches(self, cliques: Cliques, rollout: RolloutPlanner) -> list[_Breach]:
-        """Parts that are short of pods and take the whole replica with them."""
+        """Cliques and groups below `minAvailable` that require a restart of the whole replica."""
         found: list[_Breach] = []
         for name, clique in cliques.items():
             step = rollout.clique_steps.get(name)
@@ -118,7 +119,7 @@ class TerminationPlanner:
         return step is not None and step.running
 
     def _eligible(self, clique: CliqueState) -> bool:
-        """Short of pods, and its pods had their nodes since it was last started anew."""
+        """Breached, and its pods have been scheduled since its last restart."""
         return (
             clique.view.breached
             and self.was_scheduled(clique)
@@ -126,43 +127,44 @@ class TerminationPlanner:
         )
 
     def was_scheduled(self, clique: CliqueState) -> bool:
-        """Whether a clique has had its pods on nodes since it was last started anew."""
+        """Whether a clique has been scheduled since its last restart."""
         return clique.found is not None and has_been_scheduled(
             clique.found.status, clique.view, self.restart_state(clique.wanted)
         )
 
     def _breached_since(self, conditions: Sequence[Condition]) -> float:
         known = find(tuple(conditions), ConditionType.MIN_AVAILABLE_BREACHED)
-        had = find(tuple(conditions), ConditionType.WAS_SCHEDULED)
+        scheduled = find(tuple(conditions), ConditionType.WAS_SCHEDULED)
         if known is None or known.status != "True":
-            return self._now  # it has not been said yet
-        return max(timestamp(known.last_transition_time), timestamp(had.last_transition_time) if had else 0.0)
+            return self._now  # the condition is not written yet
+        scheduled_at = timestamp(scheduled.last_transition_time) if scheduled else 0.0
+        return max(timestamp(known.last_transition_time), scheduled_at)
 
     def restart_state(self, clique: Clique) -> RestartState:
-        """The time since the clique was last started anew. What is only planned may come to nothing, and must
-        not make it forget that it had its nodes."""
+        """The latest restart of a clique, by written records. A planned restart may fail, and must not reset
+        `WasScheduled`."""
         own = self._written.get(clique.gang, {})
         units = [own.get(_unit(clique)), own.get(self._base)]
         restarted_at = max((record.timestamp for record in units if record), default=0.0)
         return RestartState(restarted_at, pending=self._is_restart_pending(clique.gang))
 
     def _is_restart_pending(self, gang: str) -> bool:
-        """Whether a scaled gang does not know yet that the whole replica is started anew: its pods are those
-        of before."""
+        """Whether a scaled gang has not recorded the latest restart of the whole replica yet: its pods are
+        from before."""
         latest = self._written.get(self._base, {}).get(self._base)
         known = self._written.get(gang, {}).get(self._base)
         return latest is not None and gang != self._base and (known is None or known.at != latest.at)
 
     @property
     def restarted_at(self) -> float:
-        """When the whole replica was last started anew; 0 if never."""
+        """When the whole replica was last restarted; 0 if never."""
         record = self._written.get(self._base, {}).get(self._base)
         return record.timestamp if record else 0.0
 
-    # Whether its time has come.
+    # Delays.
 
     def _broken_replicas(self, group: Group, replicas: dict[int, list[CliqueState]]) -> Cliques:
-        """Replicas of a group that can do without them."""
+        """Restarts breached replicas of a group that has `minAvailable` replicas without them."""
         restarted: Cliques = {}
         if _is_below_min_available(group, replicas.values()):
             return restarted
@@ -178,14 +180,17 @@ class TerminationPlanner:
         return restarted
 
     def _due(self, unit: str, gang: str, breaches: list[_Breach]) -> bool:
-        """Whether a unit is to be started anew now; if that is later, look again then."""
+        """Whether a unit is restarted now; if later, sets `requeue_at`."""
         if not breaches or gang not in self._snapshot.gangs:
             return False
         record = self.records[gang].get(unit)
         consecutive = record.count if record and not record.recovered else 0
         worst = min(breaches, key=lambda breach: breach.since)
         if consecutive >= MAX_RESTARTS:
-            self.exhausted[gang] = f"{unit} was started anew {consecutive} times and has never been ready"
+            self.exhausted[gang] = (
+                f"{unit} was restarted {consecutive} times in a row and was never ready: fix its pods, or "
+                f"remove annotation {keys.TERMINATIONS} of the PodGang to restart it again"
+            )
             return False
         delay = self._delay * min(2**consecutive, _MAX_DELAY_FACTOR)
         due = max(worst.since, record.timestamp if record else 0.0) + delay
@@ -201,7 +206,7 @@ class TerminationPlanner:
         return True
 
     def _fence(self, breaches: Iterable[_Breach]) -> None:
-        """What is believed to be broken is confirmed to be so: an old view must not cost a gang."""
+        """Confirms what the breaches are based on: a stale cache must not terminate a gang."""
         self._fences = tuple(
             dict.fromkeys(
                 write for breach in breaches for clique in breach.cliques for write in self._confirmed(clique)
@@ -217,7 +222,7 @@ class TerminationPlanner:
         whole_replica = unit == self._base
         reason = EventReason.SET_REPLICA_DELETED if whole_replica else EventReason.GROUP_REPLICA_DELETED
         note = (
-            f"{unit} is started anew: {worst.name} was short of pods for {round(self._now - worst.since)} s"
+            f"{unit} is restarted: {worst.name} was below minAvailable for {round(self._now - worst.since)} s"
         )
         self._add_event(gang, reason, note)
 
@@ -227,15 +232,15 @@ class TerminationPlanner:
     def _gang_write_id(self, gang: str) -> str:
         return f"patch PodGang {self._snapshot.workload.metadata.namespace}/{gang}"
 
-    # What then happens.
+    # Restarts.
 
     def _restart(self, unit: str, cliques: Iterable[CliqueState]) -> Cliques:
-        """Every member of the unit gets a successor. Gangs of their own follow the base gang's record."""
+        """Replaces every member of the unit. Scaled gangs follow the record of the base gang."""
         own = [clique for clique in cliques if unit != self._base or clique.wanted.gang == self._base]
         return {clique.wanted.name: self._restarted(clique, self._fences) for clique in own}
 
     def _restart_scaled_gangs(self, cliques: Cliques) -> Cliques:
-        """Scaled gangs that do not know yet that the whole replica is started anew."""
+        """Restarts scaled gangs that have not recorded the latest restart of the whole replica."""
         latest, restarted = self.records[self._base].get(self._base), Cliques()
         if latest is None:
             return restarted
@@ -253,7 +258,7 @@ class TerminationPlanner:
         return restarted
 
     def _record_recoveries(self, cliques: Cliques) -> None:
-        """Units that are well again, all of them: what happens next is another story."""
+        """Records the recovery of units that are available again: the next breach starts a new count."""
         for gang in self._layout.gangs:
             if self._changed(gang.name) or gang.name not in self._snapshot.gangs:
                 continue
@@ -270,7 +275,7 @@ class TerminationPlanner:
         return replace(self._decide_members(clique.wanted, all_members), fences=fences)
 
     def annotations(self, gang: Gang) -> dict[str, str]:
-        """What the gang is annotated with."""
+        """The annotations of a gang."""
         return history.to_annotation(self.records[gang.name])
 
     def _changed(self, gang: str) -> bool:
@@ -278,7 +283,7 @@ class TerminationPlanner:
 
 
 def _unit(clique: Clique) -> str:
-    """The replica of a group that a clique belongs to."""
+    """The replica of a group that a clique belongs to; empty outside of groups."""
     return f"{clique.group.name}-{clique.group_replica}" if clique.group else ""
 
 

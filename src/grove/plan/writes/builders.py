@@ -1,4 +1,4 @@
-"""Intents on objects that are there: which one is meant, and that it has not changed since we looked."""
+"""Builds intents on observed objects, with the preconditions (UID, resourceVersion) that fence them."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from grove.plan.writes.diff import status_patch
 
 
 class CachedObject(Protocol):
-    """An object as the cache has it."""
+    """An object from the informer cache."""
 
     @property
     def metadata(self) -> ObjectMeta: ...
 
 
 class GroveObject(CachedObject, Protocol):
-    """One of our own kinds."""
+    """An object of a Grove kind."""
 
     @property
     def api_version(self) -> str: ...
@@ -28,7 +28,7 @@ class GroveObject(CachedObject, Protocol):
 
 
 class ObjectWithStatus(GroveObject, Protocol):
-    """One of our own kinds, with what it says about itself."""
+    """An object of a Grove kind with a status."""
 
     @property
     def status(self) -> Struct: ...
@@ -50,30 +50,31 @@ def create(body: dict[str, Any], after: tuple[str, ...] = ()) -> Create:
 
 
 def patch_if_unchanged(found: GroveObject, body: dict[str, Any]) -> Patch:
-    """A patch that fails if the object has changed since we looked."""
+    """A patch that fails if the object has changed since it was observed."""
     metadata = {"resourceVersion": found.metadata.resource_version, **body.get("metadata", {})}
     return Patch(target(found), {**body, "metadata": metadata})
 
 
 def confirm(found: GroveObject) -> Patch:
-    """Changes nothing, and fails if the object has changed since we looked."""
+    """An empty patch that fails if the object has changed since it was observed."""
     return patch_if_unchanged(found, {})
 
 
 def write_status(found: ObjectWithStatus, status: Struct) -> Status:
-    """A decision, written down before it is acted on; fails if the object has changed since we looked."""
+    """A status write of a decision, before the decision is acted on; fails if the object has changed since it
+    was observed."""
     metadata = {"resourceVersion": found.metadata.resource_version}
     return Status(target(found), {"metadata": metadata, "status": status_patch(found.status, status)})
 
 
 def confirm_pod(found: CachedObject) -> Patch:
-    """Changes nothing, and fails if anything about the pod has changed since we looked."""
+    """An empty patch that fails if the pod has changed since it was observed."""
     metadata = {"uid": found.metadata.uid, "resourceVersion": found.metadata.resource_version}
     return Patch(target_of_kind("v1", "Pod", found), {"metadata": metadata})
 
 
 def delete(found: GroveObject, after: tuple[str, ...] = ()) -> Delete:
-    """Deletes exactly the object that was seen."""
+    """Deletes the observed object only, not one that was created again with its name."""
     return Delete(target(found), uid=found.metadata.uid, after=after)
 
 
@@ -82,6 +83,6 @@ def delete_pod(found: CachedObject, after: tuple[str, ...] = ()) -> Delete:
 
 
 def patch_pod_metadata(found: CachedObject, metadata: dict[str, Any], after: tuple[str, ...] = ()) -> Patch:
-    """Changes the metadata of exactly the pod that was seen."""
+    """Patches the metadata of the observed pod only, not of one that was created again with its name."""
     body = {"metadata": {"uid": found.metadata.uid, **metadata}}
     return Patch(target_of_kind("v1", "Pod", found), body, after=after)

@@ -1,6 +1,6 @@
-"""The writes of a plan as they come together, each listed after those that it depends on.
+"""Collects the intents of a plan, each after those that it depends on.
 
-An object is written once in a plan. What else it needs follows when that write shows in the cache.
+A plan writes each object at most once. Further changes follow when that write is in the informer cache.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from grove.plan.writes.builders import GroveObject, confirm, delete
 
 
 def merge_writes(plans: Iterable[Iterable[Intent]]) -> tuple[Intent, ...]:
-    """Several plans as one: what they have in common, such as confirming the same count, is written once."""
+    """Merges several plans: intents that they share, such as confirming the same count, are sent once."""
     writes = WriteCollector()
     for intents in plans:
         writes.add_all(intents)
@@ -20,9 +20,9 @@ def merge_writes(plans: Iterable[Iterable[Intent]]) -> tuple[Intent, ...]:
 
 
 def bounded(intents: Sequence[Intent], most: int, failed: Collection[str]) -> tuple[Intent, ...]:
-    """At most so many writes of a plan. Each is listed after those that it depends on, so that any beginning
-    of the list can be carried out by itself, and the next plan goes on from there. What failed before comes
-    last, with what depends on it: it must not keep the rest from being tried."""
+    """Returns at most `most` intents of a plan. Each intent comes after its dependencies, so every prefix of
+    the list can be executed by itself, and the next plan continues from there. Intents that failed before
+    come last, with those that depend on them: they must not keep the others from being sent."""
     late = set(failed)
     first: list[Intent] = []
     last: list[Intent] = []
@@ -36,14 +36,14 @@ def bounded(intents: Sequence[Intent], most: int, failed: Collection[str]) -> tu
 
 
 class WriteCollector:
-    """Collects intents. Nothing in it can be seen before the plan is returned."""
+    """Collects intents for one plan."""
 
     def __init__(self, intents: Iterable[Intent] = ()) -> None:
         self._intents: dict[str, Intent] = {}
         self.add_all(intents)
 
     def add(self, intent: Intent) -> str:
-        """Plan a write. Its id is what others come after."""
+        """Adds an intent and returns its id, for the `after` of other intents."""
         self._intents.setdefault(intent.id, intent)
         return intent.id
 
@@ -52,16 +52,16 @@ class WriteCollector:
             self.add(intent)
 
     def confirm(self, found: GroveObject) -> str:
-        """A write that fails if the object has changed since we looked; a change of it that is planned
-        already does so as well."""
+        """Adds a confirmation, which fails if the object has changed since it was observed. A patch of the
+        object that is already planned has the same precondition and is used instead."""
         return self.add(confirm(found))
 
     def writes_for(self, found: GroveObject) -> tuple[str, ...]:
-        """What is planned for an object that was seen."""
+        """The ids of the intents that are planned for an observed object."""
         return tuple(id_ for id_ in (confirm(found).id, delete(found).id) if id_ in self._intents)
 
     def planned_ids(self, ids: Iterable[str]) -> tuple[str, ...]:
-        """Those of the writes that are planned."""
+        """Those of the ids that are planned."""
         return tuple(id_ for id_ in ids if id_ in self._intents)
 
     def intents(self) -> tuple[Intent, ...]:

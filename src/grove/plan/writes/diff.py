@@ -1,4 +1,4 @@
-"""The difference between what is and what should be, as a JSON merge patch (RFC 7386)."""
+"""Computes JSON merge patches (RFC 7386) from the current to the desired state."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from msgspec import Struct
 
 
 def merge_patch(current: Mapping[str, Any], desired: Mapping[str, Any]) -> dict[str, Any]:
-    """What turns `current` into `desired`: changed keys, null for those that go, lists as a whole."""
+    """The patch from `current` to `desired`: changed keys, null for removed ones, lists as a whole."""
     if current == desired:
         return {}
     patch: dict[str, Any] = {}
@@ -28,10 +28,10 @@ def merge_patch(current: Mapping[str, Any], desired: Mapping[str, Any]) -> dict[
 
 
 def status_patch(current: Struct, desired: Struct) -> dict[str, Any]:
-    """The same for two statuses. Nearly always there is no difference, and that is found out first.
+    """The patch between two statuses; equal statuses, the usual case, are detected first.
 
-    A field that must not be missing is always in it: read from an object that has no status yet, its default
-    looks as if the server had it.
+    Required fields are always included: read from an object without a status, their default looks as if the
+    server had it.
     """
     if current == desired:
         return {}

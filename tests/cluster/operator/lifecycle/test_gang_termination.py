@@ -179,7 +179,7 @@ async def test_it_is_told_once_and_so_is_that_it_is_over(world: World, agents: l
     told = [event for event in world.all(EVENTS) if event.reason in stories]
     assert len(told) == len(stories)
     assert {event.regarding["kind"] for event in told} == {"PodCliqueSet"}
-    assert any(event.note.startswith("w-0 is started anew: w-0-a was short of pods for ") for event in told)
+    assert any(event.note.startswith("w-0 is restarted: w-0-a was below minAvailable for ") for event in told)
     lost = [event for event in world.all(EVENTS) if event.reason == "AllScheduledReplicasLost"]
     assert lost == [], "it was us, and we said so"
 

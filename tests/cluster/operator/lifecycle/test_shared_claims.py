@@ -69,7 +69,7 @@ async def test_only_sets_that_share_wait_and_they_are_told_why(world: World, ask
             await world.create(SETS, shared_by_pods())
             await world.create(SETS, small("free"))
             await world.until(lambda: world.get(SETS, "free").status.get("availableReplicas") == 1)
-            await world.until(lambda: says(world, SETS, "few", "does the cluster serve resource.k8s.io/v1"))
+            await world.until(lambda: says(world, SETS, "few", "the cluster must serve resource.k8s.io/v1"))
             assert not world.pods(part_of="few")
             await world.delete(SETS, "free")
             await world.until(lambda: not world.find(SETS, "free"), "it goes as well")
