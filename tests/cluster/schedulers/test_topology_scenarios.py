@@ -52,7 +52,7 @@ async def test_a_gang_that_kai_cannot_be_told_of_says_so_in_one_event(world: Wor
         await world.create(SETS, body)
         await world.until(lambda: world.find(CLIQUES, "nowhere-0-a") and "queue" in errors(), "why it waits")
         await operator.recorder.silence()
-        (complaint,) = operator.recorder.complaints()
+        (complaint,) = operator.recorder.warnings()
         assert "needs a queue" in complaint
         await world.patch(SETS, "nowhere", {"metadata": {"labels": {"kai.scheduler/queue": "test"}}})
         await world.until(lambda: world.names(POD_GROUPS) == ["nowhere-0"], "what KAI is told then")
