@@ -59,7 +59,7 @@ async def world(
 
 
 @pytest.fixture
-async def collector(world: World) -> None:
+async def garbage_collector(world: World) -> None:
     """Waits until Kubernetes' garbage collector knows our kinds: it discovers new CRDs every 30 seconds, and
     before that it neither deletes nor orphans their objects."""
     missing_owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "missing", "uid": "0"}

@@ -45,7 +45,7 @@ async def test_no_gang_is_split_between_two_schedulers(world: World) -> None:
     async with operating(world, backends=AFTER):
         lost = world.pods()[0]
         await world.delete(PODS, lost.name)
-        await world.until(lambda: world.find(PODS, lost.name) is None and world.whole(), "its successor")
+        await world.until(lambda: world.find(PODS, lost.name) is None and world.all_ready(), "its successor")
         assert schedulers(world, "w-0") == {"default-scheduler"}
         await world.patch(SETS, "w", {"spec": {"replicas": 2}})
         await world.until(lambda: len(world.pods(gang="w-1")) == 2, "a replica of the time after")

@@ -51,7 +51,7 @@ async def test_a_gang_that_kai_cannot_be_told_of_says_so_in_one_event(world: Wor
     async with operating(world, topology_aware=True, backends=KAI) as operator:
         await world.create(SETS, body)
         await world.until(lambda: world.find(CLIQUES, "nowhere-0-a") and "queue" in errors(), "why it waits")
-        await operator.recorder.silence()
+        await operator.recorder.until_quiet()
         (complaint,) = operator.recorder.warnings()
         assert "needs a queue" in complaint
         await world.patch(SETS, "nowhere", {"metadata": {"labels": {"kai.scheduler/queue": "test"}}})

@@ -109,7 +109,7 @@ async def test_examples_become_ready_scale_restart_and_delete(dynamo: World) -> 
         await dynamo.delete(GRAPHS, newer)
         await dynamo.until(lambda: dynamo.find(SETS, newer) is None, "its set deleted")
         async with asyncio.timeout(PATIENCE):
-            await operator.recorder.silence()
+            await operator.recorder.until_quiet()
     for _ in range(3):
         if not (written := await writes_after_restart(dynamo)):
             break
@@ -122,7 +122,7 @@ async def writes_after_restart(dynamo: World) -> list[str]:
         async with asyncio.timeout(PATIENCE):
             while not any("customresourcedefinitions" in str(call) for call in another.recorder.calls):
                 await another.recorder.next_call()
-            await another.recorder.silence()
+            await another.recorder.until_quiet()
         return [str(call) for call in another.recorder.writes()]
 
 
@@ -139,7 +139,7 @@ async def test_undecodable_deployment_keeps_its_set(dynamo: World) -> None:
     async with operating(dynamo, dynamo=DynamoSettings.of(CONFIGURATION)) as operator:
         await dynamo.until(lambda: any(event.reason == "DecodeFailed" for event in dynamo.all(EVENTS)))
         async with asyncio.timeout(PATIENCE):
-            await operator.recorder.silence()
+            await operator.recorder.until_quiet()
         after = dynamo.get(SETS, "kept")
         assert (after.uid, after.terminating) == (before.uid, False)
         await dynamo.client.raw("PATCH", path, b'{"spec":{"x":null}}', content_type=MERGE)
@@ -233,5 +233,5 @@ async def test_live_deployment_is_recorded(dynamo: World) -> None:
     async with operating(dynamo, dynamo=DynamoSettings.of(CONFIGURATION)) as operator:
         await dynamo.create(GRAPHS, default_graph(body, creating=True))
         await dynamo.until(lambda: ready(dynamo, "app"))
-        await operator.recorder.silence()
+        await operator.recorder.until_quiet()
     await record(dynamo, "dynamo", {"dynamo": True}, GRAPHS, ADAPTERS, CONFIG_MAPS)

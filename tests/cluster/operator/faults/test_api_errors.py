@@ -38,14 +38,14 @@ async def test_create_not_retried_in_terminating_namespace(world: World, client:
         (error,) = last_errors(world, CLIQUES, "late-0-worker")
         assert "being terminated" in error
         await world.until(lambda: world.names(PODS) == [held.name])
-        await operator.recorder.silence()
+        await operator.recorder.until_quiet()
         refused = operator.recorder.refused_creates()
         assert refused
         assert sorted(refused) == sorted(set(refused)), "no retry"
         assert not operator.recorder.warnings()
         assert last_errors(world, CLIQUES, "late-0-worker") == [error]
         await world.patch(PODS, held.name, {"metadata": {"finalizers": None}})
-        await world.until(lambda: not world.all(SETS) and world.whole(), "all deleted", 120)
+        await world.until(lambda: not world.all(SETS) and world.all_ready(), "all deleted", 120)
 
 
 async def test_refused_clique_does_not_block_other_statuses(world: World) -> None:
@@ -122,7 +122,7 @@ async def test_update_waits_while_pod_cannot_be_deleted(world: World) -> None:
             (error,) = last_errors(world, SETS, "kept")
             assert "could not delete Pod" in error
             assert "pods stay here" in error
-            await operator.recorder.silence(0.5)
+            await operator.recorder.until_quiet(0.5)
             assert set(world.names(PODS)) == before
         await world.until(lambda: updated(world, "kept"), "the update continues")
         assert all(map(current, world.pods()))

@@ -121,7 +121,7 @@ def faulty_runs() -> Iterator[tuple[str, str, int]]:
     yield from ((name, fault, SEED) for name, fault in zip(SCENARIOS, faults, strict=False))
 
 
-pytestmark = pytest.mark.usefixtures("collector")
+pytestmark = pytest.mark.usefixtures("garbage_collector")
 
 
 @pytest.fixture

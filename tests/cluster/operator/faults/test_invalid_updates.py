@@ -8,7 +8,7 @@ from grove.kube.client.resource import PODS
 from tests.cluster.operator.scenarios.api_errors import says
 from tests.cluster.operator.scenarios.updates import change
 from tests.cluster.operator.support.harness import World, operating
-from tests.cluster.operator.support.objects import CLIQUES, GROUPS, SETS, answers
+from tests.cluster.operator.support.objects import CLIQUES, GROUPS, SETS, is_ready
 from tests.cluster.operator.support.updates import current, updated
 from tests.cluster.operator.support.workloads import clique, group, workload
 
@@ -31,11 +31,11 @@ async def test_last_valid_spec_remains_after_invalid_updates(world: World) -> No
         before = {pod.uid for pod in world.pods()}
 
         def left() -> int:
-            return len([pod for pod in world.pods() if pod.uid in before and answers(pod)])
+            return len([pod for pod in world.pods() if pod.uid in before and is_ready(pod)])
 
         await annotated(world, "1h")  # never ready, or of an image that does not exist
         await world.until(lambda: left() == 10 and len(world.pods()) == 12)
-        await operator.recorder.silence()
+        await operator.recorder.until_quiet()
         assert left() == 10, "one pod and one replica of the group, in one replica of the set"
 
         await change(world, "w", "", *PARTS)  # no pod can be created from it
@@ -55,4 +55,6 @@ async def test_last_valid_spec_remains_after_invalid_updates(world: World) -> No
         await change(world, "w", "next:2", *PARTS)
         await world.until(lambda: any(current(pod, "next:2") for pod in world.pods()))
         await world.delete(SETS, "w")
-        await world.until(lambda: not world.all(SETS) and not world.all(PODS) and world.whole(), seconds=180)
+        await world.until(
+            lambda: not world.all(SETS) and not world.all(PODS) and world.all_ready(), seconds=180
+        )

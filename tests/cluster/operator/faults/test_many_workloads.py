@@ -28,11 +28,11 @@ async def test_many_workloads_at_once_become_ready(world: World) -> None:
             seconds,
         )
         await world.until(
-            lambda: len(world.pods()) == 10 * COUNT and world.whole(), "all objects ready", seconds
+            lambda: len(world.pods()) == 10 * COUNT and world.all_ready(), "all objects ready", seconds
         )
         assert len(operator.recorder.calls) < 25 * COUNT + 4 * world.changes[PODS]
         await asyncio.gather(*(world.delete(SETS, f"w{number}") for number in range(COUNT)))
-        await world.until(lambda: not world.all(SETS) and world.whole(), "all deleted", seconds)
+        await world.until(lambda: not world.all(SETS) and world.all_ready(), "all deleted", seconds)
 
 
 async def test_small_workload_does_not_wait_for_large_one(world: World) -> None:
@@ -45,4 +45,4 @@ async def test_small_workload_does_not_wait_for_large_one(world: World) -> None:
         creates = [write for write in writes if write.startswith("create pods")]
         assert creates.index("create pods b-small-0-worker") < replicas / 2, creates
         await asyncio.gather(*(world.delete(SETS, name) for name in ("a-large", "b-small")))
-        await world.until(lambda: not world.all(SETS) and world.whole(), "all deleted", 240.0)
+        await world.until(lambda: not world.all(SETS) and world.all_ready(), "all deleted", 240.0)

@@ -18,13 +18,13 @@ async def test_ready_sets_and_restart_cause_no_calls(world: World) -> None:
         await world.create(SETS, upstream("workload2"))
         await world.create(SETS, small(replicas=2))
         await world.until_ready()
-        await operator.recorder.silence()
+        await operator.recorder.until_quiet()
         before = len(operator.recorder.calls)
         await asyncio.sleep(LOOK)
         assert operator.recorder.calls[before:] == []
 
     async with operating(world) as another:
-        await another.recorder.silence(LOOK)
+        await another.recorder.until_quiet(LOOK)
         assert another.recorder.calls == [], "lists come by watches, and there is nothing to write"
 
 
@@ -33,7 +33,7 @@ async def test_new_set_becomes_ready_with_few_calls(world: World) -> None:
     async with operating(world) as operator:
         await world.create(SETS, upstream("workload1"))
         await world.until_ready()
-        await operator.recorder.silence()
+        await operator.recorder.until_quiet()
         writes = operator.recorder.writes()
         assert not [str(call) for call in writes if call.status >= 300]
         assert sum(call.request.verb == "create" for call in writes) == 1 + 1 + 5 + 1 + 10

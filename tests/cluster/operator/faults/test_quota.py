@@ -28,13 +28,13 @@ async def test_creation_resumes_when_quota_permits(world: World) -> None:
     async with operating(world, backoff=NEVER) as operator:
         await world.create(SETS, workload("greedy", clique("worker", 5)))
         await world.until(lambda: ours() == 2 and says(world, CLIQUES, "greedy-0-worker", "quota"), "refused")
-        await operator.recorder.silence()
+        await operator.recorder.until_quiet()
         await world.delete(PODS, "foreign", grace_seconds=0)
         await world.until(lambda: ours() == 3, "the foreign pod deleted")
-        await operator.recorder.silence()
+        await operator.recorder.until_quiet()
         await world.patch(RESOURCE_QUOTAS, "few", {"spec": {"hard": {"pods": "4"}}})
         await world.until(lambda: ours() == 4, "the quota raised")
-        await operator.recorder.silence()
+        await operator.recorder.until_quiet()
         await world.delete(RESOURCE_QUOTAS, "few")
         await world.until_ready()
 

@@ -74,7 +74,7 @@ def counts(world: World) -> tuple[int, ...]:
 
 async def until_counts(world: World, router: int, model: int, seconds: float = LONG) -> None:
     what = f"{router} routers and {model} models"
-    await world.until(lambda: counts(world) == (router, model) and world.whole(), what, seconds)
+    await world.until(lambda: counts(world) == (router, model) and world.all_ready(), what, seconds)
     assert len(world.pods()) == router + 2 * model
 
 
@@ -102,7 +102,7 @@ async def test_autoscaled_counts_survive_operator_restart(watched: World, metric
     async with operating(watched) as operator:
         await until_counts(watched, 4, 3)
         await watched.patch(SETS, "auto", {"metadata": {"labels": {"team": "blue"}}})
-        await operator.recorder.silence()
+        await operator.recorder.until_quiet()
         assert counts(watched) == (4, 3)
 
 
@@ -112,12 +112,12 @@ async def test_autoscaler_status_updates_cause_no_calls(watched: World, metrics:
     async with operating(watched) as operator:
         await watched.create(SETS, autoscaled())
         await watched.until_ready()
-        await operator.recorder.silence()
+        await operator.recorder.until_quiet()
         quiet = len(operator.recorder.calls)
         for load in (10.1, 10.2, 10.3):  # within the tolerance: in the status, and without scaling
             metrics["router-queue"] = load
             await watched.until(lambda load=load: _measured(watched, ROUTER) == load)
-        await operator.recorder.silence()
+        await operator.recorder.until_quiet()
         assert operator.recorder.calls[quiet:] == []
         assert _stored_target(watched, ROUTER) == "10"
 
@@ -193,7 +193,7 @@ async def test_user_autoscaler_scales_clique_and_group(watched: World, metrics: 
         await watched.until_ready()
         await watched.create(AUTOSCALERS, autoscaler("PodClique", ROUTER, "router", least=1))
         await watched.create(AUTOSCALERS, autoscaler("PodCliqueScalingGroup", MODEL, "model", least=1))
-        await watched.until(lambda: counts(watched) == (3, 1) and watched.whole(), "both scaled", LONG)
+        await watched.until(lambda: counts(watched) == (3, 1) and watched.all_ready(), "both scaled", LONG)
         assert len(watched.pods()) == 4
 
 
@@ -203,9 +203,9 @@ async def test_user_autoscaler_scales_set(watched: World, metrics: Metrics) -> N
         await watched.create(SETS, plain())
         await watched.until_ready()
         await watched.create(AUTOSCALERS, autoscaler("PodCliqueSet", "auto", "sets", least=1))
-        await watched.until(lambda: len(watched.pods()) == 6 and watched.whole(), "two replicas", LONG)
+        await watched.until(lambda: len(watched.pods()) == 6 and watched.all_ready(), "two replicas", LONG)
         metrics["sets"] = 1
-        await watched.until(lambda: len(watched.all(PODS)) == 3 and watched.whole(), "one replica", LONG)
+        await watched.until(lambda: len(watched.all(PODS)) == 3 and watched.all_ready(), "one replica", LONG)
 
 
 async def test_user_autoscaler_scales_to_zero_and_back(watched: World, metrics: Metrics) -> None:
@@ -228,5 +228,5 @@ async def test_user_autoscaler_scales_to_zero_and_back(watched: World, metrics: 
         await watched.until(lambda: counts(watched) == (0, 0) and not watched.all(PODS), "no pods", LONG)
         await watched.until_ready()
         metrics |= {"router": 20, "model": 30}
-        await watched.until(lambda: counts(watched) == (2, 3) and watched.whole(), "all pods", LONG)
+        await watched.until(lambda: counts(watched) == (2, 3) and watched.all_ready(), "all pods", LONG)
         assert len(watched.pods()) == 5

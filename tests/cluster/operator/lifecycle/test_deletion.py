@@ -32,7 +32,7 @@ async def test_set_deleted_without_operator_goes_after_start(world: World) -> No
         await world.until(lambda: empty(world))
 
 
-@pytest.mark.usefixtures("collector")
+@pytest.mark.usefixtures("garbage_collector")
 async def test_set_orphaned_without_operator_keeps_its_objects(world: World) -> None:
     """When the operator starts, the garbage collector has removed the owner references, and only the set's
     own finalizer is left."""
@@ -66,7 +66,7 @@ async def test_namespace_deletion_causes_no_retries(world: World) -> None:
         await world.until_ready()
         await world.client.delete(NAMESPACES, world.namespace, as_type=Object)
         await world.until(lambda: empty(world), "an empty namespace", 120)
-        await operator.recorder.silence()
+        await operator.recorder.until_quiet()
         refused = operator.recorder.refused_creates()
         assert sorted(refused) == sorted(set(refused)), (
             "a refused create is not retried in a terminating namespace"

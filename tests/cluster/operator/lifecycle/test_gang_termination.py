@@ -53,7 +53,7 @@ async def test_gt1_gt2_replica_below_minimum_restarts_once(
     async with operating(world, rates=rates) as operator:
         await world.create(SETS, body)
         await world.until_ready()
-        await operator.recorder.silence()
+        await operator.recorder.until_quiet()
         healthy = without_termination_history(take_snapshot(world))
         mine, others = uids(world, "-gt-0-"), uids(world, "-gt-1-")
         async with cordoned(world, agents):
@@ -62,7 +62,7 @@ async def test_gt1_gt2_replica_below_minimum_restarts_once(
                 lambda: not mine & {pod.uid for pod in world.all(PODS)} and len(world.pods()) == 20
             )
             restarted = uids(world, "-gt-0-")
-            await operator.recorder.silence(5.0)
+            await operator.recorder.until_quiet(5.0)
             assert uids(world, "-gt-0-") == restarted, "one restart for one breach"
         assert uids(world, "-gt-1-") == others
         await world.until_ready()
@@ -89,13 +89,13 @@ async def test_gt3_gt4_gt6_only_breached_gangs_restart(world: World, agents: lis
             before = uids(world)
             await delete_ready_pods(world, "workload2-0-pc-a")
             await delete_ready_pods(world, "workload2-0-sg-x-1-pc-c")
-            await operator.recorder.silence(4.0)
+            await operator.recorder.until_quiet(4.0)
             assert len(uids(world) & before) == 8, "pods above the minimum may be missing"
 
             await delete_ready_pods(world, "workload2-0-sg-x-0-pc-c", 3)
             broken = uids(world, "-sg-x-0-pc-b")
             await world.until(lambda: not broken & {pod.uid for pod in world.all(PODS)})
-            await operator.recorder.silence(4.0)
+            await operator.recorder.until_quiet(4.0)
             assert len(uids(world, "-sg-x-1-", "-pc-a-") & before) == 4
             assert len(world.pods()) == 10
             once = uids(world)
@@ -130,13 +130,13 @@ async def test_gt5_group_replica_restart_keeps_scaled_counts(world: World, agent
         await world.until_ready()
         await world.scale(GROUPS, "w-0-x", 3)
         await world.scale(CLIQUES, "w-0-a", 3)
-        await world.until(lambda: len(world.pods()) == 15 and world.whole())
+        await world.until(lambda: len(world.pods()) == 15 and world.all_ready())
         broken, others = uids(world, "w-0-x-1-"), uids(world, "w-0-x-0-", "w-0-x-2-", "w-0-a-")
         cliques = {found.uid for found in world.all(CLIQUES)}
         async with cordoned(world, agents):
             await delete_ready_pods(world, "w-0-x-1-c")
             await world.until(lambda: not broken & {pod.uid for pod in world.all(PODS)})
-        await world.until(lambda: len(world.pods()) == 15 and world.whole())
+        await world.until(lambda: len(world.pods()) == 15 and world.all_ready())
         assert others <= uids(world)
         assert {found.uid for found in world.all(CLIQUES)} == cliques
 
@@ -156,7 +156,7 @@ async def test_restarted_operator_knows_earlier_termination(world: World, agents
             await world.until(lambda: len(world.pods()) == 2)
         restarted = uids(world)
         async with operating(world) as operator:
-            await operator.recorder.silence(5.0)
+            await operator.recorder.until_quiet(5.0)
             assert uids(world) == restarted
     async with operating(world):
         await world.until_ready()
@@ -175,7 +175,7 @@ async def test_termination_and_recovery_emit_one_event_each(world: World, agents
             await world.until(lambda: not before & {pod.uid for pod in world.all(PODS)})
         await world.until_ready()
         await world.until(lambda: reasons <= {event.reason for event in world.all(EVENTS)}, "both events")
-        await operator.recorder.silence()
+        await operator.recorder.until_quiet()
     told = [event for event in world.all(EVENTS) if event.reason in reasons]
     assert len(told) == len(reasons)
     assert {event.regarding["kind"] for event in told} == {"PodCliqueSet"}
@@ -197,7 +197,7 @@ async def test_stuck_pod_force_deleted_only_with_annotation(world: World) -> Non
         await world.until(
             lambda: world.get(CLIQUES, "w-0-a").status["readyReplicas"] == 2 and len(world.pods()) == 2
         )
-        await operator.recorder.silence(3.0)
+        await operator.recorder.until_quiet(3.0)
         assert world.find(PODS, stuck.name), "replaced, and still terminating"
         await world.patch(SETS, "w", {"metadata": {"annotations": {keys.FORCE_DELETE_AFTER: "1s"}}})
-        await world.until(lambda: world.find(PODS, stuck.name) is None and world.whole())
+        await world.until(lambda: world.find(PODS, stuck.name) is None and world.all_ready())

@@ -17,8 +17,8 @@ async def test_od_update_replaces_deleted_pods_only(world: World) -> None:
         await world.until_ready()
         before = {pod.uid for pod in world.pods()}
         await change(world, "workload-ondelete", "next:1", "pc-a", "pc-b", "pc-c")
-        await world.until(lambda: world.get(SETS, "workload-ondelete").settled and world.whole())
-        await operator.recorder.silence()
+        await world.until(lambda: world.get(SETS, "workload-ondelete").settled and world.all_ready())
+        await operator.recorder.until_quiet()
         assert {pod.uid for pod in world.pods()} == before
         progress = world.get(SETS, "workload-ondelete").status["updateProgress"]
         assert progress["updateStartedAt"] == progress["updateEndedAt"]
@@ -29,14 +29,14 @@ async def test_od_update_replaces_deleted_pods_only(world: World) -> None:
         for clique in ("workload-ondelete-1-pc-a", "workload-ondelete-0-sg-x-0-pc-c"):
             lost = world.pods(clique=clique)[0]
             await world.delete(PODS, lost.name)
-            await world.until(lambda lost=lost: world.find(PODS, lost.name) is None and world.whole())
+            await world.until(lambda lost=lost: world.find(PODS, lost.name) is None and world.all_ready())
             await world.until(
                 lambda clique=clique: world.get(CLIQUES, clique).status.get("updatedReplicas") == 1
             )
         assert sum(map(current, world.pods())) == 2
 
         await world.scale(CLIQUES, "workload-ondelete-1-pc-a", 1)
-        await world.until(lambda: len(world.all(PODS)) == 19 and world.whole())
+        await world.until(lambda: len(world.all(PODS)) == 19 and world.all_ready())
         (left,) = world.pods(clique="workload-ondelete-1-pc-a")
         assert current(left), "scale in deletes the outdated pod"
 
@@ -47,7 +47,7 @@ async def test_od4_od6_od8_groups_and_pod_moved_off_failed_node(world: World) ->
     async def replaced(pod: AnyObject) -> AnyObject:
         before = {one.uid for one in world.pods()}
         await world.delete(PODS, pod.name)
-        await world.until(lambda: world.find(PODS, pod.name) is None and world.whole())
+        await world.until(lambda: world.find(PODS, pod.name) is None and world.all_ready())
         (new,) = (one for one in world.pods() if one.uid not in before)
         assert {one.uid for one in world.pods()} == before - {pod.uid} | {new.uid}, "no other pod"
         return new
@@ -55,8 +55,8 @@ async def test_od4_od6_od8_groups_and_pod_moved_off_failed_node(world: World) ->
     async def untouched_by(*cliques: str, image: str) -> None:
         before = {pod.uid for pod in world.all(PODS)}
         await change(world, name, image, *cliques)
-        await world.until(lambda: world.get(SETS, name).settled and world.whole())
-        await operator.recorder.silence()
+        await world.until(lambda: world.get(SETS, name).settled and world.all_ready())
+        await operator.recorder.until_quiet()
         assert {pod.uid for pod in world.all(PODS)} == before
         for kind, part in ((SETS, name), (GROUPS, f"{name}-0-sg-x"), (CLIQUES, f"{name}-0-sg-x-1-pc-b")):
             assert world.get(kind, part).status["updateProgress"]["updateEndedAt"]
@@ -79,7 +79,7 @@ async def test_od4_od6_od8_groups_and_pod_moved_off_failed_node(world: World) ->
                 terms = terms["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
                 terms[0]["matchExpressions"].append(avoid)
         await world.patch(SETS, name, {"spec": {"template": {"cliques": template["cliques"]}}})
-        await world.until(lambda: world.get(SETS, name).settled and world.whole())
+        await world.until(lambda: world.get(SETS, name).settled and world.all_ready())
         assert (await replaced(lost)).spec["nodeName"] != failed
 
 
@@ -92,7 +92,7 @@ async def test_od9_strategy_at_template_change_decides(world: World) -> None:
         await world.until(lambda: world.get(SETS, name).settled and progress_of(world, name))
         await world.patch(SETS, name, {"spec": {"updateStrategy": {"type": "RollingRecreate"}}})
         await world.until(lambda: world.get(SETS, name).settled)
-        await operator.recorder.silence()
+        await operator.recorder.until_quiet()
         assert not any(map(current, world.pods())), "a change of strategy rolls nothing"
         await change(world, name, "next:2", "pc-b")
         await world.until(lambda: updated(world, name))
@@ -102,5 +102,5 @@ async def test_od9_strategy_at_template_change_decides(world: World) -> None:
         await world.patch(SETS, name, {"spec": {"updateStrategy": {"type": "OnDelete"}}})
         await change(world, name, "next:3", "pc-a")
         await world.until(lambda: world.get(SETS, name).settled)
-        await operator.recorder.silence()
+        await operator.recorder.until_quiet()
         assert not any(current(pod, "next:3") for pod in world.pods())

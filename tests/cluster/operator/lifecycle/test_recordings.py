@@ -154,7 +154,7 @@ async def test_live_set_is_recorded(
         async with operating(world, topology_aware=aware, fabrics=fabrics) as operator:
             await play(world, agents)
             if name != "mid-update":
-                await operator.recorder.silence()
+                await operator.recorder.until_quiet()
         await record(world, name, options, *((TOPOLOGIES,) if aware else ()))
         async with operating(world, topology_aware=aware, fabrics=fabrics):
             for each in world.names(SETS):

@@ -104,7 +104,7 @@ async def test_template_of_other_namespace_needs_consent(world: World) -> None:
         ]
         await template(world, other, "private", with_password())
         await consent(world, other, "private", f"{world.namespace}-not, default")
-        await operator.recorder.silence()
+        await operator.recorder.until_quiet()
         assert last_errors(world, CLIQUES, "spy-0-worker") == missing, "the same message although it exists"
         assert not world.all(RESOURCE_CLAIMS)
         assert not world.pods()

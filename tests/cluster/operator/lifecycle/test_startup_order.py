@@ -10,7 +10,7 @@ import pytest
 from grove.api.naming import labels
 from grove.kube.client.resource import PODS
 from tests.cluster.operator.support.harness import World, operating
-from tests.cluster.operator.support.objects import CLIQUES, SETS, AnyObject, answers
+from tests.cluster.operator.support.objects import CLIQUES, SETS, AnyObject, is_ready
 from tests.cluster.operator.support.workloads import upstream
 
 READY_LATER = "pod-ready.grove.local/delay"
@@ -37,9 +37,9 @@ def in_order(world: World) -> None:
     any order is fine."""
     if any(workload.terminating for workload in world.all(SETS)):
         return
-    for pod in filter(answers, world.all(PODS)):
+    for pod in filter(is_ready, world.all(PODS)):
         for parent, least in parents(world, pod):
-            ready = [other for other in world.all(PODS, clique=parent) if answers(other)]
+            ready = [other for other in world.all(PODS, clique=parent) if is_ready(other)]
             assert len(ready) >= least, f"{pod.name} is ready before {parent}\n{world.dump()}"
 
 

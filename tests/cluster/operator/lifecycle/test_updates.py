@@ -12,7 +12,7 @@ from grove.kube.client.resource import PODS
 from tests.cluster.operator.scenarios.updates import change
 from tests.cluster.operator.support.harness import World, operating
 from tests.cluster.operator.support.nodes import cordoned
-from tests.cluster.operator.support.objects import CLIQUES, GROUPS, SETS, AnyObject, answers
+from tests.cluster.operator.support.objects import CLIQUES, GROUPS, SETS, AnyObject, is_ready
 from tests.cluster.operator.support.state_snapshot import take_snapshot
 from tests.cluster.operator.support.updates import current, progress_of, slow, updated
 from tests.cluster.operator.support.workloads import upstream
@@ -39,7 +39,7 @@ class UnreadyUnits:
         for pod in self.world.all(PODS):
             pods.setdefault(unit(pod), []).append(pod)
         down = frozenset(
-            name for name in self.units if not pods.get(name) or not all(map(answers, pods[name]))
+            name for name in self.units if not pods.get(name) or not all(map(is_ready, pods[name]))
         )
         if not self.seen or self.seen[-1] != down:
             self.seen.append(down)
@@ -61,7 +61,7 @@ async def test_ru7_update_replaces_one_pod_and_replica_at_a_time(world: World) -
     async with operating(world) as operator:
         await world.create(SETS, slow(upstream("workload1"), 2))
         await world.until_ready()
-        await operator.recorder.silence()
+        await operator.recorder.until_quiet()
         others = {pod.uid for pod in world.pods() if "-pc-a-" not in pod.name}
         unready = UnreadyUnits(world)
         await change(world, "workload1", "next:1", "pc-a")
@@ -79,7 +79,7 @@ async def test_ru8_update_replaces_one_group_replica_at_a_time(world: World) -> 
     async with operating(world) as operator:
         await world.create(SETS, slow(upstream("workload1"), 2))
         await world.until_ready()
-        await operator.recorder.silence()
+        await operator.recorder.until_quiet()
         alone = {pod.uid for pod in world.pods() if "-pc-a-" in pod.name}
         inside = {pod.uid for pod in world.pods()} - alone
         unready = UnreadyUnits(world)
@@ -96,7 +96,7 @@ async def test_ru9_three_changes_in_a_row_are_one_update(world: World, agents: l
     async with operating(world) as operator:
         await world.create(SETS, slow(upstream("workload1"), 2))
         await world.until_ready()
-        await operator.recorder.silence()
+        await operator.recorder.until_quiet()
         unready = UnreadyUnits(world)
         async with cordoned(world, agents):
             for clique in ("pc-a", "pc-b", "pc-c"):
@@ -118,7 +118,7 @@ async def test_ru10_unschedulable_update_costs_one_pod(world: World, agents: lis
             await world.until(
                 lambda: len(before & {pod.uid for pod in world.all(PODS)}) == 9 and len(world.pods()) == 10
             )
-            await operator.recorder.silence()
+            await operator.recorder.until_quiet()
             assert len(before & {pod.uid for pod in world.pods()}) == 9
             clique = world.get(CLIQUES, "workload1-0-pc-a")
             assert clique.condition("MinAvailableBreached") == "Unknown"
@@ -134,14 +134,14 @@ async def test_updated_set_equals_newly_created_set(world: World) -> None:
         await world.until(lambda: any(current(pod, "broken:1") for pod in world.pods()))
         await change(world, "workload2", "next:1", "pc-a", "pc-b", "pc-c")
         await world.until(lambda: all(map(current, world.pods())) and updated(world, "workload2"))
-        await operator.recorder.silence()
+        await operator.recorder.until_quiet()
         rolled_out = take_snapshot(world)
         spec = world.get(SETS, "workload2").spec
         await world.delete(SETS, "workload2")
-        await world.until(lambda: not world.all(SETS) and world.whole(), seconds=180)
+        await world.until(lambda: not world.all(SETS) and world.all_ready(), seconds=180)
         await world.create(SETS, {**upstream("workload2"), "spec": spec})
         await world.until_ready()
-        await operator.recorder.silence()
+        await operator.recorder.until_quiet()
         fresh = take_snapshot(world)
     for snapshot in (rolled_out, fresh):
         for entry in snapshot.values():
@@ -190,7 +190,7 @@ async def test_ru16_ru20_scale_in_during_update_completes(world: World) -> None:
         await world.until_ready()
         await world.scale(GROUPS, "workload2-0-sg-x", 3)
         await world.scale(CLIQUES, "workload2-1-pc-a", 3)
-        await world.until(lambda: len(world.pods()) == 25 and world.whole())
+        await world.until(lambda: len(world.pods()) == 25 and world.all_ready())
         await change(world, "workload2", "next:1", "pc-a", "pc-b", "pc-c")
         await world.until(lambda: any(map(current, world.pods())))
         await world.scale(GROUPS, "workload2-0-sg-x", 1)
@@ -211,7 +211,7 @@ async def test_ru13_ru17_ru21_scale_in_before_and_after_update(world: World) -> 
         for index in (0, 1):
             await world.scale(GROUPS, f"workload1-{index}-sg-x", 3)
             await world.scale(CLIQUES, f"workload1-{index}-pc-a", 3)
-        await world.until(lambda: len(world.pods()) == 30 and world.whole())
+        await world.until(lambda: len(world.pods()) == 30 and world.all_ready())
         for index in (0, 1):
             await world.scale(GROUPS, f"workload1-{index}-sg-x", 2)
             await world.scale(CLIQUES, f"workload1-{index}-pc-a", 2)
@@ -226,7 +226,7 @@ async def test_ru13_ru17_ru21_scale_in_before_and_after_update(world: World) -> 
         ended = progress_of(world, "workload1")["updateEndedAt"]
         await world.scale(SETS, "workload1", 1)
         await world.until(lambda: len(world.all(PODS)) == 10 and updated(world, "workload1"), "ru13")
-        await operator.recorder.silence()
+        await operator.recorder.until_quiet()
     assert {pod.uid for pod in world.all(PODS)} == left, "updated pods are not updated again"
     assert progress_of(world, "workload1")["updateEndedAt"] == ended
 

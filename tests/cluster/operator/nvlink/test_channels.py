@@ -188,7 +188,8 @@ async def test_b4_b8_channels_are_reported_despite_faults(
             await world.delete(SETS, "app")
             await world.until(lambda: not world.find(SETS, "app"), "the first set deleted")
             await world.until(
-                lambda: world.whole() and "holds" not in fabric.domains_message(world, "next"), "no holder"
+                lambda: world.all_ready() and "holds" not in fabric.domains_message(world, "next"),
+                "no holder",
             )
             await world.delete(SETS, "next")
             await world.until(lambda: not world.all(SETS) and not world.all(fabric.DOMAINS), "all deleted")

@@ -57,7 +57,7 @@ async def test_group_replicas_may_have_their_own_domains(world: World) -> None:
         await world.until_ready()
         assert domains(world) == ["team-0-0"]
         await world.scale(GROUPS, "app-0-model", 3)
-        await world.until(lambda: len(world.pods()) == 3 and world.whole(), "three replicas of the group")
+        await world.until(lambda: len(world.pods()) == 3 and world.all_ready(), "three replicas of the group")
         assert domains(world) == ["team-0-0", "team-0-1", "team-0-2"]
         await world.scale(GROUPS, "app-0-model", 1)
         await world.until(lambda: world.names(DOMAINS) == ["team-0-0"])
@@ -94,7 +94,9 @@ async def test_domains_scale_with_replicas_and_outlive_pods(world: World) -> Non
             assert domains(world) == ["app-0"]
             uid = world.get(DOMAINS, "app-0").uid
             await world.scale(SETS, "app", 3)
-            await world.until(lambda: len(world.pods(part_of="app")) == 3 and world.whole(), "three replicas")
+            await world.until(
+                lambda: len(world.pods(part_of="app")) == 3 and world.all_ready(), "three replicas"
+            )
             assert domains(world) == ["app-0", "app-1", "app-2"]
             await world.scale(SETS, "app", 1)
             await world.until(lambda: not world.find(DOMAINS, "app-1") and not world.find(DOMAINS, "app-2"))
@@ -159,7 +161,7 @@ async def test_foreign_domain_is_used_by_name_and_never_changed(world: World) ->
         await world.create(SETS, automatic("app", clique("router"), gpus("worker")))
         await world.create(TEMPLATES, fabric.foreign_claim_template("bare-0"))
         await world.create(SETS, automatic("bare"))
-        await world.until(lambda: [pod.name for pod in world.pods(part_of="user") if fabric.answers(pod)])
+        await world.until(lambda: [pod.name for pod in world.pods(part_of="user") if fabric.is_ready(pod)])
         (pod,) = world.pods(part_of="user")
         assert [each["resourceClaimTemplateName"] for each in pod.spec["resourceClaims"]] == ["channels"]
         await world.until(lambda: reason(world, "app") == "NameConflict", "the condition")

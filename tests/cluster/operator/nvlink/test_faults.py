@@ -39,7 +39,7 @@ async def test_unready_or_occupied_node_delays_pods_of_domains(world: World, age
         await annotate("true")
         await world.create(SETS, pinned("first"))
         await world.until(lambda: reason(world, "first") == "NodesNotReady", "the condition")
-        assert not any(map(fabric.answers, world.pods()))
+        assert not any(map(fabric.is_ready, world.pods()))
         await annotate(None)
         await world.until_ready()
         await world.create(SETS, pinned("second"))
@@ -247,7 +247,7 @@ async def test_b1_b6_driver_faults_are_reported(world: World) -> None:
                 await annotate(node, flip=None, clique=None)
         await world.until(lambda: world.pods(part_of="user"), "the pod that waits for a template")
         (pod,) = world.pods(part_of="user")
-        assert not fabric.answers(pod)
+        assert not fabric.is_ready(pod)
         nothing = {"metadata": {"annotations": {"dra-standin/skip-template": None}}}
         await world.patch(DOMAINS, "team", nothing)
         await world.until_ready()

@@ -58,10 +58,10 @@ async def test_one_object_of_each_kind_for_a_set(world: World) -> None:
         await world.create(SETS, ordered(replicas=3))
         await world.create(SETS, small("free"))
         await world.until_ready()
-        await operator.recorder.silence()
+        await operator.recorder.until_quiet()
         assert creates(operator.recorder) == {resource.label: 1 for resource in RBAC}
         calls = len(operator.recorder.calls)
-        await operator.recorder.silence()
+        await operator.recorder.until_quiet()
         assert len(operator.recorder.calls) == calls, "an idle operator sends no requests"
     assert {resource: world.names(resource, part_of="wl") for resource in RBAC} == {
         resource: [name] for resource, name in NAMES.items()
@@ -84,7 +84,7 @@ async def test_deleted_object_is_created_again(world: World, resource: Resource)
         (pod,) = world.pods(clique="wl-0-second")
         await world.delete(PODS, pod.name)
         await world.until(lambda: pod.uid not in {one.uid for one in world.all(PODS)})
-        await world.until(world.whole, "the new pod ready", SLOW)
+        await world.until(world.all_ready, "the new pod ready", SLOW)
 
 
 async def test_deleted_secret_is_created_with_next_pod(world: World) -> None:
@@ -96,7 +96,7 @@ async def test_deleted_secret_is_created_with_next_pod(world: World) -> None:
         (pod,) = world.pods(clique="wl-0-second")
         await world.delete(PODS, pod.name)
         await world.until(lambda: world.find(SECRETS, "wl-ic-sat"), "a new Secret")
-        await world.until(lambda: pod.uid not in {one.uid for one in world.all(PODS)} and world.whole())
+        await world.until(lambda: pod.uid not in {one.uid for one in world.all(PODS)} and world.all_ready())
 
 
 async def test_objects_are_deleted_with_the_set(world: World) -> None:
@@ -114,7 +114,9 @@ async def test_recreated_set_gets_its_own_objects(world: World) -> None:
     async with operating(world):
         for _ in range(3):
             await world.create(SETS, ordered())
-            await world.until(lambda: granted(world) and len(world.pods()) == 2 and world.whole(), "", SLOW)
+            await world.until(
+                lambda: granted(world) and len(world.pods()) == 2 and world.all_ready(), "", SLOW
+            )
             await world.delete(SETS, "wl")
             await world.until(lambda: not world.all(SETS) and not world.all(PODS), "the old set deleted")
 
@@ -134,7 +136,7 @@ async def test_new_set_waits_for_terminating_secret(world: World) -> None:
             await operator.recorder.next_call()
         assert world.pods() == []
         await world.patch(SECRETS, "wl-ic-sat", {"metadata": {"finalizers": None}})
-        await world.until(lambda: len(world.pods()) == 2 and world.whole(), "the new set ready", SLOW)
+        await world.until(lambda: len(world.pods()) == 2 and world.all_ready(), "the new set ready", SLOW)
 
 
 def refused(recorder: Recorder) -> bool:
@@ -145,7 +147,7 @@ def refused(recorder: Recorder) -> bool:
 async def test_lost_replies_cause_no_second_create(world: World) -> None:
     async with operating(world, rates=FaultRates(lose=0.5), seed=1) as operator:
         await world.create(SETS, ordered(replicas=2))
-        await world.until(world.whole, "everything ready", SLOW)
+        await world.until(world.all_ready, "everything ready", SLOW)
         assert creates(operator.recorder) == {resource.label: 1 for resource in RBAC}
         assert operator.faults.fault_counts["lose"] > 0
 
@@ -153,7 +155,7 @@ async def test_lost_replies_cause_no_second_create(world: World) -> None:
 async def test_objects_complete_despite_operator_restarts(world: World) -> None:
     async with successive_operators(world, itertools.chain([1, 2, 3, 1, 1, 2, 4], itertools.repeat(5))):
         await world.create(SETS, ordered())
-        await world.until(world.whole, "everything ready", SLOW)
+        await world.until(world.all_ready, "everything ready", SLOW)
     assert {resource: world.names(resource, part_of="wl") for resource in RBAC} == {
         resource: [name] for resource, name in NAMES.items()
     }
@@ -168,7 +170,7 @@ async def test_missing_init_image_is_reported_on_clique(world: World) -> None:
         (error,) = errors(world, "wl-0-second")
         assert error["code"] == NO_IMAGE
         assert "set GROVE_INIT_CONTAINER_IMAGE on the operator" in error["description"]
-        await operator.recorder.silence()
+        await operator.recorder.until_quiet()
         assert world.pods(part_of="wl") == []
     async with operating(world):
         await world.until_ready()
@@ -193,13 +195,13 @@ async def test_name_conflict_is_reported_and_holds_one_set(world: World) -> None
         await world.until(lambda: world.get(SETS, "free").status.get("availableReplicas") == 1)
         assert world.pods(part_of="wl") == []
         await world.delete(SERVICE_ACCOUNTS, "wl")
-        await world.until(world.whole, "the set ready", SLOW)
+        await world.until(world.all_ready, "the set ready", SLOW)
 
 
 async def test_operator_only_creates_secrets(world: World) -> None:
     async with operating(world, rates=FaultRates(lose=0.1), seed=3) as operator:
         await world.create(SETS, ordered())
-        await world.until(world.whole, "everything ready", SLOW)
+        await world.until(world.all_ready, "everything ready", SLOW)
         await world.delete(SETS, "wl")
         await world.until(
             lambda: not any(world.all(resource, part_of="wl") for resource in RBAC), "nothing left", SLOW

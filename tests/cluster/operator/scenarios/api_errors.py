@@ -6,7 +6,7 @@ from __future__ import annotations
 from grove.kube.client.decoding import Object
 from grove.kube.client.resource import NAMESPACES, PODS, Resource
 from tests.cluster.operator.support.harness import World
-from tests.cluster.operator.support.objects import CLIQUES, GANGS, SETS, answers
+from tests.cluster.operator.support.objects import CLIQUES, GANGS, SETS, is_ready
 from tests.cluster.operator.support.workloads import clique, small, workload
 
 LIMITS = Resource("", "v1", "limitranges", "LimitRange")
@@ -54,7 +54,7 @@ async def limit_range_refuses_one_of_two_cliques(world: World) -> None:
         when=lambda: (
             ["maximum memory usage" in error for error in last_errors(world, CLIQUES, "half-0-large")]
             == [True]
-            and len(list(filter(answers, world.pods(clique="half-0-modest")))) == 2
+            and len(list(filter(is_ready, world.pods(clique="half-0-modest")))) == 2
             and world.get(CLIQUES, "half-0-modest").settled
             and world.get(GANGS, "half-0").condition("Ready") == "False"
         ),
@@ -64,7 +64,7 @@ async def limit_range_refuses_one_of_two_cliques(world: World) -> None:
     assert not world.get(SETS, "half").status.get("availableReplicas")
     await world.client.delete(LIMITS, "small", namespace=world.namespace, as_type=Object)
     await world.checkpoint(
-        "limit deleted", when=lambda: len(world.pods()) == 4 and world.whole(), compared=False
+        "limit deleted", when=lambda: len(world.pods()) == 4 and world.all_ready(), compared=False
     )
 
 
@@ -98,7 +98,7 @@ async def host_name_too_long_for_one_pod(world: World) -> None:
     await world.checkpoint(
         "other set ready",
         when=lambda: (
-            len(list(filter(answers, world.pods(part_of="fine")))) == 5 and world.get(SETS, "fine").settled
+            len(list(filter(is_ready, world.pods(part_of="fine")))) == 5 and world.get(SETS, "fine").settled
         ),
         compared=False,
     )

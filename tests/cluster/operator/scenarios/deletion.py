@@ -15,7 +15,7 @@ from grove.kube.client.resource import (
     SERVICE_ACCOUNTS,
 )
 from tests.cluster.operator.support.harness import World
-from tests.cluster.operator.support.objects import GANGS, PARTS, SETS, answers
+from tests.cluster.operator.support.objects import GANGS, PARTS, SETS, is_ready
 from tests.cluster.operator.support.workloads import GONE_LATER, clique, small, upstream, workload
 
 OTHER_KINDS = (SERVICE_ACCOUNTS, SECRETS, ROLES, ROLE_BINDINGS, HORIZONTAL_POD_AUTOSCALERS)
@@ -76,7 +76,7 @@ async def orphaned_objects_are_adopted(world: World) -> None:
     )
     await world.checkpoint("adopted", 10)
     assert uids(world) == before, world.dump()
-    assert all(map(answers, world.pods()))
+    assert all(map(is_ready, world.pods()))
 
 
 async def foreign_pods_with_our_labels(world: World) -> None:

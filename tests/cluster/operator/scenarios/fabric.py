@@ -20,7 +20,7 @@ def domains_ready(world: World, pods: int, owners: dict[str, set[str]]) -> Calla
     def holds() -> bool:
         names = {found.uid: found.name for found in world.all(SETS)}
         found = {one.name: {names.get(uid, "?") for uid in one.owners} for one in world.all(DOMAINS)}
-        return found == owners and len(world.pods()) == pods and world.whole()
+        return found == owners and len(world.pods()) == pods and world.all_ready()
 
     return holds
 

@@ -224,7 +224,7 @@ async def claims_refused_and_deleted(world: World) -> None:
 def claim_recreated(world: World, before: str) -> Callable[[], bool]:
     def holds() -> bool:
         found = world.find(RESOURCE_CLAIMS, "few-0-worker-all-one")
-        return found is not None and found.uid != before and len(world.all(PODS)) == 2 and world.whole()
+        return found is not None and found.uid != before and len(world.all(PODS)) == 2 and world.all_ready()
 
     return holds
 

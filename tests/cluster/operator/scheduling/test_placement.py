@@ -34,7 +34,7 @@ async def test_gangs_run_on_assigned_nodes_or_stay_gated(world: World, agents: l
         await world.create(SETS, workload("mine", clique("worker", 2), replicas=3))
         await world.until(lambda: sum("nodeName" in pod.spec for pod in world.pods()) == 4)
         await world.until(lambda: len(world.pods()) == 6)
-        await operator.recorder.silence()
+        await operator.recorder.until_quiet()
         nodes_of: dict[str, set[str]] = {}
         for pod in world.pods():
             nodes_of.setdefault(pod.labels[labels.GANG], set()).add(pod.spec.get("nodeName", ""))

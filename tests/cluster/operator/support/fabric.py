@@ -31,13 +31,13 @@ from grove.plan.fabric import channels
 from tests.chart import ACCESS_REVIEWS, ACCOUNT, NAMESPACE
 from tests.cluster.conftest import PATIENCE, apply, established
 from tests.cluster.operator.support.harness import World
-from tests.cluster.operator.support.objects import GANGS, SETS, answers
+from tests.cluster.operator.support.objects import GANGS, SETS, is_ready
 from tests.cluster.operator.support.workloads import Body, clique, workload
 from tests.cluster.webhooks.harness import eventually
 from tests.fabrics import example_vendor
 from tests.shared import shared_data
 
-__all__ = ["DOMAINS", "PODS", "RESOURCE_CLAIMS", "RESOURCE_CLAIM_TEMPLATES", "SETS", "answers"]
+__all__ = ["DOMAINS", "PODS", "RESOURCE_CLAIMS", "RESOURCE_CLAIM_TEMPLATES", "SETS", "is_ready"]
 
 CRD = "computedomains.resource.nvidia.com"
 NVIDIA = providers(("nvidia",))

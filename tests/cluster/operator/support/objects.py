@@ -12,7 +12,7 @@ from grove.api.types.podclique import PodClique
 from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.api.types.podgang import PodGang
-from grove.kube.client.resource import PODS, RESOURCE_CLAIMS, SERVICES
+from grove.kube.client.resource import PODS, RESOURCE_CLAIMS, SERVICES, Resource
 from grove.operator.caches.registry import resource_of
 
 SETS = resource_of(PodCliqueSet.KIND)
@@ -65,7 +65,7 @@ class AnyObject(Struct, frozen=True):
         return current and not self.status.get("lastErrors")
 
 
-def answers(pod: AnyObject) -> bool:
+def is_ready(pod: AnyObject) -> bool:
     """Whether a pod runs, is ready and is not terminating."""
     return not pod.terminating and pod.status.get("phase") == "Running" and pod.condition("Ready") == "True"
 
@@ -79,3 +79,22 @@ def updating(found: AnyObject) -> bool:
 def gated(pod: AnyObject) -> bool:
     """Whether a pod has the operator's scheduling gate."""
     return any(gate["name"] == well_known.GANG_GATE for gate in pod.spec.get("schedulingGates") or ())
+
+
+def describe(resource: Resource, found: AnyObject) -> str:
+    """An object in one line and its errors, for failed assertions; of an event its reason and note."""
+    counts = {
+        key: value
+        for key, value in found.status.items()
+        if key.lower().endswith(("replicas", "phase", "generation"))
+    }
+    parts = [resource.kind, found.name, f"replicas={found.spec.get('replicas')}", str(counts)]
+    if found.reason:
+        parts = [resource.kind, str(found.regarding.get("name")), found.reason, found.note]
+    if found.terminating:
+        parts.append(f"TERMINATING {found.metadata.finalizers}")
+    if gates := found.spec.get("schedulingGates"):
+        parts.append(f"gates={[gate['name'] for gate in gates]}")
+    errors = found.status.get("lastErrors") or ()
+    parts += [f"\n    {error['code']}: {error['description']}" for error in errors]
+    return " ".join(parts)

@@ -17,7 +17,7 @@ import msgspec
 from grove.kube.client.resource import EVENTS
 from grove.kube.client.transport import Request, Response, Stream, Transport
 
-LONGEST_SILENCE = 1.3
+QUIET_SECONDS = 1.3
 """Statuses are written up to a second after a change: an operator without calls for longer is idle."""
 _STEP = 0.05
 
@@ -71,7 +71,7 @@ class Recorder:
         self._tick.clear()
         await self._tick.wait()
 
-    async def silence(self, seconds: float = LONGEST_SILENCE) -> None:
+    async def until_quiet(self, seconds: float = QUIET_SECONDS) -> None:
         """Wait until no request has been sent for that long. The time is counted in short steps: while this
         process gets no CPU time, the operator in it cannot send requests, and that time must not count."""
         quiet = 0.0

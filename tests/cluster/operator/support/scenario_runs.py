@@ -51,7 +51,7 @@ class BaselineRun:
         assert name not in self._snapshots, f"two checkpoints are called {name!r}"
         world = self._world
         await world.until(when, name)
-        await self._recorder.silence()
+        await self._recorder.until_quiet()
         await world.until(when, f"{name}, and still so after all writes")
         self._snapshots[name] = take_snapshot(world) if compared else None
 
@@ -86,7 +86,7 @@ class RepeatedRun:
 
     async def stop_comparing_deletes(self) -> None:
         if self._recorder is not None and not self._compared:
-            await self._recorder.silence()
+            await self._recorder.until_quiet()
             compare(self._recorder, self._baseline.creates_and_deletes, self._counted)
         self._compared = True
 
@@ -121,7 +121,7 @@ class FrozenWatchRun(RepeatedRun):
 
     async def wait(self) -> None:
         if self._frozen:
-            await self._operator.recorder.silence(0.5)
+            await self._operator.recorder.until_quiet(0.5)
             self._operator.faults.resume_watch(self._frozen)
             self._frozen = ""
 

@@ -33,7 +33,7 @@ def updated(world: World, name: str) -> bool:
         found.settled
         and bool(progress.get("updateEndedAt"))
         and found.status["updatedReplicas"] == found.spec["replicas"]
-        and world.whole()
+        and world.all_ready()
     )
 
 

@@ -27,7 +27,8 @@ from tests.cluster.operator.support.objects import (
     PARTS,
     SETS,
     AnyObject,
-    answers,
+    describe,
+    is_ready,
     updating,
 )
 from tests.cluster.operator.support.pod_history import one_runnable_pod_an_index
@@ -116,7 +117,7 @@ class World:
         """The pods that are not terminating."""
         return [pod for pod in self.all(PODS, **wanted) if not pod.terminating]
 
-    def whole(self) -> bool:
+    def all_ready(self) -> bool:
         """Whether all objects of all sets exist, are ready and reported as such, and no object terminates."""
         everything = [found for cache in self._caches.values() for found in cache]
         sets = self.all(SETS)
@@ -142,7 +143,7 @@ class World:
         for clique in self.all(CLIQUES):
             own, count = pods.get(clique.name, []), clique.spec["replicas"]
             reported = (clique.status.get("replicas", 0), clique.status.get("readyReplicas", 0))
-            if not (len(own) == count and all(map(answers, own)) and reported == (count, count)):
+            if not (len(own) == count and all(map(is_ready, own)) and reported == (count, count)):
                 return False
         return True
 
@@ -164,7 +165,7 @@ class World:
             ) from None
 
     async def until_ready(self) -> None:
-        await self.until(self.whole, "all objects ready and reported so")
+        await self.until(self.all_ready, "all objects ready and reported so")
 
     async def checkpoint(
         self,
@@ -178,7 +179,7 @@ class World:
         `compared=False`: the state here differs from run to run."""
 
         def ready() -> bool:
-            return (pods is None or len(self.all(PODS)) == pods) and self.whole()
+            return (pods is None or len(self.all(PODS)) == pods) and self.all_ready()
 
         if self.observer is None:
             await self.until(when or ready, name)
@@ -226,7 +227,7 @@ class World:
 
     async def create(self, resource: Resource, body: dict[str, Any]) -> AnyObject:
         created = await self.client.create(resource, body, namespace=self.namespace, as_type=AnyObject)
-        return self._saw(resource, created)
+        return self._apply_reply(resource, created)
 
     async def patch(
         self, resource: Resource, name: str, body: Any, *, kind: PatchKind = MERGE, subresource: str = ""
@@ -240,23 +241,23 @@ class World:
             subresource=subresource,
             as_type=AnyObject,
         )
-        return self._saw(resource, patched)
+        return self._apply_reply(resource, patched)
 
     async def scale(self, resource: Resource, name: str, replicas: int) -> None:
         """Scale through the scale subresource, as autoscalers and `kubectl scale` do."""
         await self.client.set_scale(resource, name, replicas, namespace=self.namespace)
-        self._saw(
+        self._apply_reply(
             resource, await self.client.get(resource, name, namespace=self.namespace, as_type=AnyObject)
         )
 
     async def delete(self, resource: Resource, name: str, **options: Any) -> None:
         uid = found.uid if (found := self.find(resource, name)) else ""
-        answer = await self.client.delete(
+        reply = await self.client.delete(
             resource, name, namespace=self.namespace, as_type=AnyObject, **options
         )
-        self._caches[resource].apply_delete_reply(self.namespace, name, uid, answer)
+        self._caches[resource].apply_delete_reply(self.namespace, name, uid, reply)
 
-    def _saw(self, resource: Resource, found: AnyObject) -> AnyObject:
+    def _apply_reply(self, resource: Resource, found: AnyObject) -> AnyObject:
         if resource in self._caches:
             self._caches[resource].apply_reply(found)
         return found
@@ -272,28 +273,10 @@ class World:
         """All objects and the last calls of the operators, as text for a failed assertion."""
         lines = [f"namespace {self.namespace}"]
         for resource, cache in self._caches.items():
-            lines += [_line(resource, found) for found in sorted(cache, key=lambda one: one.name)]
+            lines += [describe(resource, found) for found in sorted(cache, key=lambda one: one.name)]
         for operator in self.operators:
             lines += operator.dump()
         return "\n".join(lines)
-
-
-def _line(resource: Resource, found: AnyObject) -> str:
-    counts = {
-        key: value
-        for key, value in found.status.items()
-        if key.lower().endswith(("replicas", "phase", "generation"))
-    }
-    words = [resource.kind, found.name, f"replicas={found.spec.get('replicas')}", str(counts)]
-    if found.reason:
-        words = [resource.kind, str(found.regarding.get("name")), found.reason, found.note]
-    if found.terminating:
-        words.append(f"TERMINATING {found.metadata.finalizers}")
-    if gates := found.spec.get("schedulingGates"):
-        words.append(f"gates={[gate['name'] for gate in gates]}")
-    errors = found.status.get("lastErrors") or ()
-    words += [f"\n    {error['code']}: {error['description']}" for error in errors]
-    return " ".join(words)
 
 
 @asynccontextmanager
