@@ -9,7 +9,7 @@ from tests.cluster.operator.support.harness import World, operating
 from tests.cluster.operator.support.objects import SETS
 from tests.cluster.operator.support.workloads import small, upstream
 
-LOOK = 5.0
+IDLE_SECONDS = 5.0
 """Seconds in which no request may be sent."""
 
 
@@ -20,12 +20,12 @@ async def test_ready_sets_and_restart_cause_no_calls(world: World) -> None:
         await world.until_ready()
         await operator.recorder.until_quiet()
         before = len(operator.recorder.calls)
-        await asyncio.sleep(LOOK)
+        await asyncio.sleep(IDLE_SECONDS)
         assert operator.recorder.calls[before:] == []
 
     async with operating(world) as another:
-        await another.recorder.until_quiet(LOOK)
-        assert another.recorder.calls == [], "lists come by watches, and there is nothing to write"
+        await another.recorder.until_quiet(IDLE_SECONDS)
+        assert another.recorder.calls == [], "no write, and lists are part of the watches"
 
 
 async def test_new_set_becomes_ready_with_few_calls(world: World) -> None:

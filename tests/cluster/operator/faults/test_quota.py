@@ -9,7 +9,7 @@ from tests.cluster.operator.support.harness import World, operating
 from tests.cluster.operator.support.objects import CLIQUES, SETS
 from tests.cluster.operator.support.workloads import clique, workload
 
-NEVER = Backoff(first=3600.0, longest=3600.0)
+NO_RETRY = Backoff(first=3600.0, longest=3600.0)
 """A key that failed is not retried unless a watch event enqueues it."""
 
 
@@ -25,7 +25,7 @@ async def test_creation_resumes_when_quota_permits(world: World) -> None:
     def ours() -> int:
         return len(world.pods(part_of="greedy"))
 
-    async with operating(world, backoff=NEVER) as operator:
+    async with operating(world, backoff=NO_RETRY) as operator:
         await world.create(SETS, workload("greedy", clique("worker", 5)))
         await world.until(lambda: ours() == 2 and says(world, CLIQUES, "greedy-0-worker", "quota"), "refused")
         await operator.recorder.until_quiet()

@@ -56,7 +56,7 @@ KINDS = (
     RESOURCE_CLAIM_TEMPLATES,
     DOMAINS,
 )
-Play = Callable[[World, list[str]], Awaitable[None]]
+Actions = Callable[[World, list[str]], Awaitable[None]]
 
 
 async def record(world: World, name: str, options: dict[str, Any], *more: Resource) -> None:
@@ -112,23 +112,23 @@ async def terminated(world: World, agents: list[str]) -> None:
     await world.until_ready()
 
 
-def creates(make: Callable[[], Body]) -> Play:
-    async def play(world: World, _: list[str]) -> None:
+def creates(make: Callable[[], Body]) -> Actions:
+    async def act(world: World, _: list[str]) -> None:
         await created(world, make())
 
-    return play
+    return act
 
 
 @asynccontextmanager
-async def nothing(_: World) -> AsyncIterator[None]:
+async def no_context(_: World) -> AsyncIterator[None]:
     yield
 
 
-SCENARIOS: dict[str, tuple[Play, Callable[[World], Any], dict[str, Any]]] = {
-    "plain": (creates(lambda: workload("plain", clique("worker", 2), replicas=2)), nothing, {}),
-    "groups": (creates(lambda: small("groups", replicas=2)), nothing, {}),
-    "start-order": (creates(ordered), nothing, {}),
-    "autoscaled": (creates(autoscaled), nothing, {}),
+SCENARIOS: dict[str, tuple[Actions, Callable[[World], Any], dict[str, Any]]] = {
+    "plain": (creates(lambda: workload("plain", clique("worker", 2), replicas=2)), no_context, {}),
+    "groups": (creates(lambda: small("groups", replicas=2)), no_context, {}),
+    "start-order": (creates(ordered), no_context, {}),
+    "autoscaled": (creates(autoscaled), no_context, {}),
     "topology": (creates(packed), lambda world: topology(world, "recorded"), {"topologyAware": True}),
     "fabric": (
         creates(lambda: fabric.automatic("fabric", replicas=2)),
@@ -136,8 +136,8 @@ SCENARIOS: dict[str, tuple[Play, Callable[[World], Any], dict[str, Any]]] = {
         {"fabrics": ["nvidia"]},
     ),
     "sharing": (creates(shared_by_pods), devices, {}),
-    "mid-update": (mid_update, nothing, {}),
-    "terminated": (terminated, nothing, {}),
+    "mid-update": (mid_update, no_context, {}),
+    "terminated": (terminated, no_context, {}),
 }  # fmt: skip
 
 
@@ -145,14 +145,14 @@ SCENARIOS: dict[str, tuple[Play, Callable[[World], Any], dict[str, Any]]] = {
 async def test_live_set_is_recorded(
     client: Client, aware_account: Account, namespace: str, agents: list[str], name: str
 ) -> None:
-    play, around, options = SCENARIOS[name]
+    act, context, options = SCENARIOS[name]
     async with AsyncExitStack() as stack:
         world = await stack.enter_async_context(watching(client, aware_account.config, namespace))
-        await stack.enter_async_context(around(world))
+        await stack.enter_async_context(context(world))
         fabrics = fabric.NVIDIA if "fabrics" in options else None
         aware = bool(options.get("topologyAware"))
         async with operating(world, topology_aware=aware, fabrics=fabrics) as operator:
-            await play(world, agents)
+            await act(world, agents)
             if name != "mid-update":
                 await operator.recorder.until_quiet()
         await record(world, name, options, *((TOPOLOGIES,) if aware else ()))

@@ -16,7 +16,7 @@ from tests.cluster.operator.scenarios.shared_claims import (
     ONE_DEVICE,
     consent,
     devices,
-    elsewhere,
+    other_namespace,
     shared_by_pods,
     template,
 )
@@ -92,7 +92,7 @@ def with_password() -> Body:
 async def test_template_of_other_namespace_needs_consent(world: World) -> None:
     """Without consent nothing of the template can be read, not even that it exists. A changed annotation
     takes effect at once; existing claims stay when consent is withdrawn."""
-    async with devices(world), elsewhere(world) as other, operating(world) as operator:
+    async with devices(world), other_namespace(world) as other, operating(world) as operator:
         await world.create(SETS, sharing_from(other))
         await world.until(lambda: last_errors(world, CLIQUES, "spy-0-worker"))
         missing = last_errors(world, CLIQUES, "spy-0-worker")

@@ -16,7 +16,7 @@ from tests.cluster.operator.support.workloads import upstream
 READY_LATER = "pod-ready.grove.local/delay"
 
 
-def slowly(body: dict[str, Any], last: str, delay: str = "300ms") -> dict[str, Any]:
+def with_late_readiness(body: dict[str, Any], last: str, delay: str = "300ms") -> dict[str, Any]:
     """The set with late readiness of all cliques but the last: pods that do not wait would be ready first."""
     for clique in body["spec"]["template"]["cliques"]:
         if clique["name"] != last:
@@ -100,7 +100,9 @@ SCENARIOS = {
 async def test_cliques_start_in_order(world: World, name: str, waits_for: dict[str, list[str]]) -> None:
     world.always(lambda: in_order(world))
     async with operating(world):
-        await world.create(SETS, slowly(upstream(name), last="pc-b" if name == "workload5" else "pc-c"))
+        await world.create(
+            SETS, with_late_readiness(upstream(name), last="pc-b" if name == "workload5" else "pc-c")
+        )
         await world.until_ready()
     expected = {
         clique: [f"--podcliques={name}-0-{parent}" for parent in parents]

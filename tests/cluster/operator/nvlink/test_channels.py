@@ -62,7 +62,7 @@ async def choose(world: World, node: str, *, chosen: bool = True) -> None:
 
 
 @asynccontextmanager
-async def scarce(world: World, nodes: list[str]) -> AsyncIterator[Callable[[], Awaitable[None]]]:
+async def two_channels(world: World, nodes: list[str]) -> AsyncIterator[Callable[[], Awaitable[None]]]:
     """Two nodes have a channel; the yielded function adds a third. Only these get the label that the pods
     select: a scheduler with an outdated cache could use another node, whose channel was just removed."""
 
@@ -129,7 +129,7 @@ async def test_b8_gang_reports_lack_of_channels_until_resolved(world: World, age
         "3 pods that are in fabric domains need a node each, and 2 nodes have a channel: use fewer pods with "
         "more accelerators each, or add nodes",
     )
-    async with scarce(world, agents) as add_node, operating(world, fabrics=NVIDIA):
+    async with two_channels(world, agents) as add_node, operating(world, fabrics=NVIDIA):
         await world.create(SETS, on_chosen_nodes("app", 3))
         await world.until(lambda: fabric.scheduled_condition(world, "app-0") == too_few, "the condition")
         await world.until(
@@ -174,7 +174,7 @@ async def test_b4_b8_channels_are_reported_despite_faults(
     world: World, agents: list[str], operators: Callable[[World], AbstractAsyncContextManager[None]]
 ) -> None:
     with fabric.short_channel_wait():
-        async with scarce(world, agents) as add_node, operators(world):
+        async with two_channels(world, agents) as add_node, operators(world):
             await world.create(SETS, on_chosen_nodes("app", 3))
             await world.until(
                 lambda: fabric.scheduled_condition(world, "app-0")[0] == "OneMemberPodPerNode",

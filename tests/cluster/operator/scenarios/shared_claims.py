@@ -46,7 +46,7 @@ async def devices(world: World) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def elsewhere(world: World) -> AsyncIterator[str]:
+async def other_namespace(world: World) -> AsyncIterator[str]:
     """Another namespace, deleted when the block is left."""
     name = f"{world.namespace}-elsewhere"
     with suppress(AlreadyExists):
@@ -69,7 +69,7 @@ async def consent(world: World, namespace: str, name: str, to: str | None) -> No
     )
 
 
-def upstreams(elsewhere: str) -> Body:
+def upstream_workload(other: str) -> Body:
     """Upstream's workload, with the devices of this module. `minAvailable` of its group is 1, since the test
     scales the group to 1 and fewer replicas than `minAvailable` are refused."""
     text = shared_data("workloads/workload-resource-sharing.yaml").read_text()
@@ -79,7 +79,7 @@ def upstreams(elsewhere: str) -> Body:
         own["templateSpec"]["spec"] = ONE_DEVICE
     for one in parts["cliques"]:
         one["spec"]["podSpec"]["schedulerName"] = "default-scheduler"
-    parts["cliques"][0]["resourceSharing"][1]["namespace"] = elsewhere
+    parts["cliques"][0]["resourceSharing"][1]["namespace"] = other
     parts["podCliqueScalingGroups"][0]["minAvailable"] = 1
     return body
 
@@ -146,9 +146,9 @@ def check_owners(world: World) -> None:
 
 
 async def claims_on_three_levels(world: World) -> None:
-    async with devices(world), elsewhere(world) as other:
+    async with devices(world), other_namespace(world) as other:
         await template(world, world.namespace, "ext-tpl")
-        await world.create(SETS, upstreams(other))
+        await world.create(SETS, upstream_workload(other))
         missing = f"ResourceClaimTemplate {other}/ext-ns-tpl, which"
         await world.checkpoint(
             "error reported",

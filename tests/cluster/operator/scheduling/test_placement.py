@@ -14,7 +14,7 @@ from tests.cluster.operator.support.workloads import clique, workload
 HOST = "kubernetes.io/hostname"
 
 
-class Hosts:
+class OneNodePerGang:
     """An assigner that gives each gang a node of its own, as long as there are nodes."""
 
     def __init__(self, nodes: list[str]) -> None:
@@ -30,7 +30,7 @@ class Hosts:
 
 
 async def test_gangs_run_on_assigned_nodes_or_stay_gated(world: World, agents: list[str]) -> None:
-    async with operating(world, assigner=Hosts(agents[:2])) as operator:
+    async with operating(world, assigner=OneNodePerGang(agents[:2])) as operator:
         await world.create(SETS, workload("mine", clique("worker", 2), replicas=3))
         await world.until(lambda: sum("nodeName" in pod.spec for pod in world.pods()) == 4)
         await world.until(lambda: len(world.pods()) == 6)
