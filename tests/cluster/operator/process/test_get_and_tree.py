@@ -74,10 +74,10 @@ async def test_get_and_tree_without_sets(world: World, cluster: LocalCluster) ->
     assert (empty.returncode, empty.stdout) == (0, "")
     assert empty.stderr == "no PodCliqueSets in this namespace: grove get -A looks in all\n"
     assert json.loads((await grove("get", "-o", "json", *here)).stdout) == {"items": []}
-    missing = await grove("tree", "nobody", *here)
+    missing = await grove("tree", "absent", *here)
     assert (missing.returncode, missing.stdout) == (1, "")
     words = (
-        f"grove: no PodCliqueSet nobody in namespace {world.namespace}: grove get -A lists all there are\n"
+        f"grove: no PodCliqueSet absent in namespace {world.namespace}: grove get -A lists all there are\n"
     )
     assert missing.stderr == words
 
