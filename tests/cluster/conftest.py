@@ -1,4 +1,4 @@
-"""What tests of our own kinds ask for: their CRDs and the operator's account, installed once a run."""
+"""Fixtures for tests of our own kinds: the CRDs and the operator's accounts, installed once a session."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ SCHEDULERS = (
     "kai/kai.scheduler_topologies.yaml",
     "volcano/scheduling.volcano.sh_podgroups.yaml",
 )
-"""The CRDs of schedulers, as their projects publish them."""
+"""The CRDs of the schedulers, as their projects publish them."""
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def crds(cluster) -> dict[str, dict[str, Any]]:
-    """Our CRDs by name, as the API server shows them once all are established."""
+    """Our CRDs by name, as the API server returns them once all are established."""
     async with Client(config.load(cluster.kubeconfig)) as client:
         for definition in crd.all_definitions():
             await apply(client, definition)
@@ -44,19 +44,19 @@ async def crds(cluster) -> dict[str, dict[str, Any]]:
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def operator_account(cluster: LocalCluster, crds: object) -> Account:
-    """Whom the operator is to the shared cluster: a right that the chart forgets is one it does not have."""
+    """The operator's ServiceAccount with exactly the rights of the chart: a missing rule fails a test."""
     return await operator_account_of(cluster)
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def aware_account(cluster: LocalCluster, crds: object) -> Account:
-    """The same where topologies and all schedulers are switched on."""
+    """The operator's ServiceAccount where topologies and all schedulers are enabled."""
     return await operator_account_of(cluster, AWARE, "aware")
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def scheduler_crds(cluster, crds) -> AsyncIterator[None]:
-    """PodGroups of KAI and Volcano, and KAI's Topology, as long as tests need them."""
+    """The CRDs of KAI's and Volcano's PodGroups and of KAI's Topology, until the session ends."""
     texts = [shared_data(f"crds/{file}").read_text() for file in SCHEDULERS]
     definitions = [yaml.load(text, Loader=yaml.CSafeLoader) for text in texts]
     names = [definition["metadata"]["name"] for definition in definitions]
@@ -73,7 +73,7 @@ async def scheduler_crds(cluster, crds) -> AsyncIterator[None]:
 
 
 async def apply(client: Client, definition: dict[str, Any]) -> dict[str, Any]:
-    """The way the chart's documentation says to install them."""
+    """Apply a CRD server-side, as the chart's documentation says."""
     name = definition["metadata"]["name"]
     return await client.patch(
         CRDS, name, definition, kind=APPLY, field_manager="grove-tests", force=True, as_type=dict
@@ -81,7 +81,7 @@ async def apply(client: Client, definition: dict[str, Any]) -> dict[str, Any]:
 
 
 async def removed(client: Client, *names: str) -> None:
-    """Remove CRDs, and wait until they have gone: what is installed before that goes with them."""
+    """Delete CRDs and wait until they are gone: objects that are created before that are deleted too."""
     for name in names:
         with suppress(NotFound):
             await client.delete(CRDS, name, as_type=Object)
@@ -89,18 +89,18 @@ async def removed(client: Client, *names: str) -> None:
 
 
 async def established(client: Client, name: str) -> dict[str, Any]:
-    """The CRD, once the API server serves it, which may be a while after it says that it is established."""
+    """The CRD, once the API server serves it, which may be later than its condition `Established`."""
     while True:
         shown = await client.get(CRDS, name, as_type=dict)
-        said = shown.get("status", {}).get("conditions") or ()
-        conditions = {each["type"]: each["status"] for each in said}
-        if conditions.get("Established") == "True" and await _answered_for(client, shown["spec"]):
+        reported = shown.get("status", {}).get("conditions") or ()
+        conditions = {each["type"]: each["status"] for each in reported}
+        if conditions.get("Established") == "True" and await _is_served(client, shown["spec"]):
             return shown
         await asyncio.sleep(0.1)
 
 
-async def _answered_for(client: Client, spec: dict[str, Any]) -> bool:
-    """Whether every version is there to be listed."""
+async def _is_served(client: Client, spec: dict[str, Any]) -> bool:
+    """Whether every served version can be listed."""
     try:
         for version in spec["versions"]:
             if version["served"]:

@@ -42,7 +42,7 @@ from tests.chart import CHART, NAMESPACE, Refused, run
 from tests.cluster.api.objects import pod_clique_set
 from tests.cluster.chart.chart_operator import local_values, operator_of
 from tests.cluster.chart.job_runner import JobRun, running_jobs
-from tests.cluster.operator.support.objects import SETS, AnyObject, answers
+from tests.cluster.operator.support.objects import SETS, AnyObject, is_ready
 from tests.cluster.operator.support.processes import seen
 from tests.cluster.operator.support.world import GARBAGE
 
@@ -97,7 +97,7 @@ async def until_available(admin: Client, name: str, replicas: int = 1) -> dict[s
     """The UIDs of the set's pods, once all answer."""
 
     def whole(pods: Cache[AnyObject]) -> bool:
-        return len(list(pods)) == replicas and all(map(answers, pods))
+        return len(list(pods)) == replicas and all(map(is_ready, pods))
 
     pods = Cache(PODS, AnyObject, namespace="default", labels={"app.kubernetes.io/part-of": name})
     await seen(admin, pods, whole)

@@ -13,7 +13,7 @@ from grove.kube.client.decoding import Object
 from grove.kube.client.resource import PODS, ROLE_BINDINGS, ROLES, SECRETS, SERVICE_ACCOUNTS
 from grove.local.cluster.lifecycle import LocalCluster
 from tests.cluster.initc.initc_process import bodies
-from tests.cluster.operator.support.objects import AnyObject, answers
+from tests.cluster.operator.support.objects import AnyObject, is_ready
 from tests.cluster.operator.support.processes import seen
 
 pytestmark = pytest.mark.cluster
@@ -77,7 +77,7 @@ async def test_a_pod_waits_for_its_secret_then_for_others_then_it_is_ready(
     assert (mine["name"], mine["state"]["terminated"]["exitCode"]) == ("mine", 0)
     await make(client, namespace, first())
     pods = Cache(PODS, AnyObject, namespace=namespace)
-    await seen(client, pods, lambda found: (pod := found.get(namespace, "second")) and answers(pod))
+    await seen(client, pods, lambda found: (pod := found.get(namespace, "second")) and is_ready(pod))
     assert state_of(pods.get(namespace, "second"))["state"]["terminated"]["exitCode"] == 0
 
 
@@ -102,4 +102,4 @@ async def test_a_pod_that_is_deleted_while_it_waits_is_left_alone(
     await seen(client, Cache(PODS, AnyObject, namespace=namespace), lambda found: not len(found))
     await make(client, namespace, first(), a_pod("second", "--podcliques=wl-0-a:1"))
     pods = Cache(PODS, AnyObject, namespace=namespace)
-    await seen(client, pods, lambda found: (pod := found.get(namespace, "second")) and answers(pod))
+    await seen(client, pods, lambda found: (pod := found.get(namespace, "second")) and is_ready(pod))

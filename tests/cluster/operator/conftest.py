@@ -1,4 +1,4 @@
-"""What scenarios ask for: nodes of the role that upstream's workloads want, and a world of their own."""
+"""Fixtures for tests of the operator: labelled nodes, a namespace, and a watched namespace (`World`)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.namespaces import make_namespace
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def agents(cluster: LocalCluster, crds: object) -> AsyncIterator[list[str]]:
-    """All nodes of the shared cluster, as agents."""
+    """The names of all nodes, labelled with the role that upstream's workloads select."""
     async with Client(config.load(cluster.kubeconfig)) as client:
         names = [node.metadata.name for node in (await client.list(NODES, as_type=Object)).items]
         for name in names:
@@ -41,7 +41,7 @@ _numbers = itertools.count(1)
 
 @pytest.fixture
 async def namespace(client: Client) -> AsyncIterator[str]:
-    """A namespace of the scenario's own, which it may delete."""
+    """A namespace for one test, which the test may delete."""
     name = f"scenario-{next(_numbers)}"
     await make_namespace(client, name)
     yield name
@@ -53,18 +53,18 @@ async def namespace(client: Client) -> AsyncIterator[str]:
 async def world(
     client: Client, operator_account: Account, namespace: str, agents: list[str]
 ) -> AsyncIterator[World]:
-    """A namespace of the test's own, watched; left empty."""
+    """The test's namespace, watched, and emptied after the test."""
     async with watching(client, operator_account.config, namespace) as world:
         yield world
 
 
 @pytest.fixture
-async def collector(world: World) -> None:
-    """Kubernetes' garbage collector, once it knows our kinds: it learns of new CRDs twice a minute, and
-    before that it neither collects nor orphans what is theirs."""
-    nobody = {"apiVersion": "v1", "kind": "ConfigMap", "name": "nobody", "uid": "0"}
-    metadata = {"name": "left-behind", "ownerReferences": [nobody]}
-    for kind, spec in ((CLIQUES, clique("left-behind")["spec"]), (GANGS, {"podgroups": []})):
+async def garbage_collector(world: World) -> None:
+    """Waits until Kubernetes' garbage collector knows our kinds: it discovers new CRDs every 30 seconds, and
+    before that it neither deletes nor orphans their objects."""
+    missing_owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "missing", "uid": "0"}
+    metadata = {"name": "dangling", "ownerReferences": [missing_owner]}
+    for kind, spec in ((CLIQUES, clique("dangling")["spec"]), (GANGS, {"podgroups": []})):
         body = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata, "spec": spec}
         await world.create(kind, body)
     await world.until(

@@ -1,4 +1,5 @@
-"""An operator's account with the rights that the chart gives for deployments, and a world to try them in."""
+"""Fixtures for tests of DynamoGraphDeployments: an account with the chart's rights for them, and a watched
+namespace."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ PROFILES = [{"name": "default-scheduler"}, {"name": "kai-scheduler"}]
 
 @pytest.fixture
 async def dynamo_account(cluster: LocalCluster, client: Client, operator_account: Account) -> Account:
-    """An account with the rights of an operator that serves deployments, beside the one that does not."""
+    """An account of its own with the rights of an operator that reconciles DynamoGraphDeployments."""
     for definition in crd_definitions.all_definitions():
         await install(client, definition)
         async with asyncio.timeout(PATIENCE):
@@ -45,7 +46,7 @@ async def dynamo_account(cluster: LocalCluster, client: Client, operator_account
 
 
 def rendered(mode: str) -> list[dict[str, Any]]:
-    """What the chart makes where deployments may decline Grove."""
+    """The chart's objects where DynamoGraphDeployments may opt out of Grove."""
     values = {
         "config.dynamo.enabled": True,
         "config.dynamo.withoutGrove": True,
@@ -60,6 +61,7 @@ def rendered(mode: str) -> list[dict[str, Any]]:
 async def dynamo(
     client: Client, dynamo_account: Account, namespace: str, agents: list[str]
 ) -> AsyncIterator[World]:
+    """The test's namespace, with graphs, scaling adapters and ConfigMaps watched too."""
     async with watching(client, dynamo_account.config, namespace) as world:
         await world.watch(GRAPHS, ADAPTERS, CONFIG_MAPS)
         yield world

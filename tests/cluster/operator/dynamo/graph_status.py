@@ -1,4 +1,4 @@
-"""How a deployment fares, as its status tells."""
+"""The status of a DynamoGraphDeployment: state, conditions, readiness."""
 
 from __future__ import annotations
 

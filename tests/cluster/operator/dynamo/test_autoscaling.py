@@ -1,4 +1,4 @@
-"""Kubernetes' own autoscaler scales a component through its adapter, by metrics that the test serves."""
+"""A HorizontalPodAutoscaler scales a component through its adapter, by metrics that the test serves."""
 
 from __future__ import annotations
 
@@ -26,20 +26,18 @@ async def metrics(client: Client) -> AsyncIterator[Metrics]:
         yield served
 
 
-async def test_the_autoscaler_scales_an_adapter_and_the_component_follows(
-    dynamo: World, metrics: Metrics
-) -> None:
+async def test_component_follows_autoscaled_adapter(dynamo: World, metrics: Metrics) -> None:
     body = deployment(component("Web", "frontend"), component(scalingAdapter={}))
     body["metadata"] = {"name": "app"}
-    adapter = {"apiVersion": ADAPTERS.api_version, "kind": ADAPTERS.kind, "name": "app-worker"}
-    spec = {"scaleTargetRef": adapter, "minReplicas": 1, "maxReplicas": 4, "metrics": [metric("queue")]}
+    target = {"apiVersion": ADAPTERS.api_version, "kind": ADAPTERS.kind, "name": "app-worker"}
+    spec = {"scaleTargetRef": target, "minReplicas": 1, "maxReplicas": 4, "metrics": [metric("queue")]}
 
     async def until(count: int) -> None:
         def scaled() -> bool:
             wanted = dynamo.get(GRAPHS, "app").spec["components"][1]["replicas"]
-            told = dynamo.get(ADAPTERS, "app-worker")
-            there = len(dynamo.pods(clique="app-0-worker"))
-            counts = {wanted, there, told.spec["replicas"], told.status.get("replicas")}
+            adapter = dynamo.get(ADAPTERS, "app-worker")
+            pods = len(dynamo.pods(clique="app-0-worker"))
+            counts = {wanted, pods, adapter.spec["replicas"], adapter.status.get("replicas")}
             return counts == {count} and ready(dynamo, "app")
 
         await dynamo.until(scaled, f"{count} workers", LONG)

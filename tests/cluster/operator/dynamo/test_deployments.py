@@ -1,5 +1,5 @@
-"""DynamoGraphDeployments on the real cluster: Dynamo's own examples become ready, by an operator with just
-the rights that the chart gives it for them."""
+"""DynamoGraphDeployments on the real cluster: Dynamo's own examples become ready, with an operator that has
+exactly the rights of the chart."""
 
 from __future__ import annotations
 
@@ -42,11 +42,12 @@ CONFIGURATION = OperatorConfiguration(
     dynamo=Dynamo(enabled=True), topology_aware_scheduling=TopologyAwareScheduling(enabled=True)
 )
 KAI = Scheduler((SchedulerProfile("kai-scheduler"),))
-"""Keeps constraints; it does not run here, so its pods find no node."""
+"""A scheduler that supports topology constraints; it does not run here, so its pods stay pending."""
 
 
 def examples() -> list[dict[str, Any]]:
-    """All of them, admitted as the webhook does it, under names of their own; GPUs are not what is tried."""
+    """All examples, with the defaults of the webhook, with unique names, and without GPUs, which the nodes do
+    not have."""
     found = []
     for file in sorted((shared_data("dynamo") / "input").iterdir()):
         (body,) = (each for each in yaml.safe_load_all(file.read_text()) if each)
@@ -63,18 +64,18 @@ def _without_gpus(value: Any) -> Any:
 
 
 def counts(world: World, name: str) -> list[int]:
-    """Replicas that are ready, of each component that is told of in those words."""
+    """The ready replicas of each component that has `readyReplicas` in the status."""
     components = world.get(GRAPHS, name).status["components"].values()
     return [each["readyReplicas"] for each in components if "readyReplicas" in each]
 
 
 def replicas(world: World, name: str) -> list[int]:
-    """What the set asks for: as many as it was made with."""
+    """The replicas in the template of the set, which stay as they were when the set was created."""
     template = world.get(SETS, name).spec["template"]
     return [clique["spec"]["replicas"] for clique in template["cliques"]]
 
 
-async def test_the_examples_become_ready_rest_and_go_with_all_that_was_made(dynamo: World) -> None:
+async def test_examples_become_ready_scale_restart_and_delete(dynamo: World) -> None:
     bodies = examples()
     async with operating(dynamo, topology_aware=True, dynamo=DynamoSettings.of(CONFIGURATION)) as operator:
         for body in bodies:
@@ -101,31 +102,31 @@ async def test_the_examples_become_ready_rest_and_go_with_all_that_was_made(dyna
                 dynamo.get(GRAPHS, newer).status.get("restart")
                 == {"observedID": "again", "phase": "Completed"}
             ),
-            "all of its pods are new",
+            "all pods restarted",
         )
         assert not before & {pod.uid for pod in dynamo.pods(part_of=newer)}
-        await through_its_adapter(dynamo, newer)
+        await scale_through_adapter(dynamo, newer)
         await dynamo.delete(GRAPHS, newer)
-        await dynamo.until(lambda: dynamo.find(SETS, newer) is None, "its set goes with it")
+        await dynamo.until(lambda: dynamo.find(SETS, newer) is None, "its set deleted")
         async with asyncio.timeout(PATIENCE):
-            await operator.recorder.silence()
+            await operator.recorder.until_quiet()
     for _ in range(3):
-        if not (written := await written_anew(dynamo)):
+        if not (written := await writes_after_restart(dynamo)):
             break
-    assert written == [], "deployments at rest need nothing"
+    assert written == [], "ready deployments need no writes"
 
 
-async def written_anew(dynamo: World) -> list[str]:
-    """What another operator writes. Something may still come to rest in its life, but not in every one's."""
+async def writes_after_restart(dynamo: World) -> list[str]:
+    """The writes of another operator. The first one may still finish a change; a later one must not write."""
     async with operating(dynamo, topology_aware=True, dynamo=DynamoSettings.of(CONFIGURATION)) as another:
         async with asyncio.timeout(PATIENCE):
             while not any("customresourcedefinitions" in str(call) for call in another.recorder.calls):
                 await another.recorder.next_call()
-            await another.recorder.silence()
+            await another.recorder.until_quiet()
         return [str(call) for call in another.recorder.writes()]
 
 
-async def test_deployment_that_cannot_be_decoded_keeps_its_set(dynamo: World) -> None:
+async def test_undecodable_deployment_keeps_its_set(dynamo: World) -> None:
     body = deployment(component("Web", "frontend"))
     body["metadata"] = {"name": "kept"}
     await dynamo.watch(EVENTS)
@@ -138,7 +139,7 @@ async def test_deployment_that_cannot_be_decoded_keeps_its_set(dynamo: World) ->
     async with operating(dynamo, dynamo=DynamoSettings.of(CONFIGURATION)) as operator:
         await dynamo.until(lambda: any(event.reason == "DecodeFailed" for event in dynamo.all(EVENTS)))
         async with asyncio.timeout(PATIENCE):
-            await operator.recorder.silence()
+            await operator.recorder.until_quiet()
         after = dynamo.get(SETS, "kept")
         assert (after.uid, after.terminating) == (before.uid, False)
         await dynamo.client.raw("PATCH", path, b'{"spec":{"x":null}}', content_type=MERGE)
@@ -146,25 +147,25 @@ async def test_deployment_that_cannot_be_decoded_keeps_its_set(dynamo: World) ->
         await dynamo.until(lambda: dynamo.find(SETS, "kept") is None)
 
 
-async def through_its_adapter(dynamo: World, name: str) -> None:
-    """One component more is handed to autoscalers, and scaled as they do it."""
+async def scale_through_adapter(dynamo: World, name: str) -> None:
+    """Give one more component a scaling adapter, and scale the adapter as an autoscaler does."""
     adapter = f"{name}-{dynamo.get(GRAPHS, name).spec['components'][1]['name'].lower()}"
-    asked = [{"op": "add", "path": "/spec/components/1/scalingAdapter", "value": {}}]
-    await dynamo.patch(GRAPHS, name, asked, kind=JSON)
+    added = [{"op": "add", "path": "/spec/components/1/scalingAdapter", "value": {}}]
+    await dynamo.patch(GRAPHS, name, added, kind=JSON)
 
-    def told(replicas: int) -> bool:
+    def reported(replicas: int) -> bool:
         found = dynamo.find(ADAPTERS, adapter)
         return found is not None and found.status.get("replicas") == replicas
 
-    await dynamo.until(lambda: told(2), "the adapter tells how many there are")
+    await dynamo.until(lambda: reported(2), "the count in the adapter's status")
     await dynamo.scale(ADAPTERS, adapter, 3)
     await dynamo.until(
-        lambda: told(3) and ready(dynamo, name) and 3 in counts(dynamo, name), "it follows its adapter"
+        lambda: reported(3) and ready(dynamo, name) and 3 in counts(dynamo, name), "the component scaled"
     )
     assert dynamo.get(GRAPHS, name).spec["components"][1]["replicas"] == 3
 
 
-async def test_constraints_are_handed_on_and_what_becomes_of_them_is_told(dynamo: World) -> None:
+async def test_topology_constraints_are_applied_and_reported(dynamo: World) -> None:
     packed = component("Worker", topologyConstraint={"packDomain": "rack"})
     body = deployment(component("Web", "frontend"), packed, topologyConstraint={"packDomain": "zone"})
     body["metadata"] = {"name": "packed"}
@@ -179,7 +180,7 @@ async def test_constraints_are_handed_on_and_what_becomes_of_them_is_told(dynamo
         async with topology(dynamo, "the-only-one"):
             levels = "TopologyLevelsAvailable"
             await dynamo.until(
-                lambda: dynamo.get(GRAPHS, "packed").condition(levels) == "True", "its levels are there"
+                lambda: dynamo.get(GRAPHS, "packed").condition(levels) == "True", "its levels are available"
             )
             graph = dynamo.get(GRAPHS, "packed")
             assert graph.status["appliedTopologyConstraints"] == [
@@ -193,10 +194,10 @@ async def test_constraints_are_handed_on_and_what_becomes_of_them_is_told(dynamo
             ]
 
         def unavailable() -> bool:
-            told = condition(dynamo.get(GRAPHS, "packed"), "TopologyLevelsAvailable")
-            return told.get("reason") == "TopologyDefinitionNotFound"
+            levels = condition(dynamo.get(GRAPHS, "packed"), "TopologyLevelsAvailable")
+            return levels.get("reason") == "TopologyDefinitionNotFound"
 
-        await dynamo.until(unavailable, "the topology is gone")
+        await dynamo.until(unavailable, "the deleted topology reported")
         assert dynamo.get(GRAPHS, "packed").condition("grove.io/TopologyLevelsUnavailable") == "True"
 
 
@@ -209,7 +210,7 @@ CONVERTED = {
 }
 
 
-async def test_it_refuses_to_start_over_a_definition_that_is_somebody_elses(
+async def test_operator_refuses_foreign_crd_conversion(
     client: Client, dynamo_account: Account, tmp_path: Path
 ) -> None:
     name = f"{GRAPHS.plural}.{GRAPHS.group}"
@@ -217,20 +218,20 @@ async def test_it_refuses_to_start_over_a_definition_that_is_somebody_elses(
     try:
         config = configuration(dynamo={"enabled": True})
         async with running(tmp_path, dynamo_account.kubeconfig, config) as operator:
-            _, said = await operator.process.communicate()
+            _, stderr = await operator.process.communicate()
     finally:
         ours = {"spec": {"conversion": {"strategy": "None", "webhook": None}}}
         await client.patch(CRDS, name, ours, as_type=Object)
     assert operator.process.returncode == 4
-    assert said.decode().splitlines()[-1].startswith("grove: dynamo.enabled: CustomResourceDefinition")
+    assert stderr.decode().splitlines()[-1].startswith("grove: dynamo.enabled: CustomResourceDefinition")
 
 
 @pytest.mark.skipif(not RELEASE, reason="GROVE_RECORD names no release")
-async def test_recording_of_a_deployment_is_made(dynamo: World) -> None:
+async def test_live_deployment_is_recorded(dynamo: World) -> None:
     body = deployment(component("Web", "frontend"), component("Worker"))
     body["metadata"] = {"name": "app"}
     async with operating(dynamo, dynamo=DynamoSettings.of(CONFIGURATION)) as operator:
         await dynamo.create(GRAPHS, default_graph(body, creating=True))
         await dynamo.until(lambda: ready(dynamo, "app"))
-        await operator.recorder.silence()
+        await operator.recorder.until_quiet()
     await record(dynamo, "dynamo", {"dynamo": True}, GRAPHS, ADAPTERS, CONFIG_MAPS)

@@ -1,4 +1,4 @@
-"""Secrets for pulling images, found by an operator that the chart lets read them."""
+"""Image pull Secrets, selected by an operator that the chart permits to read Secrets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.cluster.operator.support.world import World
 from tests.dynamo.builders import component, deployment
 
 IMAGE = "registry.example.com/dynamo:1.4.1"
-NOWHERE = {"nobody": "has-this"}
+UNSCHEDULABLE = {"no-node": "has-this"}
 
 
 def secret(name: str, registry: str = "registry.example.com") -> dict[str, Any]:
@@ -30,19 +30,19 @@ def secret(name: str, registry: str = "registry.example.com") -> dict[str, Any]:
     return {"metadata": {"name": name}, "type": TYPE, "data": data}
 
 
-def named(found: dict[str, Any]) -> list[str]:
+def pull_secrets(found: dict[str, Any]) -> list[str]:
     return [each["name"] for each in found.get("imagePullSecrets", ())]
 
 
-def given(dynamo: World) -> dict[str, list[str]]:
-    """What the cliques of the set are to be pulled with."""
+def clique_secrets(dynamo: World) -> dict[str, list[str]]:
+    """The image pull Secrets of each clique of the set."""
     found = dynamo.find(SETS, "app")
     cliques = found.spec["template"]["cliques"] if found else ()
-    return {each["name"]: named(each["spec"]["podSpec"]) for each in cliques}
+    return {each["name"]: pull_secrets(each["spec"]["podSpec"]) for each in cliques}
 
 
-async def known_secrets(operator: Operator) -> None:
-    """The operator waits for them too, but not for long."""
+async def until_secrets_synced(operator: Operator) -> None:
+    """The operator itself waits for its cache of Secrets only for a short time."""
     known = operator.manager.graphs
     assert known is not None
     assert known.secrets is not None
@@ -51,42 +51,44 @@ async def known_secrets(operator: Operator) -> None:
 
 
 def web_is_ready(dynamo: World) -> bool:
-    """As the operator tells it: then it knows that the pod has started."""
-    told = dynamo.get(GRAPHS, "app").status.get("components", {}).get("Web", {})
-    return told.get("readyReplicas") == 1
+    """Whether the status of the graph says so: then the operator knows that the pod has started."""
+    web = dynamo.get(GRAPHS, "app").status.get("components", {}).get("Web", {})
+    return web.get("readyReplicas") == 1
 
 
 def pods(dynamo: World, part: str) -> list[AnyObject]:
     return dynamo.pods(clique=f"app-0-{part}")
 
 
-async def test_a_secret_is_for_those_who_wait_and_replaces_nobody_who_runs(dynamo: World) -> None:
-    """A pod that finds no node has not started, like one whose image cannot be pulled."""
+async def test_new_secret_reaches_pending_and_not_running_pods(dynamo: World) -> None:
+    """An unschedulable pod has not started, like one whose image cannot be pulled."""
     worker = component(main={"image": IMAGE})
-    worker["podTemplate"]["spec"]["nodeSelector"] = NOWHERE
+    worker["podTemplate"]["spec"]["nodeSelector"] = UNSCHEDULABLE
     body = deployment(component("Web", "frontend", main={"image": IMAGE}), worker)
     body["metadata"] = {"name": "app"}
     await dynamo.create(SECRETS, secret("early"))
     await dynamo.create(SECRETS, secret("other", "other.example.com"))
     layer = DynamoSettings.of(OperatorConfiguration(dynamo=Dynamo(enabled=True)))
     async with operating(dynamo, dynamo=layer) as operator:
-        await known_secrets(operator)
+        await until_secrets_synced(operator)
         await dynamo.create(GRAPHS, default_graph(body, creating=True))
         await dynamo.until(lambda: pods(dynamo, "worker") and web_is_ready(dynamo), "a web pod that runs")
-        assert given(dynamo) == {"web": ["early"], "worker": ["early"]}
+        assert clique_secrets(dynamo) == {"web": ["early"], "worker": ["early"]}
         (web,) = pods(dynamo, "web")
-        assert named(web.spec) == ["early"]
+        assert pull_secrets(web.spec) == ["early"]
 
         await dynamo.create(SECRETS, secret("late"))
         await dynamo.until(
-            lambda: [named(pod.spec) for pod in pods(dynamo, "worker")] == [["early", "late"]],
+            lambda: [pull_secrets(pod.spec) for pod in pods(dynamo, "worker")] == [["early", "late"]],
             "a worker with the new Secret",
         )
-        assert given(dynamo) == {"web": ["early"], "worker": ["early", "late"]}
+        assert clique_secrets(dynamo) == {"web": ["early"], "worker": ["early", "late"]}
         assert [pod.uid for pod in pods(dynamo, "web")] == [web.uid]
 
         changed = {"labels": {"changed": "anyway"}}
         path = "/spec/components/0/podTemplate/metadata"
         more = [{"op": "add", "path": path, "value": changed}]
         await dynamo.patch(GRAPHS, "app", more, kind=JSON)
-        await dynamo.until(lambda: given(dynamo)["web"] == ["early", "late"], "one that changes is given it")
+        await dynamo.until(
+            lambda: clique_secrets(dynamo)["web"] == ["early", "late"], "it in a changed clique"
+        )

@@ -1,4 +1,4 @@
-"""Deployments that decline Grove: affinity at work, and what Kueue and LeaderWorkerSet are told."""
+"""DynamoGraphDeployments that opt out of Grove: pod affinity, Kueue's labels and LeaderWorkerSets."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ WITHOUT_GROVE = OperatorConfiguration(
 )
 
 
-async def test_without_grove_affinity_keeps_pods_together_and_the_real_definition_takes_the_rest(
+async def test_without_grove_affinity_packs_pods_in_one_rack(
     dynamo: World,
 ) -> None:
     definition = yaml.safe_load(shared_data(LWS).read_text())
@@ -67,17 +67,17 @@ async def test_without_grove_affinity_keeps_pods_together_and_the_real_definitio
 
         def web() -> dict[str, Any]:
             found = dynamo.find(GRAPHS, "plain")
-            said = found.status.get("components", {}) if found else {}
-            return said.get("Web", {})
+            components = found.status.get("components", {}) if found else {}
+            return components.get("Web", {})
 
-        await dynamo.until(lambda: web().get("availableReplicas") == 3, "three pods that answer")
-        places = {racks[pod.spec["nodeName"]] for pod in dynamo.pods()}
-        assert len(places) == 1
-        assert None not in places
-        made = dynamo.get(LEADER_WORKER_SETS, "plain-worker-0")
-        assert made.spec["leaderWorkerTemplate"]["size"] == 2
-        assert contains(as_written(body, WITHOUT_GROVE)["spec"], made.spec), "nothing of it is pruned"
-        await for_kueue(dynamo, body)
+        await dynamo.until(lambda: web().get("availableReplicas") == 3, "three available pods")
+        used_racks = {racks[pod.spec["nodeName"]] for pod in dynamo.pods()}
+        assert len(used_racks) == 1
+        assert None not in used_racks
+        created = dynamo.get(LEADER_WORKER_SETS, "plain-worker-0")
+        assert created.spec["leaderWorkerTemplate"]["size"] == 2
+        assert contains(as_written(body, WITHOUT_GROVE)["spec"], created.spec), "the CRD prunes no field"
+        await create_for_kueue(dynamo, body)
         levels = "TopologyLevelsAvailable"
         await dynamo.until(lambda: dynamo.get(GRAPHS, "plain").condition(levels) == "True", "domains exist")
         assert dynamo.all(SETS) == []
@@ -87,24 +87,24 @@ async def test_without_grove_affinity_keeps_pods_together_and_the_real_definitio
 
 
 def as_written(body: dict[str, Any], config: OperatorConfiguration) -> dict[str, Any]:
-    """The LeaderWorkerSet of its worker."""
+    """The LeaderWorkerSet of the worker of a deployment, as the operator writes it."""
     found = graph(default_graph(body, creating=True))
     stored = StoredGraph(ObjectMeta(name=found.name, namespace=found.namespace))
     return workload(found, found.components[1], Known(stored, GraphContext.of(config)))
 
 
-async def for_kueue(dynamo: World, body: dict[str, Any]) -> None:
-    """Kueue does not run here: what it would be told is taken by the real definition as it was written."""
+async def create_for_kueue(dynamo: World, body: dict[str, Any]) -> None:
+    """Kueue does not run here: the LeaderWorkerSet with its labels is accepted by the real CRD unchanged."""
     mapping = {"zone": ZONE, "rack": RACK}
-    told = DynamoTopology(mode=TopologyMode.KUEUE, domain_to_label_mapping=mapping, queue_name="gpus")
-    layer = Dynamo(enabled=True, without_grove=True, topology_aware_scheduling=told)
+    topology = DynamoTopology(mode=TopologyMode.KUEUE, domain_to_label_mapping=mapping, queue_name="gpus")
+    layer = Dynamo(enabled=True, without_grove=True, topology_aware_scheduling=topology)
     queued = {**body, "metadata": {**body["metadata"], "name": "queued"}}
     wanted = as_written(queued, OperatorConfiguration(dynamo=layer))
-    made = await dynamo.create(LEADER_WORKER_SETS, wanted)
-    assert made.labels["kueue.x-k8s.io/queue-name"] == "gpus"
-    assert contains(wanted["spec"], made.spec)
+    created = await dynamo.create(LEADER_WORKER_SETS, wanted)
+    assert created.labels["kueue.x-k8s.io/queue-name"] == "gpus"
+    assert contains(wanted["spec"], created.spec)
     for role in ("leaderTemplate", "workerTemplate"):
-        assert made.spec["leaderWorkerTemplate"][role]["metadata"]["annotations"].items() >= {
+        assert created.spec["leaderWorkerTemplate"][role]["metadata"]["annotations"].items() >= {
             ("kueue.x-k8s.io/podset-required-topology", RACK),
             ("kueue.x-k8s.io/podset-group-name", "queued-worker"),
         }
@@ -116,7 +116,7 @@ KUEUE = DynamoTopology(
 )
 
 
-async def test_kueue_may_come_later_and_what_it_lacks_is_told(dynamo: World) -> None:
+async def test_missing_kueue_levels_are_reported(dynamo: World) -> None:
     body = deployment(
         component("Web", "frontend", replicas=0, topologyConstraint={"packDomain": "rack"}),
         annotations={"nvidia.com/enable-grove": "false"},
@@ -127,17 +127,17 @@ async def test_kueue_may_come_later_and_what_it_lacks_is_told(dynamo: World) -> 
     definition.pop("status", None)
 
     async def until(reason: str) -> None:
-        def told() -> bool:
+        def reported() -> bool:
             found = dynamo.find(GRAPHS, "queued")
             return found is not None and condition(found, "TopologyLevelsAvailable").get("reason") == reason
 
-        await dynamo.until(told, reason)
+        await dynamo.until(reported, reason)
 
     async def topology(name: str, *labels: str) -> None:
         spec = {"levels": [{"nodeLabel": label} for label in labels]}
         kind = {"apiVersion": KUEUE_TOPOLOGIES.api_version, "kind": KUEUE_TOPOLOGIES.kind}
-        made = {**kind, "metadata": {"name": name}, "spec": spec}
-        await dynamo.client.create(KUEUE_TOPOLOGIES, made, as_type=Object)
+        body = {**kind, "metadata": {"name": name}, "spec": spec}
+        await dynamo.client.create(KUEUE_TOPOLOGIES, body, as_type=Object)
 
     async with operating(dynamo, dynamo=DynamoSettings.of(OperatorConfiguration(dynamo=layer))):
         await dynamo.create(GRAPHS, default_graph(body, creating=True))

@@ -1,4 +1,4 @@
-"""An admission webhook of a third party, served by the test itself: it admits pods of one namespace, late."""
+"""A third party's admission webhook, served by the test: it admits the pods of a namespace after a pause."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAME = "slow.example.com"
 
 
 class SlowWebhook:
-    """Admits every pod after `pause` returns; counts the reviews that have begun."""
+    """Admits every pod after `pause` returns; counts the reviews that have started."""
 
     def __init__(self, pause: Callable[[], Awaitable[object]]) -> None:
         self.pause = pause
@@ -77,7 +77,7 @@ def _registration(
 
 
 async def _until_called(client: Client, namespace: str, webhook: SlowWebhook) -> None:
-    """API servers report to no one that they have taken in a webhook configuration: ask until one has."""
+    """API servers do not report when a webhook configuration takes effect: try dry-run creates until then."""
     pod = {"metadata": {"name": "probe"}, "spec": {"containers": [{"name": "main", "image": "model:1"}]}}
     async with asyncio.timeout(60):
         while not webhook.reviews:

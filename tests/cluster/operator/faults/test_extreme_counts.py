@@ -1,5 +1,5 @@
-"""Counts that no cluster could hold, on an API server whose CRDs have no ceiling and no webhooks of ours: the
-sets say that they ask for too much, and everybody else is served as ever."""
+"""Counts that no cluster can hold, on an API server with CRDs without maxima and without our webhooks: the
+sets report that they exceed a limit, and all other sets are reconciled as usual."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.cluster
 HUGE = 2**31 - 1
 LEASE = "grove-operator-leader-election"
 LIMIT, GANG = "ERR_EXCEED_POD_LIMIT", "ERR_EXCEED_PODGANG_SIZE"
-ATTACKS = {
+EXTREME_SETS = {
     "replicas": (workload("replicas", clique("a"), replicas=HUGE), LIMIT, f"{HUGE} pods"),
     "pods": (workload("pods", clique("a", 3_000_000)), LIMIT, "3000000 pods"),
     "product": (workload("product", clique("a", 50_000), replicas=50_000), LIMIT, "2500000000 pods"),
@@ -43,8 +43,8 @@ ATTACKS = {
 
 
 @pytest.fixture
-async def without_ceiling(clusters: Clusters) -> AsyncIterator[tuple[LocalCluster, Client, Account]]:
-    """A cluster with the CRDs of before."""
+async def unlimited_cluster(clusters: Clusters) -> AsyncIterator[tuple[LocalCluster, Client, Account]]:
+    """A cluster with CRDs without maxima, as earlier releases had them."""
     cluster = await clusters.start("counts")
     async with Client(config.load(cluster.kubeconfig)) as client:
         for definition in crd.all_definitions():
@@ -77,8 +77,8 @@ def is_available(found: Cache[PodCliqueSet], namespace: str, name: str) -> bool:
     return known is not None and known.status.available_replicas == known.spec.replicas > 0
 
 
-async def external_resource(client: Client, name: str) -> None:
-    """A set of somebody else, made and available."""
+async def create_available_neighbour(client: Client, name: str) -> None:
+    """Create a set in another namespace and wait until it is available."""
     await client.create(SETS, workload(name, clique("a", 2)), namespace="neighbour", as_type=Object)
     await seen(client, sets("neighbour"), lambda found: is_available(found, "neighbour", name))
 
@@ -88,10 +88,10 @@ async def pods(client: Client, name: str) -> set[str]:
     return {pod.metadata.uid for pod in listed.items}
 
 
-async def test_extreme_counts_are_reported_and_hold_up_no_other_set(
-    without_ceiling: tuple[LocalCluster, Client, Account], tmp_path: Path
+async def test_extreme_counts_are_reported_and_delay_no_set(
+    unlimited_cluster: tuple[LocalCluster, Client, Account], tmp_path: Path
 ) -> None:
-    _, client, account = without_ceiling
+    _, client, account = unlimited_cluster
     wanted = configuration(leaderElection=QUICK_ELECTION)
     async with running(tmp_path, account.kubeconfig, wanted, "--namespace", NAMESPACE) as operator:
         await operator.hear("working")
@@ -99,20 +99,20 @@ async def test_extreme_counts_are_reported_and_hold_up_no_other_set(
         await client.create(SETS, workload("grown", clique("a")), namespace="tenant", as_type=Object)
         await seen(client, sets("tenant"), lambda found: is_available(found, "tenant", "grown"))
 
-        for body, _, _ in ATTACKS.values():
+        for body, _, _ in EXTREME_SETS.values():
             await client.create(SETS, body, namespace="tenant", as_type=Object)
         await client.create(PODS, forged("grown"), namespace="tenant", as_type=Object)
-        await external_resource(client, "during")
-        for name, (_, code, words) in ATTACKS.items():
-            told = lambda found, name=name, code=code, words=words: (  # noqa: E731
-                words in errors(found, "tenant", name).get(code, "")
+        await create_available_neighbour(client, "during")
+        for name, (_, code, text) in EXTREME_SETS.items():
+            reported = lambda found, name=name, code=code, text=text: (  # noqa: E731
+                text in errors(found, "tenant", name).get(code, "")
             )
-            await seen(client, sets("tenant"), told)
+            await seen(client, sets("tenant"), reported)
             assert await pods(client, name) == set(), name
 
         await grows_past_the_limit_and_back(client)
-        await external_resource(client, "after")
-        for name in (*ATTACKS, "grown"):
+        await create_available_neighbour(client, "after")
+        for name in (*EXTREME_SETS, "grown"):
             await client.delete(SETS, name, namespace="tenant", as_type=Object)
         await seen(client, sets("tenant"), lambda found: not len(found))
         last = (await client.get(LEASES, LEASE, namespace=NAMESPACE, as_type=Lease)).spec
@@ -125,7 +125,7 @@ async def test_extreme_counts_are_reported_and_hold_up_no_other_set(
 
 
 def forged(name: str) -> dict[str, Any]:
-    """A pod that claims to be of a replica that there cannot be."""
+    """A pod with the labels of a replica that cannot exist."""
     carried = {
         labels.MANAGED_BY: labels.OPERATOR,
         labels.PART_OF: name,
@@ -138,20 +138,20 @@ def forged(name: str) -> dict[str, Any]:
 
 
 async def grows_past_the_limit_and_back(client: Client) -> None:
-    """By an update of the set, and by `/scale` of the set and of a clique: its pod stays, and no other is
-    made."""
+    """By an update of the set, and by `/scale` of the set and of a clique: its pod stays, and no other pod is
+    created."""
     before = await pods(client, "grown")
 
     async def count(resource: Any, name: str, replicas: int) -> None:
         await client.set_scale(resource, name, replicas, namespace="tenant")
 
-    def told(found: Cache[PodCliqueSet]) -> bool:
+    def reported(found: Cache[PodCliqueSet]) -> bool:
         return LIMIT in errors(found, "tenant", "grown")
 
     def current(found: Cache[PodCliqueSet]) -> bool:
         known = found.get("tenant", "grown")
         return (
-            not told(found)
+            not reported(found)
             and known is not None
             and known.status.observed_generation == known.metadata.generation
         )
@@ -160,13 +160,13 @@ async def grows_past_the_limit_and_back(client: Client) -> None:
         await client.patch(
             SETS, "grown", {"spec": {"replicas": replicas}}, namespace="tenant", as_type=Object
         )
-        await seen(client, sets("tenant"), told if replicas == HUGE else current)
+        await seen(client, sets("tenant"), reported if replicas == HUGE else current)
     for resource, name in ((SETS, "grown"), (CLIQUES, "grown-0-a")):
         await count(resource, name, HUGE)
-        await seen(client, sets("tenant"), told)
+        await seen(client, sets("tenant"), reported)
         assert before <= await pods(client, "grown")
         await count(resource, name, 1)
         await seen(client, sets("tenant"), current)
     assert len(await pods(client, "grown") - before) <= 1, (
-        "of replicas made before the count was seen, none is left"
+        "replicas created before the operator saw the count are deleted"
     )

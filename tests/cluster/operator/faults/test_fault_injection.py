@@ -1,7 +1,8 @@
-"""Every scenario, in fair weather and in bad: the same rests, by the same creates and deletes.
+"""Runs every scenario without faults and with faults: the same state at every checkpoint, reached by the same
+creates and deletes.
 
-In an ordinary run each scenario is told in fair weather and in one other, chosen by GROVE_SEED; with
-GROVE_CAMPAIGN=1 in every weather, with as many seeds as it says.
+In an ordinary run each scenario runs without faults and with one kind of fault, chosen by GROVE_SEED; with
+GROVE_CAMPAIGN=n it runs with every kind of fault and n seeds.
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ from tests.cluster.operator.support.scenario_runs import (
 CAMPAIGN = int(os.environ.get("GROVE_CAMPAIGN") or 0)
 SEED = int(os.environ.get("GROVE_SEED") or 0)
 
-LAG = FaultRates(delay=0.5, reorder=0.3, duplicate=0.2, longest_delay=0.3)
+LATE_EVENTS = FaultRates(delay=0.5, reorder=0.3, duplicate=0.2, longest_delay=0.3)
 RATES = {
-    "lag": LAG,
+    "late events": LATE_EVENTS,
     "lost replies": FaultRates(lose=0.3),
-    "refusals": FaultRates(conflict=0.08, throttle=0.08, error=0.08),
-    "torn watches": FaultRates(drop=0.03, cut=0.05),
-    "everything": FaultRates(
+    "refused writes": FaultRates(conflict=0.08, throttle=0.08, error=0.08),
+    "broken watches": FaultRates(drop=0.03, cut=0.05),
+    "all faults": FaultRates(
         conflict=0.05,
         throttle=0.05,
         error=0.05,
@@ -52,99 +53,95 @@ RATES = {
         longest_delay=0.1,
     ),
 }
-GRANTS = (SERVICE_ACCOUNTS, ROLES, ROLE_BINDINGS)
-KINDS = [kind.label for kind in (SETS, GROUPS, CLIQUES, GANGS, PODS, SERVICES, RESOURCE_CLAIMS, *GRANTS)]
-Weather = Callable[[World, Scenario, ScenarioRecord, int], Awaitable[None]]
+RBAC = (SERVICE_ACCOUNTS, ROLES, ROLE_BINDINGS)
+KINDS = [kind.label for kind in (SETS, GROUPS, CLIQUES, GANGS, PODS, SERVICES, RESOURCE_CLAIMS, *RBAC)]
+FaultyRun = Callable[[World, Scenario, ScenarioRecord, int], Awaitable[None]]
 
 
-def disturbed(rates: FaultRates) -> Weather:
-    """Events and writes meet faults by chance."""
+def random_faults(rates: FaultRates) -> FaultyRun:
+    """Watch events and writes meet faults at these rates."""
 
-    async def tell(world: World, scenario: Scenario, telling: ScenarioRecord, seed: int) -> None:
+    async def run(world: World, scenario: Scenario, baseline: ScenarioRecord, seed: int) -> None:
         async with operating(world, seed=seed, rates=rates, **options(scenario)) as operator:
-            await repeat_scenario(world, scenario, RepeatedRun(world, telling, operator.recorder))
-        assert operator.faults.fault_counts, "the weather was bad"
+            await repeat_scenario(world, scenario, RepeatedRun(world, baseline, operator.recorder))
+        assert operator.faults.fault_counts, "faults were injected"
 
-    return tell
+    return run
 
 
-async def standstill(world: World, scenario: Scenario, telling: ScenarioRecord, seed: int) -> None:
-    """What happens is acted on with one kind of object as it was before, until nothing more can be done."""
+async def frozen_watch(world: World, scenario: Scenario, baseline: ScenarioRecord, seed: int) -> None:
+    """The operator acts on changes with an outdated cache of one kind, until it has nothing left to do."""
     async with operating(world, **options(scenario)) as operator:
-        await repeat_scenario(world, scenario, FrozenWatchRun(world, telling, operator, seed, KINDS))
+        await repeat_scenario(world, scenario, FrozenWatchRun(world, baseline, operator, seed, KINDS))
 
 
-async def short_lives(world: World, scenario: Scenario, telling: ScenarioRecord, seed: int) -> None:
-    """Operators die after any write, and the next one finishes. Deeds are not compared: what a dying one had
-    under way may be done and is heard by nobody."""
-    chance = random.Random(seed)
+async def restarts(world: World, scenario: Scenario, baseline: ScenarioRecord, seed: int) -> None:
+    """Operators stop after a random number of writes, and the next one continues. Creates and deletes are not
+    compared: a write that is in flight when its operator stops may take effect without being recorded."""
+    rng = random.Random(seed)
 
-    def lives() -> Iterator[int]:
+    def write_limits() -> Iterator[int]:
         while True:
-            yield chance.randint(1, 40)
+            yield rng.randint(1, 40)
 
-    async with successive_operators(world, lives(), **options(scenario)):
-        await repeat_scenario(world, scenario, RepeatedRun(world, telling))
+    async with successive_operators(world, write_limits(), **options(scenario)):
+        await repeat_scenario(world, scenario, RepeatedRun(world, baseline))
 
 
-async def two_leaders(world: World, scenario: Scenario, telling: ScenarioRecord, seed: int) -> None:
-    """Both believe to lead and neither knows of the other; one of them sees everything late. Until a parent
-    goes, nothing is made twice; a pod that is on its way out already may be deleted again."""
+async def two_leaders(world: World, scenario: Scenario, baseline: ScenarioRecord, seed: int) -> None:
+    """Two operators act as leaders without knowing of each other, and one sees all events late. Until the
+    scenario stops comparing deletes, no object is created twice; a terminating pod may be deleted again."""
     both = Recorder(world.namespace)
     more = options(scenario)
     async with (
         operating(world, recorder=both, **more),
-        operating(world, recorder=both, seed=seed, rates=LAG, **more),
+        operating(world, recorder=both, seed=seed, rates=LATE_EVENTS, **more),
     ):
-        observer = RepeatedRun(world, telling, both, counted="create", to_the_end=False)
+        observer = RepeatedRun(world, baseline, both, counted="create", to_the_end=False)
         await repeat_scenario(world, scenario, observer)
 
 
-WEATHER: dict[str, Weather] = {
-    **{name: disturbed(rates) for name, rates in RATES.items()},
-    "standstill": standstill,
-    "short lives": short_lives,
+FAULTS: dict[str, FaultyRun] = {
+    **{name: random_faults(rates) for name, rates in RATES.items()},
+    "frozen watch": frozen_watch,
+    "restarts": restarts,
     "two leaders": two_leaders,
 }
 
 
-def forecast() -> Iterator[tuple[str, str, int]]:
-    """Which scenario is told in which weather, with which seed. Every weather comes in every run."""
+def faulty_runs() -> Iterator[tuple[str, str, int]]:
+    """Which scenario runs with which fault and seed. Every kind of fault is used in every test run."""
     if CAMPAIGN:
         yield from (
-            (name, weather, SEED + seed)
-            for seed in range(CAMPAIGN)
-            for name in SCENARIOS
-            for weather in WEATHER
+            (name, fault, SEED + seed) for seed in range(CAMPAIGN) for name in SCENARIOS for fault in FAULTS
         )
         return
-    chance = random.Random(SEED)
-    weathers = [weather for _ in range(math.ceil(len(SCENARIOS) / len(WEATHER))) for weather in WEATHER]
-    chance.shuffle(weathers)
-    yield from ((name, weather, SEED) for name, weather in zip(SCENARIOS, weathers, strict=False))
+    faults = [fault for _ in range(math.ceil(len(SCENARIOS) / len(FAULTS))) for fault in FAULTS]
+    random.Random(SEED).shuffle(faults)
+    yield from ((name, fault, SEED) for name, fault in zip(SCENARIOS, faults, strict=False))
 
 
-pytestmark = pytest.mark.usefixtures("collector")
+pytestmark = pytest.mark.usefixtures("garbage_collector")
 
 
 @pytest.fixture
 async def world(world: World, name: str, scheduler_crds: None, aware_account: Account) -> World:
-    """The operator of a scenario with another scheduler has the rights to its kinds."""
+    """The operator of a scenario with another scheduler or a fabric has the rights to its kinds."""
     if options(SCENARIOS[name]):
         world.config = aware_account.config
     return world
 
 
-async def in_fair_weather(world: World, name: str) -> ScenarioRecord:
+async def baseline_of(world: World, name: str) -> ScenarioRecord:
     return await run_baseline(world.client, world.config, name, SCENARIOS[name])
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-async def test_in_fair_weather(world: World, name: str) -> None:
-    assert (await in_fair_weather(world, name)).snapshots
+async def test_scenario_without_faults(world: World, name: str) -> None:
+    assert (await baseline_of(world, name)).snapshots
 
 
-@pytest.mark.parametrize(("name", "weather", "seed"), list(forecast()))
-async def test_in_bad_weather(world: World, name: str, weather: str, seed: int) -> None:
-    telling = await in_fair_weather(world, name)
-    await WEATHER[weather](world, SCENARIOS[name], telling, seed)
+@pytest.mark.parametrize(("name", "fault", "seed"), list(faulty_runs()))
+async def test_scenario_with_faults(world: World, name: str, fault: str, seed: int) -> None:
+    baseline = await baseline_of(world, name)
+    await FAULTS[fault](world, SCENARIOS[name], baseline, seed)

@@ -1,4 +1,4 @@
-"""What a user with the stock `edit` role of one namespace can write stops the operator for nobody."""
+"""Objects that a user with Kubernetes' `edit` role in one namespace can write do not stop the operator."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ DEPTH = 1500
 
 
 def deep_parameters() -> dict[str, Any]:
-    """A claim's spec that asks for one device, with parameters that nest deeply."""
+    """A claim's spec that requests one device, with deeply nested parameters."""
     deep = msgspec.Raw(b'{"a":' + b"[" * DEPTH + b"]" * DEPTH + b"}")
     opaque = {"driver": DRIVER, "parameters": deep}
     requests = [{"name": "one", "exactly": {"deviceClassName": DRIVER}}]
@@ -48,13 +48,13 @@ def deep_template(name: str) -> dict[str, Any]:
 
 
 async def post(client: Client, resource: Resource, body: dict[str, Any], namespace: str) -> None:
-    """Create an object, whatever the reply looks like."""
+    """Create an object without decoding the reply."""
     await client.raw("POST", resource.path(namespace), msgspec.json.encode(body))
 
 
 @pytest.fixture
 async def home(client: Client, operator_account: Account, namespace: str) -> AsyncIterator[str]:
-    """A namespace in which the operator may have its lease and its certificate, left empty of sets."""
+    """A namespace in which the operator may have its lease and its certificate, emptied after the test."""
     await grant_lease_and_secret(client, namespace)
     async with watching(client, operator_account.config, namespace):
         yield namespace
@@ -62,7 +62,7 @@ async def home(client: Client, operator_account: Account, namespace: str) -> Asy
 
 @pytest.fixture
 async def tenant(cluster: LocalCluster, client: Client, namespace: str) -> AsyncIterator[Client]:
-    """A user of one namespace with the role that Kubernetes itself gives to such."""
+    """A client of a user with Kubernetes' role `edit` in the namespace."""
     await client.create(
         SERVICE_ACCOUNTS, {"metadata": {"name": "tenant"}}, namespace=namespace, as_type=Object
     )
@@ -77,7 +77,7 @@ async def tenant(cluster: LocalCluster, client: Client, namespace: str) -> Async
         yield tenant
 
 
-async def test_deep_claim_template_ends_no_operator(
+async def test_deep_claim_template_does_not_stop_operator(
     operator_account: Account,
     client: Client,
     tenant: Client,
@@ -91,7 +91,7 @@ async def test_deep_claim_template_ends_no_operator(
     skipped = {"key": f"{home}/deep", "reason": "it nests deeper than 200 levels"}
     async with running(tmp_path, operator_account.kubeconfig, configuration()) as operator:
         await operator.hear("working")
-        await eventually(written)  # rights take a moment to be known
+        await eventually(written)  # RBAC takes a moment to take effect
         await operator.hear("object skipped", **skipped)
         await make_available(client, home, "meanwhile")
         label = "resourceclaimtemplates.resource.k8s.io"
@@ -105,7 +105,7 @@ async def test_deep_claim_template_ends_no_operator(
         assert (await operator.end())[0] == 0
 
 
-async def test_set_reports_a_template_that_cannot_be_decoded(world: World) -> None:
+async def test_set_reports_undecodable_claim_template(world: World) -> None:
     async with devices(world), operating(world):
         await post(world.client, RESOURCE_CLAIM_TEMPLATES, deep_template("one"), world.namespace)
         body = shared_by_pods()
@@ -120,7 +120,7 @@ async def test_set_reports_a_template_that_cannot_be_decoded(world: World) -> No
         await world.until_ready()
 
 
-async def test_set_that_cannot_be_decoded_gets_an_event(world: World) -> None:
+async def test_undecodable_set_gets_an_event(world: World) -> None:
     body = shared_by_pods()
     (own,) = body["spec"]["template"]["resourceClaimTemplates"]
     own["templateSpec"] = {"spec": deep_parameters()}

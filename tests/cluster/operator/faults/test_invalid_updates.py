@@ -1,4 +1,4 @@
-"""What users get wrong while templates change: it costs one unit, and the last valid spec is what remains."""
+"""Invalid updates: at most one unit is unavailable, and the set ends up with its last valid spec."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from grove.kube.client.resource import PODS
 from tests.cluster.operator.scenarios.api_errors import says
 from tests.cluster.operator.scenarios.updates import change
 from tests.cluster.operator.support.harness import World, operating
-from tests.cluster.operator.support.objects import CLIQUES, GROUPS, SETS, answers
+from tests.cluster.operator.support.objects import CLIQUES, GROUPS, SETS, is_ready
 from tests.cluster.operator.support.updates import current, updated
 from tests.cluster.operator.support.workloads import clique, group, workload
 
@@ -16,14 +16,14 @@ PARTS = ("a", "b")
 
 
 async def annotated(world: World, delay: str | None) -> None:
-    """A template whose pods take so long to become ready."""
+    """Change the template so that pods take so long to become ready."""
     template = world.get(SETS, "w").spec["template"]
     for part in template["cliques"]:
         part["annotations"] = {"pod-ready.grove.local/delay": delay} if delay else {}
     await world.patch(SETS, "w", {"spec": {"template": {"cliques": template["cliques"]}}})
 
 
-async def test_whatever_was_asked_for_in_between_the_last_valid_spec_is_what_remains(world: World) -> None:
+async def test_last_valid_spec_remains_after_invalid_updates(world: World) -> None:
     body = workload("w", clique("a", 3, 1), clique("b"), groups=(group("x", 3, 1, "b"),), replicas=2)
     async with operating(world) as operator:
         await world.create(SETS, body)
@@ -31,14 +31,14 @@ async def test_whatever_was_asked_for_in_between_the_last_valid_spec_is_what_rem
         before = {pod.uid for pod in world.pods()}
 
         def left() -> int:
-            return len([pod for pod in world.pods() if pod.uid in before and answers(pod)])
+            return len([pod for pod in world.pods() if pod.uid in before and is_ready(pod)])
 
         await annotated(world, "1h")  # never ready, or of an image that does not exist
         await world.until(lambda: left() == 10 and len(world.pods()) == 12)
-        await operator.recorder.silence()
+        await operator.recorder.until_quiet()
         assert left() == 10, "one pod and one replica of the group, in one replica of the set"
 
-        await change(world, "w", "", *PARTS)  # no pod can be made from it
+        await change(world, "w", "", *PARTS)  # no pod can be created from it
         await world.until(lambda: says(world, CLIQUES, "w-0-a", "image"))
         await asyncio.gather(
             *(world.scale(CLIQUES, "w-0-a", count) for count in (5, 1, 4)),
@@ -55,4 +55,6 @@ async def test_whatever_was_asked_for_in_between_the_last_valid_spec_is_what_rem
         await change(world, "w", "next:2", *PARTS)
         await world.until(lambda: any(current(pod, "next:2") for pod in world.pods()))
         await world.delete(SETS, "w")
-        await world.until(lambda: not world.all(SETS) and not world.all(PODS) and world.whole(), seconds=180)
+        await world.until(
+            lambda: not world.all(SETS) and not world.all(PODS) and world.all_ready(), seconds=180
+        )

@@ -1,4 +1,4 @@
-"""Many workloads at once. Twenty by default; GROVE_WORKLOADS says how many."""
+"""Many workloads at once: GROVE_WORKLOADS of them, 20 by default."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.cluster.operator.support.workloads import clique, upstream, workload
 COUNT = int(os.environ.get("GROVE_WORKLOADS", "20"))
 
 
-async def test_many_workloads_of_ten_pods_at_once(world: World) -> None:
+async def test_many_workloads_at_once_become_ready(world: World) -> None:
     seconds = max(240.0, COUNT * 3.0)
     async with operating(world) as operator:
         bodies = []
@@ -27,19 +27,22 @@ async def test_many_workloads_of_ten_pods_at_once(world: World) -> None:
             "every set available",
             seconds,
         )
-        await world.until(lambda: len(world.pods()) == 10 * COUNT and world.whole(), "all whole", seconds)
+        await world.until(
+            lambda: len(world.pods()) == 10 * COUNT and world.all_ready(), "all objects ready", seconds
+        )
         assert len(operator.recorder.calls) < 25 * COUNT + 4 * world.changes[PODS]
         await asyncio.gather(*(world.delete(SETS, f"w{number}") for number in range(COUNT)))
-        await world.until(lambda: not world.all(SETS) and world.whole(), "all gone", seconds)
+        await world.until(lambda: not world.all(SETS) and world.all_ready(), "all deleted", seconds)
 
 
-async def test_a_small_workload_does_not_wait_for_a_large_one(world: World) -> None:
+async def test_small_workload_does_not_wait_for_large_one(world: World) -> None:
     replicas = 40
     await world.create(SETS, workload("a-large", clique("worker"), replicas=replicas))
     await world.create(SETS, workload("b-small", clique("worker")))
     async with operating(world, workers=4) as operator:
-        await world.until(lambda: len(world.pods()) == replicas + 1, "all pods made", 240.0)
-        made = [deed for deed in operator.recorder.creates_and_deletes() if deed.startswith("create pods")]
-        assert made.index("create pods b-small-0-worker") < replicas / 2, made
+        await world.until(lambda: len(world.pods()) == replicas + 1, "all pods created", 240.0)
+        writes = operator.recorder.creates_and_deletes()
+        creates = [write for write in writes if write.startswith("create pods")]
+        assert creates.index("create pods b-small-0-worker") < replicas / 2, creates
         await asyncio.gather(*(world.delete(SETS, name) for name in ("a-large", "b-small")))
-        await world.until(lambda: not world.all(SETS) and world.whole(), "all gone", 240.0)
+        await world.until(lambda: not world.all(SETS) and world.all_ready(), "all deleted", 240.0)

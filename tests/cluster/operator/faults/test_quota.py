@@ -1,4 +1,4 @@
-"""What a quota refused is created as soon as the quota has room, however long the key has been failing."""
+"""Pods that a quota refused are created as soon as the quota permits, whatever the back-off of the key."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from tests.cluster.operator.support.harness import World, operating
 from tests.cluster.operator.support.objects import CLIQUES, SETS
 from tests.cluster.operator.support.workloads import clique, workload
 
-NEVER = Backoff(first=3600.0, longest=3600.0)
-"""A key that failed is not retried unless something wakes it."""
+NO_RETRY = Backoff(first=3600.0, longest=3600.0)
+"""A key that failed is not retried unless a watch event enqueues it."""
 
 
-async def test_creation_goes_on_when_a_quota_has_room(world: World) -> None:
-    """First another pod goes, then the quota is raised, then deleted; each time nothing else happens."""
+async def test_creation_resumes_when_quota_permits(world: World) -> None:
+    """First a foreign pod is deleted, then the quota is raised, then deleted; each is the only change."""
     await world.watch(RESOURCE_QUOTAS)
     quota = {"metadata": {"name": "few"}, "spec": {"hard": {"pods": "3"}}}
     await world.create(RESOURCE_QUOTAS, quota)
@@ -25,16 +25,16 @@ async def test_creation_goes_on_when_a_quota_has_room(world: World) -> None:
     def ours() -> int:
         return len(world.pods(part_of="greedy"))
 
-    async with operating(world, backoff=NEVER) as operator:
+    async with operating(world, backoff=NO_RETRY) as operator:
         await world.create(SETS, workload("greedy", clique("worker", 5)))
         await world.until(lambda: ours() == 2 and says(world, CLIQUES, "greedy-0-worker", "quota"), "refused")
-        await operator.recorder.silence()
+        await operator.recorder.until_quiet()
         await world.delete(PODS, "foreign", grace_seconds=0)
-        await world.until(lambda: ours() == 3, "another pod went")
-        await operator.recorder.silence()
+        await world.until(lambda: ours() == 3, "the foreign pod deleted")
+        await operator.recorder.until_quiet()
         await world.patch(RESOURCE_QUOTAS, "few", {"spec": {"hard": {"pods": "4"}}})
-        await world.until(lambda: ours() == 4, "raised")
-        await operator.recorder.silence()
+        await world.until(lambda: ours() == 4, "the quota raised")
+        await operator.recorder.until_quiet()
         await world.delete(RESOURCE_QUOTAS, "few")
         await world.until_ready()
 

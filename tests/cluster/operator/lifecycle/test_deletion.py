@@ -1,4 +1,4 @@
-"""The end of a set: everything goes, whatever happens meanwhile; and nothing but what is the set's own."""
+"""Deletion of a set while no operator runs, while operators stop, and by a former leader."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.cluster.operator.support.objects import PARTS, SETS
 from tests.cluster.operator.support.workloads import small, upstream
 
 
-async def test_a_set_deleted_while_nobody_operates_goes_when_somebody_does(world: World) -> None:
+async def test_set_deleted_without_operator_goes_after_start(world: World) -> None:
     async with operating(world):
         await world.create(SETS, small())
         await world.until_ready()
@@ -32,9 +32,10 @@ async def test_a_set_deleted_while_nobody_operates_goes_when_somebody_does(world
         await world.until(lambda: empty(world))
 
 
-@pytest.mark.usefixtures("collector")
-async def test_a_set_orphaned_while_nobody_operates_leaves_everything_behind(world: World) -> None:
-    """By the time somebody does, the garbage collector has done its part, and only the set itself is left."""
+@pytest.mark.usefixtures("garbage_collector")
+async def test_set_orphaned_without_operator_keeps_its_objects(world: World) -> None:
+    """When the operator starts, the garbage collector has removed the owner references, and only the set's
+    own finalizer is left."""
     async with operating(world):
         await world.create(SETS, small())
         await world.until_ready()
@@ -42,38 +43,38 @@ async def test_a_set_orphaned_while_nobody_operates_leaves_everything_behind(wor
     await world.delete(SETS, "small", propagation="Orphan")
     await world.until(lambda: world.get(SETS, "small").metadata.finalizers == (well_known.SET_FINALIZER,))
     async with operating(world):
-        await world.until(lambda: not world.all(SETS), "the set gone")
+        await world.until(lambda: not world.all(SETS), "the set deleted")
     assert {found.uid for part in PARTS for found in world.all(part)} == before
     assert not any(found.terminating for part in PARTS for found in world.all(part))
 
 
 @pytest.mark.parametrize("writes", [1, 3, 5])
-async def test_an_operator_that_ends_in_the_middle_of_a_deletion_is_relieved(
-    world: World, writes: int
-) -> None:
+async def test_next_operator_finishes_interrupted_deletion(world: World, writes: int) -> None:
     async with operating(world):
         await world.create(SETS, small())
         await world.until_ready()
-    async with operating(world, stop_after=writes) as mortal:
+    async with operating(world, stop_after=writes) as operator:
         await world.delete(SETS, "small")
-        await mortal.stopped.wait()
+        await operator.stopped.wait()
     async with operating(world):
         await world.until(lambda: empty(world))
 
 
-async def test_everything_goes_with_the_namespace(world: World) -> None:
+async def test_namespace_deletion_causes_no_retries(world: World) -> None:
     async with operating(world) as operator:
         await world.create(SETS, upstream("workload2"))
         await world.until_ready()
         await world.client.delete(NAMESPACES, world.namespace, as_type=Object)
         await world.until(lambda: empty(world), "an empty namespace", 120)
-        await operator.recorder.silence()
+        await operator.recorder.until_quiet()
         refused = operator.recorder.refused_creates()
-        assert sorted(refused) == sorted(set(refused)), "nobody fights the end of a namespace"
-        assert not operator.recorder.complaints()
+        assert sorted(refused) == sorted(set(refused)), (
+            "a refused create is not retried in a terminating namespace"
+        )
+        assert not operator.recorder.warnings()
 
 
-async def test_the_finalizer_is_on_the_set_and_nowhere_else(world: World) -> None:
+async def test_only_the_set_has_a_finalizer(world: World) -> None:
     async with operating(world):
         await world.create(SETS, small())
         await world.until_ready()
@@ -81,9 +82,9 @@ async def test_the_finalizer_is_on_the_set_and_nowhere_else(world: World) -> Non
     assert not [found.name for part in PARTS for found in world.all(part) if found.metadata.finalizers]
 
 
-async def test_who_learns_late_that_a_set_has_gone_spares_its_successor(world: World) -> None:
-    """A leader that was replaced in the middle of a deletion still sees the old set with all its parts, and
-    goes on deleting by names that are by now the new one's."""
+async def test_stale_deletion_spares_set_of_the_same_name(world: World) -> None:
+    """A former leader, replaced in the middle of a deletion, still has the old set with all its objects in
+    its caches, and sends deletes for names that objects of the new set have by now."""
     key = SetKey(world.namespace, "small")
     async with operating(world) as operator:
         await world.create(SETS, small())
@@ -92,7 +93,7 @@ async def test_who_learns_late_that_a_set_has_gone_spares_its_successor(world: W
         assert old is not None
         owned_objects = Observer(operator.manager.caches).owned_objects(key)
         transport = HttpTransport(world.config)
-        late = Executor(transport, operator.manager.caches.resources)
+        stale = Executor(transport, operator.manager.caches.resources)
         await world.delete(SETS, "small")
         await world.until(lambda: empty(world))
         await world.create(SETS, small())
@@ -101,7 +102,7 @@ async def test_who_learns_late_that_a_set_has_gone_spares_its_successor(world: W
         ending = replace(old, metadata=replace(old.metadata, deletion_timestamp="2026-01-01T00:00:00Z"))
         for view in (owned_objects, replace(owned_objects, pods=()), OwnedObjects()):
             plan = plan_deletion(ending, view, time.time())
-            outcome = await late.execute(plan.intents)
+            outcome = await stale.execute(plan.intents)
             assert plan.intents
             assert all(
                 result.state in (IntentState.DONE, IntentState.CONFLICT, IntentState.SKIPPED)

@@ -1,4 +1,4 @@
-"""Gang termination on the real control plane: GT1 to GT6, with all nodes closed to new pods."""
+"""Gang termination on the real control plane: upstream's scenarios GT1 to GT6, with all nodes cordoned."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from tests.cluster.operator.support.workloads import GONE_LATER, Body, clique, g
 DELAY = "2s"
 
 
-def hasty(body: Body) -> Body:
+def with_short_delay(body: Body) -> Body:
+    """The set with a short `terminationDelay`."""
     body["spec"]["template"]["terminationDelay"] = DELAY
     return body
 
@@ -26,79 +27,80 @@ def uids(world: World, *parts: str) -> set[str]:
     return {pod.uid for pod in world.pods() if not parts or any(part in pod.name for part in parts)}
 
 
-async def lose(world: World, name: str, count: int = 1) -> None:
-    """Ready pods of a clique are deleted."""
+async def delete_ready_pods(world: World, name: str, count: int = 1) -> None:
+    """Delete so many ready pods of a clique."""
     ready = [pod for pod in world.pods(clique=name) if pod.condition("Ready") == "True"]
     for pod in ready[:count]:
         await world.delete(PODS, pod.name)
 
 
-def forgiven(seen: StateSnapshot) -> StateSnapshot:
-    """The picture without what gangs remember of their terminations."""
-    for portrait in seen.values():
-        portrait["annotations"].pop("grove.io/terminations", None)
-    return seen
+def without_termination_history(snapshot: StateSnapshot) -> StateSnapshot:
+    for entry in snapshot.values():
+        entry["annotations"].pop("grove.io/terminations", None)
+    return snapshot
 
 
 @pytest.mark.parametrize(
-    ("victim", "weather"),
-    [("pc-a", None), ("sg-x-0-pc-c", None), ("pc-a", RATES["everything"]), ("pc-a", RATES["lag"])],
-    ids=["gt1", "gt2", "gt1 in bad weather", "gt1 seen late"],
+    ("clique_name", "rates"),
+    [("pc-a", None), ("sg-x-0-pc-c", None), ("pc-a", RATES["all faults"]), ("pc-a", RATES["late events"])],
+    ids=["gt1", "gt2", "gt1 with all faults", "gt1 with late events"],
 )
-async def test_gt1_gt2_below_the_minimum_the_whole_replica_is_started_anew_once(
-    world: World, agents: list[str], victim: str, weather: FaultRates | None
+async def test_gt1_gt2_replica_below_minimum_restarts_once(
+    world: World, agents: list[str], clique_name: str, rates: FaultRates | None
 ) -> None:
-    body = hasty(upstream("workload1-gt"))
+    body = with_short_delay(upstream("workload1-gt"))
     body["spec"]["replicas"] = 2
-    async with operating(world, rates=weather) as operator:
+    async with operating(world, rates=rates) as operator:
         await world.create(SETS, body)
         await world.until_ready()
-        await operator.recorder.silence()
-        healthy = forgiven(take_snapshot(world))
+        await operator.recorder.until_quiet()
+        healthy = without_termination_history(take_snapshot(world))
         mine, others = uids(world, "-gt-0-"), uids(world, "-gt-1-")
         async with cordoned(world, agents):
-            await lose(world, f"workload1-gt-0-{victim}")
+            await delete_ready_pods(world, f"workload1-gt-0-{clique_name}")
             await world.until(
                 lambda: not mine & {pod.uid for pod in world.all(PODS)} and len(world.pods()) == 20
             )
-            anew = uids(world, "-gt-0-")
-            await operator.recorder.silence(5.0)
-            assert uids(world, "-gt-0-") == anew, "once for a breach"
+            restarted = uids(world, "-gt-0-")
+            await operator.recorder.until_quiet(5.0)
+            assert uids(world, "-gt-0-") == restarted, "one restart for one breach"
         assert uids(world, "-gt-1-") == others
         await world.until_ready()
-        assert uids(world, "-gt-0-") == anew
+        assert uids(world, "-gt-0-") == restarted
         try:
-            await world.until(lambda: forgiven(take_snapshot(world)) == healthy, "all as before")
+            await world.until(
+                lambda: without_termination_history(take_snapshot(world)) == healthy, "all as before"
+            )
         except AssertionError as problem:
             raise AssertionError(
-                f"{differences(healthy, forgiven(take_snapshot(world)))}\n{problem}"
+                f"{differences(healthy, without_termination_history(take_snapshot(world)))}\n{problem}"
             ) from None
         notes = {gang.name: gang.metadata.annotations for gang in world.all(GANGS)}
         assert "grove.io/terminations" in notes["workload1-gt-0"]
         assert "grove.io/terminations" not in notes["workload1-gt-1"]
 
 
-async def test_gt3_gt4_gt6_only_what_has_lost_its_minimum_goes(world: World, agents: list[str]) -> None:
-    body = hasty(upstream("workload2"))
+async def test_gt3_gt4_gt6_only_breached_gangs_restart(world: World, agents: list[str]) -> None:
+    body = with_short_delay(upstream("workload2"))
     async with operating(world) as operator:
         await world.create(SETS, body)
         await world.until_ready()
         async with cordoned(world, agents):
             before = uids(world)
-            await lose(world, "workload2-0-pc-a")
-            await lose(world, "workload2-0-sg-x-1-pc-c")
-            await operator.recorder.silence(4.0)
-            assert len(uids(world) & before) == 8, "what is above the minimum may be missing"
+            await delete_ready_pods(world, "workload2-0-pc-a")
+            await delete_ready_pods(world, "workload2-0-sg-x-1-pc-c")
+            await operator.recorder.until_quiet(4.0)
+            assert len(uids(world) & before) == 8, "pods above the minimum may be missing"
 
-            await lose(world, "workload2-0-sg-x-0-pc-c", 3)
+            await delete_ready_pods(world, "workload2-0-sg-x-0-pc-c", 3)
             broken = uids(world, "-sg-x-0-pc-b")
             await world.until(lambda: not broken & {pod.uid for pod in world.all(PODS)})
-            await operator.recorder.silence(4.0)
+            await operator.recorder.until_quiet(4.0)
             assert len(uids(world, "-sg-x-1-", "-pc-a-") & before) == 4
             assert len(world.pods()) == 10
             once = uids(world)
 
-            await lose(world, "workload2-0-sg-x-1-pc-c", 2)
+            await delete_ready_pods(world, "workload2-0-sg-x-1-pc-c", 2)
             await world.until(
                 lambda: not once & {pod.uid for pod in world.all(PODS)} and len(world.pods()) == 10
             )
@@ -109,14 +111,12 @@ async def test_gt3_gt4_gt6_only_what_has_lost_its_minimum_goes(world: World, age
         await world.until_ready()
         await world.until(
             lambda: not world.get(GROUPS, "workload2-0-sg-x").condition("GangTerminationInProgress"),
-            "the termination told to be over",
+            "the condition removed",
         )
 
 
-async def test_gt5_a_replica_of_a_group_is_started_anew_and_counts_survive(
-    world: World, agents: list[str]
-) -> None:
-    body = hasty(
+async def test_gt5_group_replica_restart_keeps_scaled_counts(world: World, agents: list[str]) -> None:
+    body = with_short_delay(
         workload(
             "w",
             clique("a", 2, 1),
@@ -130,74 +130,74 @@ async def test_gt5_a_replica_of_a_group_is_started_anew_and_counts_survive(
         await world.until_ready()
         await world.scale(GROUPS, "w-0-x", 3)
         await world.scale(CLIQUES, "w-0-a", 3)
-        await world.until(lambda: len(world.pods()) == 15 and world.whole())
+        await world.until(lambda: len(world.pods()) == 15 and world.all_ready())
         broken, others = uids(world, "w-0-x-1-"), uids(world, "w-0-x-0-", "w-0-x-2-", "w-0-a-")
         cliques = {found.uid for found in world.all(CLIQUES)}
         async with cordoned(world, agents):
-            await lose(world, "w-0-x-1-c")
+            await delete_ready_pods(world, "w-0-x-1-c")
             await world.until(lambda: not broken & {pod.uid for pod in world.all(PODS)})
-        await world.until(lambda: len(world.pods()) == 15 and world.whole())
+        await world.until(lambda: len(world.pods()) == 15 and world.all_ready())
         assert others <= uids(world)
         assert {found.uid for found in world.all(CLIQUES)} == cliques
 
 
-async def test_an_operator_that_comes_later_knows_what_was(world: World, agents: list[str]) -> None:
-    """That pods had their nodes, since when they are missing, and that the gang was terminated for it."""
+async def test_restarted_operator_knows_earlier_termination(world: World, agents: list[str]) -> None:
+    """It knows that pods were scheduled, since when they are missing, and that the gang was terminated."""
     async with operating(world):
-        await world.create(SETS, hasty(workload("w", clique("a", 2, 2))))
+        await world.create(SETS, with_short_delay(workload("w", clique("a", 2, 2))))
         await world.until_ready()
     before = uids(world)
     async with cordoned(world, agents):
-        await lose(world, "w-0-a")
+        await delete_ready_pods(world, "w-0-a")
         async with operating(world):
             await world.until(lambda: world.get(CLIQUES, "w-0-a").condition("MinAvailableBreached") == "True")
         async with operating(world):
             await world.until(lambda: not before & {pod.uid for pod in world.all(PODS)})
             await world.until(lambda: len(world.pods()) == 2)
-        anew = uids(world)
+        restarted = uids(world)
         async with operating(world) as operator:
-            await operator.recorder.silence(5.0)
-            assert uids(world) == anew
+            await operator.recorder.until_quiet(5.0)
+            assert uids(world) == restarted
     async with operating(world):
         await world.until_ready()
-    assert uids(world) == anew
+    assert uids(world) == restarted
 
 
-async def test_it_is_told_once_and_so_is_that_it_is_over(world: World, agents: list[str]) -> None:
-    stories = {"PodCliqueSetReplicaDeleteSuccessful", "Recovered"}
+async def test_termination_and_recovery_emit_one_event_each(world: World, agents: list[str]) -> None:
+    reasons = {"PodCliqueSetReplicaDeleteSuccessful", "Recovered"}
     await world.watch(EVENTS)
     async with operating(world) as operator:
-        await world.create(SETS, hasty(workload("w", clique("a", 2, 2))))
+        await world.create(SETS, with_short_delay(workload("w", clique("a", 2, 2))))
         await world.until_ready()
         before = uids(world)
         async with cordoned(world, agents):
-            await lose(world, "w-0-a")
+            await delete_ready_pods(world, "w-0-a")
             await world.until(lambda: not before & {pod.uid for pod in world.all(PODS)})
         await world.until_ready()
-        await world.until(lambda: stories <= {event.reason for event in world.all(EVENTS)}, "both events")
-        await operator.recorder.silence()
-    told = [event for event in world.all(EVENTS) if event.reason in stories]
-    assert len(told) == len(stories)
+        await world.until(lambda: reasons <= {event.reason for event in world.all(EVENTS)}, "both events")
+        await operator.recorder.until_quiet()
+    told = [event for event in world.all(EVENTS) if event.reason in reasons]
+    assert len(told) == len(reasons)
     assert {event.regarding["kind"] for event in told} == {"PodCliqueSet"}
     assert any(event.note.startswith("w-0 is restarted: w-0-a was below minAvailable for ") for event in told)
     lost = [event for event in world.all(EVENTS) if event.reason == "AllScheduledReplicasLost"]
-    assert lost == [], "it was us, and we said so"
+    assert lost == [], "pods that the operator itself deleted are not reported as lost"
 
 
-async def test_a_pod_that_does_not_go_is_forgotten_where_the_user_says_so(world: World) -> None:
-    """Its node never says that it has ended."""
+async def test_stuck_pod_force_deleted_only_with_annotation(world: World) -> None:
+    """The pod's node never reports that it has terminated."""
     body = workload(
         "w", clique("a", 2, annotations={GONE_LATER: "1h"}, pod={"terminationGracePeriodSeconds": 1})
     )
     async with operating(world) as operator:
         await world.create(SETS, body)
         await world.until_ready()
-        ghost = world.pods()[0]
-        await world.delete(PODS, ghost.name)
+        stuck = world.pods()[0]
+        await world.delete(PODS, stuck.name)
         await world.until(
             lambda: world.get(CLIQUES, "w-0-a").status["readyReplicas"] == 2 and len(world.pods()) == 2
         )
-        await operator.recorder.silence(3.0)
-        assert world.find(PODS, ghost.name), "replaced, and not forgotten"
+        await operator.recorder.until_quiet(3.0)
+        assert world.find(PODS, stuck.name), "replaced, and still terminating"
         await world.patch(SETS, "w", {"metadata": {"annotations": {keys.FORCE_DELETE_AFTER: "1s"}}})
-        await world.until(lambda: world.find(PODS, ghost.name) is None and world.whole())
+        await world.until(lambda: world.find(PODS, stuck.name) is None and world.all_ready())

@@ -1,4 +1,4 @@
-"""Records live sets into tests/upgrade, when `GROVE_RECORD` names a release; skipped in an ordinary run."""
+"""Records live sets into tests/upgrade if `GROVE_RECORD` names a release; skipped in an ordinary run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from grove.kube.client.resource import (
 from grove.kube.errors import NotFound
 from tests.chart import Account
 from tests.cluster.operator.lifecycle.test_autoscaling import autoscaled
-from tests.cluster.operator.lifecycle.test_gang_termination import hasty, lose
+from tests.cluster.operator.lifecycle.test_gang_termination import delete_ready_pods, with_short_delay
 from tests.cluster.operator.scenarios.shared_claims import devices, shared_by_pods
 from tests.cluster.operator.scenarios.updates import change
 from tests.cluster.operator.scheduling.test_topology import TOPOLOGIES, topology
@@ -56,16 +56,16 @@ KINDS = (
     RESOURCE_CLAIM_TEMPLATES,
     DOMAINS,
 )
-Play = Callable[[World, list[str]], Awaitable[None]]
+Actions = Callable[[World, list[str]], Awaitable[None]]
 
 
 async def record(world: World, name: str, options: dict[str, Any], *more: Resource) -> None:
-    """All objects of the namespace, as they are now."""
+    """Save all objects of the namespace, as they are now."""
     objects: list[Body] = []
     for resource in (*KINDS, *more):
         with suppress(NotFound):  # a kind that is not served
-            place = world.namespace if resource.namespaced else None
-            listing = await world.client.list(resource, namespace=place, as_type=dict)
+            namespace = world.namespace if resource.namespaced else None
+            listing = await world.client.list(resource, namespace=namespace, as_type=dict)
             kind = {"apiVersion": resource.api_version, "kind": resource.kind}
             objects += ({**kind, **body} for body in listing.items)
     kept = [body for body in objects if body["metadata"]["name"] not in ("default", "kube-root-ca.crt")]
@@ -101,56 +101,60 @@ async def mid_update(world: World, _: list[str]) -> None:
 
 
 async def terminated(world: World, agents: list[str]) -> None:
-    """A replica that lost its minimum was deleted and created again."""
-    await created(world, hasty(workload("terminated", clique("worker", 2, 2), clique("router"), replicas=2)))
+    """The pods of a replica that fell below `minAvailable` were deleted and created again."""
+    await created(
+        world, with_short_delay(workload("terminated", clique("worker", 2, 2), clique("router"), replicas=2))
+    )
     before = {pod.uid for pod in world.pods() if "-0-" in pod.name}
     async with cordoned(world, agents):
-        await lose(world, "terminated-0-worker")
+        await delete_ready_pods(world, "terminated-0-worker")
         await world.until(lambda: not before & {pod.uid for pod in world.all(PODS)})
     await world.until_ready()
 
 
-def creates(make: Callable[[], Body]) -> Play:
-    async def play(world: World, _: list[str]) -> None:
+def creates(make: Callable[[], Body]) -> Actions:
+    async def act(world: World, _: list[str]) -> None:
         await created(world, make())
 
-    return play
+    return act
 
 
 @asynccontextmanager
-async def nothing(_: World) -> AsyncIterator[None]:
+async def no_context(_: World) -> AsyncIterator[None]:
     yield
 
 
-SCENARIOS: dict[str, tuple[Play, Callable[[World], Any], dict[str, Any]]] = {
-    "plain": (creates(lambda: workload("plain", clique("worker", 2), replicas=2)), nothing, {}),
-    "groups": (creates(lambda: small("groups", replicas=2)), nothing, {}),
-    "start-order": (creates(ordered), nothing, {}),
-    "autoscaled": (creates(autoscaled), nothing, {}),
+SCENARIOS: dict[str, tuple[Actions, Callable[[World], Any], dict[str, Any]]] = {
+    "plain": (creates(lambda: workload("plain", clique("worker", 2), replicas=2)), no_context, {}),
+    "groups": (creates(lambda: small("groups", replicas=2)), no_context, {}),
+    "start-order": (creates(ordered), no_context, {}),
+    "autoscaled": (creates(autoscaled), no_context, {}),
     "topology": (creates(packed), lambda world: topology(world, "recorded"), {"topologyAware": True}),
     "fabric": (
-        creates(lambda: fabric.automatic("fabric", replicas=2)), fabric.present, {"fabrics": ["nvidia"]}
+        creates(lambda: fabric.automatic("fabric", replicas=2)),
+        fabric.driver_installed,
+        {"fabrics": ["nvidia"]},
     ),
     "sharing": (creates(shared_by_pods), devices, {}),
-    "mid-update": (mid_update, nothing, {}),
-    "terminated": (terminated, nothing, {}),
+    "mid-update": (mid_update, no_context, {}),
+    "terminated": (terminated, no_context, {}),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-async def test_recordings_are_made(
+async def test_live_set_is_recorded(
     client: Client, aware_account: Account, namespace: str, agents: list[str], name: str
 ) -> None:
-    play, around, options = SCENARIOS[name]
+    act, context, options = SCENARIOS[name]
     async with AsyncExitStack() as stack:
         world = await stack.enter_async_context(watching(client, aware_account.config, namespace))
-        await stack.enter_async_context(around(world))
+        await stack.enter_async_context(context(world))
         fabrics = fabric.NVIDIA if "fabrics" in options else None
         aware = bool(options.get("topologyAware"))
         async with operating(world, topology_aware=aware, fabrics=fabrics) as operator:
-            await play(world, agents)
+            await act(world, agents)
             if name != "mid-update":
-                await operator.recorder.silence()
+                await operator.recorder.until_quiet()
         await record(world, name, options, *((TOPOLOGIES,) if aware else ()))
         async with operating(world, topology_aware=aware, fabrics=fabrics):
             for each in world.names(SETS):

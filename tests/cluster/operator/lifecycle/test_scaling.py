@@ -1,4 +1,4 @@
-"""Scaling at three levels: out, in, to zero and back; what is scaled in leaves nothing behind."""
+"""Scaling: counts that are refused, and objects of scaled-in replicas while a pod still terminates."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.cluster.operator.support.objects import CLIQUES, GANGS, GROUPS, SETS
 from tests.cluster.operator.support.workloads import clique, small, workload
 
 
-async def test_a_count_between_zero_and_the_minimum_is_refused_at_the_door(world: World) -> None:
+async def test_scale_between_zero_and_minimum_is_refused(world: World) -> None:
     async with operating(world):
         await world.create(SETS, workload("firm", clique("worker", 3, 2)))
         await world.until_ready()
@@ -20,8 +20,8 @@ async def test_a_count_between_zero_and_the_minimum_is_refused_at_the_door(world
     assert len(world.pods()) == 3
 
 
-async def test_whoever_counts_cliques_when_the_last_pod_is_gone_finds_none_too_many(world: World) -> None:
-    """Upstream's tests of scaling down look at cliques and gangs as soon as the count of pods is right."""
+async def test_scale_in_deletes_cliques_before_last_pod_is_gone(world: World) -> None:
+    """Upstream's tests of scale in check cliques and gangs as soon as the number of pods is right."""
     async with operating(world):
         await world.create(SETS, small(replicas=2))
         await world.until_ready()
@@ -31,7 +31,7 @@ async def test_whoever_counts_cliques_when_the_last_pod_is_gone_finds_none_too_m
         for resource in (GANGS, CLIQUES, GROUPS):
             await world.until(
                 lambda resource=resource: not any("small-1" in name for name in world.names(resource)),
-                f"no {resource.plural} of the replica that goes",
+                f"no {resource.plural} of the scaled-in replica",
             )
         assert [pod.name for pod in world.all(PODS) if "small-1-" in pod.name].count(held.name) == 1
         await world.patch(PODS, held.name, {"metadata": {"finalizers": None}})

@@ -1,4 +1,4 @@
-"""Cliques start in order, held back by the real init container: upstream's scenarios SO1 to SO4."""
+"""Startup order, enforced by the real init container: upstream's scenarios SO1 to SO4."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import pytest
 from grove.api.naming import labels
 from grove.kube.client.resource import PODS
 from tests.cluster.operator.support.harness import World, operating
-from tests.cluster.operator.support.objects import CLIQUES, SETS, AnyObject, answers
+from tests.cluster.operator.support.objects import CLIQUES, SETS, AnyObject, is_ready
 from tests.cluster.operator.support.workloads import upstream
 
 READY_LATER = "pod-ready.grove.local/delay"
 
 
-def slowly(body: dict[str, Any], last: str, delay: str = "300ms") -> dict[str, Any]:
-    """All but the last clique take their time: whoever does not wait for them is ready first."""
+def with_late_readiness(body: dict[str, Any], last: str, delay: str = "300ms") -> dict[str, Any]:
+    """The set with late readiness of all cliques but the last: pods that do not wait would be ready first."""
     for clique in body["spec"]["template"]["cliques"]:
         if clique["name"] != last:
             clique.setdefault("annotations", {})[READY_LATER] = delay
@@ -25,7 +25,7 @@ def slowly(body: dict[str, Any], last: str, delay: str = "300ms") -> dict[str, A
 
 
 def parents(world: World, pod: AnyObject) -> Iterator[tuple[str, int]]:
-    """After whom a pod starts, by its clique: the PodCliques, and how many pods each must have."""
+    """The cliques that the clique of a pod starts after, each with its number of pods that must be ready."""
     clique = world.find(CLIQUES, pod.labels[labels.CLIQUE])
     for name in clique.spec.get("startsAfter", ()) if clique else ():
         if parent := world.find(CLIQUES, name):
@@ -33,22 +33,22 @@ def parents(world: World, pod: AnyObject) -> Iterator[tuple[str, int]]:
 
 
 def in_order(world: World) -> None:
-    """A pod that is ready for the first time has those ready before it after whom it starts. At the end of
-    the set, its parts go in any order."""
+    """No pod is ready before the pods of the cliques that its clique starts after. While the set is deleted,
+    any order is fine."""
     if any(workload.terminating for workload in world.all(SETS)):
         return
-    for pod in filter(answers, world.all(PODS)):
+    for pod in filter(is_ready, world.all(PODS)):
         for parent, least in parents(world, pod):
-            ready = [other for other in world.all(PODS, clique=parent) if answers(other)]
+            ready = [other for other in world.all(PODS, clique=parent) if is_ready(other)]
             assert len(ready) >= least, f"{pod.name} is ready before {parent}\n{world.dump()}"
 
 
-def after_whom(world: World, name: str) -> dict[str, list[str]]:
-    """What the pods of each clique are told to wait for."""
+def init_arguments(world: World, name: str) -> dict[str, list[str]]:
+    """The arguments of the init container in the pods of each clique: the cliques to wait for."""
     found = {}
     for pod in world.pods():
-        told = [one["args"] for one in pod.spec.get("initContainers", ()) if one["name"] == "grove-initc"]
-        found[pod.labels[labels.CLIQUE].removeprefix(f"{name}-0-")] = told[0] if told else []
+        args = [one["args"] for one in pod.spec.get("initContainers", ()) if one["name"] == "grove-initc"]
+        found[pod.labels[labels.CLIQUE].removeprefix(f"{name}-0-")] = args[0] if args else []
     return found
 
 
@@ -63,7 +63,7 @@ SCENARIOS = {
             "sg-x-1-pc-c": ["sg-x-0-pc-b:1", "sg-x-1-pc-b:1"],
         },
     ),
-    "SO2 in order, least replicas": (
+    "SO2 in order, minimum replicas": (
         "workload4",
         {
             "pc-a": [],
@@ -83,7 +83,7 @@ SCENARIOS = {
             "sg-x-1-pc-b": ["sg-x-0-pc-c:3", "sg-x-1-pc-c:3"],
         },
     ),
-    "SO4 explicit, least replicas": (
+    "SO4 explicit, minimum replicas": (
         "workload6",
         {
             "pc-a": [],
@@ -96,13 +96,16 @@ SCENARIOS = {
 }
 
 
-@pytest.mark.parametrize(("name", "told"), SCENARIOS.values(), ids=SCENARIOS)
-async def test_cliques_start_in_order(world: World, name: str, told: dict[str, list[str]]) -> None:
+@pytest.mark.parametrize(("name", "waits_for"), SCENARIOS.values(), ids=SCENARIOS)
+async def test_cliques_start_in_order(world: World, name: str, waits_for: dict[str, list[str]]) -> None:
     world.always(lambda: in_order(world))
     async with operating(world):
-        await world.create(SETS, slowly(upstream(name), last="pc-b" if name == "workload5" else "pc-c"))
+        await world.create(
+            SETS, with_late_readiness(upstream(name), last="pc-b" if name == "workload5" else "pc-c")
+        )
         await world.until_ready()
     expected = {
-        clique: [f"--podcliques={name}-0-{parent}" for parent in parents] for clique, parents in told.items()
+        clique: [f"--podcliques={name}-0-{parent}" for parent in parents]
+        for clique, parents in waits_for.items()
     }
-    assert after_whom(world, name) == expected
+    assert init_arguments(world, name) == expected

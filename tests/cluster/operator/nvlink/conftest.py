@@ -1,4 +1,5 @@
-"""The driver's kind for the tests of this folder, and a world with a stand-in for the driver."""
+"""Fixtures for tests of NVLink domains: the ComputeDomain CRD, an account that may read nodes, and the test's
+namespace with a stand-in for the driver."""
 
 from __future__ import annotations
 
@@ -29,20 +30,20 @@ async def nvlink(cluster: LocalCluster, crds: object) -> AsyncIterator[None]:
 
 @pytest_asyncio.fixture(scope="package", loop_scope="session")
 async def automatic_account(cluster: LocalCluster, crds: object) -> Account:
-    """The operator's where domains come by themselves: it may look at nodes."""
+    """The operator's account where automatic domains are enabled: it may read nodes."""
     return await operator_account_of(cluster, {"config.network.autoMNNVLEnabled": True}, "automatic")
 
 
 @pytest.fixture
 async def world(nvlink: None, world: World) -> AsyncIterator[World]:
-    """With a stand-in for the driver, and an eye on domains, claims and events."""
+    """The test's namespace, with a stand-in for the driver, and with domains, claims and events watched."""
     await world.watch(DOMAINS, RESOURCE_CLAIMS, RESOURCE_CLAIM_TEMPLATES, EVENTS)
     async with fabric.driver(world.client):
         yield world
         world.check()
         world.operators.clear()
         await clear(world)
-        await fabric.let_go(world)
+        await fabric.delete_domains(world)
         await world.until(
             lambda: not world.all(RESOURCE_CLAIMS) and not world.all(RESOURCE_CLAIM_TEMPLATES), "no claims"
         )

@@ -1,4 +1,4 @@
-"""What sets say about their domains, and how they are told to."""
+"""What sets report about their domains: events and conditions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ def domains(world: World) -> list[str]:
 
 
 def events(world: World, name: str) -> list[tuple[str, str]]:
-    """What was told so far; operators tell in the background, and nobody waits for them when they end."""
+    """Reasons and notes of the events so far. Operators emit events in the background and do not wait for
+    them when they stop."""
     return [
         (event.reason, event.note)
         for event in world.all(EVENTS)
@@ -26,15 +27,15 @@ def reasons(world: World, name: str) -> list[str]:
 
 
 def ready(world: World, name: str) -> str:
-    conditions = {fact["type"]: fact for fact in world.get(SETS, name).status.get("conditions", ())}
+    conditions = {each["type"]: each for each in world.get(SETS, name).status.get("conditions", ())}
     return str(conditions.get("ComputeDomainsReady", {}).get("status", ""))
 
 
 def reason(world: World, name: str) -> str:
-    said = world.get(SETS, name).status.get("conditions", ())
-    return next((str(fact["reason"]) for fact in said if fact["type"] == "ComputeDomainsReady"), "")
+    conditions = world.get(SETS, name).status.get("conditions", ())
+    return next((str(each["reason"]) for each in conditions if each["type"] == "ComputeDomainsReady"), "")
 
 
-def message(world: World, kind: Resource, name: str, about: str) -> str:
-    said = world.get(kind, name).status.get("conditions", ())
-    return next((str(fact["message"]) for fact in said if fact["type"] == about), "")
+def message(world: World, kind: Resource, name: str, type_: str) -> str:
+    conditions = world.get(kind, name).status.get("conditions", ())
+    return next((str(each["message"]) for each in conditions if each["type"] == type_), "")

@@ -1,4 +1,5 @@
-"""A node has one channel, and some have none: who waits for one, who has it, and what is told of nodes."""
+"""Channels: a node has one or none. Sets report when their pods wait for a channel and which domain holds it;
+nodes without a channel are reported in log, metrics and admission warnings."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ CHOSEN = "grove.test/chosen"
 
 
 def pinned(name: str, node: str) -> dict[str, Any]:
-    """A set with one pod, on this node."""
+    """A set with one pod that selects this node."""
     body = automatic(name, small("worker"))
     here = {"nodeSelector": {"kubernetes.io/hostname": node}}
     body["spec"]["template"]["cliques"][0]["spec"]["podSpec"].update(here)
@@ -40,32 +41,32 @@ def pinned(name: str, node: str) -> dict[str, Any]:
 
 
 def counted(channel: str) -> float | None:
-    """Nodes with GPUs that have a channel, or have none, as the metrics tell."""
+    """The metric that counts nodes with GPUs, with a channel ("yes") or without ("no")."""
     return REGISTRY.get_sample_value("grove_fabric_nodes", {"vendor": "nvidia", "channel": channel})
 
 
 async def published(world: World, nodes: int) -> None:
-    """Wait until as many nodes publish a channel: this is not about what the stand-in does."""
+    """Wait until the stand-in has published the channels of so many nodes."""
 
-    async def so_many() -> bool:
+    async def enough() -> bool:
         slices = (await world.client.list(RESOURCE_SLICES, as_type=Object)).items
         return sum(each.metadata.name.endswith(DRIVER) for each in slices) == nodes
 
-    await eventually(so_many)
+    await eventually(enough)
 
 
 async def choose(world: World, node: str, *, chosen: bool = True) -> None:
-    """Let the pods of these tests be on a node, or not any more."""
+    """Set or remove the node label that the pods of these tests select."""
     body = {"metadata": {"labels": {CHOSEN: "true" if chosen else None}}}
     await world.client.patch(NODES, node, body, as_type=Object)
 
 
 @asynccontextmanager
-async def scarce(world: World, nodes: list[str]) -> AsyncIterator[Callable[[], Awaitable[None]]]:
-    """Two nodes have a channel, until a third one is asked for. Only these are chosen for pods: a scheduler
-    that has not heard yet that the others have lost theirs could take one of them."""
+async def two_channels(world: World, nodes: list[str]) -> AsyncIterator[Callable[[], Awaitable[None]]]:
+    """Two nodes have a channel; the yielded function adds a third. Only these get the label that the pods
+    select: a scheduler with an outdated cache could use another node, whose channel was just removed."""
 
-    async def another() -> None:
+    async def add_node() -> None:
         await fabric.channel(world.client, nodes[2], there=True)
         await choose(world, nodes[2])
 
@@ -74,30 +75,30 @@ async def scarce(world: World, nodes: list[str]) -> AsyncIterator[Callable[[], A
         try:
             for node in nodes[:2]:
                 await choose(world, node)
-            yield another
+            yield add_node
         finally:
             for node in nodes[:3]:
                 await choose(world, node, chosen=False)
     await published(world, len(nodes))
 
 
-def picky(name: str, pods: int = 1) -> dict[str, Any]:
-    """A set whose pods want the chosen nodes."""
+def on_chosen_nodes(name: str, pods: int = 1) -> dict[str, Any]:
+    """A set whose pods select the labelled nodes."""
     body = automatic(name, small("worker", pods))
     body["spec"]["template"]["cliques"][0]["spec"]["podSpec"]["nodeSelector"] = {CHOSEN: "true"}
     return body
 
 
-@pytest.mark.parametrize("looking", [False, True], ids=["by domains", "by nodes too"])
-async def test_b4_who_waits_for_a_channel_is_told_who_has_it(
-    world: World, agents: list[str], automatic_account: Account, looking: bool
+@pytest.mark.parametrize("reads_nodes", [False, True], ids=["by domains", "by domains and nodes"])
+async def test_b4_set_reports_which_domain_holds_its_channel(
+    world: World, agents: list[str], automatic_account: Account, reads_nodes: bool
 ) -> None:
-    """Only the channel is missing: there is room for a GPU more. Where the operator may look at nodes, it
-    believes their labels too."""
-    if looking:
+    """Only the channel is missing: the node has free GPUs. Where the operator may read nodes, it uses their
+    labels too."""
+    if reads_nodes:
         world.config = automatic_account.config
-    with fabric.impatient():
-        async with operating(world, fabrics=NVIDIA, auto_fabric=looking):
+    with fabric.short_channel_wait():
+        async with operating(world, fabrics=NVIDIA, auto_fabric=reads_nodes):
             await world.create(SETS, pinned("first", agents[0]))
             await world.until_ready()
             await world.create(SETS, pinned("second", agents[0]))
@@ -106,45 +107,46 @@ async def test_b4_who_waits_for_a_channel_is_told_who_has_it(
                 f"ComputeDomain {world.namespace}/first-0 of PodCliqueSet first holds {agents[0]}"
             )
             await world.until(lambda: (BUSY, words) in events(world, "second"), "the event")
-            await world.until(lambda: words in fabric.about_domains(world, "second"), "the condition")
+            await world.until(lambda: words in fabric.domains_message(world, "second"), "the condition")
             assert reason(world, "second") == "WaitingForPods"
             await world.until(
-                lambda: fabric.scheduled(world, "second-0")[0] == "PodGroupsNotScheduled", "the gang waits"
+                lambda: fabric.scheduled_condition(world, "second-0")[0] == "PodGroupsNotScheduled",
+                "the gang waits",
             )
             assert BUSY not in reasons(world, "first")
             await world.delete(SETS, "first")
-            await world.until(lambda: not world.find(SETS, "first"), "it gives its channel back")
+            await world.until(lambda: not world.find(SETS, "first"), "the first set deleted")
             await world.until_ready()
-            await world.until(lambda: "holds" not in fabric.about_domains(world, "second"), "all is well")
+            await world.until(
+                lambda: "holds" not in fabric.domains_message(world, "second"), "no holder reported"
+            )
             assert reasons(world, "second").count(BUSY) == 1
 
 
-async def test_b8_a_gang_that_needs_more_channels_than_there_are_says_so_until_there_are(
-    world: World, agents: list[str]
-) -> None:
-    cramped = (
+async def test_b8_gang_reports_lack_of_channels_until_resolved(world: World, agents: list[str]) -> None:
+    too_few = (
         "OneMemberPodPerNode",
         "3 pods that are in fabric domains need a node each, and 2 nodes have a channel: use fewer pods with "
         "more accelerators each, or add nodes",
     )
-    async with scarce(world, agents) as another, operating(world, fabrics=NVIDIA):
-        await world.create(SETS, picky("app", 3))
-        await world.until(lambda: fabric.scheduled(world, "app-0") == cramped, "why it cannot fit")
+    async with two_channels(world, agents) as add_node, operating(world, fabrics=NVIDIA):
+        await world.create(SETS, on_chosen_nodes("app", 3))
+        await world.until(lambda: fabric.scheduled_condition(world, "app-0") == too_few, "the condition")
         await world.until(
-            lambda: sum("nodeName" in pod.spec for pod in world.pods()) == 2, "who could be placed is"
+            lambda: sum("nodeName" in pod.spec for pod in world.pods()) == 2, "two pods on nodes"
         )
-        await another()
+        await add_node()
         await world.until_ready()
-        assert fabric.scheduled(world, "app-0")[0] == "AllPodGroupsScheduled"
+        assert fabric.scheduled_condition(world, "app-0")[0] == "AllPodGroupsScheduled"
         nodes = {pod.spec["nodeName"] for pod in world.pods()}
-        assert nodes == set(agents[:3]), "one enrolled pod per node"
+        assert nodes == set(agents[:3]), "one pod of the domain per node"
         await world.delete(SETS, "app")
-        await world.until(lambda: not world.all(SETS) and not world.all(fabric.DOMAINS), "all gone")
+        await world.until(lambda: not world.all(SETS) and not world.all(fabric.DOMAINS), "all deleted")
 
 
 @asynccontextmanager
-async def everything(world: World) -> AsyncIterator[None]:
-    """Events and writes meet faults by chance."""
+async def all_faults(world: World) -> AsyncIterator[None]:
+    """Watch events and writes meet random faults."""
     rates = FaultRates(
         conflict=0.05, throttle=0.05, error=0.05, lose=0.05, delay=0.2, drop=0.01, cut=0.02, reorder=0.1
     )
@@ -153,42 +155,44 @@ async def everything(world: World) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def short_lives(world: World) -> AsyncIterator[None]:
-    """Operators end after every few writes, and the next one begins with what it finds."""
+async def restarts(world: World) -> AsyncIterator[None]:
+    """Operators stop after every few writes, and the next one continues."""
     async with successive_operators(world, itertools.cycle([2, 5, 3, 9]), fabrics=NVIDIA):
         yield
 
 
 @asynccontextmanager
 async def two_leaders(world: World) -> AsyncIterator[None]:
-    """Neither knows of the other, and one sees everything late."""
+    """Two operators act as leaders without knowing of each other, and one sees all events late."""
     late = FaultRates(delay=0.5, reorder=0.3, duplicate=0.2, longest_delay=0.3)
     async with operating(world, fabrics=NVIDIA), operating(world, fabrics=NVIDIA, rates=late, seed=12):
         yield
 
 
-@pytest.mark.parametrize("weather", [everything, short_lives, two_leaders])
-async def test_b4_and_b8_what_is_said_of_channels_is_true_in_any_weather(
-    world: World, agents: list[str], weather: Callable[[World], AbstractAsyncContextManager[None]]
+@pytest.mark.parametrize("operators", [all_faults, restarts, two_leaders])
+async def test_b4_b8_channels_are_reported_despite_faults(
+    world: World, agents: list[str], operators: Callable[[World], AbstractAsyncContextManager[None]]
 ) -> None:
-    with fabric.impatient():
-        async with scarce(world, agents) as another, weather(world):
-            await world.create(SETS, picky("app", 3))
+    with fabric.short_channel_wait():
+        async with two_channels(world, agents) as add_node, operators(world):
+            await world.create(SETS, on_chosen_nodes("app", 3))
             await world.until(
-                lambda: fabric.scheduled(world, "app-0")[0] == "OneMemberPodPerNode", "it cannot fit"
+                lambda: fabric.scheduled_condition(world, "app-0")[0] == "OneMemberPodPerNode",
+                "the condition",
             )
-            await another()
+            await add_node()
             await world.until_ready()
-            await world.create(SETS, picky("next"))
+            await world.create(SETS, on_chosen_nodes("next"))
             held = f"{world.namespace}/app-0 of PodCliqueSet app holds {', '.join(agents[:3])}"
-            await world.until(lambda: held in fabric.about_domains(world, "next"), "who has the channels")
+            await world.until(lambda: held in fabric.domains_message(world, "next"), "the holder reported")
             await world.delete(SETS, "app")
-            await world.until(lambda: not world.find(SETS, "app"), "it gives its channels back")
+            await world.until(lambda: not world.find(SETS, "app"), "the first set deleted")
             await world.until(
-                lambda: world.whole() and "holds" not in fabric.about_domains(world, "next"), "all is well"
+                lambda: world.all_ready() and "holds" not in fabric.domains_message(world, "next"),
+                "no holder",
             )
             await world.delete(SETS, "next")
-            await world.until(lambda: not world.all(SETS) and not world.all(fabric.DOMAINS), "all gone")
+            await world.until(lambda: not world.all(SETS) and not world.all(fabric.DOMAINS), "all deleted")
 
 
 async def until_said(heard: list[Mapping[str, Any]], sought: Callable[[Mapping[str, Any]], bool]) -> None:
@@ -199,15 +203,15 @@ async def until_said(heard: list[Mapping[str, Any]], sought: Callable[[Mapping[s
 
 
 async def until_counted(**nodes: int) -> None:
-    """Nobody tells that a metric has changed."""
+    """Wait until the metric has these values; changes of metrics have to be polled."""
 
-    async def so_many() -> bool:
+    async def is_counted() -> bool:
         return all(counted(channel) == count for channel, count in nodes.items())
 
-    await eventually(so_many)
+    await eventually(is_counted)
 
 
-async def test_b7_nodes_without_a_channel_are_told_of_in_log_and_metrics(
+async def test_b7_log_and_metrics_show_nodes_without_channel(
     world: World, agents: list[str], automatic_account: Account
 ) -> None:
     world.config, bare = automatic_account.config, agents[0]
@@ -226,11 +230,11 @@ async def test_b7_nodes_without_a_channel_are_told_of_in_log_and_metrics(
             await until_said(heard, lambda one: (one["log_level"], one["reason"]) == alike)
 
 
-async def test_b7_and_b8_whoever_makes_a_set_is_warned_of_its_nodes(
+async def test_b7_b8_admission_warns_of_channels_and_whole_nodes(
     world: World, agents: list[str], cluster: LocalCluster
 ) -> None:
-    """By the API server, which asks the webhooks: that some nodes have no channel, and that pods which ask
-    for few GPUs take a node each all the same."""
+    """The API server returns the webhooks' warnings: that some nodes have no channel, and that pods with few
+    GPUs nevertheless need a node each."""
     lonely = (
         "spec.template.cliques[0]: a node has one channel, so these 2 pods need 2 nodes and use 1 of at "
         "least 8 accelerators on each"
@@ -240,18 +244,18 @@ async def test_b7_and_b8_whoever_makes_a_set_is_warned_of_its_nodes(
     opted_out = {**one, "metadata": {"name": "app", "annotations": {"grove.io/auto-mnnvl": "disabled"}}}
 
     async def warned(body: dict[str, Any], words: str) -> bool:
-        """Whether whoever makes this set is warned in these words; without words, of nothing."""
+        """Whether the create of this set returns a warning with these words; without words, no warning."""
         path = f"{SETS.path(world.namespace)}?dryRun=All"
         reply = await world.client.raw("POST", path, msgspec.json.encode(body))
-        said = reply.headers.get("Warning", "")
-        return words in said if words else not said
+        warning = reply.headers.get("Warning", "")
+        return words in warning if words else not warning
 
     connection, network = config.load(cluster.kubeconfig), {"autoMNNVLEnabled": True}
     async with admitting(world.client, connection, world.namespace, network=network, fabrics=NVIDIA):
-        await eventually(partial(warned, few, lonely))  # as soon as the webhooks have seen the nodes
+        await eventually(partial(warned, few, lonely))  # once the webhooks have the nodes in their caches
         assert await warned(one, "")
         assert await warned(automatic("app", fabric.gpus("worker", 2)), "")
         async with fabric.without_channels(world.client, agents[:1]):
             await eventually(partial(warned, one, missing))
-            assert await warned(opted_out, ""), "whoever is in no domain does not care"
+            assert await warned(opted_out, ""), "no warning for a set without domains"
         await eventually(partial(warned, one, ""))

@@ -1,4 +1,4 @@
-"""GPUs that pods have by claims of their set (B10): devices of nodes, allocated by the real scheduler."""
+"""GPUs by shared claims of a set (B10): devices of nodes, allocated by the real scheduler."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NETWORK = {"autoMNNVLEnabled": True, "autoMNNVLDetectDRA": True}
 
 @asynccontextmanager
 async def gpus_of(world: World, nodes: list[str]) -> AsyncIterator[None]:
-    """One GPU on each of these nodes, to be had by claim only, as NVIDIA's driver for GPUs publishes them."""
+    """One GPU on each of these nodes, available by claim only, as NVIDIA's DRA driver publishes it."""
     chosen = {"selectors": [{"cel": {"expression": f"device.driver == '{GPU}'"}}]}
     await world.client.create(DEVICE_CLASSES, {"metadata": {"name": GPU}, "spec": chosen}, as_type=Object)
     names = [f"{node}-{GPU}" for node in nodes]
@@ -41,7 +41,7 @@ async def gpus_of(world: World, nodes: list[str]) -> AsyncIterator[None]:
 
 
 def sharing(name: str, scope: str) -> dict[str, Any]:
-    """Two pods that have GPUs by claims of their clique: one claim for each, or one for both."""
+    """A set of two pods with GPUs by claims of their clique: one claim for each pod, or one for both."""
     request = {"name": "gpu", "exactly": {"deviceClassName": GPU}}
     own = {"name": "gpu", "templateSpec": {"spec": {"devices": {"requests": [request]}}}}
     body = workload(name, clique("worker", 2, resourceSharing=[{"name": "gpu", "scope": scope}]))
@@ -50,7 +50,7 @@ def sharing(name: str, scope: str) -> dict[str, Any]:
 
 
 def claims(pod: AnyObject) -> set[str]:
-    """What all containers of a pod use."""
+    """The claims that the containers of a pod use."""
     return {
         claim["name"] for container in pod.spec["containers"] for claim in container["resources"]["claims"]
     }
@@ -60,17 +60,18 @@ def nodes(world: World, name: str) -> list[str]:
     return sorted(pod.spec.get("nodeName", "") for pod in world.pods(part_of=name))
 
 
-async def test_b10_pods_with_gpus_of_their_own_by_shared_claims_are_in_a_domain_and_twins_on_one_gpu_are_not(
+async def test_b10_only_pods_with_own_gpu_claims_get_a_domain(
     world: World, agents: list[str], cluster: LocalCluster
 ) -> None:
+    """Pods that share one GPU are on one node, which has one channel, and thus get no domain."""
     connection = config.load(cluster.kubeconfig)
     async with (
         gpus_of(world, agents[:2]),
         admitting(world.client, connection, world.namespace, network=NETWORK),
         operating(world, fabrics=NVIDIA),
     ):
-        made = await world.create(SETS, sharing("own", "PerReplica"))
-        assert made.metadata.annotations == {**AUTO, CLAIMS: "worker/*"}
+        created = await world.create(SETS, sharing("own", "PerReplica"))
+        assert created.metadata.annotations == {**AUTO, CLAIMS: "worker/*"}
         await world.until_ready()
         assert domains(world) == ["own-0"]
         assert nodes(world, "own") == agents[:2]
@@ -79,15 +80,15 @@ async def test_b10_pods_with_gpus_of_their_own_by_shared_claims_are_in_a_domain_
             {"mnnvl-claim", "own-0-worker-1-gpu"},
         ]
         await world.delete(SETS, "own")
-        await world.until(lambda: not world.all(SETS) and not world.all(DOMAINS), "all gone")
-        made = await world.create(SETS, sharing("twins", "AllReplicas"))
-        assert made.metadata.annotations == {}
+        await world.until(lambda: not world.all(SETS) and not world.all(DOMAINS), "all deleted")
+        created = await world.create(SETS, sharing("twins", "AllReplicas"))
+        assert created.metadata.annotations == {}
         await world.until_ready()
         assert domains(world) == []
         assert nodes(world, "twins") in ([agents[0]] * 2, [agents[1]] * 2)
         await world.delete(SETS, "twins")
-        await world.until(lambda: not world.all(SETS), "all gone")
-        # In a domain, one of them would wait for the channel of the other's node for ever.
+        await world.until(lambda: not world.all(SETS), "all deleted")
+        # In a domain, one of the two pods waits for ever for the channel, which the other one has.
         body = sharing("stuck", "AllReplicas")
         body["metadata"]["annotations"] = {**AUTO, CLAIMS: "worker/*"}
         await world.create(SETS, body)

@@ -1,5 +1,5 @@
-"""NVLink domains on the real control plane: claims are made by Kubernetes, allocated by its scheduler, and
-prepared by a stand-in for the driver, without which no enrolled pod becomes ready."""
+"""NVLink domains on the real control plane: Kubernetes creates the claims of pods, its scheduler allocates
+them, and a stand-in for the driver prepares them; before that no pod of a domain becomes ready."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.cluster.operator.support.workloads import clique, group, workload
 CLAIMS, TEMPLATES = fabric.RESOURCE_CLAIMS, fabric.RESOURCE_CLAIM_TEMPLATES
 
 
-async def test_one_domain_for_each_replica_and_claims_for_gpu_containers_only(world: World) -> None:
+async def test_replica_gets_domain_and_gpu_containers_get_claims(world: World) -> None:
     body = automatic(
         "app",
         clique("router"),
@@ -27,11 +27,11 @@ async def test_one_domain_for_each_replica_and_claims_for_gpu_containers_only(wo
         await world.until_ready()
         assert domains(world) == ["app-0", "app-1"]
         for pod in world.pods():
-            enrolled = "router" not in pod.name
+            in_domain = "router" not in pod.name
             claims = [claim["resourceClaimTemplateName"] for claim in pod.spec.get("resourceClaims", ())]
-            assert claims == ([f"app-{pod.name.split('-')[1]}"] if enrolled else [])
+            assert claims == ([f"app-{pod.name.split('-')[1]}"] if in_domain else [])
             used = {each["name"]: each["resources"].get("claims") for each in pod.spec["containers"]}
-            if enrolled:
+            if in_domain:
                 assert used == {"model": [{"name": "mnnvl-claim"}], "sidecar": None}
         assert [found.metadata.annotations for found in world.all(GROUPS)] == [fabric.AUTO, fabric.AUTO]
         assert len(world.all(CLAIMS)) == 6
@@ -41,15 +41,15 @@ async def test_one_domain_for_each_replica_and_claims_for_gpu_containers_only(wo
             ("app-0", "Ready", 3),
             ("app-1", "Ready", 3),
         ]
-        made = [("ComputeDomainCreated", f"ComputeDomain app-{index} created") for index in range(2)]
-        await world.until(lambda: sorted(events(world, "app")) == made, "the events")
+        created = [("ComputeDomainCreated", f"ComputeDomain app-{index} created") for index in range(2)]
+        await world.until(lambda: sorted(events(world, "app")) == created, "the events")
         await world.delete(SETS, "app")
-        await world.until(lambda: not world.all(SETS) and not world.all(DOMAINS), "all gone")
+        await world.until(lambda: not world.all(SETS) and not world.all(DOMAINS), "all deleted")
         assert not world.all(PODS)
-        await world.until(lambda: not world.all(TEMPLATES), "the templates gone")
+        await world.until(lambda: not world.all(TEMPLATES), "the templates deleted")
 
 
-async def test_replicas_of_a_group_may_have_domains_of_their_own(world: World) -> None:
+async def test_group_replicas_may_have_their_own_domains(world: World) -> None:
     notes = {"nvidia.com/computedomain": "team", "nvidia.com/computedomain-scope": "scaling-group-replica"}
     body = workload("app", gpus("worker", annotations=notes), groups=(group("model", 1, 1, "worker"),))
     async with operating(world, fabrics=NVIDIA):
@@ -57,18 +57,18 @@ async def test_replicas_of_a_group_may_have_domains_of_their_own(world: World) -
         await world.until_ready()
         assert domains(world) == ["team-0-0"]
         await world.scale(GROUPS, "app-0-model", 3)
-        await world.until(lambda: len(world.pods()) == 3 and world.whole(), "three replicas of the group")
+        await world.until(lambda: len(world.pods()) == 3 and world.all_ready(), "three replicas of the group")
         assert domains(world) == ["team-0-0", "team-0-1", "team-0-2"]
         await world.scale(GROUPS, "app-0-model", 1)
         await world.until(lambda: world.names(DOMAINS) == ["team-0-0"])
         await world.until_ready()
 
 
-async def test_domains_come_with_replicas_and_go_after_their_pods(world: World) -> None:
-    """Scaled out and in; what is opted out, or without GPUs, has nothing to do with it."""
+async def test_domains_scale_with_replicas_and_outlive_pods(world: World) -> None:
+    """Sets that opt out or have no GPUs get no domains."""
 
-    def domain_without_pods_is_let_go_only() -> list[str]:
-        """A domain that goes must have no pods any more."""
+    def domains_released_with_pods() -> list[str]:
+        """Domains that lost their finalizer although pods still use them."""
         claimed = {
             claim["resourceClaimTemplateName"]
             for pod in world.all(PODS)
@@ -81,7 +81,7 @@ async def test_domains_come_with_replicas_and_go_after_their_pods(world: World) 
         ]
 
     async with operating(world, fabrics=NVIDIA):
-        with fabric.never(world, domain_without_pods_is_let_go_only):
+        with fabric.never(world, domains_released_with_pods):
             out = workload("out", gpus("worker"))
             out["metadata"]["annotations"] = {"grove.io/auto-mnnvl": "disabled"}
             await world.create(SETS, out)
@@ -94,7 +94,9 @@ async def test_domains_come_with_replicas_and_go_after_their_pods(world: World) 
             assert domains(world) == ["app-0"]
             uid = world.get(DOMAINS, "app-0").uid
             await world.scale(SETS, "app", 3)
-            await world.until(lambda: len(world.pods(part_of="app")) == 3 and world.whole(), "three replicas")
+            await world.until(
+                lambda: len(world.pods(part_of="app")) == 3 and world.all_ready(), "three replicas"
+            )
             assert domains(world) == ["app-0", "app-1", "app-2"]
             await world.scale(SETS, "app", 1)
             await world.until(lambda: not world.find(DOMAINS, "app-1") and not world.find(DOMAINS, "app-2"))
@@ -103,11 +105,13 @@ async def test_domains_come_with_replicas_and_go_after_their_pods(world: World) 
             await world.delete(SETS, "app")
             await world.until(lambda: not world.find(SETS, "app") and not world.all(DOMAINS))
             assert len(world.pods()) == 2
-            gone = ("ComputeDomainDeleted", "ComputeDomain app-2 deleted")
-            await world.until(lambda: gone in events(world, "app"), "the event")
+            deleted = ("ComputeDomainDeleted", "ComputeDomain app-2 deleted")
+            await world.until(lambda: deleted in events(world, "app"), "the event")
 
 
-async def test_deleted_by_hand_it_is_held_told_and_made_again_after_scaling_in_and_out(world: World) -> None:
+async def test_deleted_domain_stays_until_scale_in(world: World) -> None:
+    """The finalizer keeps a domain that a user deletes, and its set reports it; after scale in and out there
+    is a new one."""
     async with operating(world, fabrics=NVIDIA):
         await world.create(SETS, automatic("app"))
         await world.until_ready()
@@ -117,10 +121,12 @@ async def test_deleted_by_hand_it_is_held_told_and_made_again_after_scaling_in_a
         assert world.get(DOMAINS, "app-0").metadata.finalizers == (FINALIZER,)
         (pod,) = world.pods()
         await world.delete(PODS, pod.name)
-        await world.until(lambda: world.get(CLIQUES, "app-0-worker").status.get("lastErrors"), "it is held")
+        await world.until(
+            lambda: world.get(CLIQUES, "app-0-worker").status.get("lastErrors"), "the error reported"
+        )
         assert world.pods() == []
         await world.scale(SETS, "app", 0)
-        await world.until(lambda: not world.all(DOMAINS), "the domain is let go")
+        await world.until(lambda: not world.all(DOMAINS), "the domain deleted")
         await world.scale(SETS, "app", 1)
         await world.until_ready()
         assert world.get(DOMAINS, "app-0").uid != uid
@@ -128,7 +134,7 @@ async def test_deleted_by_hand_it_is_held_told_and_made_again_after_scaling_in_a
         assert reasons(world, "app").count("ComputeDomainTerminating") == 1
 
 
-async def test_two_sets_share_a_domain_and_the_last_one_takes_it_along(world: World) -> None:
+async def test_shared_domain_is_deleted_with_its_last_set(world: World) -> None:
     async with operating(world, fabrics=NVIDIA):
         await world.create(SETS, named("one", "team", replicas=2))
         await world.create(SETS, named("two", "team"))
@@ -146,17 +152,16 @@ async def test_two_sets_share_a_domain_and_the_last_one_takes_it_along(world: Wo
         assert domains(world) == ["mine-0"]
 
 
-async def test_what_somebody_else_made_is_used_by_name_in_the_way_of_automation_and_never_touched(
-    world: World,
-) -> None:
+async def test_foreign_domain_is_used_by_name_and_never_changed(world: World) -> None:
+    """A foreign domain or template with the name of an automatic domain is a name conflict."""
     async with operating(world, fabrics=NVIDIA):
-        await world.create(DOMAINS, fabric.theirs("team", "channels"))
-        await world.create(DOMAINS, fabric.theirs("app-0", "other"))
+        await world.create(DOMAINS, fabric.foreign_domain("team", "channels"))
+        await world.create(DOMAINS, fabric.foreign_domain("app-0", "other"))
         await world.create(SETS, named("user", "team"))
         await world.create(SETS, automatic("app", clique("router"), gpus("worker")))
-        await world.create(TEMPLATES, fabric.claims_nothing("bare-0"))
+        await world.create(TEMPLATES, fabric.foreign_claim_template("bare-0"))
         await world.create(SETS, automatic("bare"))
-        await world.until(lambda: [pod.name for pod in world.pods(part_of="user") if fabric.answers(pod)])
+        await world.until(lambda: [pod.name for pod in world.pods(part_of="user") if fabric.is_ready(pod)])
         (pod,) = world.pods(part_of="user")
         assert [each["resourceClaimTemplateName"] for each in pod.spec["resourceClaims"]] == ["channels"]
         await world.until(lambda: reason(world, "app") == "NameConflict", "the condition")

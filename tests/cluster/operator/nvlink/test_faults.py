@@ -1,4 +1,4 @@
-"""NVLink domains where something is wrong: with operators, with the driver, with its kind, with nodes."""
+"""NVLink domains with faults: of operators, of the driver, of its CRD and of nodes."""
 
 from __future__ import annotations
 
@@ -23,9 +23,7 @@ from tests.cluster.webhooks.harness import eventually, refusal
 from tests.fabrics.example_vendor import Example
 
 
-async def test_two_domains_compete_for_a_node_and_a_node_that_is_not_ready_holds_its_pod(
-    world: World, agents: list[str]
-) -> None:
+async def test_unready_or_occupied_node_delays_pods_of_domains(world: World, agents: list[str]) -> None:
     here = {"nodeSelector": {"kubernetes.io/hostname": agents[0]}}
 
     def pinned(name: str) -> dict[str, object]:
@@ -41,23 +39,23 @@ async def test_two_domains_compete_for_a_node_and_a_node_that_is_not_ready_holds
         await annotate("true")
         await world.create(SETS, pinned("first"))
         await world.until(lambda: reason(world, "first") == "NodesNotReady", "the condition")
-        assert not any(map(fabric.answers, world.pods()))
+        assert not any(map(fabric.is_ready, world.pods()))
         await annotate(None)
         await world.until_ready()
         await world.create(SETS, pinned("second"))
         await world.until(
             lambda: any(pod.condition("PodScheduled") == "False" for pod in world.pods(part_of="second")),
-            "the scheduler has looked",
+            "unschedulable",
         )
         await world.delete(SETS, "first")
         await world.until(lambda: not world.find(SETS, "first"))
         await world.until_ready()
 
 
-async def test_without_the_crd_only_who_needs_it_waits_and_it_may_come_and_go(world: World) -> None:
+async def test_missing_crd_delays_only_cliques_that_need_it(world: World) -> None:
     await world.client.delete(CRDS, fabric.CRD, as_type=Object)
     try:
-        await fabric.gone(world.client)
+        await fabric.until_crd_deleted(world.client)
         async with operating(world, fabrics=NVIDIA):
             notes = {"nvidia.com/computedomain": "team"}
             body = workload("app", clique("router"), gpus("worker", annotations=notes))
@@ -70,19 +68,19 @@ async def test_without_the_crd_only_who_needs_it_waits_and_it_may_come_and_go(wo
             await fabric.install(world.client)
             await world.until_ready()
             assert domains(world) == ["team"]
-            # With the CRD its domains go, and the finalizer holds them as if somebody had deleted them.
+            # With the CRD its domains are deleted; the finalizer keeps them terminating.
             await world.client.delete(CRDS, fabric.CRD, as_type=Object)
             await world.until(lambda: reason(world, "app") == "ComputeDomainTerminating", "the condition")
-            assert len(world.pods()) == 2  # who runs is left alone
+            assert len(world.pods()) == 2  # running pods stay
             await world.delete(SETS, "app")
-            await world.until(lambda: not world.find(SETS, "app"), "nothing holds it")
-            await fabric.gone(world.client)
+            await world.until(lambda: not world.find(SETS, "app"), "the set deleted")
+            await fabric.until_crd_deleted(world.client)
     finally:
         await fabric.install(world.client)
 
 
-async def test_two_operators_in_bad_weather_make_nothing_twice_and_leave_nothing_behind(world: World) -> None:
-    """X10: both believe to lead, and both make what two sets share."""
+async def test_x10_two_leaders_with_faults_create_domains_once(world: World) -> None:
+    """Both operators act as leaders, and both create the domain that two sets share."""
     rates = FaultRates(conflict=0.05, error=0.05, lose=0.05, delay=0.1, cut=0.02)
     both = Recorder(world.namespace)
     async with (
@@ -93,8 +91,9 @@ async def test_two_operators_in_bad_weather_make_nothing_twice_and_leave_nothing
         await world.create(SETS, named("sharer", "team"))
         await world.create(SETS, named("joiner", "team"))
         await world.until_ready()
-        made = {deed: count for deed, count in both.creates_and_deletes().items() if "computedomains" in deed}
-        assert sorted(made.values()) == [1, 1, 1], made
+        writes = both.creates_and_deletes().items()
+        domain_writes = {write: count for write, count in writes if "computedomains" in write}
+        assert sorted(domain_writes.values()) == [1, 1, 1], domain_writes
         names = {found.uid: found.name for found in world.all(SETS)}
         owners = {names[uid] for uid in world.get(DOMAINS, "team").owners}
         assert owners == {"sharer", "joiner"}
@@ -106,10 +105,10 @@ async def test_two_operators_in_bad_weather_make_nothing_twice_and_leave_nothing
         await world.until(lambda: not world.all(SETS) and not world.all(DOMAINS))
 
 
-async def test_a_domain_that_cannot_be_made_is_told_of_and_tried_again(world: World) -> None:
+async def test_refused_domain_is_reported_and_retried(world: World) -> None:
     await fabric.install(world.client, "something")
     try:
-        body = fabric.theirs("probe", "probe")
+        body = fabric.foreign_domain("probe", "probe")
 
         async def refused() -> bool:
             return "something" in await refusal(world.client, DOMAINS, body, namespace=world.namespace)
@@ -122,41 +121,42 @@ async def test_a_domain_that_cannot_be_made_is_told_of_and_tried_again(world: Wo
             assert error["code"] == "ERR_SYNC_COMPUTEDOMAIN"
             assert not world.pods()
             await world.until(lambda: "ComputeDomainFailed" in reasons(world, "app"), "the event")
-            told = dict(events(world, "app"))["ComputeDomainFailed"]
-            assert told.startswith("Failed to create ComputeDomain for replica 0: ")
+            note = dict(events(world, "app"))["ComputeDomainFailed"]
+            assert note.startswith("Failed to create ComputeDomain for replica 0: ")
             await fabric.install(world.client)
             await world.until_ready()
     finally:
         await fabric.install(world.client)
 
 
-async def test_orphaned_its_domain_stays_with_its_pods_and_is_taken_back(world: World) -> None:
-    """With `--cascade=orphan`; before the garbage collector knows the kind, it would not orphan anything."""
-    nobody = {"apiVersion": "v1", "kind": "ConfigMap", "name": "nobody", "uid": "0"}
-    left = fabric.theirs("left-behind", "left-behind")
-    left["metadata"]["ownerReferences"] = [nobody]
-    await world.create(DOMAINS, left)
+async def test_orphaned_domain_stays_and_is_adopted(world: World) -> None:
+    """After `--cascade=orphan`. First the test waits until the garbage collector knows the kind: before that
+    it orphans no object."""
+    missing_owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "missing", "uid": "0"}
+    dangling = fabric.foreign_domain("dangling", "dangling")
+    dangling["metadata"]["ownerReferences"] = [missing_owner]
+    await world.create(DOMAINS, dangling)
     await world.until(lambda: not world.all(DOMAINS), "the garbage collector", GARBAGE)
     async with operating(world, fabrics=NVIDIA):
         await world.create(SETS, automatic("app"))
         await world.until_ready()
         before = {found.uid for kind in (DOMAINS, PODS) for found in world.all(kind)}
         await world.delete(SETS, "app", propagation="Orphan")
-        await world.until(lambda: not world.all(SETS), "the set gone")
+        await world.until(lambda: not world.all(SETS), "the set deleted")
         orphan = world.get(DOMAINS, "app-0")
         assert (orphan.owners, orphan.terminating) == ((), False)
         assert FINALIZER in orphan.metadata.finalizers
-        made = await world.create(SETS, automatic("app"))
-        await world.until(lambda: world.get(DOMAINS, "app-0").owners == (made.uid,), "it is taken back")
+        recreated = await world.create(SETS, automatic("app"))
+        await world.until(lambda: world.get(DOMAINS, "app-0").owners == (recreated.uid,), "it is adopted")
         await world.until_ready()
         assert {found.uid for kind in (DOMAINS, PODS) for found in world.all(kind)} == before
         await world.delete(SETS, "app")
         await world.until(lambda: not world.all(SETS) and not world.all(DOMAINS))
 
 
-async def test_operators_that_end_after_every_few_writes_leave_nothing_undone(world: World) -> None:
-    lives = itertools.chain([1, 2, 1, 3], itertools.cycle([8, 5, 9]))
-    async with successive_operators(world, lives, fabrics=NVIDIA):
+async def test_domains_complete_despite_operator_restarts(world: World) -> None:
+    write_limits = itertools.chain([1, 2, 1, 3], itertools.cycle([8, 5, 9]))
+    async with successive_operators(world, write_limits, fabrics=NVIDIA):
         await world.create(SETS, automatic("app", replicas=2))
         await world.create(SETS, named("sharer", "team"))
         await world.until_ready()
@@ -168,10 +168,10 @@ async def test_operators_that_end_after_every_few_writes_leave_nothing_undone(wo
         await world.until(lambda: not world.all(SETS) and not world.all(DOMAINS))
 
 
-async def test_a_second_vendor_needs_nothing_but_its_module_and_its_rights(
+async def test_second_vendor_needs_only_its_module_and_rights(
     world: World, operator_account: Account
 ) -> None:
-    """Until it has the right to see its domains, only its users wait."""
+    """Without the rights to the vendor's kind, only the cliques that use it wait."""
     await fabric.install_islands(world.client)
     await world.watch(ISLANDS)
     both = providers(("nvidia", "example"), {"example": Example})
@@ -181,7 +181,7 @@ async def test_a_second_vendor_needs_nothing_but_its_module_and_its_rights(
         async with fabric.rights_to_islands(world.client), operating(world, fabrics=both):
             await world.create(SETS, body)
             await world.until(
-                lambda: len(world.pods()) == 2 and world.all(ISLANDS), "both pods, and the island"
+                lambda: len(world.pods()) == 2 and world.all(ISLANDS), "both pods and the island"
             )
             assert [(island.name, island.spec) for island in world.all(ISLANDS)] == [
                 ("isle", {"template": "isle-berth"})
@@ -207,9 +207,9 @@ async def test_a_second_vendor_needs_nothing_but_its_module_and_its_rights(
         await removed(world.client, "islands.example.com")
 
 
-async def test_what_a_driver_may_do_is_seen(world: World) -> None:
-    """A node that was ready is no longer (B1), nodes are in different partitions (B6), and a template that
-    the driver does not make is waited for."""
+async def test_b1_b6_driver_faults_are_reported(world: World) -> None:
+    """A node is no longer ready (B1), nodes are in different partitions (B6), and a pod waits for a template
+    that the driver does not create."""
 
     async def annotate(node: str, **notes: str | None) -> None:
         body = {"metadata": {"annotations": {f"dra-standin/{key}": value for key, value in notes.items()}}}
@@ -218,10 +218,10 @@ async def test_what_a_driver_may_do_is_seen(world: World) -> None:
     def phase() -> str:
         return str(world.get(SETS, "app").status["computeDomains"][0]["phase"])
 
-    theirs = fabric.theirs("team", "channels")
-    theirs["metadata"]["annotations"] = {"dra-standin/skip-template": "true"}
+    foreign = fabric.foreign_domain("team", "channels")
+    foreign["metadata"]["annotations"] = {"dra-standin/skip-template": "true"}
     async with operating(world, fabrics=NVIDIA):
-        await world.create(DOMAINS, theirs)
+        await world.create(DOMAINS, foreign)
         await world.create(SETS, named("user", "team"))
         await world.create(SETS, automatic("app", gpus("worker", 2)))
         await world.until(
@@ -247,7 +247,7 @@ async def test_what_a_driver_may_do_is_seen(world: World) -> None:
                 await annotate(node, flip=None, clique=None)
         await world.until(lambda: world.pods(part_of="user"), "the pod that waits for a template")
         (pod,) = world.pods(part_of="user")
-        assert not fabric.answers(pod)
+        assert not fabric.is_ready(pod)
         nothing = {"metadata": {"annotations": {"dra-standin/skip-template": None}}}
         await world.patch(DOMAINS, "team", nothing)
         await world.until_ready()

@@ -1,4 +1,5 @@
-"""`grove get` and `grove tree` on a real cluster: what is shown, what is said when there is nothing."""
+"""`grove get` and `grove tree` on a real cluster: their output, and their messages when objects, the cluster
+or the CRDs are missing."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ async def grove(*arguments: str, **environment: str) -> subprocess.CompletedProc
     )
 
 
-async def test_what_is_there(world: World, cluster: LocalCluster) -> None:
+async def test_get_and_tree_show_a_ready_set(world: World, cluster: LocalCluster) -> None:
     here = ("-n", world.namespace, "--kubeconfig", str(cluster.kubeconfig))
     async with operating(world):
         await world.create(SETS, small())
@@ -67,16 +68,16 @@ async def test_what_is_there(world: World, cluster: LocalCluster) -> None:
         assert max(map(len, plain)) <= 40
 
 
-async def test_nothing_there(world: World, cluster: LocalCluster) -> None:
+async def test_get_and_tree_without_sets(world: World, cluster: LocalCluster) -> None:
     here = ("-n", world.namespace, "--kubeconfig", str(cluster.kubeconfig))
     empty = await grove("get", *here)
     assert (empty.returncode, empty.stdout) == (0, "")
     assert empty.stderr == "no PodCliqueSets in this namespace: grove get -A looks in all\n"
     assert json.loads((await grove("get", "-o", "json", *here)).stdout) == {"items": []}
-    missing = await grove("tree", "nobody", *here)
+    missing = await grove("tree", "absent", *here)
     assert (missing.returncode, missing.stdout) == (1, "")
     words = (
-        f"grove: no PodCliqueSet nobody in namespace {world.namespace}: grove get -A lists all there are\n"
+        f"grove: no PodCliqueSet absent in namespace {world.namespace}: grove get -A lists all there are\n"
     )
     assert missing.stderr == words
 
@@ -89,13 +90,13 @@ async def test_nothing_there(world: World, cluster: LocalCluster) -> None:
         (("get", "--kubeconfig", "/nowhere"), "kubeconfig /nowhere does not exist: check the path"),
     ],
 )
-async def test_what_cannot_be_meant(arguments: tuple[str, ...], words: str) -> None:
+async def test_contradictory_arguments_are_refused(arguments: tuple[str, ...], words: str) -> None:
     answer = await grove(*arguments)
     assert (answer.returncode, answer.stdout) == (1, "")
     assert answer.stderr == f"grove: {words}\n"
 
 
-async def test_no_cluster_answers(tmp_path: Path) -> None:
+async def test_tree_without_reachable_cluster_names_it(tmp_path: Path) -> None:
     file = write(tmp_path / "config", kubeconfig(cluster={"server": "https://127.0.0.1:9"}))
     answer = await grove("tree", KUBECONFIG=str(file))
     assert answer.returncode == 1
@@ -104,7 +105,7 @@ async def test_no_cluster_answers(tmp_path: Path) -> None:
     assert answer.stderr.count("\n") == 1
 
 
-async def test_a_cluster_without_our_kinds(clusters) -> None:
+async def test_get_without_crds_says_how_to_install_them(clusters) -> None:
     bare = await clusters.start("bare")
     answer = await grove("get", KUBECONFIG=str(bare.kubeconfig))
     assert answer.returncode == 1

@@ -1,4 +1,4 @@
-"""`grove operator` as a Deployment runs it: starts, works, hands over, waits for what is missing, ends."""
+"""`grove operator` as a process: start, leader election, missing CRDs, an unreachable API server, exit."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ pytestmark = pytest.mark.cluster
 
 LEASE = "grove-operator-leader-election"
 SOON = 90.0
-"""An operator ends within five seconds; on a machine with better things to do it takes longer."""
+"""Seconds: an operator exits within five; on a busy machine it takes longer."""
 DOCUMENTED = [
     "grove_gang_scheduled_seconds_count",
     "grove_gang_ready_seconds_count",
@@ -60,15 +60,15 @@ DOCUMENTED = [
 
 @pytest.fixture
 async def namespace(client: Client, operator_account: Account, namespace: str) -> AsyncIterator[str]:
-    """A namespace of the test's own, in which the operator may have its lease and its certificate. It is left
-    empty: nobody else would let go of sets whose operator has ended."""
+    """The test's namespace, in which the operator may have its lease and its certificate. It is emptied after
+    the test: no operator runs then that removes the finalizers of sets."""
     await grant_lease_and_secret(client, namespace)
     async with watching(client, operator_account.config, namespace):
         yield namespace
 
 
 async def make_available(client: Client, namespace: str, name: str) -> None:
-    """A small workload, made and waited for, until its gang says so too."""
+    """Create a small set and wait until it is available and its gang is ready."""
     await create(client, pod_clique_set(name), namespace)
     sets = Cache(resource_of(PodCliqueSet.KIND), PodCliqueSet, namespace=namespace)
     await seen(client, sets, lambda found: is_available(found.get(namespace, name)))
@@ -88,7 +88,7 @@ async def holder(client: Client, namespace: str) -> str | None:
     return (await client.get(LEASES, LEASE, namespace=namespace, as_type=Lease)).spec.holder_identity
 
 
-async def test_alone_it_starts_works_counts_and_ends(
+async def test_single_operator_starts_works_and_exits(
     operator_account: Account, client: Client, namespace: str, tmp_path: Path
 ) -> None:
     async with running(tmp_path, operator_account.kubeconfig, configuration()) as operator:
@@ -96,11 +96,11 @@ async def test_alone_it_starts_works_counts_and_ends(
         await operator.hear("certificate shown")
         assert await operator.probe("/healthz") == (200, "ok\n")
         await operator.until_ready()
-        before = await operator.counted(grove_workloads=0)  # what other tests left behind is gone
+        before = await operator.until_metrics(grove_workloads=0)  # sets of other tests are deleted
         assert [name for name in DOCUMENTED if name not in before] == []
         await make_available(client, namespace, "alone")
         gang = {"grove_gang_scheduled_seconds_count": 1, "grove_gang_ready_seconds_count": 1}
-        after = await operator.counted(grove_workloads=1, **gang)
+        after = await operator.until_metrics(grove_workloads=1, **gang)
         assert after["grove_gang_ready_seconds_sum"] > 0
         assert after["grove_plan_seconds_count"] > before["grove_plan_seconds_count"]
         assert after["grove_plan_writes_sum"] >= 5  # finalizer, service, clique, gang, pod
@@ -111,7 +111,7 @@ async def test_alone_it_starts_works_counts_and_ends(
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-async def test_the_lease_is_released_when_it_is_told_to_stop(
+async def test_stop_signal_releases_the_lease(
     operator_account: Account, client: Client, namespace: str, tmp_path: Path, number: signal.Signals
 ) -> None:
     election = configuration(leaderElection=PATIENT_ELECTION)
@@ -123,7 +123,7 @@ async def test_the_lease_is_released_when_it_is_told_to_stop(
         assert await holder(client, namespace) in ("", None)
 
 
-async def test_told_to_stop_in_the_middle_of_its_work_it_ends_and_the_next_one_finishes(
+async def test_next_operator_finishes_interrupted_creation(
     operator_account: Account, client: Client, namespace: str, tmp_path: Path
 ) -> None:
     body = pod_clique_set("many")
@@ -141,7 +141,7 @@ async def test_told_to_stop_in_the_middle_of_its_work_it_ends_and_the_next_one_f
         await seen(client, sets, lambda found: is_available(found.get(namespace, "many")))
 
 
-async def test_when_the_leader_is_killed_the_other_goes_on(
+async def test_follower_takes_over_from_killed_leader(
     operator_account: Account, client: Client, namespace: str, tmp_path: Path
 ) -> None:
     election = configuration(leaderElection={**QUICK_ELECTION, "resourceNamespace": namespace})
@@ -163,35 +163,36 @@ async def hand_over(
     assert code == -signal.SIGKILL
     await follower.hear("working")
     await make_available(client, namespace, "second")
-    await follower.counted(grove_leader=1, grove_gang_ready_seconds_count=1)
+    await follower.until_metrics(grove_leader=1, grove_gang_ready_seconds_count=1)
 
 
-async def test_whose_lease_was_taken_exits_for_a_new_start(
+async def test_leader_exits_when_its_lease_is_taken(
     operator_account: Account, client: Client, namespace: str, tmp_path: Path
 ) -> None:
     election = configuration(leaderElection=PATIENT_ELECTION)
     async with running(tmp_path, operator_account.kubeconfig, election, "--namespace", namespace) as operator:
         await operator.hear("working")
-        theft = {"spec": {"holderIdentity": "robber"}}
-        await client.patch(LEASES, LEASE, theft, namespace=namespace, as_type=Lease)
+        taken = {"spec": {"holderIdentity": "robber"}}
+        await client.patch(LEASES, LEASE, taken, namespace=namespace, as_type=Lease)
         assert await operator.ended() == 6
         assert operator.lines[-1]["reason"] == "no longer the leader: robber holds the lease"
         assert await holder(client, namespace) == "robber"
 
 
-def by(detour: Config, account: Account, folder: Path) -> Path:
-    """A kubeconfig that goes the other way to the same cluster."""
+def kubeconfig_through(proxy: Config, account: Account, folder: Path) -> Path:
+    """A kubeconfig that reaches the same cluster through the proxy of the test."""
     file = folder / "kubeconfig"
-    file.write_text(account.kubeconfig.read_text().replace(account.config.server, detour.server))
+    file.write_text(account.kubeconfig.read_text().replace(account.config.server, proxy.server))
     return file
 
 
-async def test_an_api_server_that_cannot_be_reached_is_waited_for(
+async def test_operator_waits_for_unreachable_api_server(
     cluster: LocalCluster, operator_account: Account, tmp_path: Path
 ) -> None:
-    async with wired(cluster) as (wire, detour):
+    async with wired(cluster) as (wire, proxy):
         wire.is_down = True
-        async with running(tmp_path, by(detour, operator_account, tmp_path), configuration()) as operator:
+        kubeconfig = kubeconfig_through(proxy, operator_account, tmp_path)
+        async with running(tmp_path, kubeconfig, configuration()) as operator:
             await operator.hear("watch interrupted", key="podcliquesets.grove.io")
             assert (await operator.probe("/healthz"))[0] == 200
             status, words = await operator.probe("/readyz")
@@ -203,12 +204,12 @@ async def test_an_api_server_that_cannot_be_reached_is_waited_for(
             await operator.until_ready()
 
 
-async def test_it_stops_in_time_although_the_api_server_has_gone_away(
+async def test_operator_stops_in_time_without_api_server(
     cluster: LocalCluster, operator_account: Account, client: Client, namespace: str, tmp_path: Path
 ) -> None:
     election = configuration(leaderElection=PATIENT_ELECTION)
-    async with wired(cluster) as (wire, detour):
-        kubeconfig = by(detour, operator_account, tmp_path)
+    async with wired(cluster) as (wire, proxy):
+        kubeconfig = kubeconfig_through(proxy, operator_account, tmp_path)
         async with running(tmp_path, kubeconfig, election, "--namespace", namespace) as operator:
             await operator.hear("working")
             wire.is_down = True
@@ -219,15 +220,15 @@ async def test_it_stops_in_time_although_the_api_server_has_gone_away(
             assert [line["message"] for line in operator.lines][-1] == "stopped"
 
 
-async def test_without_crds_it_waits_and_says_what_would_help(clusters: Clusters, tmp_path: Path) -> None:
+async def test_operator_waits_for_crds_and_logs_the_command(clusters: Clusters, tmp_path: Path) -> None:
     bare = await clusters.start("bare")
     election = configuration(leaderElection=PATIENT_ELECTION)
     async with (
         Client(config.load(bare.kubeconfig)) as client,
         running(tmp_path, (await operator_account_of(bare)).kubeconfig, election) as operator,
     ):
-        told = await operator.hear("CRDs are missing")
-        assert "grove crds | kubectl apply --server-side -f -" in told["reason"]
+        line = await operator.hear("CRDs are missing")
+        assert "grove crds | kubectl apply --server-side -f -" in line["reason"]
         status, words = await operator.probe("/readyz")
         assert (status, words.startswith("waiting for podcliquesets.grove.io")) == (503, True)
         for definition in crd.all_definitions():
@@ -244,28 +245,30 @@ def busy_port(place: str, port: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("place", ["healthProbes", "metrics", "webhooks"])
-async def test_a_busy_port_is_one_line(operator_account: Account, tmp_path: Path, place: str) -> None:
+async def test_busy_port_is_reported_in_one_line(
+    operator_account: Account, tmp_path: Path, place: str
+) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         async with running(tmp_path, operator_account.kubeconfig, busy_port(place, port)) as operator:
-            _, words = await operator.process.communicate()
+            _, stderr = await operator.process.communicate()
     assert operator.process.returncode == 4
-    said = words.decode().splitlines()[-1]
-    assert said == (
+    last_line = stderr.decode().splitlines()[-1]
+    assert last_line == (
         f"grove: server.{place}.port: cannot listen on 127.0.0.1:{port} (Address already in use): "
         "choose another, or 0 for any free one"
     )
 
 
-async def test_what_it_is_doing_can_be_looked_at(operator_account: Account, tmp_path: Path) -> None:
+async def test_debug_endpoint_lists_tasks(operator_account: Account, tmp_path: Path) -> None:
     debugging = {"enableProfiling": True, "pprofBindPort": 0}
     async with running(tmp_path, operator_account.kubeconfig, configuration(debugging=debugging)) as operator:
-        status, told = await operator.get("debugging.pprofBindPort", "/debug/tasks")
+        status, tasks = await operator.get("debugging.pprofBindPort", "/debug/tasks")
         assert status == 200
-        assert "reflector.py" in told
+        assert "reflector.py" in tasks
 
 
-async def test_automatic_mnnvl_without_the_driver_ends_with_a_code_of_its_own(
+async def test_automatic_mnnvl_without_driver_has_own_exit_code(
     operator_account: Account, client: Client, namespace: str, tmp_path: Path
 ) -> None:
     wanted = configuration(network={"autoMNNVLEnabled": True})

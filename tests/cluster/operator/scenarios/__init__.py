@@ -1,7 +1,8 @@
-"""Scenarios: what users and fate do to workloads. Each is a function of a world that says where it rests.
+"""Scenarios: stories of user actions and failures of workloads. Each is a function of a `World` and has
+checkpoints, at which the operator has nothing left to do.
 
-Told in fair weather, a scenario is a test and the measure for all other times it is told: whatever the
-weather, every rest looks the same, and it came about by the same creates and deletes (see `telling`).
+The run without faults is a test by itself and the baseline for the runs with faults: with whatever faults,
+every checkpoint has the same state, reached by the same creates and deletes (see `support.scenario_runs`).
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from tests.cluster.operator.scenarios import (
 from tests.cluster.operator.support.scenario_runs import Scenario
 
 SCENARIOS: dict[str, Scenario] = {
-    f"{room.__name__.rpartition('.')[2]}: {name.replace('_', ' ')}": scenario
-    for room in (
+    f"{module.__name__.rpartition('.')[2]}: {name}": scenario
+    for module in (
         gates,
         ready,
         api_errors,
@@ -42,5 +43,5 @@ SCENARIOS: dict[str, Scenario] = {
         long_running,
         fabric,
     )
-    for name, scenario in room.SCENARIOS.items()
+    for name, scenario in module.SCENARIOS.items()
 }

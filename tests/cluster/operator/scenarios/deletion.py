@@ -1,4 +1,4 @@
-"""The end of a set: everything goes, whatever happens meanwhile; and nothing but what is the set's own."""
+"""Deletion of a set: all of its objects are deleted, and no others; orphaned objects are adopted again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from grove.kube.client.resource import (
     SERVICE_ACCOUNTS,
 )
 from tests.cluster.operator.support.harness import World
-from tests.cluster.operator.support.objects import GANGS, PARTS, SETS, answers
+from tests.cluster.operator.support.objects import GANGS, PARTS, SETS, is_ready
 from tests.cluster.operator.support.workloads import GONE_LATER, clique, small, upstream, workload
 
 OTHER_KINDS = (SERVICE_ACCOUNTS, SECRETS, ROLES, ROLE_BINDINGS, HORIZONTAL_POD_AUTOSCALERS)
@@ -26,18 +26,18 @@ def empty(world: World) -> bool:
 
 
 def uids(world: World) -> dict[str, str]:
-    """Every part there is, by kind and name."""
+    """The UIDs of all objects of sets, by kind and name."""
     return {f"{kind.kind} {found.name}": found.uid for kind in PARTS for found in world.all(kind)}
 
 
-async def one_of_two_sets(world: World) -> None:
+async def delete_one_of_two_sets(world: World) -> None:
     await world.create(SETS, upstream("workload1"))
     await world.create(SETS, small("other"))
-    await world.rest("made", 15)
+    await world.checkpoint("created", 15)
     others = {pod.uid for pod in world.pods(part_of="other")}
-    await world.parent_goes()
+    await world.stop_comparing_deletes()
     await world.delete(SETS, "workload1")
-    await world.rest("one gone", 5)
+    await world.checkpoint("one deleted", 5)
     assert {pod.uid for pod in world.pods()} == others
     for kind in OTHER_KINDS:
         selected = {labels.PART_OF: "workload1"}
@@ -45,94 +45,94 @@ async def one_of_two_sets(world: World) -> None:
         assert not found.items
 
 
-async def back_while_its_pods_terminate(world: World) -> None:
-    """The name is taken by what is on its way out: the new set waits for it, and gets everything anew."""
+async def recreate_set_while_pods_terminate(world: World) -> None:
+    """Terminating objects still have the names: the new set waits for them, and creates its own objects."""
     slow = small()
     for template in slow["spec"]["template"]["cliques"]:
         template["annotations"] = {GONE_LATER: "1500ms"}
     await world.create(SETS, slow)
-    await world.rest("made", 5)
+    await world.checkpoint("created", 5)
     before = {pod.uid for pod in world.pods()}
-    await world.parent_goes()
+    await world.stop_comparing_deletes()
     await world.delete(SETS, "small")
-    await world.until(lambda: not world.all(SETS) and not world.pods(), "the set gone")
+    await world.until(lambda: not world.all(SETS) and not world.pods(), "the set deleted")
     await world.create(SETS, slow)
-    await world.rest("back", 5)
+    await world.checkpoint("recreated", 5)
     assert not before & {pod.uid for pod in world.pods()}
 
 
-async def orphaned_and_taken_back(world: World) -> None:
+async def orphaned_objects_are_adopted(world: World) -> None:
     body = upstream("workload2")
     await world.create(SETS, body)
-    await world.rest("made", 10)
+    await world.checkpoint("created", 10)
     before = uids(world)
-    await world.parent_goes()
+    await world.stop_comparing_deletes()
     await world.delete(SETS, "workload2", propagation="Orphan")
-    await world.until(lambda: not world.all(SETS), "the set gone")
+    await world.until(lambda: not world.all(SETS), "the set deleted")
     assert uids(world) == before, world.dump()
-    made = await world.create(SETS, body)
+    recreated = await world.create(SETS, body)
     await world.until(
-        lambda: all(gang.owners == (made.uid,) for gang in world.all(GANGS)), "the gangs taken back"
+        lambda: all(gang.owners == (recreated.uid,) for gang in world.all(GANGS)), "the gangs adopted"
     )
-    await world.rest("taken back", 10)
+    await world.checkpoint("adopted", 10)
     assert uids(world) == before, world.dump()
-    assert all(map(answers, world.pods()))
+    assert all(map(is_ready, world.pods()))
 
 
-async def among_pods_that_only_look_like_ours(world: World) -> None:
-    """With all of our labels, but controlled by somebody else, or copied by hand and called otherwise: not
-    counted, not deleted, not adopted."""
+async def foreign_pods_with_our_labels(world: World) -> None:
+    """Pods with all of our labels that another controller owns, or that are copies under another name, are
+    not counted, not deleted and not adopted."""
     await world.create(SETS, workload("mine", clique("worker", 2)))
-    await world.rest("made", 2)
+    await world.checkpoint("created", 2)
     ours = world.pods()
-    owner = await world.create(CONFIG_MAPS, {"metadata": {"name": "somebody"}})
+    owner = await world.create(CONFIG_MAPS, {"metadata": {"name": "other-owner"}})
     reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": owner.name, "uid": owner.uid}
     metadata = {
-        "name": "stranger",
+        "name": "foreign",
         "labels": ours[0].labels,
         "ownerReferences": [{**reference, "controller": True}],
     }
     spec = {"containers": [{"name": "main", "image": "model:1"}]}
-    stranger = await world.create(PODS, {"metadata": metadata, "spec": spec})
+    foreign = await world.create(PODS, {"metadata": metadata, "spec": spec})
     copied = {"name": f"{ours[0].name}-debug", "labels": ours[0].labels}
     copy = await world.create(PODS, {"metadata": copied, "spec": spec})
     await world.scale(SETS, "mine", 2)
-    await world.rest("one more replica", when=lambda: len(world.pods()) == 6, compared=False)
+    await world.checkpoint("scaled out", when=lambda: len(world.pods()) == 6, compared=False)
     await world.delete(PODS, ours[0].name)
-    await world.rest(
-        "one pod lost",
+    await world.checkpoint(
+        "pod replaced",
         when=lambda: len(world.pods()) == 6 and world.gone(PODS, ours[0]),
         compared=False,
     )
-    await world.parent_goes()
+    await world.stop_comparing_deletes()
     await world.scale(SETS, "mine", 1)
-    await world.rest("one replica less", when=lambda: len(world.all(PODS)) == 4, compared=False)
+    await world.checkpoint("scaled in", when=lambda: len(world.all(PODS)) == 4, compared=False)
     await world.delete(SETS, "mine")
-    await world.rest(
-        "gone",
+    await world.checkpoint(
+        "deleted",
         when=lambda: (
             not world.all(SETS)
-            and world.names(PODS) == [copy.name, "stranger"]
+            and set(world.names(PODS)) == {copy.name, foreign.name}
             and not any(world.all(part) for part in PARTS if part is not PODS)
         ),
         compared=False,
     )
-    assert not world.gone(PODS, stranger)
+    assert not world.gone(PODS, foreign)
     assert not world.gone(PODS, copy)
 
 
-async def with_the_namespace(world: World) -> None:
+async def delete_namespace(world: World) -> None:
     await world.create(SETS, upstream("workload2"))
-    await world.rest("made", 10)
-    await world.parent_goes()
+    await world.checkpoint("created", 10)
+    await world.stop_comparing_deletes()
     await world.client.delete(NAMESPACES, world.namespace, as_type=Object)
-    await world.rest("gone", when=lambda: empty(world))
+    await world.checkpoint("deleted", when=lambda: empty(world))
 
 
 SCENARIOS = {
-    "one of two sets": one_of_two_sets,
-    "back while its pods terminate": back_while_its_pods_terminate,
-    "orphaned and taken back": orphaned_and_taken_back,
-    "among pods that only look like ours": among_pods_that_only_look_like_ours,
-    "with the namespace": with_the_namespace,
+    "delete one of two sets": delete_one_of_two_sets,
+    "recreate set while pods terminate": recreate_set_while_pods_terminate,
+    "orphaned objects are adopted": orphaned_objects_are_adopted,
+    "foreign pods with our labels": foreign_pods_with_our_labels,
+    "delete namespace": delete_namespace,
 }

@@ -1,4 +1,4 @@
-"""Pods that crash and do not come back: after its delay the gang is started anew, once, and so it stays."""
+"""Pods that crash and do not recover: after `terminationDelay` the gang is restarted, exactly once."""
 
 from __future__ import annotations
 
@@ -26,26 +26,31 @@ CRASHED = {
 
 
 async def crash(world: World, clique: str) -> None:
-    """Nobody mends it: a node that had restarted its containers would have said so."""
+    """Write the status of crashed containers into the pods of a clique. The (simulated) node does not change
+    it, as if the containers were never restarted."""
     for pod in world.pods(clique=clique):
         await world.patch(PODS, pod.name, {"status": CRASHED}, subresource="status")
 
 
-async def gangs_that_lost_their_minimum(world: World) -> None:
+async def gangs_below_min_available(world: World) -> None:
     body = small()
     body["spec"]["template"]["terminationDelay"] = "1s"
     await world.create(SETS, body)
-    await world.rest("made", 5)
+    await world.checkpoint("created", 5)
     before = {pod.uid for pod in world.pods()}
     await crash(world, "small-0-router")
-    await world.until(lambda: not before & {pod.uid for pod in world.all(PODS)}, "the whole replica gone")
-    await world.rest("started anew", 5)
+    await world.until(
+        lambda: not before & {pod.uid for pod in world.all(PODS)}, "all pods of the replica deleted"
+    )
+    await world.checkpoint("replica restarted", 5)
     before = {pod.uid for pod in world.pods()}
     broken = {pod.uid for pod in world.pods() if "-model-1-" in pod.name}
     await crash(world, "small-0-model-1-worker")
-    await world.until(lambda: not broken & {pod.uid for pod in world.all(PODS)}, "the group's replica gone")
-    await world.rest("one of its group started anew", 5)
-    assert before - broken <= {pod.uid for pod in world.pods()}, "nobody else"
+    await world.until(
+        lambda: not broken & {pod.uid for pod in world.all(PODS)}, "the pods of the group replica deleted"
+    )
+    await world.checkpoint("group replica restarted", 5)
+    assert before - broken <= {pod.uid for pod in world.pods()}, "all other pods keep running"
 
 
-SCENARIOS = {"gangs that lost their minimum": gangs_that_lost_their_minimum}
+SCENARIOS = {"gangs below minAvailable": gangs_below_min_available}

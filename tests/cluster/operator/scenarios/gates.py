@@ -1,4 +1,4 @@
-"""Gates: pods of a scaled gang wait until the base gang has its places, and not a moment longer."""
+"""Scheduling gates: pods of a scaled gang keep their gate until the base gang is scheduled."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tests.cluster.operator.support.objects import GANGS, GROUPS, SETS, AnyObjec
 from tests.cluster.operator.support.workloads import Body, small, upstream
 
 
-class Room:
-    """A label that no node has yet: who selects it has nowhere to go. It is the same in every telling, for
-    templates are told apart by a hash of all that they say."""
+class NodeLabel:
+    """A node label that no node has at first: pods that select it are unschedulable. The label is the same in
+    every run, since it is part of the template and thus of the template hash."""
 
     key = "room.test/here"
 
@@ -28,22 +28,22 @@ class Room:
         await self._world.client.patch(NODES, node, body, as_type=Object)
 
     def workload(self) -> Body:
-        """Its first clique needs room."""
+        """A set whose first clique selects the label."""
         body = upstream("workload2")
         body["spec"]["template"]["cliques"][0]["spec"]["podSpec"]["nodeSelector"] = {self.key: "yes"}
         return body
 
 
 @asynccontextmanager
-async def room(world: World) -> AsyncIterator[Room]:
-    """No node keeps the label."""
+async def node_label(world: World) -> AsyncIterator[NodeLabel]:
+    """The label; removed from all nodes when the block is left."""
     listed = await world.client.list(NODES, as_type=Object)
-    made = Room(world, sorted(node.metadata.name for node in listed.items))
+    label = NodeLabel(world, sorted(node.metadata.name for node in listed.items))
     try:
-        yield made
+        yield label
     finally:
-        for node in made.nodes[:2]:
-            await made.mark(node, None)
+        for node in label.nodes[:2]:
+            await label.mark(node, None)
 
 
 def scheduled(pod: AnyObject) -> bool:
@@ -55,22 +55,22 @@ def scaled(world: World) -> list[AnyObject]:
 
 
 def base_first(world: World) -> None:
-    """No pod of a scaled gang may be let go while a clique of the base gang is short of places. In which
-    order they go in the end is nobody's business."""
+    """No pod of a scaled gang loses its gate while a clique of the base gang has fewer scheduled pods than
+    its minimum. While the set is deleted, any order is fine."""
     base, workload = world.find(GANGS, "workload2-0"), world.find(SETS, "workload2")
     if base is None or workload is None or workload.terminating or all(map(gated, scaled(world))):
         return
     for group in base.spec["podgroups"]:
-        placed = [pod for pod in world.all(PODS, clique=group["name"]) if scheduled(pod)]
-        assert len(placed) >= group["minReplicas"], f"{group['name']} has no places yet\n{world.dump()}"
+        on_nodes = [pod for pod in world.all(PODS, clique=group["name"]) if scheduled(pod)]
+        assert len(on_nodes) >= group["minReplicas"], f"{group['name']} is not scheduled\n{world.dump()}"
 
 
-async def a_scaled_gang_waits_for_the_base_gang(world: World) -> None:
-    async with room(world) as places:
+async def scaled_gang_waits_for_base_gang(world: World) -> None:
+    async with node_label(world) as label:
         world.always(lambda: base_first(world))
-        await world.create(SETS, places.workload())
-        await world.rest(
-            "waiting",
+        await world.create(SETS, label.workload())
+        await world.checkpoint(
+            "gated",
             when=lambda: (
                 sum(map(scheduled, world.pods())) == 4
                 and len(world.pods()) == 10
@@ -81,31 +81,31 @@ async def a_scaled_gang_waits_for_the_base_gang(world: World) -> None:
         assert [pod.name for pod in world.pods() if gated(pod)] == [pod.name for pod in scaled(world)]
         assert len(scaled(world)) == 4
         assert world.get(GANGS, "workload2-0").condition("Scheduled") == "False"
-        await places.mark(places.nodes[0])
-        await world.rest("let go", 10)
+        await label.mark(label.nodes[0])
+        await world.checkpoint("ungated", 10)
         assert not any(map(gated, world.pods()))
 
 
-async def a_base_gang_that_loses_its_places(world: World) -> None:
-    """It costs the scaled gang nothing."""
-    async with room(world) as places:
-        await places.mark(places.nodes[0])
-        await world.create(SETS, places.workload())
-        await world.rest("made", 10)
-        placed = {pod.uid for pod in scaled(world)}
-        await places.mark(places.nodes[0], None)
+async def base_gang_loses_its_nodes(world: World) -> None:
+    """The running pods of the scaled gang stay; new ones are gated."""
+    async with node_label(world) as label:
+        await label.mark(label.nodes[0])
+        await world.create(SETS, label.workload())
+        await world.checkpoint("created", 10)
+        running = {pod.uid for pod in scaled(world)}
+        await label.mark(label.nodes[0], None)
         for pod in world.pods(clique="workload2-0-pc-a"):
             await world.delete(PODS, pod.name)
         await world.until(lambda: world.get(GANGS, "workload2-0").condition("Scheduled") == "False")
-        assert {pod.uid for pod in scaled(world)} == placed
+        assert {pod.uid for pod in scaled(world)} == running
         await world.scale(GROUPS, "workload2-0-sg-x", 3)
-        await world.until(lambda: len(scaled(world)) == 8, "newcomers")
-        assert {pod.uid for pod in scaled(world) if not gated(pod)} == placed, "newcomers wait"
-        await places.mark(places.nodes[1])
-        await world.rest("whole again", 14)
+        await world.until(lambda: len(scaled(world)) == 8, "the new pods")
+        assert {pod.uid for pod in scaled(world) if not gated(pod)} == running, "new pods are gated"
+        await label.mark(label.nodes[1])
+        await world.checkpoint("base gang scheduled", 14)
 
 
-async def gates_of_others(world: World) -> None:
+async def foreign_gates_stay(world: World) -> None:
     hold = "example.com/hold"
     body = small()
     for template in body["spec"]["template"]["cliques"]:
@@ -115,15 +115,15 @@ async def gates_of_others(world: World) -> None:
         return [gate["name"] for gate in pod.spec.get("schedulingGates") or ()]
 
     await world.create(SETS, body)
-    await world.rest("held", when=lambda: len(world.pods()) == 5)
+    await world.checkpoint("gated", when=lambda: len(world.pods()) == 5)
     assert all(hold in gates(pod) for pod in world.pods())
     assert all(well_known.GANG_GATE in gates(pod) for pod in scaled(world))
     for pod in world.pods(gang="small-0"):
         test = {"op": "test", "path": "/spec/schedulingGates/0/name", "value": hold}
         remove = {"op": "remove", "path": "/spec/schedulingGates/0"}
         await world.patch(PODS, pod.name, [test, remove], kind=JSON)
-    await world.rest(
-        "only ours gone",
+    await world.checkpoint(
+        "our gate removed",
         when=lambda: (
             all(gates(pod) == [hold] for pod in scaled(world))
             and world.get(GANGS, "small-0").status.get("phase") == "Running"
@@ -133,7 +133,7 @@ async def gates_of_others(world: World) -> None:
 
 
 SCENARIOS = {
-    "a scaled gang waits for the base gang": a_scaled_gang_waits_for_the_base_gang,
-    "a base gang that loses its places": a_base_gang_that_loses_its_places,
-    "gates of others": gates_of_others,
+    "scaled gang waits for base gang": scaled_gang_waits_for_base_gang,
+    "base gang loses its nodes": base_gang_loses_its_nodes,
+    "foreign gates stay": foreign_gates_stay,
 }

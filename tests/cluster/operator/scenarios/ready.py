@@ -1,4 +1,4 @@
-"""Upstream's workloads, as they are, become ready: with exactly the objects that the contract names."""
+"""Upstream's test workloads become ready, with exactly the objects and names that upstream's operator has."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ GANGS_OF = {
 
 async def becomes_ready(world: World, name: str) -> None:
     await world.create(SETS, upstream(name))
-    await world.rest("ready", 10)
+    await world.checkpoint("ready", 10)
     _check_gangs(world, name)
     assert world.names(GROUPS) == [f"{name}-0-sg-x"]
     assert world.names(SERVICES) == [f"{name}-0"]
@@ -44,9 +44,9 @@ async def becomes_ready(world: World, name: str) -> None:
         indices = [pod.labels[labels.POD_INDEX] for pod in world.all(PODS, clique=clique.name)]
         assert sorted(indices) == [str(index) for index in range(clique.spec["replicas"])]
     assert len(take_snapshot(world)) == 1 + 1 + 1 + len(GANGS_OF[name]) + 5 + 10
-    await world.parent_goes()
+    await world.stop_comparing_deletes()
     await world.delete(SETS, name)
-    await world.rest("gone", 0)
+    await world.checkpoint("deleted", 0)
 
 
 def _check_gangs(world: World, name: str) -> None:

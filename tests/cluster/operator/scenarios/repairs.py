@@ -1,4 +1,5 @@
-"""What somebody or something did to the parts of a set is mended; what fails is replaced in its place."""
+"""Repair: edited objects of a set are restored, deleted ones are created again, failed pods are replaced at
+the same index."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from tests.cluster.operator.support.objects import CLIQUES, GANGS, GROUPS, SETS,
 from tests.cluster.operator.support.state_snapshot import take_snapshot
 from tests.cluster.operator.support.workloads import clique, small, workload
 
-OUT_OF_SERVICE = {"status": {"phase": "Failed", "reason": "Evicted", "message": "the node was low on memory"}}
+EVICTED = {"status": {"phase": "Failed", "reason": "Evicted", "message": "the node was low on memory"}}
 
 
 def pod_at(world: World, clique_name: str, index: int) -> AnyObject:
@@ -20,31 +21,31 @@ def pod_at(world: World, clique_name: str, index: int) -> AnyObject:
     return found
 
 
-async def pods_deleted_by_hand(world: World) -> None:
+async def deleted_pods(world: World) -> None:
     await world.create(SETS, workload("w", clique("a", 3)))
-    await world.rest("made", 3)
+    await world.checkpoint("created", 3)
     for index in (1, 0, 2):
         lost = pod_at(world, "w-0-a", index)
         await world.delete(PODS, lost.name)
-        await world.until(lambda lost=lost: world.gone(PODS, lost), "the pod gone")
-        await world.rest(f"pod {index} back", 3)
-        back = pod_at(world, "w-0-a", index)
-        assert back.uid != lost.uid
-        assert back.spec["hostname"] == lost.spec["hostname"]
+        await world.until(lambda lost=lost: world.gone(PODS, lost), "the pod deleted")
+        await world.checkpoint(f"pod {index} replaced", 3)
+        successor = pod_at(world, "w-0-a", index)
+        assert successor.uid != lost.uid
+        assert successor.spec["hostname"] == lost.spec["hostname"]
 
 
-async def a_pod_that_was_evicted(world: World) -> None:
+async def evicted_pod(world: World) -> None:
     await world.create(SETS, workload("w", clique("a", 3)))
-    await world.rest("made", 3)
+    await world.checkpoint("created", 3)
     failed = pod_at(world, "w-0-a", 1)
     others = {pod.uid for pod in world.pods()} - {failed.uid}
-    await world.patch(PODS, failed.name, OUT_OF_SERVICE, subresource="status")
-    await world.until(lambda: world.gone(PODS, failed), "the pod gone")
-    await world.rest("replaced", 3)
+    await world.patch(PODS, failed.name, EVICTED, subresource="status")
+    await world.until(lambda: world.gone(PODS, failed), "the pod deleted")
+    await world.checkpoint("replaced", 3)
     assert {pod.uid for pod in world.pods()} == others | {pod_at(world, "w-0-a", 1).uid}
 
 
-def labelled(**words: str | None) -> dict[str, Any]:
+def labelled(**values: str | None) -> dict[str, Any]:
     keys = {
         "part_of": labels.PART_OF,
         "component": labels.COMPONENT,
@@ -53,10 +54,10 @@ def labelled(**words: str | None) -> dict[str, Any]:
         "group": labels.GROUP,
         "scheduler": labels.SCHEDULER,
     }
-    return {"metadata": {"labels": {keys[key]: value for key, value in words.items()}}}
+    return {"metadata": {"labels": {keys[key]: value for key, value in values.items()}}}
 
 
-MEDDLING: list[tuple[Resource, str, dict[str, Any]]] = [
+EDITS: list[tuple[Resource, str, dict[str, Any]]] = [
     (CLIQUES, "small-0-router", labelled(part_of="else")),
     (CLIQUES, "small-0-router", labelled(component=None)),
     (CLIQUES, "small-0-router", labelled(managed_by=None)),
@@ -83,10 +84,10 @@ STATUSES: list[tuple[Resource, str, dict[str, Any]]] = [
     (CLIQUES, "small-0-router", {"readyReplicas": 7}),
     (GANGS, "small-0", {"phase": "Pending"}),
 ]
-"""What a leader of yesterday might still say."""
+"""Outdated values, such as a former leader may still write."""
 
 
-async def _told_wrongly(world: World, resource: Resource, name: str, status: dict[str, Any]) -> None:
+async def _until_status_restored(world: World, resource: Resource, name: str, status: dict[str, Any]) -> None:
     right = {field: world.get(resource, name).status[field] for field in status}
     wrong = await world.patch(resource, name, {"status": status}, subresource="status")
 
@@ -95,25 +96,25 @@ async def _told_wrongly(world: World, resource: Resource, name: str, status: dic
         later = int(found.metadata.resource_version) > int(wrong.metadata.resource_version)
         return later and right.items() <= found.status.items()
 
-    await world.until(is_right, f"{resource.kind} {name} to tell {right}")
+    await world.until(is_right, f"{right} in the status of {resource.kind} {name}")
 
 
-async def parts_changed_by_hand(world: World) -> None:
+async def edited_objects(world: World) -> None:
     await world.create(SETS, small())
-    await world.rest("made", 5)
+    await world.checkpoint("created", 5)
     before, pods = take_snapshot(world), {pod.uid for pod in world.pods()}
     for resource, name, status in STATUSES:
-        await _told_wrongly(world, resource, name, status)
-    for resource, name, change in MEDDLING:
+        await _until_status_restored(world, resource, name, status)
+    for resource, name, change in EDITS:
         await world.patch(resource, name, change)
-        await world.until_like(before)
-        assert {pod.uid for pod in world.pods()} == pods, f"pods paid for {resource.kind} {change}"
-    await world.rest("set right", 5)
+        await world.until_snapshot(before)
+        assert {pod.uid for pod in world.pods()} == pods, f"{resource.kind} {change} restarts pods"
+    await world.checkpoint("restored", 5)
 
 
-async def a_relabelled_pod(world: World) -> None:
+async def relabelled_pod(world: World) -> None:
     await world.create(SETS, small())
-    await world.rest("made", 5)
+    await world.checkpoint("created", 5)
     before = take_snapshot(world)
     pod = world.pods(clique="small-0-model-1-worker")[0]
     for key in (
@@ -129,14 +130,14 @@ async def a_relabelled_pod(world: World) -> None:
     ):
         for value in (None, "1"):
             await world.patch(PODS, pod.name, {"metadata": {"labels": {key: value}}})
-            await world.until_like(before)
-            assert world.get(PODS, pod.name).uid == pod.uid, f"it paid for {key}"
-    await world.rest("in its place", 5)
+            await world.until_snapshot(before)
+            assert world.get(PODS, pod.name).uid == pod.uid, f"a change of {key} restarts it"
+    await world.checkpoint("restored", 5)
 
 
-async def deleted_parts(world: World) -> None:
+async def deleted_objects(world: World) -> None:
     await world.create(SETS, small())
-    await world.rest("made", 5)
+    await world.checkpoint("created", 5)
     parts = [
         (SERVICES, "small-0"),
         (GANGS, "small-0"),
@@ -147,31 +148,31 @@ async def deleted_parts(world: World) -> None:
     ]
     for resource, name in parts:
         if resource is CLIQUES:
-            await world.parent_goes()
+            await world.stop_comparing_deletes()
         lost = world.get(resource, name).uid
         await world.delete(resource, name)
         await world.until(
             lambda resource=resource, name=name, lost=lost: (
                 (found := world.find(resource, name)) and found.uid != lost
             ),
-            f"another {resource.kind} {name}",
+            f"a new {resource.kind} {name}",
         )
-        await world.rest(f"{resource.kind} {name}", 5)
+        await world.checkpoint(f"{resource.kind} {name}", 5)
 
 
-async def every_pod_at_once(world: World) -> None:
+async def all_pods_deleted_at_once(world: World) -> None:
     await world.create(SETS, small(replicas=3))
-    await world.rest("made", 15)
+    await world.checkpoint("created", 15)
     before = {pod.uid for pod in world.pods()}
     await world.client.delete_collection(PODS, namespace=world.namespace, labels="")
-    await world.until(lambda: not before & {pod.uid for pod in world.all(PODS)}, "the old pods gone")
-    await world.rest("all back", 15)
+    await world.until(lambda: not before & {pod.uid for pod in world.all(PODS)}, "the old pods deleted")
+    await world.checkpoint("all replaced", 15)
 
 
-async def a_foreign_finalizer_on_a_pod(world: World) -> None:
-    """A pod that cannot go is replaced all the same, in its place."""
+async def terminating_pod_with_finalizer(world: World) -> None:
+    """A pod that a finalizer keeps terminating is replaced at its index before it is gone."""
     await world.create(SETS, workload("w", clique("a", 2)))
-    await world.rest("made", 2)
+    await world.checkpoint("created", 2)
     held = pod_at(world, "w-0-a", 0)
     await world.patch(PODS, held.name, {"metadata": {"finalizers": ["example.com/hold"]}})
     await world.delete(PODS, held.name)
@@ -180,15 +181,15 @@ async def a_foreign_finalizer_on_a_pod(world: World) -> None:
     )
     assert pod_at(world, "w-0-a", 0).uid != held.uid
     await world.patch(PODS, held.name, [{"op": "remove", "path": "/metadata/finalizers"}], kind=JSON)
-    await world.rest("let go", 2)
+    await world.checkpoint("finalizer removed", 2)
 
 
 SCENARIOS = {
-    "pods deleted by hand": pods_deleted_by_hand,
-    "a pod that was evicted": a_pod_that_was_evicted,
-    "parts changed by hand": parts_changed_by_hand,
-    "a relabelled pod": a_relabelled_pod,
-    "deleted parts": deleted_parts,
-    "every pod at once": every_pod_at_once,
-    "a foreign finalizer on a pod": a_foreign_finalizer_on_a_pod,
+    "deleted pods": deleted_pods,
+    "evicted pod": evicted_pod,
+    "edited objects": edited_objects,
+    "relabelled pod": relabelled_pod,
+    "deleted objects": deleted_objects,
+    "all pods deleted at once": all_pods_deleted_at_once,
+    "terminating pod with finalizer": terminating_pod_with_finalizer,
 }

@@ -1,4 +1,4 @@
-"""Claims that pods share: made on three levels, allocated by the scheduler, and gone again."""
+"""Shared ResourceClaims: created for sets, groups and cliques, allocated by the scheduler, and deleted."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from tests.shared import shared_data
 DEVICE_CLASSES = Resource("resource.k8s.io", "v1", "deviceclasses", "DeviceClass", namespaced=False)
 RESOURCE_SLICES = Resource("resource.k8s.io", "v1", "resourceslices", "ResourceSlice", namespaced=False)
 DRIVER = "shared.example.com"
-ASKS_FOR_ONE = {"devices": {"requests": [{"name": "one", "exactly": {"deviceClassName": DRIVER}}]}}
+ONE_DEVICE = {"devices": {"requests": [{"name": "one", "exactly": {"deviceClassName": DRIVER}}]}}
 
 
 @asynccontextmanager
 async def devices(world: World) -> AsyncIterator[None]:
-    """A hundred devices that can be had from every node."""
+    """A hundred devices that are accessible from every node, until the block is left."""
     chosen = [{"cel": {"expression": f"device.driver == '{DRIVER}'"}}]
     slice_ = {
         "driver": DRIVER,
@@ -46,8 +46,8 @@ async def devices(world: World) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def elsewhere(world: World) -> AsyncIterator[str]:
-    """Another namespace."""
+async def other_namespace(world: World) -> AsyncIterator[str]:
+    """Another namespace, deleted when the block is left."""
     name = f"{world.namespace}-elsewhere"
     with suppress(AlreadyExists):
         await world.client.create(NAMESPACES, {"metadata": {"name": name}}, as_type=Object)
@@ -57,7 +57,7 @@ async def elsewhere(world: World) -> AsyncIterator[str]:
 
 
 async def template(world: World, namespace: str, name: str, spec: Body | None = None) -> None:
-    body = {"metadata": {"name": name}, "spec": {"spec": spec or ASKS_FOR_ONE}}
+    body = {"metadata": {"name": name}, "spec": {"spec": spec or ONE_DEVICE}}
     await world.client.create(RESOURCE_CLAIM_TEMPLATES, body, namespace=namespace, as_type=Object)
 
 
@@ -69,23 +69,23 @@ async def consent(world: World, namespace: str, name: str, to: str | None) -> No
     )
 
 
-def upstreams(elsewhere: str) -> Body:
-    """Upstream's workload, with devices that there are. Of its group one replica is enough: fewer than
-    `minAvailable` are refused here."""
+def upstream_workload(other: str) -> Body:
+    """Upstream's workload, with the devices of this module. `minAvailable` of its group is 1, since the test
+    scales the group to 1 and fewer replicas than `minAvailable` are refused."""
     text = shared_data("workloads/workload-resource-sharing.yaml").read_text()
     body: Body = [part for part in yaml.load_all(text, Loader=yaml.CSafeLoader) if part][-1]
     parts = body["spec"]["template"]
     for own in parts["resourceClaimTemplates"]:
-        own["templateSpec"]["spec"] = ASKS_FOR_ONE
+        own["templateSpec"]["spec"] = ONE_DEVICE
     for one in parts["cliques"]:
         one["spec"]["podSpec"]["schedulerName"] = "default-scheduler"
-    parts["cliques"][0]["resourceSharing"][1]["namespace"] = elsewhere
+    parts["cliques"][0]["resourceSharing"][1]["namespace"] = other
     parts["podCliqueScalingGroups"][0]["minAvailable"] = 1
     return body
 
 
 def expected(groups: int = 2, pods: int = 1, replica: int = 0) -> set[str]:
-    """The claims of one replica, and those of the whole set."""
+    """The names of the claims of one replica and of the set."""
     base = f"rs-test-{replica}"
     return {
         "rs-test-all-int-tpl5",
@@ -106,7 +106,7 @@ def claims(world: World) -> set[str]:
 
 
 def used(pod: AnyObject) -> set[str]:
-    """What a pod refers to, and all of its containers with it."""
+    """The claims that a pod refers to; asserts that each of its containers uses all of them."""
     found = {claim["resourceClaimName"] for claim in pod.spec.get("resourceClaims", ())}
     for container in pod.spec["containers"]:
         assert {claim["name"] for claim in container["resources"].get("claims", ())} == found
@@ -119,11 +119,11 @@ def owner(claim: AnyObject) -> str:
 
 
 def check_references(world: World) -> None:
-    """Pods refer to what the filters give them, and to nothing else."""
+    """Pods refer to exactly the claims that the filters of `resourceSharing` select for them."""
     for pod in world.pods():
         name, index = pod.labels[labels.CLIQUE], pod.labels[labels.POD_INDEX]
         base = f"rs-test-{pod.labels[labels.SET_REPLICA]}"
-        everybody = {"rs-test-all-int-tpl5", f"{base}-ext-tpl"}
+        common = {"rs-test-all-int-tpl5", f"{base}-ext-tpl"}
         if name == f"{base}-worker-a":
             own = {f"{base}-int-tpl", f"{name}-all-ext-ns-tpl", f"{name}-{index}-int-tpl4"}
         else:
@@ -131,7 +131,7 @@ def check_references(world: World) -> None:
             replica = pod.labels[labels.GROUP_REPLICA]
             own = {"rs-test-all-int-tpl7", f"{group}-all-int-tpl2", f"{group}-all-int-tpl8"}
             own |= {f"{group}-{replica}-int-tpl3", f"{name}-all-int-tpl6"}
-        assert used(pod) == everybody | own, pod.name
+        assert used(pod) == common | own, pod.name
 
 
 def check_owners(world: World) -> None:
@@ -146,40 +146,44 @@ def check_owners(world: World) -> None:
 
 
 async def claims_on_three_levels(world: World) -> None:
-    async with devices(world), elsewhere(world) as other:
+    async with devices(world), other_namespace(world) as other:
         await template(world, world.namespace, "ext-tpl")
-        await world.create(SETS, upstreams(other))
+        await world.create(SETS, upstream_workload(other))
         missing = f"ResourceClaimTemplate {other}/ext-ns-tpl, which"
-        await world.rest(
-            "told", when=lambda: says(world, CLIQUES, "rs-test-0-worker-a", missing), compared=False
+        await world.checkpoint(
+            "error reported",
+            when=lambda: says(world, CLIQUES, "rs-test-0-worker-a", missing),
+            compared=False,
         )
         assert not world.pods(clique="rs-test-0-worker-a")
         await template(world, other, "ext-ns-tpl")
         await consent(world, other, "ext-ns-tpl", world.namespace)
-        await settled(world, "made", 3, expected())
-        assert all(claim.status.get("allocation") for claim in world.all(RESOURCE_CLAIMS)), "and allocated"
-        await world.parent_goes()
+        await settled(world, "created", 3, expected())
+        assert all(claim.status.get("allocation") for claim in world.all(RESOURCE_CLAIMS)), "allocated"
+        await world.stop_comparing_deletes()
         await world.scale(GROUPS, "rs-test-0-sga", 1)
-        await settled(world, "a group in", 2, expected(1))
+        await settled(world, "group scaled in", 2, expected(1))
         await world.scale(GROUPS, "rs-test-0-sga", 3)
-        await settled(world, "a group out", 4, expected(3))
+        await settled(world, "group scaled out", 4, expected(3))
         await world.scale(SETS, "rs-test", 2)
-        await settled(world, "a set out", 7, expected(3) | expected(2, replica=1))
+        await settled(world, "set scaled out", 7, expected(3) | expected(2, replica=1))
         await world.scale(SETS, "rs-test", 1)
-        await settled(world, "a set in", 4, expected(3))
+        await settled(world, "set scaled in", 4, expected(3))
         await world.scale(CLIQUES, "rs-test-0-worker-a", 2)
-        await settled(world, "a clique out", 5, expected(3, pods=2))
+        await settled(world, "clique scaled out", 5, expected(3, pods=2))
         await world.scale(CLIQUES, "rs-test-0-worker-a", 1)
-        await world.rest("a clique in", 4, compared=False)  # which pod stays is not always the same
+        await world.checkpoint(
+            "clique scaled in", 4, compared=False
+        )  # which pod stays differs from run to run
         check_references(world)
         await world.delete(SETS, "rs-test")
-        await world.rest(
-            "gone", when=lambda: not world.all(SETS) and not claims(world) and not world.all(PODS)
+        await world.checkpoint(
+            "deleted", when=lambda: not world.all(SETS) and not claims(world) and not world.all(PODS)
         )
 
 
 async def settled(world: World, name: str, pods: int, wanted: set[str]) -> None:
-    await world.rest(name, pods)
+    await world.checkpoint(name, pods)
     assert claims(world) == wanted
     check_references(world)
     check_owners(world)
@@ -187,43 +191,45 @@ async def settled(world: World, name: str, pods: int, wanted: set[str]) -> None:
 
 def shared_by_pods() -> Body:
     body = workload("few", clique("worker", 2, resourceSharing=[{"name": "one", "scope": "AllReplicas"}]))
-    own = {"name": "one", "templateSpec": {"spec": ASKS_FOR_ONE}}
+    own = {"name": "one", "templateSpec": {"spec": ONE_DEVICE}}
     body["spec"]["template"]["resourceClaimTemplates"] = [own]
     return body
 
 
-async def claims_that_are_refused_and_deleted(world: World) -> None:
-    """A quota holds up the gang as a whole. A claim that pods use stays until they are gone: who needs it
-    until then waits."""
+async def claims_refused_and_deleted(world: World) -> None:
+    """A quota for claims delays the whole gang. A deleted claim that pods use terminates until they are gone:
+    new pods that need a claim of that name wait."""
     await world.watch(QUOTAS)
     none: dict[str, Any] = {"hard": {"count/resourceclaims.resource.k8s.io": "0"}}
     async with devices(world):
         await world.create(QUOTAS, {"metadata": {"name": "none"}, "spec": none})
         await world.until(lambda: world.get(QUOTAS, "none").status.get("hard"))
         await world.create(SETS, shared_by_pods())
-        await world.rest("told", when=lambda: says(world, CLIQUES, "few-0-worker", "quota"), compared=False)
+        await world.checkpoint(
+            "error reported", when=lambda: says(world, CLIQUES, "few-0-worker", "quota"), compared=False
+        )
         (error,) = world.get(CLIQUES, "few-0-worker").status["lastErrors"]
         assert error["code"] == "ERR_SYNC_PCLQ_RESOURCE_CLAIM"
         assert not world.pods()
         await world.delete(QUOTAS, "none")
-        await world.rest("made", 2)
+        await world.checkpoint("created", 2)
         before = world.get(RESOURCE_CLAIMS, "few-0-worker-all-one").uid
         await world.delete(RESOURCE_CLAIMS, "few-0-worker-all-one")
         await world.until(lambda: world.get(RESOURCE_CLAIMS, "few-0-worker-all-one").terminating)
         for pod in world.pods():
             await world.delete(PODS, pod.name)
-        await world.rest("made again", when=renewed(world, before))
+        await world.checkpoint("recreated", when=claim_recreated(world, before))
 
 
-def renewed(world: World, before: str) -> Callable[[], bool]:
-    def is_so() -> bool:
+def claim_recreated(world: World, before: str) -> Callable[[], bool]:
+    def holds() -> bool:
         found = world.find(RESOURCE_CLAIMS, "few-0-worker-all-one")
-        return found is not None and found.uid != before and len(world.all(PODS)) == 2 and world.whole()
+        return found is not None and found.uid != before and len(world.all(PODS)) == 2 and world.all_ready()
 
-    return is_so
+    return holds
 
 
 SCENARIOS = {
     "claims on three levels": claims_on_three_levels,
-    "claims that are refused and deleted": claims_that_are_refused_and_deleted,
+    "claims refused and deleted": claims_refused_and_deleted,
 }

@@ -1,4 +1,4 @@
-"""Assignments on the real cluster: gangs wait for a place, are pinned to it, and are scheduled there."""
+"""Placement by an assigner: gangs are gated until they have nodes, and are scheduled to these nodes."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tests.cluster.operator.support.workloads import clique, workload
 HOST = "kubernetes.io/hostname"
 
 
-class Hosts:
-    """Gives each gang a node of its own, as long as there are any."""
+class OneNodePerGang:
+    """An assigner that gives each gang a node of its own, as long as there are nodes."""
 
     def __init__(self, nodes: list[str]) -> None:
         self._nodes = nodes
@@ -29,21 +29,19 @@ class Hosts:
         return Assignment({f"{gang.name}-worker": {HOST: self._nodes[len(given)]}})
 
 
-async def test_gangs_go_where_they_are_assigned_and_wait_if_there_is_no_room(
-    world: World, agents: list[str]
-) -> None:
-    async with operating(world, assigner=Hosts(agents[:2])) as operator:
+async def test_gangs_run_on_assigned_nodes_or_stay_gated(world: World, agents: list[str]) -> None:
+    async with operating(world, assigner=OneNodePerGang(agents[:2])) as operator:
         await world.create(SETS, workload("mine", clique("worker", 2), replicas=3))
         await world.until(lambda: sum("nodeName" in pod.spec for pod in world.pods()) == 4)
         await world.until(lambda: len(world.pods()) == 6)
-        await operator.recorder.silence()
-        homes: dict[str, set[str]] = {}
+        await operator.recorder.until_quiet()
+        nodes_of: dict[str, set[str]] = {}
         for pod in world.pods():
-            homes.setdefault(pod.labels[labels.GANG], set()).add(pod.spec.get("nodeName", ""))
-        assert sorted(map(sorted, homes.values())) == [[""], *([node] for node in sorted(agents[:2]))]
+            nodes_of.setdefault(pod.labels[labels.GANG], set()).add(pod.spec.get("nodeName", ""))
+        assert sorted(map(sorted, nodes_of.values())) == [[""], *([node] for node in sorted(agents[:2]))]
         assert [pod.labels[labels.GANG] for pod in world.pods() if gated(pod)] == [
-            gang for gang, nodes in homes.items() if nodes == {""} for _ in range(2)
+            gang for gang, nodes in nodes_of.items() if nodes == {""} for _ in range(2)
         ]
         assert not any(HOST in pod.spec.get("nodeSelector", {}) for pod in world.pods() if gated(pod)), (
-            "no place, no pin"
+            "gated pods have no node selector"
         )

@@ -1,4 +1,5 @@
-"""Schedulers that have objects of their own: told before there are pods, even if their CRD comes late."""
+"""Objects of schedulers (KAI's PodGroups) exist before the pods of their gangs, even if the CRD is installed
+late."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ KAI = backends(Scheduler((SchedulerProfile("kai-scheduler"),)))
 
 
 def upstream(name: str) -> dict[str, Any]:
-    """One of upstream's topology workloads, as it is."""
+    """One of upstream's topology workloads, unchanged."""
     text = shared_data(f"workloads/{name}.yaml").read_text()
     (body,) = (part for part in yaml.load_all(text, Loader=yaml.CSafeLoader) if part)
     found: dict[str, Any] = body
@@ -50,7 +51,7 @@ def level(key: str) -> dict[str, str]:
 
 
 def expected() -> dict[str, Any]:
-    """The PodGroups of `tas-pcsg-scale`: TAS10."""
+    """The specs of the PodGroups of `tas-pcsg-scale` (TAS10)."""
     group, common = "tas-pcsg-scale-0-inference-group", {"minMember": 2, "queue": "test"}
 
     def leaf(replica: int, **more: str) -> dict[str, Any]:
@@ -69,7 +70,7 @@ def expected() -> dict[str, Any]:
     return {"tas-pcsg-scale-0": {**common, **base}, **scaled}
 
 
-async def test_kai_is_told_of_gangs_before_there_are_pods_even_if_it_comes_late(clusters: Clusters) -> None:
+async def test_pod_groups_precede_pods_when_crd_comes_late(clusters: Clusters) -> None:
     text = shared_data("crds/kai/scheduling.run.ai_podgroups.yaml").read_text()
     cluster = await clusters.start("kai", nodes=1, shape="1x1x1x1")
     connection = config.load(cluster.kubeconfig)
@@ -83,19 +84,19 @@ async def test_kai_is_told_of_gangs_before_there_are_pods_even_if_it_comes_late(
             topology(world, "grove-topology"),
             operating(world, topology_aware=True, backends=KAI),
         ):
-            await _held_without_its_crd(world)
+            await _set_waits_without_crd(world)
             await install(client, yaml.load(text, Loader=yaml.CSafeLoader))
             await world.watch(POD_GROUPS)
-            await _told(world)
-            await _mended(world)
-            await _mirrored_when_it_can_be(world)
+            await _pod_groups_created(world)
+            await _pod_group_repaired(world)
+            await _topology_synced(world)
 
 
-async def _held_without_its_crd(world: World) -> None:
-    """Users of the scheduler are held and told; others are not."""
+async def _set_waits_without_crd(world: World) -> None:
+    """Sets for the scheduler get no pods and report why; others are not affected."""
     await world.create(SETS, upstream("tas-pcsg-scale"))
     await world.create(SETS, workload("plain", clique("a")))
-    await world.until(lambda: world.pods(part_of="plain"), "a set of the stock scheduler to go on")
+    await world.until(lambda: world.pods(part_of="plain"), "the pods of a set for the default scheduler")
     await world.until(lambda: len(world.names(GANGS)) == 4, "all gangs")
     await world.until(
         lambda: "PodGroup" in str(world.get(SETS, "tas-pcsg-scale").status.get("lastErrors")), "the error"
@@ -103,11 +104,11 @@ async def _held_without_its_crd(world: World) -> None:
     assert world.pods(part_of="tas-pcsg-scale") == []
 
 
-async def _told(world: World) -> None:
-    """The CRD has come: nobody has to be woken by hand."""
+async def _pod_groups_created(world: World) -> None:
+    """The installation of the CRD alone enqueues the sets that wait for it."""
     await world.until(
         lambda: len(world.pods(part_of="tas-pcsg-scale")) == 6 and len(world.all(POD_GROUPS)) == 3,
-        "the pods, and what they are told to be in",
+        "the pods and their PodGroups",
     )
     found = {group.name: group for group in world.all(POD_GROUPS)}
     assert {name: group.spec for name, group in found.items()} == expected()
@@ -119,25 +120,25 @@ async def _told(world: World) -> None:
         assert pod.metadata.annotations["pod-group-name"] == pod.labels["grove.io/podgang"]
     await world.until(
         lambda: not any(one.status.get("lastErrors") for one in (*world.all(SETS), *world.all(CLIQUES))),
-        "no error any more",
+        "no error",
     )
 
 
-async def _mirrored_when_it_can_be(world: World) -> None:
-    """KAI's other kind, its topologies, comes last."""
+async def _topology_synced(world: World) -> None:
+    """The CRD of KAI's topologies is installed last."""
     missing = "topology CRD for scheduler backend kai-scheduler not found in cluster"
     text = shared_data("crds/kai/kai.scheduler_topologies.yaml").read_text()
     sight = TopologyWatch(world)
     async with sight.open():
-        await world.until(lambda: sight.drift("grove-topology")[0] == "True", "that it is missing")
+        await world.until(lambda: sight.drift("grove-topology")[0] == "True", "the missing CRD reported")
         assert sight.message("grove-topology") == missing
         await install(world.client, yaml.load(text, Loader=yaml.CSafeLoader))
-        await world.until(lambda: sight.drift("grove-topology") == ("False", 1), "KAI's topology in step")
+        await world.until(lambda: sight.drift("grove-topology") == ("False", 1), "KAI's topology in sync")
 
 
-async def _mended(world: World) -> None:
-    """What somebody edits is set right; where KAI's administrators move a gang to stays."""
+async def _pod_group_repaired(world: World) -> None:
+    """Edited fields are restored, except for the queue, which belongs to KAI's administrators."""
     name = "tas-pcsg-scale-0"
     await world.patch(POD_GROUPS, name, {"spec": {"minMember": 1, "queue": "elsewhere", "subGroups": []}})
     wanted = {**expected()[name], "queue": "elsewhere"}
-    await world.until(lambda: world.get(POD_GROUPS, name).spec == wanted, "the PodGroup as it should be")
+    await world.until(lambda: world.get(POD_GROUPS, name).spec == wanted, "the PodGroup restored")

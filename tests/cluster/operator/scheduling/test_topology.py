@@ -1,4 +1,5 @@
-"""Constraints on the real cluster: upstream's topology workloads, gang by gang; levels that come and go."""
+"""Topology constraints in gangs: those of upstream's topology workloads (TAS7 to TAS23), and changes while
+levels and topologies are deleted and created."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ LEVELS = [
 async def world(
     client: Client, aware_account: Account, namespace: str, agents: list[str]
 ) -> AsyncIterator[World]:
-    """A world whose operator has the rights that topologies need."""
+    """The test's namespace, with an operator that has the rights that topologies need."""
     async with watching(client, aware_account.config, namespace) as world:
         yield world
 
@@ -57,7 +58,7 @@ def a_topology(kind: Resource, name: str) -> dict[str, Any]:
 
 @asynccontextmanager
 async def topology(world: World, name: str, kind: Resource = TOPOLOGIES) -> AsyncIterator[None]:
-    """A topology of all four levels until the block is left."""
+    """A topology with all four levels until the block is left."""
     await world.client.create(kind, a_topology(kind, name), as_type=AnyObject)
     try:
         yield
@@ -80,14 +81,14 @@ def part(name: str, constraint: dict[str, Any], *cliques: str) -> dict[str, Any]
 
 
 def constraints(gang: AnyObject) -> dict[str, Any]:
-    """All that a gang says about closeness; cliques under their names."""
-    told = {name: value for name, value in gang.spec.items() if name.startswith("topology")}
+    """All topology constraints of a gang; those of cliques under the cliques' names, the topology as "of"."""
+    found = {name: value for name, value in gang.spec.items() if name.startswith("topology")}
     for group in gang.spec["podgroups"]:
         if "topologyConstraint" in group:
-            told[group["name"]] = group["topologyConstraint"]
+            found[group["name"]] = group["topologyConstraint"]
     if name := gang.metadata.annotations.get(keys.TOPOLOGY_NAME):
-        told["of"] = name
-    return told
+        found["of"] = name
+    return found
 
 
 GROVE = {"of": "grove-topology"}
@@ -130,7 +131,7 @@ EXPECTED: dict[str, dict[str, Any]] = {
 }
 
 
-async def test_gangs_of_upstreams_topology_workloads_say_what_schedulers_must_know(world: World) -> None:
+async def test_gangs_have_constraints_of_upstream_workloads(world: World) -> None:
     names = ("hierarchy", "pcs-pclq", "pcsg-scale", "no-constraint", "multi-topology-h100", "preferred-pack")
     async with (
         topology(world, "grove-topology"),
@@ -145,51 +146,56 @@ async def test_gangs_of_upstreams_topology_workloads_say_what_schedulers_must_kn
 
 
 def condition(world: World, name: str) -> tuple[str, str]:
-    said = world.get(SETS, name).status.get("conditions") or ()
-    facts = [fact for fact in said if fact["type"] == ConditionType.TOPOLOGY_LEVELS_UNAVAILABLE]
-    return (facts[0]["status"], facts[0]["reason"]) if facts else ("", "")
+    """Status and reason of the set's condition `TopologyLevelsUnavailable`."""
+    conditions = world.get(SETS, name).status.get("conditions") or ()
+    found = [each for each in conditions if each["type"] == ConditionType.TOPOLOGY_LEVELS_UNAVAILABLE]
+    return (found[0]["status"], found[0]["reason"]) if found else ("", "")
 
 
-async def test_levels_and_topologies_come_and_go_while_pods_stay(world: World) -> None:
+async def test_pods_stay_while_levels_and_topology_change(world: World) -> None:
     name, base, scaled = "tas-pcsg-scale", "tas-pcsg-scale-0", "tas-pcsg-scale-0-inference-group-1"
 
-    async def told(*expected: str) -> None:
+    async def until_condition(*expected: str) -> None:
         await world.until(lambda: condition(world, name) == expected, f"{expected} in the set's status")
 
-    def says(gang: str) -> dict[str, Any]:
+    def constraints_of(gang: str) -> dict[str, Any]:
         return constraints(world.get(GANGS, gang))
 
     async with topology(world, "grove-topology"), operating(world, topology_aware=True):
         await world.create(SETS, upstream(name))
         await world.until_ready()
-        await told("False", "AllClusterTopologyLevelsAvailable")
+        await until_condition("False", "AllClusterTopologyLevelsAvailable")
         pods = {pod.uid for pod in world.pods()}
 
         without_rack = [level for level in LEVELS if level["domain"] != "rack"]
         await world.client.patch(
             TOPOLOGIES, "grove-topology", {"spec": {"levels": without_rack}}, as_type=AnyObject
         )
-        await told("True", "ClusterTopologyLevelsUnavailable")
-        await world.until(lambda: says(scaled) == {}, "the rack to go from the gang")
-        await world.until(lambda: says(base)["topologyConstraint"] == must(BLOCK), "the block to stay")
+        await until_condition("True", "ClusterTopologyLevelsUnavailable")
+        await world.until(lambda: constraints_of(scaled) == {}, "no rack in the gang")
+        await world.until(
+            lambda: constraints_of(base)["topologyConstraint"] == must(BLOCK), "the block in the gang"
+        )
 
         await world.client.delete(TOPOLOGIES, "grove-topology", as_type=AnyObject)
-        await told("True", "ClusterTopologyNotFound")
-        await world.until(lambda: not {"topologyConstraint", "of"} & says(base).keys(), "no constraint")
+        await until_condition("True", "ClusterTopologyNotFound")
+        await world.until(
+            lambda: not {"topologyConstraint", "of"} & constraints_of(base).keys(), "no constraint"
+        )
         await world.scale(GROUPS, f"{base}-inference-group", 4)
-        await world.until(lambda: len(world.pods()) == 8, "a set without its topology to scale")
+        await world.until(lambda: len(world.pods()) == 8, "a set without its topology scaled out")
         await world.until_ready()
         assert constraints(world.get(GANGS, "tas-pcsg-scale-0-inference-group-2")) == {}
 
         await world.client.create(TOPOLOGIES, a_topology(TOPOLOGIES, "grove-topology"), as_type=AnyObject)
-        await told("False", "AllClusterTopologyLevelsAvailable")
+        await until_condition("False", "AllClusterTopologyLevelsAvailable")
         for gang in (scaled, "tas-pcsg-scale-0-inference-group-2"):
-            await world.until(lambda gang=gang: says(gang) == SCALED, f"the constraints of {gang}")
-        await world.until(lambda: says(base) == EXPECTED[base], "all constraints of the base gang")
+            await world.until(lambda gang=gang: constraints_of(gang) == SCALED, f"the constraints of {gang}")
+        await world.until(lambda: constraints_of(base) == EXPECTED[base], "all constraints of the base gang")
         assert pods <= {pod.uid for pod in world.all(PODS)}, "running pods are never evicted"
 
 
-async def test_the_example_of_the_documentation_does_what_it_says(world: World) -> None:
+async def test_documented_topology_example_constrains_gangs(world: World) -> None:
     text = (ROOT / "docs/examples/topology.yaml").read_text()
     levels, workload = yaml.load_all(text, Loader=yaml.CSafeLoader)
     zone, rack, host = (level["key"] for level in levels["spec"]["levels"])

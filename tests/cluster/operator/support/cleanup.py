@@ -1,4 +1,4 @@
-"""A namespace is left empty, whatever its operators were doing when they ended."""
+"""Empties the namespace of a test without an operator, whatever its operators were doing when they ended."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ KINDS = (SETS, *PARTS)
 
 
 async def clear(world: World) -> None:
-    """Remove everything without the help of an operator, also what comes late: what one had under way when it
-    ended may still be done, and what it did may not be seen yet."""
-    seen_to = {(one.uid, False) for _, one in _left(world)}
+    """Delete all objects without an operator, also those that appear late: writes that were in flight when
+    the operator ended may still take effect, and others may not be in the caches yet."""
+    handled = {(one.uid, False) for _, one in _left(world)}
     for kind in KINDS:
         await world.client.delete_collection(kind, namespace=world.namespace, labels="", grace_seconds=0)
 
     def late() -> list[tuple[Resource, AnyObject]]:
-        return [(kind, one) for kind, one in _left(world) if (one.uid, _held(kind, one)) not in seen_to]
+        return [(kind, one) for kind, one in _left(world) if (one.uid, _held(kind, one)) not in handled]
 
     while _left(world):
         for kind, one in late():
-            seen_to.add((one.uid, _held(kind, one)))
+            handled.add((one.uid, _held(kind, one)))
             await _remove(world, kind, one)
         await world.until(lambda: late() or not _left(world), "an empty namespace")
 
@@ -37,7 +37,7 @@ def _left(world: World) -> list[tuple[Resource, AnyObject]]:
 
 
 def _held(kind: Resource, one: AnyObject) -> bool:
-    """Whether it waits for an operator, or for who put a finalizer on it."""
+    """Whether a finalizer, of the operator or of a test, keeps the object."""
     return kind in (SETS, PODS) and bool(one.metadata.finalizers)
 
 

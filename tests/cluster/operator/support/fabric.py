@@ -1,4 +1,4 @@
-"""NVLink on the shared cluster: the driver's CRD and a stand-in for the driver while a test runs."""
+"""NVLink on the shared cluster: the ComputeDomain CRD, the stand-in for the DRA driver, and workloads."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from grove.plan.fabric import channels
 from tests.chart import ACCESS_REVIEWS, ACCOUNT, NAMESPACE
 from tests.cluster.conftest import PATIENCE, apply, established
 from tests.cluster.operator.support.harness import World
-from tests.cluster.operator.support.objects import GANGS, SETS, answers
+from tests.cluster.operator.support.objects import GANGS, SETS, is_ready
 from tests.cluster.operator.support.workloads import Body, clique, workload
 from tests.cluster.webhooks.harness import eventually
 from tests.fabrics import example_vendor
 from tests.shared import shared_data
 
-__all__ = ["DOMAINS", "PODS", "RESOURCE_CLAIMS", "RESOURCE_CLAIM_TEMPLATES", "SETS", "answers"]
+__all__ = ["DOMAINS", "PODS", "RESOURCE_CLAIMS", "RESOURCE_CLAIM_TEMPLATES", "SETS", "is_ready"]
 
 CRD = "computedomains.resource.nvidia.com"
 NVIDIA = providers(("nvidia",))
@@ -46,7 +46,7 @@ AUTO = {"grove.io/auto-mnnvl": "enabled"}
 
 
 async def install(client: Client, *required: str) -> None:
-    """The driver's own CRD; with fields that it does not have required, one that takes no domain."""
+    """Install the driver's CRD; with `required` fields that no domain has, one that refuses every domain."""
     text = shared_data("crds/nvidia/resource.nvidia.com_computedomains.yaml").read_text()
     body = yaml.safe_load(text)
     schema = body["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
@@ -55,8 +55,8 @@ async def install(client: Client, *required: str) -> None:
     await established(client, CRD)
 
 
-async def gone(client: Client) -> None:
-    """Wait until the CRD has gone, which takes a moment after its last domain."""
+async def until_crd_deleted(client: Client) -> None:
+    """Wait until the CRD is deleted, which is a moment after its last domain."""
 
     async def asked() -> bool:
         try:
@@ -69,7 +69,7 @@ async def gone(client: Client) -> None:
 
 
 async def uninstall(client: Client) -> None:
-    """Without it there are no domains; those that are there go with it, and what the stand-in brought."""
+    """Delete the CRD with all domains, and the objects that the stand-in for the driver created."""
     await _forget_driver(client)
     for domain in (await client.list(DOMAINS, as_type=Object)).items:
         meta = domain.metadata
@@ -77,12 +77,12 @@ async def uninstall(client: Client) -> None:
         with suppress(NotFound):
             await client.patch(DOMAINS, meta.name, body, namespace=meta.namespace, as_type=Object)
     await client.delete(CRDS, CRD, as_type=Object)
-    await gone(client)
+    await until_crd_deleted(client)
 
 
 @asynccontextmanager
 async def driver(client: Client) -> AsyncIterator[None]:
-    """The stand-in at work."""
+    """The stand-in for the driver, running until the block is left."""
     standin = DraStandIn(client, install=False)
     task = asyncio.create_task(standin.run())
     try:
@@ -95,8 +95,8 @@ async def driver(client: Client) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def present(world: World) -> AsyncIterator[None]:
-    """The driver's kind, and a stand-in for the driver, as long as a scenario is told."""
+async def driver_installed(world: World) -> AsyncIterator[None]:
+    """The CRD and a stand-in for the driver until the block is left, for scenarios."""
     await install(world.client)
     await world.watch(DOMAINS)
     try:
@@ -119,7 +119,7 @@ async def _forget_driver(client: Client) -> None:
 
 
 def gpus(name: str, replicas: int = 1, **template: Any) -> Body:
-    """A clique of pods with GPUs, and a container beside the one that uses them."""
+    """A clique of pods with two containers, one of which uses GPUs."""
     containers = [
         {"name": "model", "image": "model:1", "resources": {"limits": {"nvidia.com/gpu": "8"}}},
         {"name": "sidecar", "image": "sidecar:1"},
@@ -128,32 +128,32 @@ def gpus(name: str, replicas: int = 1, **template: Any) -> Body:
 
 
 def automatic(name: str, *cliques: Body, **options: Any) -> Body:
-    """A set as admission leaves it where automation is on."""
+    """A set with the annotation that admission adds where automatic domains are enabled."""
     body = workload(name, *(cliques or (gpus("worker"),)), **options)
     body["metadata"]["annotations"] = dict(AUTO)
     return body
 
 
 def named(name: str, domain: str, **options: Any) -> Body:
-    """A set whose clique names a domain."""
+    """A set whose clique names a domain in its annotations."""
     notes = {"nvidia.com/computedomain": domain, **options.pop("notes", {})}
     return workload(name, gpus("worker", annotations=notes), **options)
 
 
-def theirs(name: str, template: str) -> Body:
-    """A ComputeDomain that somebody made."""
+def foreign_domain(name: str, template: str) -> Body:
+    """A ComputeDomain that was not created by the operator."""
     channel = {"resourceClaimTemplate": {"name": template}}
     meta = {"metadata": {"name": name}}
     return {"apiVersion": DOMAINS.api_version, "kind": DOMAINS.kind, **meta, "spec": {"channel": channel}}
 
 
-def claims_nothing(name: str) -> Body:
-    """A ResourceClaimTemplate that somebody made for something else."""
+def foreign_claim_template(name: str) -> Body:
+    """A ResourceClaimTemplate that was not created by the driver and requests no device."""
     return {"metadata": {"name": name}, "spec": {"spec": {"devices": {}}}}
 
 
-async def let_go(world: World) -> None:
-    """A world whose test failed must not hold up the next one."""
+async def delete_domains(world: World) -> None:
+    """Delete all domains without their finalizers: those of a failed test must not block the next test."""
     for domain in world.all(DOMAINS):
         try:
             await world.patch(DOMAINS, domain.name, {"metadata": {"finalizers": None}})
@@ -163,13 +163,13 @@ async def let_go(world: World) -> None:
 
 
 def small(name: str, replicas: int = 1) -> Body:
-    """A clique of pods that leave room on their nodes: it is the channel that they cannot share."""
+    """A clique of pods with one GPU each: a node has GPUs for several of them and a channel for one."""
     limits = {"resources": {"limits": {"nvidia.com/gpu": "1"}}}
     return clique(name, replicas, pod={"containers": [{"name": "model", "image": "model:1", **limits}]})
 
 
 async def channel(client: Client, node: str, *, there: bool) -> None:
-    """Give a node its channel, or take it away."""
+    """Let a node publish its channel (`there`), or not."""
     body = {"metadata": {"annotations": {NO_CHANNEL: None if there else "true"}}}
     await client.patch(NODES, node, body, as_type=Object)
 
@@ -187,8 +187,8 @@ async def without_channels(client: Client, nodes: Iterable[str]) -> AsyncIterato
 
 
 @contextmanager
-def impatient() -> Iterator[None]:
-    """Pods that wait for a channel need not wait for a minute until somebody is told who has it."""
+def short_channel_wait() -> Iterator[None]:
+    """Pods that wait for a channel are reported after a second instead of a minute."""
     before, channels.UNSCHEDULABLE_WAIT = channels.UNSCHEDULABLE_WAIT, 1.0
     try:
         yield
@@ -196,26 +196,26 @@ def impatient() -> Iterator[None]:
         channels.UNSCHEDULABLE_WAIT = before
 
 
-def scheduled(world: World, gang: str) -> tuple[str, str]:
-    """Why a gang has its nodes, or has not, and in which words."""
+def scheduled_condition(world: World, gang: str) -> tuple[str, str]:
+    """Reason and message of a gang's condition `Scheduled`."""
     found = world.find(GANGS, gang)
-    said = (found.status.get("conditions") or ()) if found is not None else ()
-    facts = ((fact["reason"], fact["message"]) for fact in said if fact["type"] == "Scheduled")
-    return next(facts, ("", ""))
+    conditions = (found.status.get("conditions") or ()) if found is not None else ()
+    texts = ((each["reason"], each["message"]) for each in conditions if each["type"] == "Scheduled")
+    return next(texts, ("", ""))
 
 
-def about_domains(world: World, name: str) -> str:
-    """What a set says about its domains."""
-    said = world.get(SETS, name).status.get("conditions") or ()
-    return next((str(fact["message"]) for fact in said if fact["type"] == "ComputeDomainsReady"), "")
+def domains_message(world: World, name: str) -> str:
+    """The message of a set's condition `ComputeDomainsReady`."""
+    conditions = world.get(SETS, name).status.get("conditions") or ()
+    return next((str(each["message"]) for each in conditions if each["type"] == "ComputeDomainsReady"), "")
 
 
 @contextmanager
-def never(world: World, broken: Any) -> Iterator[None]:
-    """A rule that must hold after every event."""
+def never(world: World, violations: Any) -> Iterator[None]:
+    """Assert after every watch event that there are no violations."""
 
     def rule() -> None:
-        assert not (found := broken()), found
+        assert not (found := violations()), found
 
     world.always(rule)
     yield
@@ -225,7 +225,7 @@ ISLANDS = external_resource(example_vendor.ISLANDS)
 
 
 async def install_islands(client: Client) -> None:
-    """The kind of a second vendor."""
+    """Install the CRD of a second vendor."""
     free = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": free}}
     kind = example_vendor.ISLANDS
@@ -238,7 +238,7 @@ async def install_islands(client: Client) -> None:
 
 @asynccontextmanager
 async def rights_to_islands(client: Client) -> AsyncIterator[None]:
-    """What an administrator gives the operator for a vendor that the chart does not know."""
+    """The rights that an administrator grants for a vendor that the chart does not know."""
     verbs = ["get", "list", "watch", "create", "patch", "delete"]
     rule = {"apiGroups": ["example.com"], "resources": ["islands"], "verbs": verbs}
     name, group = "grove-islands", "rbac.authorization.k8s.io"
@@ -259,7 +259,7 @@ async def rights_to_islands(client: Client) -> AsyncIterator[None]:
 
 
 async def _may_not_see_islands(client: Client) -> bool:
-    """API servers tell nobody when they have taken in who may do what: ask."""
+    """Whether the right is withdrawn. API servers do not report when a change of RBAC takes effect: ask."""
     attributes = {"group": "example.com", "resource": "islands", "verb": "watch"}
     spec = {"user": f"system:serviceaccount:{NAMESPACE}:{ACCOUNT}", "resourceAttributes": attributes}
     body = {"apiVersion": ACCESS_REVIEWS.api_version, "kind": ACCESS_REVIEWS.kind, "spec": spec}

@@ -1,5 +1,5 @@
-"""Operators to try in a world: they run in this process, each on a transport of its own that may have weather
-(`grove.kube.testing.faults`), as the chart's ServiceAccount: what it may not do there, it cannot do here."""
+"""Operators under test: they run in the process of the test, each on a transport of its own that may inject
+faults (`grove.kube.testing.faults`), and with the rights of the chart's ServiceAccount."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ INIT_IMAGE = "example.com/grove-initc:test"
 
 
 class Operator:
-    """An operator at work in this process: its calls, its weather, its end."""
+    """An operator that runs in this process, with its recorded calls and its faults."""
 
     def __init__(
         self,
@@ -44,10 +44,12 @@ class Operator:
         workers: int = 64,
         fenced: bool = False,
         backoff: Backoff | None = None,
-        **weather: Any,
+        **fault_options: Any,
     ) -> None:
         self.recorder = recorder
-        self.faults = FaultyTransport(self.recorder.on(HttpTransport(config)), on_stop=self._stop, **weather)
+        self.faults = FaultyTransport(
+            self.recorder.on(HttpTransport(config)), on_stop=self._stop, **fault_options
+        )
         self.manager = Manager(
             self.faults,
             assigner=assigner,
@@ -61,7 +63,7 @@ class Operator:
             backoff=backoff,
         )
         self.stopped = asyncio.Event()
-        """Set when the faults have ended this process."""
+        """Set when a fault has stopped the operator."""
         self.task = asyncio.create_task(self.manager.run(_fenced(self.faults) if fenced else None))
 
     def _stop(self) -> None:
@@ -69,13 +71,13 @@ class Operator:
         self.task.cancel()
 
     def check(self) -> None:
-        """An operator runs until it is cancelled; any other end is a bug unless the faults ordered it."""
+        """Raise if the operator ended although it was neither cancelled nor stopped by a fault."""
         if self.task.done() and not self.stopped.is_set():
             raise AssertionError("the operator ended by itself") from self.task.exception()
 
     def dump(self) -> list[str]:
         last = [f"  {call}" for call in self.recorder.calls[-12:]]
-        return [f"faults met: {dict(self.faults.fault_counts)}; last calls:", *last]
+        return [f"faults injected: {dict(self.faults.fault_counts)}; last calls:", *last]
 
     async def end(self) -> None:
         self.task.cancel()
@@ -84,7 +86,7 @@ class Operator:
 
 
 def _fenced(transport: Transport) -> Transport:
-    """The transport of a leader that nothing threatens."""
+    """The transport of a leader whose lease does not expire."""
     leadership = Leadership()
     leadership.extend(float("inf"))
     return FencedTransport(transport, leadership, LeaseTiming().longest_write)
@@ -110,7 +112,7 @@ async def operating(
     fenced: bool = False,
     backoff: Backoff | None = None,
 ) -> AsyncIterator[Operator]:
-    """An operator until the block is left. `synced=False`: do not wait until it knows all that exists.
+    """An operator that runs until the block is left. `synced=False`: do not wait until its caches are synced.
     `fenced`: its writes have the time limits of a leader. `backoff`: of keys that fail."""
     operator = Operator(
         world.config,
@@ -142,12 +144,14 @@ async def operating(
 
 
 @asynccontextmanager
-async def successive_operators(world: World, lives: Iterator[int], **options: Any) -> AsyncIterator[None]:
-    """One operator after another: each ends right after as many writes as `lives` says, and the next one
-    starts from what it finds."""
+async def successive_operators(
+    world: World, write_limits: Iterator[int], **options: Any
+) -> AsyncIterator[None]:
+    """One operator after another: each stops right after as many writes as `write_limits` says, and the next
+    one starts with the existing objects."""
 
     async def run_one() -> None:
-        for writes in lives:
+        for writes in write_limits:
             async with operating(world, stop_after=writes, synced=False, **options) as operator:
                 await operator.stopped.wait()
 

@@ -1,7 +1,7 @@
-"""External metrics, served to the cluster by the test: what an adapter for Prometheus does in real life.
+"""Serves external metrics to the cluster, as an adapter for Prometheus does in a production cluster.
 
-The API server forwards `external.metrics.k8s.io` to a Service; one of type ExternalName leads it to this
-process. Kubernetes' own autoscaler asks there, and scales by what it hears.
+The API server forwards `external.metrics.k8s.io` to a Service; one of type ExternalName leads to this
+process. The HorizontalPodAutoscaler controller of Kubernetes reads the metrics there.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SERVICE, _NAMESPACE = "metrics-of-the-test", "default"
 
 
 class Metrics(dict[str, float]):
-    """What is measured now, by the name of the metric; a name that is not here is an error to ask for."""
+    """The current values by the name of the metric; a request for another name gets 404."""
 
     async def describe(self, _request: web.Request) -> web.Response:
         return web.json_response(
@@ -58,10 +58,10 @@ class Metrics(dict[str, float]):
 
 @asynccontextmanager
 async def serving_metrics(client: Client) -> AsyncIterator[Metrics]:
-    """Metrics that the cluster knows of until the block is left."""
+    """Metrics, served and registered with the API server until the block is left."""
     metrics, authority = Metrics(), Authority()
     context = authority.server_context(authority.issue(f"{_SERVICE}.{_NAMESPACE}.svc"))
-    context.verify_mode = ssl.CERT_NONE  # the API server shows a certificate of an authority of its own
+    context.verify_mode = ssl.CERT_NONE  # the API server's client certificate is of another CA
     application = web.Application()
     root = f"/apis/{GROUP}/{VERSION}"
     application.router.add_get(root, metrics.describe)
@@ -95,7 +95,7 @@ async def _registered(client: Client, port: int, authority: bytes) -> AsyncItera
         await client.create(API_SERVICES, {"metadata": {"name": NAME}, "spec": spec}, as_type=Object)
         await seen(client, known, lambda all_: _available(all_.get("", NAME)))
         yield
-    finally:  # before the server goes: a group that nobody answers for holds up the end of every namespace
+    finally:  # before the server stops: an API group without a server blocks the deletion of every namespace
         await client.delete(API_SERVICES, NAME, as_type=Object)
         await client.delete(SERVICES, _SERVICE, namespace=_NAMESPACE, as_type=Object)
 

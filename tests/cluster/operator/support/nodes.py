@@ -1,4 +1,4 @@
-"""What happens to nodes."""
+"""Changes to nodes while a test runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.cluster.operator.support.harness import World
 
 @asynccontextmanager
 async def cordoned(world: World, nodes: Iterable[str]) -> AsyncIterator[None]:
-    """Nodes that take no new pods."""
+    """Make nodes unschedulable until the block is left."""
     for name in nodes:
         await world.client.patch(NODES, name, {"spec": {"unschedulable": True}}, as_type=Object)
     try:

@@ -1,4 +1,4 @@
-"""Objects as the tests see them: whole, and as the server tells them."""
+"""Objects as the tests read them: one type for all kinds, decoded as the API server returns them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from grove.api.types.podclique import PodClique
 from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.api.types.podgang import PodGang
-from grove.kube.client.resource import PODS, RESOURCE_CLAIMS, SERVICES
+from grove.kube.client.resource import PODS, RESOURCE_CLAIMS, SERVICES, Resource
 from grove.operator.caches.registry import resource_of
 
 SETS = resource_of(PodCliqueSet.KIND)
@@ -23,13 +23,13 @@ PARTS = (GROUPS, CLIQUES, GANGS, PODS, SERVICES, RESOURCE_CLAIMS)
 
 
 class AnyObject(Struct, frozen=True):
-    """Any object, whole."""
+    """An object of any kind, with all fields of spec and status."""
 
     metadata: ObjectMeta
     spec: dict[str, Any] = {}
     status: dict[str, Any] = {}
     regarding: dict[str, Any] = {}
-    """Of events, as what follows."""
+    """This and the following fields are those of events."""
     reason: str = ""
     note: str = ""
 
@@ -54,28 +54,47 @@ class AnyObject(Struct, frozen=True):
         return tuple(owner.uid for owner in self.metadata.owner_references)
 
     def condition(self, type_: str) -> str:
-        """The status of a condition; empty if it is not there."""
-        said = self.status.get("conditions") or ()
-        return next((fact["status"] for fact in said if fact["type"] == type_), "")
+        """The status of a condition; empty if there is no such condition."""
+        conditions = self.status.get("conditions") or ()
+        return next((each["status"] for each in conditions if each["type"] == type_), "")
 
     @property
     def settled(self) -> bool:
-        """Whether the status is about the spec as it is, and free of errors."""
+        """Whether the status has observed the current generation and reports no error."""
         current = self.status.get("observedGeneration") == self.metadata.generation
         return current and not self.status.get("lastErrors")
 
 
-def answers(pod: AnyObject) -> bool:
-    """It runs and is ready."""
+def is_ready(pod: AnyObject) -> bool:
+    """Whether a pod runs, is ready and is not terminating."""
     return not pod.terminating and pod.status.get("phase") == "Running" and pod.condition("Ready") == "True"
 
 
 def updating(found: AnyObject) -> bool:
-    """An update of it has begun and not ended."""
+    """Whether an update of the object has started and not ended."""
     progress = found.status.get("updateProgress")
     return progress is not None and not progress.get("updateEndedAt")
 
 
 def gated(pod: AnyObject) -> bool:
-    """It waits for the operator."""
+    """Whether a pod has the operator's scheduling gate."""
     return any(gate["name"] == well_known.GANG_GATE for gate in pod.spec.get("schedulingGates") or ())
+
+
+def describe(resource: Resource, found: AnyObject) -> str:
+    """An object in one line and its errors, for failed assertions; of an event its reason and note."""
+    counts = {
+        key: value
+        for key, value in found.status.items()
+        if key.lower().endswith(("replicas", "phase", "generation"))
+    }
+    parts = [resource.kind, found.name, f"replicas={found.spec.get('replicas')}", str(counts)]
+    if found.reason:
+        parts = [resource.kind, str(found.regarding.get("name")), found.reason, found.note]
+    if found.terminating:
+        parts.append(f"TERMINATING {found.metadata.finalizers}")
+    if gates := found.spec.get("schedulingGates"):
+        parts.append(f"gates={[gate['name'] for gate in gates]}")
+    errors = found.status.get("lastErrors") or ()
+    parts += [f"\n    {error['code']}: {error['description']}" for error in errors]
+    return " ".join(parts)

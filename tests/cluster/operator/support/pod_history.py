@@ -1,8 +1,8 @@
-"""Every version of every pod of a namespace, in the order in which the API server wrote them.
+"""Checks every version of every pod of a namespace, in the order in which the API server wrote them.
 
-A watch of its own, without the replies that the world takes in out of order: the API server sends every
-revision of a resource once and in order, no matter which client wrote it (operator, scheduler, node, garbage
-collector, user), so that nothing that happened between two writes is missed.
+It uses a watch of its own, without the write replies that `World` applies to its caches out of order: the API
+server sends every revision of a resource once and in order, no matter which client wrote it (operator,
+scheduler, node, garbage collector, user), so that no state between two writes is missed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.runnable import PodVersion, RunnablePods
 
 
 class PodHistory:
-    """Judges each version as it comes, and remembers what was wrong."""
+    """Checks each version as it arrives, and keeps the violations."""
 
     def __init__(self) -> None:
         self._runnable = RunnablePods()
@@ -41,7 +41,7 @@ class PodHistory:
 
 @asynccontextmanager
 async def one_runnable_pod_an_index(client: Client, namespace: str, patience: float) -> AsyncIterator[None]:
-    """Asserts at the end of the block that it was so at every moment of it."""
+    """Assert at the end of the block that no index of a clique ever had two runnable pods during it."""
     history, cache = PodHistory(), Cache(PODS, PodVersion, namespace=namespace)
     cache.subscribe(history.saw)
     task = asyncio.create_task(Reflector(client, cache).run())

@@ -1,4 +1,4 @@
-"""The real `grove operator` as a process of its own, to be listened to, asked and ended."""
+"""Runs the real `grove operator` as a process of its own: its log, its endpoints, its exit code."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ QUICK_ELECTION = {
     "renewDeadline": "15s",
     "retryPeriod": "500ms",
 }
-"""For who has to see a lease run out; too long for a busy machine to miss a renewal by itself."""
+"""For tests in which a lease expires; long enough that a busy machine does not miss a renewal."""
 PATIENT_ELECTION = {**QUICK_ELECTION, "leaseDuration": "1h", "renewDeadline": "30m"}
-"""Nobody lives to see a lease run out."""
+"""For tests in which no lease expires."""
 PATIENCE = 120.0
 
 
 def configuration(**keys: object) -> dict[str, object]:
-    """Any free ports on this machine, and what the test wants."""
+    """A configuration with free ports on this machine, and with these keys."""
     return {"server": {"healthProbes": HERE, "metrics": HERE, "webhooks": HERE}, **keys}
 
 
 class OperatorProcess:
-    """A process and every line that it has logged so far."""
+    """A process and all lines that it has logged so far."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process
         self.lines: list[Line] = []
 
     async def hear(self, message: str, **fields: object) -> Line:
-        """The first line, said already or yet to come, with this message and these fields."""
+        """The first log line, past or future, with this message and these fields."""
         wanted = {"message": message, **fields}.items()
         for line in self.lines:
             if wanted <= line.items():
@@ -57,7 +57,7 @@ class OperatorProcess:
             while line := await self._next_line():
                 if wanted <= line.items():
                     return line
-        raise AssertionError(f"ended without saying {dict(wanted)}: {self.lines}")
+        raise AssertionError(f"ended without logging {dict(wanted)}: {self.lines}")
 
     async def _next_line(self) -> Line | None:
         assert self.process.stderr is not None
@@ -68,9 +68,9 @@ class OperatorProcess:
         return self.lines[-1]
 
     async def get(self, endpoint: str, path: str) -> tuple[int, str]:
-        """Ask where the configuration's key says; status and body."""
-        place = await self.hear("listening", key=endpoint)
-        url = f"http://{place['host']}:{place['port']}{path}"
+        """GET from the endpoint with this configuration key: status and body of the reply."""
+        address = await self.hear("listening", key=endpoint)
+        url = f"http://{address['host']}:{address['port']}{path}"
         async with aiohttp.ClientSession() as session, session.get(url) as reply:
             return reply.status, await reply.text()
 
@@ -78,21 +78,21 @@ class OperatorProcess:
         return await self.get("server.healthProbes.port", path)
 
     async def metrics(self) -> dict[str, float]:
-        """Each sample by its name (and labels)."""
+        """Each sample of /metrics by its name (and labels)."""
         _, text = await self.get("server.metrics.port", "/metrics")
         samples = (line.rpartition(" ") for line in text.splitlines() if not line.startswith("#"))
         return {name: float(value) for name, _, value in samples}
 
     async def until_ready(self) -> None:
-        """Ready as a kubelet sees it, which asks again and again."""
+        """Wait until /readyz replies with ok, polled as a kubelet does."""
 
         async def asked() -> bool:
             return await self.probe("/readyz") == (200, "ok\n")
 
         await eventually(asked)
 
-    async def counted(self, **samples: float) -> dict[str, float]:
-        """All metrics, once these are as they should be: who counts may be a moment behind who is told."""
+    async def until_metrics(self, **samples: float) -> dict[str, float]:
+        """All metrics, once these samples have these values: metrics may be later than the status."""
 
         async def asked() -> dict[str, float]:
             found = await self.metrics()
@@ -107,7 +107,7 @@ class OperatorProcess:
         return await self.ended(), time.monotonic() - asked
 
     async def ended(self) -> int:
-        """The exit code, once the process has ended by itself; its last lines are in `lines`."""
+        """The exit code, once the process has ended by itself; `lines` then has its last lines."""
         async with asyncio.timeout(PATIENCE):
             while await self._next_line():
                 pass
@@ -118,7 +118,7 @@ class OperatorProcess:
 async def running(
     folder: Path, kubeconfig: Path, config: dict[str, object], *arguments: str
 ) -> AsyncIterator[OperatorProcess]:
-    """`grove operator` with this configuration; killed at the end if it still runs."""
+    """`grove operator` with this configuration; killed when the block is left if it still runs."""
     file = folder / "operator.json"
     file.write_text(json.dumps(config))
     process = await asyncio.create_subprocess_exec(
@@ -139,7 +139,7 @@ async def running(
 async def seen(
     client: Client, cache: Cache[T], condition: Callable[[Cache[T]], bool], patience: float = PATIENCE
 ) -> None:
-    """Watch until the cache is as wanted."""
+    """Watch the cache's kind until the condition holds for the cache."""
     changed = asyncio.Event()
     cache.subscribe(lambda *_: changed.set())
     watching = asyncio.create_task(Reflector(client, cache).run())

@@ -1,7 +1,7 @@
-"""What an operator asked of the API server, and how it was answered: the evidence for claims about calls.
+"""Records the calls of an operator to the API server with their replies, for assertions about calls.
 
-It sits below the faults, right above the wire: a write whose reply was lost on the way up is seen here, and
-one that a fault refused was never made.
+The recorder sits below the faults, right above the connection: it sees a write whose reply a fault drops, and
+does not see a write that a fault refuses.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ import msgspec
 from grove.kube.client.resource import EVENTS
 from grove.kube.client.transport import Request, Response, Stream, Transport
 
-LONGEST_SILENCE = 1.3
-"""Statuses trail the news by up to a second: who says nothing for longer has nothing to say."""
-_MOMENT = 0.05
+QUIET_SECONDS = 1.3
+"""Statuses are written up to a second after a change: an operator without calls for longer is idle."""
+_STEP = 0.05
 
 
 class Call(NamedTuple):
-    """One request with its answer."""
+    """One request with the status code of its reply."""
 
     request: Request
     status: int
@@ -33,26 +33,28 @@ class Call(NamedTuple):
         return self.request.is_write and self.status < 300
 
     def __str__(self) -> str:
-        return f"{self.request} {_who(self.request) if self.request.verb == 'create' else ''} {self.status}"
+        return (
+            f"{self.request} {_target(self.request) if self.request.verb == 'create' else ''} {self.status}"
+        )
 
 
 class Recorder:
-    """Remembers the calls, all but watches, of one operator or of several that follow each other: about one
-    namespace, and about what is in none. What other tests left behind may keep an operator busy as well."""
+    """Records all calls except watches, of one operator or of several: those about one namespace and about
+    cluster-scoped objects. Calls about namespaces of other tests are not recorded."""
 
     def __init__(self, namespace: str) -> None:
-        self._places = ("", "default", namespace)
+        self._namespaces = ("", "default", namespace)
         self.calls: list[Call] = []
         self._in_flight = 0
         self._tick = asyncio.Event()
 
     def on(self, transport: Transport) -> Transport:
-        """The transport, overheard."""
+        """The transport, with its calls recorded."""
         return _RecordingTransport(transport, self)
 
     async def note(self, request: Request, answer: Awaitable[Response]) -> Response:
-        """Note the request when it is sent and its answer when it comes."""
-        if request.namespace not in self._places:
+        """Record the request when it is sent and the reply when it arrives."""
+        if request.namespace not in self._namespaces:
             return await answer
         self._in_flight += 1
         self._tick.set()
@@ -65,36 +67,36 @@ class Recorder:
         return response
 
     async def next_call(self) -> None:
-        """Wait until something is asked or answered."""
+        """Wait until a request is sent or a reply arrives."""
         self._tick.clear()
         await self._tick.wait()
 
-    async def silence(self, seconds: float = LONGEST_SILENCE) -> None:
-        """Wait until nothing has been asked for that long. It is counted moment by moment: while the machine
-        gives us no time, the operator in this process cannot say anything either, which is no silence."""
-        heard = 0.0
-        while heard < seconds:
+    async def until_quiet(self, seconds: float = QUIET_SECONDS) -> None:
+        """Wait until no request has been sent for that long. The time is counted in short steps: while this
+        process gets no CPU time, the operator in it cannot send requests, and that time must not count."""
+        quiet = 0.0
+        while quiet < seconds:
             self._tick.clear()
             try:
-                await asyncio.wait_for(self._tick.wait(), _MOMENT)
+                await asyncio.wait_for(self._tick.wait(), _STEP)
             except TimeoutError:
-                heard = 0.0 if self._in_flight else heard + _MOMENT
+                quiet = 0.0 if self._in_flight else quiet + _STEP
             else:
-                heard = 0.0
+                quiet = 0.0
 
     def writes(self) -> list[Call]:
         return [call for call in self.calls if call.request.is_write]
 
     def refused_creates(self) -> list[str]:
-        """What the server would not have made, by kind and name, as often as it was tried."""
+        """Creates that the API server refused, by kind and name, one entry for each try."""
         return [
             f"{request.resource} {_body(request)['metadata']['name']}"
             for request, status in self.calls
             if request.verb == "create" and status >= 300 and request.resource != EVENTS.label
         ]
 
-    def complaints(self) -> list[str]:
-        """Events about what could not be done."""
+    def warnings(self) -> list[str]:
+        """The notes of warning events."""
         events = [
             _body(request)
             for request, _ in self.calls
@@ -103,27 +105,28 @@ class Recorder:
         return [str(event["note"]) for event in events if event.get("type") == "Warning"]
 
     def creates_and_deletes(self) -> Counter[str]:
-        """What was created, and what was decided to be deleted; pods by their clique.
+        """How often each object was created and deleted; pods by their clique.
 
-        A delete counts if it came too late, for the garbage collector may be faster; and it counts once if
-        it was sent again because its reply was lost.
+        A delete also counts if the object is already gone, since the garbage collector may be faster, and it
+        counts once if it is sent again because its reply was lost.
         """
         creates_and_deletes: Counter[str] = Counter()
         deleted: set[tuple[str, str]] = set()
         for request, status in self.calls:
-            if request.resource == EVENTS.label:  # words, not deeds
+            if request.resource == EVENTS.label:  # events are not compared
                 continue
-            made = request.verb == "create" and status < 300
+            created = request.verb == "create" and status < 300
             identity = (request.path, _uid(request))
-            left = request.verb in ("delete", "deletecollection") and (status < 300 or status == 404)
-            if made or (left and identity not in deleted):
-                creates_and_deletes[f"{request.verb} {request.resource} {_who(request)}"] += 1
-            if left:
+            is_delete = request.verb in ("delete", "deletecollection") and (status < 300 or status == 404)
+            if created or (is_delete and identity not in deleted):
+                creates_and_deletes[f"{request.verb} {request.resource} {_target(request)}"] += 1
+            if is_delete:
                 deleted.add(identity)
         return creates_and_deletes
 
 
-def _who(request: Request) -> str:
+def _target(request: Request) -> str:
+    """The name of the object, of pods without the random suffix; of a collection its selector."""
     if request.verb == "deletecollection":
         return request.path.partition("?")[2]
     name = request.name or str(_body(request)["metadata"]["name"])
@@ -141,7 +144,7 @@ def _body(request: Request) -> dict[str, Any]:
 
 
 class _RecordingTransport:
-    """A transport whose calls somebody notes."""
+    """A transport whose calls a recorder records."""
 
     def __init__(self, inner: Transport, recorder: Recorder) -> None:
         self._inner, self._recorder = inner, recorder

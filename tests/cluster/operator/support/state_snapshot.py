@@ -1,4 +1,5 @@
-"""A world without what differs from run to run: two runs that come to the same end give the same picture."""
+"""The state of a namespace without what differs from run to run (names of pods, times, nodes): two runs with
+the same result give equal snapshots."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ _SERVER_FIELDS = ("clusterIP", "clusterIPs", "nodeName")
 
 
 class SnapshotSource(Protocol):
-    """Where there is something to be seen."""
+    """What a snapshot is taken of: the objects of a namespace."""
 
     namespace: str
 
@@ -29,16 +30,16 @@ class SnapshotSource(Protocol):
 
 
 def take_snapshot(world: SnapshotSource) -> StateSnapshot:
-    """Everything in the world: pods by clique and index, references by the pods they name, no dates."""
+    """All objects of the namespace: pods by clique and index, pod references likewise, without times."""
     pods = {pod.name: _clique_and_index(pod) for pod in world.all(PODS)}
     found: StateSnapshot = {}
     for resource in (SETS, *PARTS):
         for one in world.all(resource):
             key = f"{resource.kind} {pods[one.name] if resource is PODS else one.name}"
-            while key in found:  # two pods in one seat are two
+            while key in found:  # two pods of one clique and index count as two
                 key += " again"
             found[key] = _normalized(one, is_pod=resource is PODS)
-            if resource is RESOURCE_CLAIMS:  # which device it has is the scheduler's choice
+            if resource is RESOURCE_CLAIMS:  # the scheduler chooses the device
                 found[key]["status"] = {}
             if resource is GANGS:
                 found[key]["members"] = _members(one, pods)
@@ -48,7 +49,7 @@ def take_snapshot(world: SnapshotSource) -> StateSnapshot:
 
 
 def differences(expected: StateSnapshot, seen: StateSnapshot) -> str:
-    """Where two pictures differ, for people."""
+    """Where two snapshots differ, as text for a failed assertion."""
     lines = []
     for name in sorted({*expected, *seen}):
         one, other = expected.get(name), seen.get(name)
@@ -68,7 +69,7 @@ def _normalized(one: AnyObject, *, is_pod: bool) -> StateSnapshot:
     status = dict(one.status)
     if is_pod:
         status = {"phase": one.status.get("phase"), "ready": one.condition("Ready")}
-    if "observedGeneration" in status:  # how often a spec was set right is nobody's business, only how it is
+    if "observedGeneration" in status:  # how often a spec was repaired may differ
         status["observedGeneration"] = "current" if one.settled else "old"
     spec = {key: value for key, value in one.spec.items() if key not in (*_SERVER_FIELDS, "podgroups")}
     return {
@@ -83,7 +84,7 @@ def _normalized(one: AnyObject, *, is_pod: bool) -> StateSnapshot:
 
 
 def _without_dates(key: str, note: str) -> str:
-    """What a gang remembers of its terminations, but for when they were."""
+    """The annotation with a gang's termination history, without the times in it."""
     return _AT.sub("", note) if key == keys.TERMINATIONS else note
 
 
@@ -91,7 +92,7 @@ def _members(gang: AnyObject, pods: dict[str, str]) -> StateSnapshot:
     return {
         group["name"]: {
             "minReplicas": group["minReplicas"],
-            "pods": [pods.get(reference["name"], "nobody") for reference in group["podReferences"]],
+            "pods": [pods.get(reference["name"], "no such pod") for reference in group["podReferences"]],
         }
         for group in gang.spec["podgroups"]
     }
@@ -106,7 +107,7 @@ def _without_times(value: Any) -> Any:
         }
     if isinstance(value, list):
         parts = [_without_times(inner) for inner in value]
-        # Conditions are a map by type; in which order they were first told is nobody's business.
+        # Conditions are a map by type: their order depends on which was set first and is not compared.
         by_type = all(isinstance(part, dict) and "type" in part for part in parts)
         return sorted(parts, key=lambda part: part["type"]) if by_type else parts
     return value

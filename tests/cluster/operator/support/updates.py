@@ -1,4 +1,4 @@
-"""Sets whose templates change on the real control plane: what tests do to them and ask of them."""
+"""Helpers for tests of rollouts: workloads with slow pods, and the progress of an update."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SLOW = {"pod-ready.grove.local/delay": "400ms", "pod-gone.grove.local/delay": "3
 
 
 def slow(body: Body, replicas: int = 1, **strategy: Any) -> Body:
-    """The set with pods that take their time to come and go, so that what happens can be seen."""
+    """The set with pods that become ready and terminate slowly, so that tests see the states in between."""
     body["spec"]["replicas"] = replicas
     if strategy:
         body["spec"]["updateStrategy"] = strategy
@@ -26,14 +26,14 @@ def current(pod: AnyObject, image: str = "next:1") -> bool:
 
 
 def updated(world: World, name: str) -> bool:
-    """The update is over, and everything is well again."""
+    """Whether the update has ended and all objects are ready."""
     found = world.get(SETS, name)
     progress = progress_of(world, name)
     return (
         found.settled
         and bool(progress.get("updateEndedAt"))
         and found.status["updatedReplicas"] == found.spec["replicas"]
-        and world.whole()
+        and world.all_ready()
     )
 
 

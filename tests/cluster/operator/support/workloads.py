@@ -1,4 +1,4 @@
-"""The sets that the scenarios are played with: upstream's own, and small ones with one peculiarity each."""
+"""PodCliqueSets for the tests: upstream's test workloads, and builders for small ones."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from grove.api.types.podcliqueset import PodCliqueSet
 from tests.shared import shared_data
 
 AGENT = {"node_role.e2e.grove.nvidia.com": "agent"}
-"""Upstream's workloads want nodes of this role."""
+"""The node label that upstream's workloads select."""
 GONE_LATER = "pod-gone.grove.local/delay"
-"""Annotation of a pod: how long its node takes to stop it."""
+"""Annotation of a pod: how long its (simulated) node takes to stop it."""
 
 Body = dict[str, Any]
 
 
 def upstream(name: str) -> Body:
-    """One of upstream's test workloads, for the scheduler that every cluster has."""
+    """One of upstream's test workloads, for Kubernetes' default scheduler."""
     text = shared_data(f"workloads/{name}.yaml").read_text()
     (body,) = (part for part in yaml.load_all(text, Loader=yaml.CSafeLoader) if part)
     for clique in body["spec"]["template"]["cliques"]:
@@ -27,7 +27,7 @@ def upstream(name: str) -> Body:
 
 
 def clique(name: str, replicas: int = 1, minimum: int | None = None, **template: Any) -> Body:
-    """A clique of the smallest pods."""
+    """A clique of pods with one container."""
     pod = template.pop("pod", {})
     spec = {"replicas": replicas, "podSpec": {"containers": [{"name": "main", "image": "model:1"}], **pod}}
     if minimum is not None:
@@ -53,7 +53,7 @@ def workload(name: str, *cliques: Body, groups: tuple[Body, ...] = (), replicas:
 
 
 def small(name: str = "small", **options: Any) -> Body:
-    """Five pods with everything in them: a clique alone, and a group with a base gang and a scaled one."""
+    """A set of five pods: a clique outside of groups, and a group with a base gang and a scaled gang."""
     return workload(
         name,
         clique("router"),

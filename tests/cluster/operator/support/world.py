@@ -1,7 +1,7 @@
-"""A world to try operators in: a namespace on the real control plane, seen through watches of its own.
+"""The namespace of a test on the real control plane (`World`), read through watches of the test's own.
 
-The test acts on the cluster as its administrator and waits for events; what an operator believes is nobody's
-evidence here.
+The test acts on the cluster as its administrator and waits for watch events; it does not read the operator's
+caches.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from tests.cluster.operator.support.objects import (
     PARTS,
     SETS,
     AnyObject,
-    answers,
+    describe,
+    is_ready,
     updating,
 )
 from tests.cluster.operator.support.pod_history import one_runnable_pod_an_index
@@ -35,35 +36,35 @@ from tests.cluster.operator.support.state_snapshot import StateSnapshot, differe
 
 PATIENCE = 120.0
 GARBAGE = 300.0
-"""Seconds for Kubernetes' garbage collector to learn of a new kind: half a minute or a whole one, and on a
-busy machine it begins anew if it is not done by then."""
+"""Seconds for Kubernetes' garbage collector to discover a new kind: half a minute or a minute, and on a busy
+machine it restarts its discovery if that has not finished by then."""
 
 
-class Working(Protocol):
-    """An operator at work in the world."""
+class RunningOperator(Protocol):
+    """An operator that runs in the namespace."""
 
     def check(self) -> None:
-        """Complain if it died."""
+        """Raise if the operator has ended."""
 
     def dump(self) -> list[str]:
-        """What became of it lately, for people."""
+        """The last calls, as text for a failed assertion."""
 
 
 class ScenarioObserver(Protocol):
-    """Knows what is to be seen and done where a scenario rests (see `telling`)."""
+    """Is called at the checkpoints of a scenario, to record or to compare (see `scenario_runs`)."""
 
     async def wait(self) -> None:
-        """Something is about to be waited for."""
+        """The scenario is about to wait."""
 
-    async def parent_goes(self) -> None:
-        """A set, replica or clique is about to go."""
+    async def stop_comparing_deletes(self) -> None:
+        """The scenario is about to delete or scale in a set, group or clique."""
 
-    async def rest(self, name: str, when: Callable[[], object], compared: bool) -> None:
-        """The scenario rests here."""
+    async def checkpoint(self, name: str, when: Callable[[], object], compared: bool) -> None:
+        """The scenario has a checkpoint here."""
 
 
 class World:
-    """A namespace: what is in it, and what a user may do to it."""
+    """A namespace: the objects in it, and what a user can do with them."""
 
     def __init__(self, client: Client, config: Config, namespace: str) -> None:
         self.client, self.config, self.namespace = client, config, namespace
@@ -73,14 +74,14 @@ class World:
         self._rules: list[Callable[[], None]] = []
         self._broken: list[AssertionError] = []
         self.changes: Counter[Resource] = Counter()
-        """How often something has happened to an object of a kind."""
-        self.operators: list[Working] = []
+        """The number of changes seen, by kind."""
+        self.operators: list[RunningOperator] = []
         self.observer: ScenarioObserver | None = None
 
-    # What is there.
+    # Reading.
 
     async def watch(self, *resources: Resource) -> None:
-        """Keep an eye on these from now on."""
+        """Watch these kinds from now on."""
         for resource in resources:
             cache = self._caches[resource] = Cache(resource, AnyObject, namespace=self.namespace)
             cache.subscribe(partial(self._changed, resource))
@@ -108,16 +109,16 @@ class World:
         return self._caches[resource].get(self.namespace, name)
 
     def gone(self, resource: Resource, seen: AnyObject) -> bool:
-        """Whether this very object is not there any more; another one may have its name."""
+        """Whether this object is deleted; another one may have its name."""
         found = self.find(resource, seen.name)
         return found is None or found.uid != seen.uid
 
     def pods(self, **wanted: str) -> list[AnyObject]:
-        """The pods that are there to stay."""
+        """The pods that are not terminating."""
         return [pod for pod in self.all(PODS, **wanted) if not pod.terminating]
 
-    def whole(self) -> bool:
-        """Everything that was asked for is there, ready and told so, and nothing is on its way out."""
+    def all_ready(self) -> bool:
+        """Whether all objects of all sets exist, are ready and reported as such, and no object terminates."""
         everything = [found for cache in self._caches.values() for found in cache]
         sets = self.all(SETS)
         owners = {found.uid for found in everything}
@@ -135,21 +136,21 @@ class World:
         )
 
     def _cliques_ready(self) -> bool:
-        """Every clique has its pods, all answering, and says so."""
+        """Whether every clique has all of its pods, all are ready, and its status says so."""
         pods: dict[str, list[AnyObject]] = {}
         for pod in self.all(PODS):
             pods.setdefault(pod.labels.get(labels.CLIQUE, ""), []).append(pod)
         for clique in self.all(CLIQUES):
             own, count = pods.get(clique.name, []), clique.spec["replicas"]
-            said = (clique.status.get("replicas", 0), clique.status.get("readyReplicas", 0))
-            if not (len(own) == count and all(map(answers, own)) and said == (count, count)):
+            reported = (clique.status.get("replicas", 0), clique.status.get("readyReplicas", 0))
+            if not (len(own) == count and all(map(is_ready, own)) and reported == (count, count)):
                 return False
         return True
 
     # Waiting.
 
     async def until(self, condition: Callable[[], object], what: str = "", seconds: float = PATIENCE) -> None:
-        """Wait for the event that makes the condition true; tell how things stand if it never comes."""
+        """Wait until the condition is true, checked after every watch event; on timeout dump all objects."""
         if self.observer is not None:
             await self.observer.wait()
         try:
@@ -160,13 +161,13 @@ class World:
                     self.check()
         except TimeoutError:
             raise AssertionError(
-                f"not in {seconds:g} s: {what or 'what was waited for'}\n{self.dump()}"
+                f"not within {seconds:g} s: {what or 'the condition'}\n{self.dump()}"
             ) from None
 
     async def until_ready(self) -> None:
-        await self.until(self.whole, "everything ready and told so")
+        await self.until(self.all_ready, "all objects ready and reported so")
 
-    async def rest(
+    async def checkpoint(
         self,
         name: str,
         pods: int | None = None,
@@ -174,43 +175,43 @@ class World:
         when: Callable[[], object] | None = None,
         compared: bool = True,
     ) -> None:
-        """A scenario rests: all is ready, with so many pods; or what is to be is so. It is `compared` if it
-        always looks the same."""
+        """A checkpoint of a scenario: wait until all is ready, with so many pods, or until `when` is true.
+        `compared=False`: the state here differs from run to run."""
 
-        def whole() -> bool:
-            return (pods is None or len(self.all(PODS)) == pods) and self.whole()
+        def ready() -> bool:
+            return (pods is None or len(self.all(PODS)) == pods) and self.all_ready()
 
         if self.observer is None:
-            await self.until(when or whole, name)
+            await self.until(when or ready, name)
         else:
-            await self.observer.rest(name, when or whole, compared)
+            await self.observer.checkpoint(name, when or ready, compared)
 
-    async def parent_goes(self) -> None:
-        """A set, replica or clique is about to go: from here on it is the moment's choice who deletes its
-        pods and how, and deletes are not compared."""
+    async def stop_comparing_deletes(self) -> None:
+        """From here on deletes are not compared: a set, replica or clique is about to be deleted, and it
+        depends on timing whether the operator or the garbage collector deletes its pods."""
         if self.observer is not None:
-            await self.observer.parent_goes()
+            await self.observer.stop_comparing_deletes()
 
-    async def until_like(self, before: StateSnapshot, seconds: float = PATIENCE) -> None:
-        """Wait until the world looks as it did before."""
+    async def until_snapshot(self, before: StateSnapshot, seconds: float = PATIENCE) -> None:
+        """Wait until a snapshot of the namespace equals this one."""
         try:
-            await self.until(lambda: take_snapshot(self) == before, "the picture from before", seconds)
+            await self.until(lambda: take_snapshot(self) == before, "the same state as before", seconds)
         except AssertionError as problem:
             raise AssertionError(f"{differences(before, take_snapshot(self))}\n{problem}") from None
 
     def always(self, rule: Callable[[], None]) -> None:
-        """A rule, as an assertion, that must hold after every event from now on."""
+        """Add an invariant, a function with an assertion: it must hold after each watch event from now on."""
         self._rules.append(rule)
 
     def check(self) -> None:
-        """Complain about a rule that was broken and about an operator that died."""
+        """Raise if an invariant was violated or an operator has ended."""
         if self._broken:
             raise self._broken[0]
         for operator in self.operators:
             operator.check()
 
     def touch(self) -> None:
-        """Something that is no event has changed: look again."""
+        """Check the conditions again, after a change that is no watch event."""
         self._tick.set()
 
     def _changed(self, resource: Resource, _old: AnyObject | None, _new: AnyObject | None) -> None:
@@ -222,11 +223,11 @@ class World:
                 self._broken.append(broken)
         self._tick.set()
 
-    # Doing. What the server answers is seen at once: a test must not wait on what was before its own deed.
+    # Writing. Replies are applied to the caches at once: a test must not see the state before its own write.
 
     async def create(self, resource: Resource, body: dict[str, Any]) -> AnyObject:
-        made = await self.client.create(resource, body, namespace=self.namespace, as_type=AnyObject)
-        return self._saw(resource, made)
+        created = await self.client.create(resource, body, namespace=self.namespace, as_type=AnyObject)
+        return self._apply_reply(resource, created)
 
     async def patch(
         self, resource: Resource, name: str, body: Any, *, kind: PatchKind = MERGE, subresource: str = ""
@@ -240,23 +241,23 @@ class World:
             subresource=subresource,
             as_type=AnyObject,
         )
-        return self._saw(resource, patched)
+        return self._apply_reply(resource, patched)
 
     async def scale(self, resource: Resource, name: str, replicas: int) -> None:
-        """Through the scale subresource, as autoscalers and `kubectl scale` do."""
+        """Scale through the scale subresource, as autoscalers and `kubectl scale` do."""
         await self.client.set_scale(resource, name, replicas, namespace=self.namespace)
-        self._saw(
+        self._apply_reply(
             resource, await self.client.get(resource, name, namespace=self.namespace, as_type=AnyObject)
         )
 
     async def delete(self, resource: Resource, name: str, **options: Any) -> None:
         uid = found.uid if (found := self.find(resource, name)) else ""
-        answer = await self.client.delete(
+        reply = await self.client.delete(
             resource, name, namespace=self.namespace, as_type=AnyObject, **options
         )
-        self._caches[resource].apply_delete_reply(self.namespace, name, uid, answer)
+        self._caches[resource].apply_delete_reply(self.namespace, name, uid, reply)
 
-    def _saw(self, resource: Resource, found: AnyObject) -> AnyObject:
+    def _apply_reply(self, resource: Resource, found: AnyObject) -> AnyObject:
         if resource in self._caches:
             self._caches[resource].apply_reply(found)
         return found
@@ -266,39 +267,21 @@ class World:
             task.cancel()
         await asyncio.wait(self._tasks)
 
-    # Telling.
+    # Reporting.
 
     def dump(self) -> str:
-        """How things stand, for people."""
+        """All objects and the last calls of the operators, as text for a failed assertion."""
         lines = [f"namespace {self.namespace}"]
         for resource, cache in self._caches.items():
-            lines += [_line(resource, found) for found in sorted(cache, key=lambda one: one.name)]
+            lines += [describe(resource, found) for found in sorted(cache, key=lambda one: one.name)]
         for operator in self.operators:
             lines += operator.dump()
         return "\n".join(lines)
 
 
-def _line(resource: Resource, found: AnyObject) -> str:
-    interesting = {
-        key: value
-        for key, value in found.status.items()
-        if key.lower().endswith(("replicas", "phase", "generation"))
-    }
-    words = [resource.kind, found.name, f"replicas={found.spec.get('replicas')}", str(interesting)]
-    if found.reason:
-        words = [resource.kind, str(found.regarding.get("name")), found.reason, found.note]
-    if found.terminating:
-        words.append(f"TERMINATING {found.metadata.finalizers}")
-    if gates := found.spec.get("schedulingGates"):
-        words.append(f"gates={[gate['name'] for gate in gates]}")
-    errors = found.status.get("lastErrors") or ()
-    words += [f"\n    {error['code']}: {error['description']}" for error in errors]
-    return " ".join(words)
-
-
 @asynccontextmanager
 async def watching(client: Client, config: Config, namespace: str) -> AsyncIterator[World]:
-    """The namespace as a world; emptied when it is left."""
+    """The namespace, watched until the block is left, and emptied then."""
     world = World(client, config, namespace)
     try:
         await world.watch(SETS, *PARTS)
