@@ -71,7 +71,7 @@ def test_schedulers_that_nobody_knows_are_wrong_keys_too(tmp_path, capsys):
 def test_a_file_that_is_not_there(tmp_path, capsys):
     path = tmp_path / "nowhere"
     assert operator(config=path) == 2
-    why = "cannot be read (No such file or directory): check the path and mode"
+    why = "cannot be read (No such file or directory): check the path and the file mode"
     assert capsys.readouterr().err == f"grove: {path}: {why}\n"
 
 

@@ -117,7 +117,7 @@ INITIALIZING = {"name": "i", "state": {"waiting": {"reason": "PodInitializing"}}
     ("spec", "status", "why"),
     [
         ({}, {}, ""),
-        ({"schedulerName": "kai"}, {}, "kai has not looked at it yet"),
+        ({"schedulerName": "kai"}, {}, "kai has not considered it yet"),
         ({}, {"conditions": [{"type": "PodScheduled", "status": "False", "message": "no\nroom"}]}, "no room"),
         ({"nodeName": "n"}, {"containerStatuses": [INITIALIZING, WAITING]}, "m: ImagePullBackOff"),
         ({"nodeName": "n"}, {"initContainerStatuses": [WAITING]}, "m: ImagePullBackOff"),

@@ -70,8 +70,11 @@ def test_interrupted_in_the_middle_it_leaves_nothing_running(state, after) -> No
     ("arguments", "line"),
     [
         (("up", "--shape", "two"), "grove: --shape 'two': write zones x blocks x racks x hosts as numbers"),
-        (("up", "--nodes", "9", "--shape", "8"), "grove: --nodes 9: the shape 1x1x1x8 has room for 8"),
-        (("up", "--gpus", "-1"), "grove: --gpus -1: choose between 0 and 64 a node"),
+        (
+            ("up", "--nodes", "9", "--shape", "8"),
+            "grove: --nodes 9: the shape 1x1x1x8 has 8 hosts: use fewer nodes or a larger shape",
+        ),
+        (("up", "--gpus", "-1"), "grove: --gpus -1: choose between 0 and 64 per node"),
         (("up", "--port", "99999"), "grove: --port 99999: choose a port up to 65535"),
         (("up", "--feature-gates", "Gang"), "grove: --feature-gates 'Gang': write Name=true or Name=false"),
         (("cluster", "status"), "grove: no cluster in "),

@@ -55,7 +55,7 @@ def test_shown_twice_tried_out_and_taken_away(state: StateDir) -> None:
 
     code, again = on_terminal("demo", "--state-dir", str(state.root), columns=40)
     assert code == 0, again
-    assert "taking away what the last demo left" in again
+    assert "deleting the workload of the previous demo" in again
     assert "demo  1/1 available" in re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", again)
     assert "make down" not in again, "which would take away another cluster"
 

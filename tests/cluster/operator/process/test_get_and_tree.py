@@ -71,7 +71,7 @@ async def test_nothing_there(world: World, cluster: LocalCluster) -> None:
     here = ("-n", world.namespace, "--kubeconfig", str(cluster.kubeconfig))
     empty = await grove("get", *here)
     assert (empty.returncode, empty.stdout) == (0, "")
-    assert empty.stderr == "no PodCliqueSets in this namespace: grove get -A looks in all\n"
+    assert empty.stderr == "no PodCliqueSets in this namespace: grove get -A lists those of all namespaces\n"
     assert json.loads((await grove("get", "-o", "json", *here)).stdout) == {"items": []}
     missing = await grove("tree", "nobody", *here)
     assert (missing.returncode, missing.stdout) == (1, "")
@@ -84,8 +84,8 @@ async def test_nothing_there(world: World, cluster: LocalCluster) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("get", "-A", "-n", "x"), "--namespace x and --all-namespaces contradict each other: choose one"),
-        (("tree", "web", "-A"), "web has to be looked for in one namespace: say which with --namespace"),
+        (("get", "-A", "-n", "x"), "--namespace x and --all-namespaces exclude each other: use one of them"),
+        (("tree", "web", "-A"), "web: a name needs a namespace: replace --all-namespaces with --namespace"),
         (("get", "--kubeconfig", "/nowhere"), "kubeconfig /nowhere does not exist: check the path"),
     ],
 )
@@ -109,6 +109,6 @@ async def test_a_cluster_without_our_kinds(clusters) -> None:
     answer = await grove("get", KUBECONFIG=str(bare.kubeconfig))
     assert answer.returncode == 1
     assert answer.stderr == (
-        f"grove: {bare.server} does not know PodCliqueSets: "
-        "install our kinds with grove crds | kubectl apply --server-side -f -\n"
+        f"grove: {bare.server} does not serve PodCliqueSets: "
+        "install the CRDs with grove crds | kubectl apply --server-side -f -\n"
     )
