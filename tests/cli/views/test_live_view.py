@@ -34,7 +34,7 @@ def test_what_is_gone_is_said():
     before = view(sim)
     sim.scale("PodCliqueScalingGroup", "demo-0-model", 1)
     sim.settle()
-    assert list(changes(before, view(sim))) == ["gang demo-0-model-0: gone"]
+    assert list(changes(before, view(sim))) == ["gang demo-0-model-0: deleted"]
 
 
 def shown(width: int, height: int) -> list[str]:

@@ -59,7 +59,7 @@ def test_shown_twice_tried_out_and_taken_away(state: StateDir) -> None:
     assert "demo  1/1 available" in re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", again)
     assert "make down" not in again, "which would take away another cluster"
 
-    said = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", again).partition("what to try next")[2]
+    said = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", again).partition("next commands to try")[2]
     commands = next_commands(GROVE, state)
     assert [line.strip() for line in said.strip().splitlines()] == [
         command.replace(GROVE, _called(said)) for command in commands

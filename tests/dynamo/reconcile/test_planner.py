@@ -188,7 +188,7 @@ def test_components_that_disagree_are_all_named():
     ).status_update
     (ready,) = status.desired.conditions
     assert ready.reason == "mixed_not_ready_reasons"
-    assert ready.message == "Web: PodClique app-0-web is not there yet; Worker: 1 of 2 ready"
+    assert ready.message == "Web: PodClique app-0-web does not exist yet; Worker: 1 of 2 ready"
 
 
 def told(status: str, reason: str) -> Condition:
