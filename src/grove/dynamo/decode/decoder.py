@@ -29,7 +29,7 @@ _HINTS = {
     ),
     "pvc": "unknown field; declare the claim in spec.pvcs and mount it with volumeMounts",
     "serviceOverrides": "unknown field; set topologyConstraint in the component itself",
-    "enabled": "unknown field; a constraint that is present is enabled: remove this field",
+    "enabled": "unknown field; an object that is present is enabled: remove this field",
 }
 """Fields of earlier drafts of this API, with their replacement."""
 _FORMERLY = {"topologyConstraints": DeploymentTopology}
