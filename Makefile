@@ -1,4 +1,4 @@
-# Every target sets up what it needs by itself: a virtual environment in .venv, nothing system-wide.
+# Every target installs what it needs into a virtual environment in .venv, nothing system-wide.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash -o pipefail
 
@@ -8,12 +8,12 @@ BIN    := $(VENV)/bin
 ENV    := $(VENV)/.installed
 BENCH  := $(VENV)/.bench-installed
 
-# Cluster tests wait most of their time: each worker has a control plane of its own (1 to 2 GiB).
+# Cluster tests mostly wait, so that several run in parallel: each worker has its own control plane (1 to 2 GiB).
 WORKERS ?= 3
 SIDE_BY_SIDE = --numprocesses $(WORKERS) --dist worksteal
 
 .PHONY: help
-help: ## this list
+help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | sort | awk -F'|' '{printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}'
 
 $(ENV): requirements.lock pyproject.toml
@@ -28,7 +28,7 @@ $(BENCH): $(ENV) requirements-bench.lock
 	@touch $@
 
 .PHONY: demo
-demo: $(ENV) ## a real control plane, an operator and a workload on this machine, shown
+demo: $(ENV) ## start a local control plane, an operator and a sample workload, and show them
 	@$(BIN)/grove demo
 
 .PHONY: up
@@ -40,17 +40,17 @@ down: $(ENV) ## stop the local cluster and remove its state
 	@$(BIN)/grove down --delete $(ARGS)
 
 .PHONY: test
-test: $(ENV) ## all tests, on a real control plane that is built and started when needed
+test: $(ENV) ## run all tests, on a real control plane that is built and started when needed
 	@$(BIN)/grove cluster prepare
 	@$(BIN)/python -m tools.helm
 	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) $(ARGS)
 
 .PHONY: test-fast
-test-fast: $(ENV) ## the pure tests, in seconds, without a cluster
+test-fast: $(ENV) ## run the pure tests, in seconds, without a cluster
 	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "not cluster" $(ARGS)
 
 .PHONY: check
-check: $(ENV) ## lint, format, types, layers, generated files up to date
+check: $(ENV) ## check lint, format, types, import layers and generated files
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
@@ -58,24 +58,24 @@ check: $(ENV) ## lint, format, types, layers, generated files up to date
 	@$(BIN)/python -m tools.generated --check
 
 .PHONY: fix
-fix: $(ENV) ## let ruff mend what it can, and write the generated files anew
+fix: $(ENV) ## apply ruff's fixes and format, and regenerate the generated files
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 	@$(BIN)/python -m tools.generated
 
 .PHONY: bench
-bench: bench-kube bench-webhooks bench-core ## all measurements, as ratios in one run
+bench: bench-kube bench-webhooks bench-core ## run all benchmarks; results are ratios within one run
 
 .PHONY: bench-core
-bench-core: $(BENCH) ## the operator beside two floors
+bench-core: $(BENCH) ## benchmark the operator against two baselines
 	@$(BIN)/python -m bench.core
 
 .PHONY: bench-kube
-bench-kube: $(BENCH) ## the Kubernetes runtime beside a bare loop and two other clients
+bench-kube: $(BENCH) ## benchmark the Kubernetes client against a bare loop and two other clients
 	@$(BIN)/python -m bench.kube
 
 .PHONY: bench-webhooks
-bench-webhooks: $(BENCH) ## admissions a second of one core
+bench-webhooks: $(BENCH) ## benchmark admission requests per second on one core
 	@$(BIN)/python -m bench.webhooks
 
 .PHONY: lock

@@ -1,1 +1,1 @@
-"""Measurements, as ratios in one run."""
+"""Benchmarks; results are ratios within one run."""

@@ -1,4 +1,4 @@
-"""How many PodCliqueSets a second of CPU defaults and judges: `python -m bench.rules FILE...`."""
+"""How many PodCliqueSets are defaulted and validated per second of CPU: `python -m bench.rules FILE...`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FACTS = Facts(backends=backends(Scheduler((SchedulerProfile("kai-scheduler"),)))
 
 
 def a_second(body: dict[str, object], change: bool) -> float:
-    """The best of several rounds: others work on this machine, too."""
+    """The best of several rounds, since other processes run on the machine."""
     stored = defaults.default_set(body)
     best = 0.0
     for _ in range(ROUNDS):
@@ -39,7 +39,7 @@ def main() -> None:
         for body in yaml.safe_load_all(Path(name).read_text()):
             if body and body.get("kind") == "PodCliqueSet":
                 made, changed = a_second(body, change=False), a_second(body, change=True)
-                print(f"{Path(name).name}: {made:,.0f} creates or {changed:,.0f} changes a second of CPU")
+                print(f"{Path(name).name}: {made:,.0f} creates or {changed:,.0f} updates per second of CPU")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The chart as Helm renders it, and the account that it gives to the operator, on a real cluster."""
+"""The chart as Helm renders it, and the operator's ServiceAccount of the chart on a real cluster."""
 
 from __future__ import annotations
 
@@ -45,17 +45,17 @@ ACCESS_REVIEWS = Resource(
 
 
 class Refused(Exception):
-    """Helm said no; the message is what it said."""
+    """Helm failed; the message is its output."""
 
 
 @cache
 def program() -> Path:
-    """Helm, found or built once a run."""
+    """Helm, found or built once per run."""
     return helm.find(REPORTER)
 
 
 def run(*arguments: str | Path, kubeconfig: Path | None = None) -> str:
-    """What Helm prints. Raises Refused."""
+    """Run Helm; returns its output. Raises Refused."""
     command = [program(), *arguments, *(("--kubeconfig", kubeconfig) if kubeconfig else ())]
     answer = subprocess.run(command, capture_output=True, text=True, check=False)
     if answer.returncode:
@@ -64,7 +64,7 @@ def run(*arguments: str | Path, kubeconfig: Path | None = None) -> str:
 
 
 def render(values: Body | None = None, *, chart: Path = CHART) -> list[Body]:
-    """The objects that the chart makes, hooks among them, without CRDs."""
+    """The rendered objects of the chart, including hooks, without CRDs."""
     given = (f"--set-json={key}={json.dumps(value)}" for key, value in (values or {}).items())
     text = _rendered(chart, *given)
     return [document for document in yaml.load_all(text, yaml.CSafeLoader) if document]
@@ -76,18 +76,18 @@ def _rendered(chart: Path, *values: str) -> str:
 
 
 def one(objects: list[Body], kind: str, name: str = "") -> Body:
-    """The object of that kind, if there is just one."""
+    """The only object of a kind, or of a kind and name."""
     (found,) = (each for each in objects if each["kind"] == kind and name in ("", each["metadata"]["name"]))
     return found
 
 
 def hooked(found: Body) -> str:
-    """When Helm runs a hook; empty for what is no hook."""
+    """The events at which Helm runs a hook; empty if the object is not a hook."""
     return (found["metadata"].get("annotations") or {}).get("helm.sh/hook", "")
 
 
 class Account(msgspec.Struct, frozen=True):
-    """Somebody's way to the cluster."""
+    """The credentials of an account for a cluster."""
 
     config: Config
     kubeconfig: Path
@@ -101,12 +101,12 @@ AWARE: Body = {
         {"name": "volcano"},
     ],
 }
-"""Topologies and every scheduler that has objects of its own."""
+"""Values that enable topologies and every scheduler with its own objects."""
 
 
 async def operator_account_of(cluster: LocalCluster, values: Body | None = None, called: str = "") -> Account:
-    """The operator's, with just the rights that the chart gives it with these values. `called`: another
-    account beside the first one."""
+    """The operator's account, with the permissions that the chart grants with these values. `called`: suffix
+    of a second account."""
     async with Client(config.load(cluster.kubeconfig)) as client:
         await client.patch(
             NAMESPACES,
@@ -132,7 +132,7 @@ def _renamed(right: Body, called: str) -> Body:
 
 
 async def grant_lease_and_secret(client: Client, namespace: str) -> None:
-    """The operator's lease and certificate may be there too, as if it had been installed there."""
+    """Allow the operator's lease and Secret in another namespace, as if it was installed there."""
     rights = [
         {**right, "metadata": {**right["metadata"], "namespace": namespace}}
         for right in render()
@@ -144,7 +144,7 @@ async def grant_lease_and_secret(client: Client, namespace: str) -> None:
 
 
 async def until_granted(client: Client, user: str, rights: list[Body]) -> None:
-    """API servers tell nobody when they have taken in a right: ask about one of each role until they have."""
+    """Wait until RBAC is effective, by one permission of each role: API servers do not report when."""
 
     async def granted() -> bool:
         roles = (right for right in rights if right["kind"] in ("ClusterRole", "Role"))
@@ -187,7 +187,7 @@ async def apply(client: Client, right: Body) -> None:
 
 
 async def account(client: Client, cluster: LocalCluster, namespace: str, name: str) -> Account:
-    """A ServiceAccount, authenticated as its pods are."""
+    """The credentials of a ServiceAccount, with a token as its pods have it."""
     asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"}
     answer = await client.create(
         SERVICE_ACCOUNTS,

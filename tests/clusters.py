@@ -1,4 +1,4 @@
-"""Clusters for tests: started on demand, stopped with the run, and if a run was killed, by the next one."""
+"""Clusters for tests: started on demand, stopped after the run, or by the next run if it was killed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ROOT = Path(tempfile.gettempdir()) / f"grove-tests-{os.getuid()}"
 
 @contextmanager
 def one_at_a_time(what: str) -> Iterator[None]:
-    """For what the machine has only one of: tests run side by side, in processes of their own."""
+    """A lock for resources that the machine has once: tests run in parallel processes."""
     _ROOT.mkdir(exist_ok=True)
     with (_ROOT / what).open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -33,7 +33,7 @@ def one_at_a_time(what: str) -> Iterator[None]:
 
 
 def stop_leftovers() -> None:
-    """Clusters of runs that can no longer stop them themselves."""
+    """Stop the clusters of runs that were killed."""
     with one_at_a_time("leftovers"):
         for run in _ROOT.glob("*-*"):
             pid, _, born = run.name.partition("-")
@@ -44,14 +44,14 @@ def stop_leftovers() -> None:
 
 
 class Clusters:
-    """Starts clusters of this run and remembers them."""
+    """Starts clusters of this run and keeps track of them."""
 
     def __init__(self, programs: Callable[[], Binaries]) -> None:
         self._programs = programs
         self._started: list[StateDir] = []
 
     def start_now(self, name: str, **settings: object) -> LocalCluster:
-        """A cluster of this name, new or back again; without settings a small one."""
+        """Start a cluster of this name, new or stopped before; without settings a small one."""
         state = self.state(name)
         if state not in self._started:
             self._started.append(state)
@@ -60,7 +60,7 @@ class Clusters:
         return lifecycle.up(state, wanted, self._programs, REPORTER)
 
     async def start(self, name: str, **settings: object) -> LocalCluster:
-        """The same where an event loop runs."""
+        """The same inside of an event loop."""
         return await asyncio.to_thread(self.start_now, name, **settings)
 
     @staticmethod

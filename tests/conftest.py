@@ -1,4 +1,4 @@
-"""What every test can ask for: the real control plane, shared by a run, and a namespace of its own."""
+"""Fixtures for all tests: the real control plane, shared by a run, and a namespace per test."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from grove.local.cluster.lifecycle import LocalCluster
 from tests.clusters import REPORTER, Clusters, stop_leftovers
 from tests.namespaces import make_namespace
 
-# An ordinary run tries the same examples each time: it tells about the change, not about luck. The campaign
-# looks for new ones. How long an example takes tells how busy the machine is, and nothing else.
+# An ordinary run tries the same examples each time, so that a failure is caused by the change under test. The
+# campaign tries new ones. There is no deadline per example: its duration depends on the load of the machine.
 _NO_DEADLINE = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.too_slow]}
 hypothesis.settings.register_profile("ordinary", derandomize=True, **_NO_DEADLINE)
 hypothesis.settings.register_profile("campaign", **_NO_DEADLINE)
 hypothesis.settings.load_profile("campaign" if os.environ.get("GROVE_CAMPAIGN") else "ordinary")
 
-# A traceback with everybody's locals takes seconds to be drawn, and meanwhile the test's loop stands still.
+# Rendering a traceback with all local variables takes seconds, and blocks the event loop of the test.
 _PLAIN = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
 _PROCESSORS = [*structlog.get_config()["processors"][:-1], _PLAIN]
 
@@ -35,21 +35,21 @@ _numbers = itertools.count(1)
 _LONGEST_TEST = 900.0
 _DUMP_SECONDS = 30.0
 _GATES = {"HPAScaleToZero": True}
-"""An autoscaler's minimum may be 0."""
+"""Settings of the shared cluster: the minimum of an autoscaler may be 0."""
 
 
 def pytest_configure() -> None:
-    """Shells let programs in the background ignore SIGINT, and those hand it on to what they start."""
+    """Restore SIGINT: background jobs of a shell ignore it, and so would the programs that tests start."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_runtest_setup() -> None:
-    """Logs are for people who look for a failure, and cost next to nothing."""
+    """Configure logging to the captured output, for the analysis of failures."""
     structlog.configure(processors=_PROCESSORS)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whatever asks for a control plane is a cluster test, said or not."""
+    """Mark every test that uses a control plane as a cluster test."""
     for item in items:
         if {"cluster", "clusters", "control_plane"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.cluster)
@@ -57,13 +57,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """A test that waits for what never comes fails, and says where it stood; it does not hold up the rest."""
+    """Fail a test that takes too long, with its stack, so that it does not block the run."""
 
     def give_up(*_: object) -> None:
-        raise TimeoutError(f"{item.nodeid} did not end within {_LONGEST_TEST:.0f} s")
+        raise TimeoutError(f"{item.nodeid} did not finish within {_LONGEST_TEST:.0f} s")
 
     before = signal.signal(signal.SIGALRM, give_up)
-    # Once more if cleaning up waits in its turn, as for a process that does not end.
+    # Once more if the clean-up blocks as well, for example for a process that does not exit.
     signal.setitimer(signal.ITIMER_REAL, _LONGEST_TEST, _DUMP_SECONDS)
     try:
         return (yield)
@@ -74,13 +74,13 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def control_plane() -> binaries.Binaries:
-    """The programs, found or built once."""
+    """The programs of the control plane, found or built once."""
     return binaries.find(REPORTER)
 
 
 @pytest.fixture(scope="session")
 def cluster(control_plane: binaries.Binaries) -> Iterator[LocalCluster]:
-    """The cluster that the whole run shares; tests leave it as they found it."""
+    """The cluster that the whole run shares; tests clean up after themselves."""
     stop_leftovers()
     shared = Clusters(lambda: control_plane)
     try:
@@ -92,7 +92,7 @@ def cluster(control_plane: binaries.Binaries) -> Iterator[LocalCluster]:
 
 @pytest.fixture
 def clusters(control_plane: binaries.Binaries) -> Iterator[Clusters]:
-    """Clusters of a test's own, for tests that break them."""
+    """Separate clusters for tests that break them."""
     own = Clusters(lambda: control_plane)
     try:
         yield own
@@ -102,14 +102,14 @@ def clusters(control_plane: binaries.Binaries) -> Iterator[Clusters]:
 
 @pytest.fixture
 async def client(cluster: LocalCluster) -> AsyncIterator[Client]:
-    """The shared cluster, as its administrator."""
+    """A client of the shared cluster, as administrator."""
     async with Client(config.load(cluster.kubeconfig)) as client:
         yield client
 
 
 @pytest.fixture
 async def namespace(client: Client) -> AsyncIterator[str]:
-    """A namespace of the test's own; what is in it goes with it."""
+    """A namespace for one test; deleted afterwards with its objects."""
     name = f"test-{next(_numbers)}"
     await make_namespace(client, name)
     yield name

@@ -15,11 +15,11 @@ from hypothesis import HealthCheck, settings
 
 FACTOR = max(1, int(os.environ.get("GROVE_FUZZ") or 1))
 EXPLORE = "GROVE_FUZZ" in os.environ
-"""Whether new examples are tried. A failure prints what reproduces it."""
+"""Whether new examples are tried. A failure prints how to reproduce it."""
 
 
 def budget(examples: int) -> settings:
-    """The settings of a property: decorate it with them, above `@given`."""
+    """The hypothesis settings of a property test: a decorator above `@given`."""
     return settings(
         max_examples=examples * FACTOR,
         derandomize=not EXPLORE,
@@ -31,7 +31,7 @@ def budget(examples: int) -> settings:
 
 
 def seeds(count: int) -> Iterator[tuple[int, Random]]:
-    """For fuzzers that mutate by a random number generator: the seed, to be named in a failure, and one."""
+    """A random number generator for fuzzers, and its seed, which a failure names."""
     first = secrets.randbelow(2**32) if EXPLORE else 0
     for seed in range(first, first + count * FACTOR):
         yield seed, Random(seed)

@@ -11,8 +11,8 @@ from grove.kube.errors import AlreadyExists
 
 
 async def make_namespace(client: Client, name: str) -> None:
-    """A namespace in which pods can be made. They are refused until it has its default account, and who makes
-    that may take longer than the API server waits for it: made here, nobody waits."""
+    """Create a namespace with its default ServiceAccount. Pods are rejected until it exists, and the
+    controller may take longer to create it than the API server waits."""
     await client.create(NAMESPACES, {"metadata": {"name": name}}, as_type=Object)
     with suppress(AlreadyExists):
         account = {"metadata": {"name": "default"}}

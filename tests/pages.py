@@ -1,4 +1,4 @@
-"""Pages for users, and the commands that stand on them."""
+"""The commands on pages of the documentation."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ def section(page: str, title: str) -> str:
 
 
 def block(text: str) -> list[str]:
-    """The lines that are to be typed, without what they are explained with."""
+    """The command lines of a page, without the comments that explain them."""
     return [line.partition(" # ")[0].strip() for line in re.findall(r"^    (\S.*)$", text, re.MULTILINE)]
 
 
 def mentioned(text: str) -> list[str]:
-    """Commands inside of sentences."""
+    """Commands in the text of a page."""
     words = (" ".join(word.split()) for word in re.findall(r"`([^`]+)`", text))
     return [word for word in words if re.match(r"(grove|make)( |$)", word)]
 
 
 def type_in(commands: Iterable[str], home: Path) -> subprocess.CompletedProcess[str]:
-    """Type them into a shell of somebody who has nothing but a checkout. What it leaves running ends."""
+    """Run commands in a shell with only a checkout. Background processes are stopped afterwards."""
     environment = {name: value for name, value in os.environ.items() if name not in _OURS}
     environment |= {
         "HOME": str(home),
@@ -49,6 +49,6 @@ def type_in(commands: Iterable[str], home: Path) -> subprocess.CompletedProcess[
         text=True,
         check=False,
     )
-    said = log.read_text() if log.exists() else ""
-    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}\n{said}"
+    output = log.read_text() if log.exists() else ""
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}\n{output}"
     return done

@@ -18,14 +18,14 @@ Slot = tuple[str, int]
 
 
 class PodVersion(Struct, frozen=True):
-    """A pod as it was at one moment."""
+    """One version of a pod."""
 
     metadata: ObjectMeta
     spec: dict[str, Any] = {}
 
     @property
     def slot(self) -> Slot | None:
-        """Where the pod may run; None if it may not, or belongs to no clique."""
+        """The slot in which the pod may run; None if it may not run, or belongs to no clique."""
         if self.metadata.deletion_timestamp is not None or self.spec.get("schedulingGates"):
             return None
         owners = [owner.uid for owner in self.metadata.owner_references if owner.controller]
@@ -37,14 +37,14 @@ class PodVersion(Struct, frozen=True):
 
 
 class RunnablePods:
-    """The pods that may run, by clique and index."""
+    """Checks the pods that may run, by clique and index."""
 
     def __init__(self) -> None:
         self._slots: dict[str, Slot] = {}
-        """By the name of the pod."""
+        """Slots by the name of the pod."""
 
     def saw(self, name: str, pod: PodVersion | None, what: str = "") -> None:
-        """The next version of a pod, None once it is gone. Raises if another pod may run in its slot."""
+        """Take the next version of a pod, None once deleted. Raises if another pod may run in its slot."""
         self._slots.pop(name, None)
         slot = pod.slot if pod is not None else None
         if slot is None:

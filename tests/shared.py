@@ -1,4 +1,4 @@
-"""Test data that lies beside the checkout, not in it: upstream's CRDs and workloads."""
+"""Test data outside of the checkout: upstream's CRDs and workloads."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ SHARED = Path(os.environ.get("GROVE_SHARED", ROOT.parent / "shared"))
 
 
 def shared_data(name: str) -> Path:
-    """A file or folder of the shared test data; the test is skipped where there is none."""
+    """A file or folder of the shared test data; skips the test if it does not exist."""
     path = SHARED / "testdata" / name
     if not path.exists():
-        pytest.skip(f"no shared test data at {path}; GROVE_SHARED says where it lies")
+        pytest.skip(f"no shared test data at {path}; set GROVE_SHARED to its folder")
     return path

@@ -1,4 +1,4 @@
-"""Commands on a terminal of a given width, as a person would see them."""
+"""Runs commands on a pseudo-terminal of a given width."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ GROVE = str(Path(sys.executable).with_name("grove"))
 
 
 def on_terminal(*arguments: str, columns: int, **environment: str) -> tuple[int, str]:
-    """Run `grove` on a terminal; its exit code and all that was shown, colours included."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    """Run `grove` on a terminal; returns its exit code and output, including colours."""
+    own_end, child_end = pty.openpty()
+    fcntl.ioctl(child_end, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     variables = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "NO_COLOR")}
     variables |= {"TERM": "xterm-256color", **environment}
     with subprocess.Popen(
-        [GROVE, *arguments], stdin=theirs, stdout=theirs, stderr=theirs, env=variables
+        [GROVE, *arguments], stdin=child_end, stdout=child_end, stderr=child_end, env=variables
     ) as process:
-        os.close(theirs)
+        os.close(child_end)
         shown = b""
         try:
-            while chunk := os.read(ours, 65536):
+            while chunk := os.read(own_end, 65536):
                 shown += chunk
-        except OSError:  # how Linux says that nobody holds the other end any more
+        except OSError:  # on Linux: the other end is closed
             pass
         finally:
-            os.close(ours)
+            os.close(own_end)
     return process.returncode, shown.decode().replace("\r\n", "\n")

@@ -1,1 +1,1 @@
-"""What the project needs to build itself; not part of the product."""
+"""Tools that build the project; not part of the product."""

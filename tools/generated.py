@@ -1,6 +1,6 @@
 """Files that are generated from the code: written by `make fix`, checked by `make check`.
 
-A generator returns the files it answers for, and all files of a folder that it owns; list it in GENERATORS.
+A generator returns the content of its files by path. Add new generators to GENERATORS.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ CRDS = Path("charts/grove/crds")
 
 DYNAMO_CRDS = Path("charts/grove/files/dynamo")
 _KEPT = {"helm.sh/resource-policy": "keep"}
-"""These are in a template: without it they would go with a release, and every deployment with them."""
+"""Keeps the CRDs of Dynamo, which are templates of the chart, when a release is uninstalled: without it all
+DynamoGraphDeployments would be deleted with them."""
 
 Files = dict[Path, str]
 
@@ -34,7 +35,7 @@ def crds() -> Files:
 
 
 def dynamo_crds() -> Files:
-    """Those of the Dynamo layer, for whoever switches it on."""
+    """The CustomResourceDefinitions of Dynamo, which the chart installs if Dynamo is enabled."""
     kept = [
         each | {"metadata": each["metadata"] | {"annotations": _KEPT}}
         for each in crd_definitions.all_definitions()
@@ -57,11 +58,11 @@ def chart_values() -> Files:
 
 GENERATORS: tuple[Callable[[], Files], ...] = (crds, dynamo_crds, api_reference, chart_values)
 OWNED_FOLDERS = (CRDS, DYNAMO_CRDS)
-"""Folders that hold nothing but generated files: what no generator names is left over."""
+"""Folders with only generated files: other files in them are obsolete."""
 
 
 def stale(root: Path, files: Files) -> Iterator[Path]:
-    """Files that are missing, that differ, or that nothing generates any more."""
+    """Files that are missing, that differ, or that are no longer generated."""
     for path, content in files.items():
         if not (root / path).is_file() or (root / path).read_text() != content:
             yield path
@@ -72,7 +73,7 @@ def stale(root: Path, files: Files) -> Iterator[Path]:
 
 
 def write(root: Path, files: Files) -> None:
-    """Bring the files under `root` up to date."""
+    """Write the files under `root`, and delete obsolete ones."""
     for path in list(stale(root, files)):
         target = root / path
         if path not in files:
@@ -83,7 +84,7 @@ def write(root: Path, files: Files) -> None:
 
 
 def main() -> int:
-    """Write the files, or with --check say which ones are out of date."""
+    """Write the files, or with --check list those that are out of date."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; fail if a file is out of date")
     files = {path: content for generator in GENERATORS for path, content in generator().items()}

@@ -1,8 +1,8 @@
-"""The extract of Kubernetes' OpenAPI document that `grove.api.crds.openapi` reads: only what our CRDs embed.
+"""Writes the extract of Kubernetes' OpenAPI document that our CRDs embed, for `grove.api.crds.openapi`.
 
     python -m tools.kubernetes_openapi --kubeconfig PATH
 
-writes it anew from a running API server. Then `make fix`, and look at what has changed in the CRDs.
+writes it from a running API server. Then run `make fix`, and review what has changed in the CRDs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from grove.kube.auth import config
 from grove.kube.client.client import Client
 
 DOCUMENTS = ("api/v1", "apis/autoscaling/v2", "apis/resource.k8s.io/v1")
-"""Below `/openapi/v3/`."""
+"""Paths below `/openapi/v3/`."""
 ROOTS = (
     "io.k8s.api.core.v1.PodSpec",
     "io.k8s.api.autoscaling.v2.MetricSpec",
@@ -36,11 +36,12 @@ _KEPT = {
     "x-kubernetes-list-map-keys",
     "x-kubernetes-map-type",
 }
-"""Words would make up four fifths; patch strategies and unions have no place in a CRD."""
+"""Keywords that are kept. Descriptions are four fifths of the document; CRDs cannot have patch strategies
+and unions."""
 
 
 async def fetch(client: Client) -> Extract:
-    """The extract of what a running API server serves."""
+    """The extract from a running API server."""
     version = msgspec.json.decode((await client.raw("GET", "/version")).body)["gitVersion"]
     replies = [await client.raw("GET", f"/openapi/v3/{document}") for document in DOCUMENTS]
     return make_extract(version, [msgspec.json.decode(reply.body) for reply in replies])
@@ -60,7 +61,7 @@ def make_extract(version: str, documents: list[Mapping[str, Any]]) -> Extract:
 
 
 def render(extract: Extract) -> str:
-    """One definition a line: small, and a new version of Kubernetes reads well in a diff."""
+    """The extract as JSON, one definition per line: diffs between Kubernetes versions are readable."""
     lines = (f"{_json(name)}:{_json(schema)}" for name, schema in extract.definitions.items())
     return f'{{"version":{_json(extract.version)},"definitions":{{\n' + ",\n".join(lines) + "\n}}\n"
 

@@ -1,4 +1,4 @@
-"""docs/api-reference.md, generated from the wire types: one section a kind, one table a type."""
+"""Generates docs/api-reference.md from the wire types: one section per kind, one table per type."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ HEAD = """\
 
 Generated from the types in `src/grove/api` by `make fix`; do not edit.
 
-Fields marked with * are required. *Checked* lists what the API server itself refuses; the admission rules of
-the operator come on top.
+Fields marked with * are required. *Checked* lists the rules that the API server itself enforces; the
+operator's admission webhook enforces more.
 """
 
 
@@ -45,7 +45,7 @@ def _configuration_section(shown: set[type]) -> str:
 
 
 def _tables(root: type[Wire], shown: set[type]) -> str:
-    """The type's own table, then those of the types it consists of that no earlier section has shown."""
+    """The table of the type, then those of its field types that no earlier section has shown."""
     tables = [_table(root)]
     for struct in _consists_of(root):
         if struct not in shown:
@@ -57,7 +57,7 @@ def _tables(root: type[Wire], shown: set[type]) -> str:
 
 
 def _consists_of(struct: type[Wire]) -> Iterator[type[Wire]]:
-    """Depth first, in the order of the fields."""
+    """The types of its fields, depth first, in the order of the fields."""
     for field in type_properties.properties(struct):
         inner = _innermost(field.shape.type)
         if isinstance(inner, type) and issubclass(inner, Wire) and inner is not ObjectMeta:

@@ -1,7 +1,7 @@
-"""The schema of the chart's values: `config` from the operator's own types, the rest as it is written here.
+"""Generates the schema of the chart's values: `config` from the operator's types, the rest as written here.
 
-Strict, so that a key with a slip in it is refused instead of ignored. Beyond values.yaml it lets in what a
-parent chart passes on (`global`, the condition `enabled`) and what values for upstream's chart may hold.
+The schema is strict, so that a misspelled key is rejected instead of ignored. Beyond values.yaml it accepts
+what a parent chart passes on (`global`, the condition `enabled`) and keys of values for upstream's chart.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PORT = {"type": "integer", "minimum": 1, "maximum": 65535}
 
 
 def page() -> str:
-    """The file."""
+    """The content of the file."""
     return json.dumps(values(), indent=2) + "\n"
 
 
@@ -89,7 +89,7 @@ def values() -> Schema:
 
 
 def _configuration() -> Schema:
-    """The configuration's keys. Ports that the chart also writes elsewhere cannot be left to chance."""
+    """The schema of `config`. Ports must be fixed, since the chart also writes them into other objects."""
     schema = _struct(OperatorConfiguration)
     for key in _CHART_DECIDES:
         del schema["properties"][key]

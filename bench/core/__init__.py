@@ -1,1 +1,1 @@
-"""The operator beside two floors: a client that only makes pods, and one that fulfils the contract."""
+"""The operator against two floors: a client that creates pods, and one that writes what the API requires."""

@@ -1,9 +1,9 @@
-"""The floors: bare clients without any logic, 32 requests in flight. Run as a process of its own.
+"""The floors: clients without any logic, 32 requests in flight. Runs as a separate process.
 
     python -m bench.core.baseline_client pods|contract KUBECONFIG NAMESPACE REPLICAS
 
-`pods` creates two pods a replica. `contract` makes what the API demands of any operator: for each replica a
-Service, a PodClique, a PodGang that names two pods, those pods, and one status each for clique and gang.
+`pods` creates two pods per replica. `contract` writes what the API requires of any operator: per replica a
+Service, a PodClique, a PodGang that references two pods, those pods, and one status each for clique and gang.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ POD_SPEC = {
 }
 
 
-class PartialObjectMetadata:
-    """Posts and patches bytes."""
+class BareClient:
+    """Sends requests without decoding or retries."""
 
     def __init__(self, session: aiohttp.ClientSession, server: str, namespace: str) -> None:
         self._session, self._server, self._namespace = session, server, namespace
@@ -75,12 +75,12 @@ def _pod(name: str, owner: dict[str, Any] | None = None) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": POD_SPEC}
 
 
-async def pods(bare: PartialObjectMetadata, replica: int) -> None:
+async def pods(bare: BareClient, replica: int) -> None:
     for number in range(2):
         await bare.post(PODS, _pod(f"floor-{replica}-{number}"))
 
 
-async def contract(bare: PartialObjectMetadata, replica: int) -> None:
+async def contract(bare: BareClient, replica: int) -> None:
     name = f"floor-{replica}"
     names = [f"{name}-worker-{number}" for number in range(2)]
     service = {"clusterIP": "None", "selector": {"app.kubernetes.io/instance": name}}
@@ -102,13 +102,13 @@ async def contract(bare: PartialObjectMetadata, replica: int) -> None:
 
 
 @asynccontextmanager
-async def connected(kubeconfig: str, namespace: str) -> AsyncIterator[PartialObjectMetadata]:
+async def connected(kubeconfig: str, namespace: str) -> AsyncIterator[BareClient]:
     found = config.load(Path(kubeconfig))
     certificate = (await found.credentials.current()).certificate
     authority = found.authority.read() if found.authority else None
     trust = tls.context(authority, certificate, insecure=False)
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=trust, limit=0)) as session:
-        yield PartialObjectMetadata(session, found.server, namespace)
+        yield BareClient(session, found.server, namespace)
 
 
 async def run(kind: str, kubeconfig: str, namespace: str, replicas: int) -> None:

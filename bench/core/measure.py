@@ -1,4 +1,4 @@
-"""The runs: two floors, then the operator, each in a namespace of its own on one fresh cluster."""
+"""The runs: two floors, then the operator, each in its own namespace of one new cluster."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ async def _floor(client: Client, made: LocalCluster, kind: str) -> Result:
 
 
 async def _delete(client: Client, namespace: str, count: int, stopwatch: Stopwatch) -> float:
-    """Bare deletes, 32 in flight; returns how long it takes until the pods are gone."""
+    """Delete the pods, 32 requests in flight; returns the seconds until all are deleted."""
     found = (await client.list(PODS, as_type=Object, namespace=namespace)).items
     names = iter([pod.metadata.name for pod in found[:count]])
     began = time.monotonic()
@@ -117,7 +117,7 @@ async def _ours(client: Client, made: LocalCluster) -> Result:
         await client.create(SETS, template("scale-test", REPLICAS), namespace=namespace, as_type=Object)
         created = await stopwatch.created(pods, began)
         ready = await stopwatch.ready(pods, began)
-        await asyncio.sleep(5)  # the last statuses trail the last pods by a second
+        await asyncio.sleep(5)  # seconds; the last statuses are written about one second after the last pods
         calls, spent = audit.calls(), cost(process.pid)
         await asyncio.sleep(IDLE_SECONDS)
         idle = audit.calls()

@@ -1,4 +1,4 @@
-"""Further rows: groups with scaled gangs, the way of a small workload to ready, memory and end of a large."""
+"""Further rows: groups with scaled gangs, start of a small set, memory and deletion of a large set."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from grove.local.cluster.lifecycle import LocalCluster
 
 GROUPED = 100
 CONTRACT_CALLS = 30
-"""Of one replica: a Service, a group, 7 cliques, 2 gangs and 7 pods made, 10 statuses, 2 gates opened."""
+"""Per replica: creates of a Service, a group, 7 cliques, 2 gangs and 7 pods, 10 statuses, 2 gates removed."""
 LARGE = 5000
-SETTLING = 5.0  # the last statuses trail the last pods by a second
-STILL = 25.0  # but in the crowd of a large start, they may wait for each other for twenty
+SETTLING = 5.0  # seconds; the last statuses are written about one second after the last pods
+STILL = 25.0  # seconds; during a large start statuses may be delayed by twenty
 Result = dict[str, Any]
 
 
 async def grouped(client: Client, made: LocalCluster) -> Result:
-    """100 replicas of a frontend and a group of three, one of which is a scaled gang that waits its turn."""
+    """100 replicas of a frontend and a group of three, one of which is a scaled gang that starts last."""
     pods = GROUPED * 7
     await new_namespace(client, "grouped")
     audit = Audit(made.state.audit_log)
@@ -48,7 +48,7 @@ async def grouped(client: Client, made: LocalCluster) -> Result:
 
 
 async def small(client: Client, made: LocalCluster) -> Result:
-    """From apply to ready: ten pods of a workload beside ten bare pods, the middle of five tries each."""
+    """From apply to ready: ten pods of a set against ten bare pods, the median of five runs each."""
     await new_namespace(client, "small")
     bare, ours = [], []
     async with operator(made), watching(client, "small") as stopwatch:
@@ -72,7 +72,7 @@ async def small(client: Client, made: LocalCluster) -> Result:
 
 
 async def large(client: Client, made: LocalCluster) -> Result:
-    """5,000 cliques of one pod: the operator's memory, what a restart writes, and how long the end takes."""
+    """5,000 cliques of one pod: the operator's memory, the writes of a restart, and the time of deletion."""
     await new_namespace(client, "large")
     body = template("scale-test", LARGE)
     body["spec"]["template"]["cliques"][0]["spec"] |= {"replicas": 1, "minAvailable": 1}
@@ -82,7 +82,7 @@ async def large(client: Client, made: LocalCluster) -> Result:
             began = time.monotonic()
             await client.create(SETS, body, namespace="large", as_type=Object)
             ready = await stopwatch.ready(LARGE, began)
-            told = await _silence(audit, began)
+            last_call = await _last_call(audit, began)
             spent = cost(process.pid)
         async with operator(made) as process:
             await asyncio.sleep(4 * SETTLING)
@@ -92,17 +92,17 @@ async def large(client: Client, made: LocalCluster) -> Result:
             deleted = await stopwatch.at_most(0, began)
     writes = {call: count for call, count in calls.items() if not call.startswith(("get", "list"))}
     return {
-        "pods": LARGE, "ready": ready, "told": told, "deleted": deleted, "rss_mib": spent.rss_mib,
+        "pods": LARGE, "ready": ready, "told": last_call, "deleted": deleted, "rss_mib": spent.rss_mib,
         "rss_mib_restarted": restarted.rss_mib, "restart_writes": sum(writes.values()),
     }  # fmt: skip
 
 
-async def _silence(audit: Audit, since: float) -> float:
-    """When all was told. There is no event for what does not happen: the log is looked at again and again."""
-    told = time.monotonic()
+async def _last_call(audit: Audit, since: float) -> float:
+    """Seconds until the last call of the operator; polls the audit log until there are no more calls."""
+    last = time.monotonic()
     audit.calls()
-    while time.monotonic() - told < STILL:
+    while time.monotonic() - last < STILL:
         await asyncio.sleep(1)
         if audit.calls():
-            told = time.monotonic()
-    return told - since
+            last = time.monotonic()
+    return last - since

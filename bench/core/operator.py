@@ -1,4 +1,4 @@
-"""The operator as a process of its own: python -m bench.core.operator KUBECONFIG."""
+"""The operator as a separate process: python -m bench.core.operator KUBECONFIG."""
 
 from __future__ import annotations
 

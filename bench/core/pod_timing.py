@@ -1,4 +1,4 @@
-"""Times by events: when as many pods as wanted exist, are ready, or are gone."""
+"""Timing by watch events: when a number of pods exist, are ready, or are deleted."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ async def watching(client: Client, namespace: str) -> AsyncIterator[Stopwatch]:
 
 
 async def all_gone(client: Client, resource: Resource, namespace: str) -> None:
-    """What is not gone with its pods would be counted with the next run."""
+    """Wait until all objects of the run are deleted: otherwise they would count in the next run."""
     cache, changed = Cache(resource, Object, namespace=namespace), asyncio.Event()
     cache.subscribe(lambda *_: changed.set())
     task = asyncio.create_task(Reflector(client, cache).run())

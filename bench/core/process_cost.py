@@ -1,4 +1,4 @@
-"""What a process costs: CPU and memory from the kernel, API calls from the audit log."""
+"""The cost of a process: CPU and memory from the kernel, API calls from the audit log."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Cost(NamedTuple):
-    """CPU seconds so far, and the most memory ever held."""
+    """CPU seconds so far, and peak memory."""
 
     cpu: float
     rss_mib: float
@@ -27,13 +27,13 @@ def cost(pid: int) -> Cost:
 
 
 class Audit:
-    """Counts the operator's calls from where it was last asked. Watches and leases do not count."""
+    """Counts the operator's calls since the previous count, without watches and leases."""
 
     def __init__(self, log: Path) -> None:
         self._log, self._read = log, 0
 
     def calls(self) -> Counter[str]:
-        """Calls since the last time, as `verb resource`."""
+        """Calls since the previous count, as `verb resource`."""
         with self._log.open() as file:
             file.seek(self._read)
             text = file.read()

@@ -1,4 +1,4 @@
-"""The table, the budgets of the design, and bench/results/core.json."""
+"""Prints the tables, checks the budgets, and writes bench/results/core.json."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Budget(NamedTuple):
 
 
 def budgets(result: Result) -> list[Budget]:
-    """Ratios of one run, and counts."""
+    """The budgets: ratios within one run, and counts."""
     ours, floor, pods = result["ours"], result["floor"], result["pod_floor"]
     return [
         Budget("created / contract floor", ours["created"] / floor["created"], 1.25),
@@ -34,7 +34,7 @@ def budgets(result: Result) -> list[Budget]:
         Budget("API calls per pod", ours["calls"] / ours["pods"], 4.0),
         Budget("operator CPU, s", ours["cpu"], 5.0),
         Budget("operator memory, MiB", ours["rss_mib"], 75 + ours["pods"] * 10 / 1024),
-        Budget("calls in a minute of standing still", ours["idle_calls"], 0),
+        Budget("API calls per minute at rest", ours["idle_calls"], 0),
         *_further(result),
     ]
 
@@ -43,8 +43,8 @@ def _further(result: Result) -> list[Budget]:
     grouped, small, large = result["grouped"], result["small"], result["large"]
     updated, recycled = result["updated"], result["recycled"]
     return [
-        Budget("API calls per pod that an update replaces", updated["calls"] / updated["pods"], 11.0),
-        Budget("API calls per pod started anew", recycled["calls"] / recycled["pods"], 8.0),
+        Budget("API calls per pod replaced by an update", updated["calls"] / updated["pods"], 11.0),
+        Budget("API calls per restarted pod", recycled["calls"] / recycled["pods"], 8.0),
         Budget(
             "with groups: API calls / contract's", grouped["calls"] / grouped["contract_calls"], 4.0 / 3.5
         ),

@@ -1,4 +1,4 @@
-"""What the measurements stand on: the operator as a process of its own, namespaces, workloads."""
+"""Set-up of the measurements: the operator as a separate process, namespaces, sets."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SETS = resource_of(PodCliqueSet.KIND)
 
 @asynccontextmanager
 async def operator(made: LocalCluster) -> AsyncIterator[asyncio.subprocess.Process]:
-    """The operator, under a name of its own so that the audit log can tell it from others."""
+    """The operator, impersonating its own user, which identifies its requests in the audit log."""
     kubeconfig = json.loads(made.kubeconfig.read_text())
     kubeconfig["users"][0]["user"] |= {"as": OPERATOR, "as-groups": ["system:masters"]}
     path = made.state.config("operator.kubeconfig")
@@ -48,7 +48,7 @@ async def new_namespace(client: Client, name: str) -> None:
 
 
 def template(name: str, replicas: int) -> dict[str, Any]:
-    """One of the workloads beside this file."""
+    """The set of a YAML file in this folder, with a number of replicas."""
     body: dict[str, Any] = yaml.safe_load(Path(__file__).with_name(f"{name}.yaml").read_text())
     body["spec"]["replicas"] = replicas
     return body

@@ -1,4 +1,4 @@
-"""What a workload costs after its first start: an update that rolls through it, a replica started anew."""
+"""The cost of a running set: a rolling update, and the restart of a replica after gang termination."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from grove.local.cluster.lifecycle import LocalCluster
 
 REPLICAS = 10
 PODS_EACH = 7
-SETTLING = 5.0  # the last statuses trail the last pods by a second
+SETTLING = 5.0  # seconds; the last statuses are written about one second after the last pods
 CRASHED = {
     "conditions": [{"type": "PodScheduled", "status": "True"}, {"type": "Ready", "status": "False"}],
     "containerStatuses": [
@@ -81,7 +81,8 @@ async def _patch(client: Client, namespace: str, body: Result) -> None:
 async def _deployed(
     client: Client, made: LocalCluster, namespace: str, **template_fields: Any
 ) -> AsyncIterator[tuple[Audit, Any]]:
-    """The set, ready and at rest; with the operator's calls, and a way to wait for what it says."""
+    """Deploy the set and wait until it is ready; yields the operator's calls, and a function that waits for a
+    status."""
     await new_namespace(client, namespace)
     body = template("groups", REPLICAS)
     body["spec"]["template"] |= template_fields

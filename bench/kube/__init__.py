@@ -1,1 +1,1 @@
-"""What talking to Kubernetes costs: ours beside a bare HTTP loop and the two clients most programs use."""
+"""The cost of API calls: our client against a bare HTTP loop and the two most common clients."""

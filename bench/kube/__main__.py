@@ -1,4 +1,4 @@
-"""Ours beside a bare HTTP loop, `kubernetes` and `kubernetes-asyncio`, in one run, as ratios."""
+"""Our client against a bare HTTP loop, `kubernetes` and `kubernetes-asyncio`, as ratios within one run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bench.kube import measure, report
 
 
 def main() -> int:
-    """Measure, show, record. Fails if a promise is broken."""
+    """Measure, print and write the results. Fails if a budget is exceeded."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
     console = Console()
     with tempfile.TemporaryDirectory(prefix="grove-bench-") as folder:

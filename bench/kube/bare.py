@@ -1,4 +1,4 @@
-"""The floor: an aiohttp loop that posts bytes and reads bytes, and does nothing else at all."""
+"""The floor: an aiohttp loop that posts bytes and reads bytes."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 import aiohttp
 import msgspec
 
-from bench.kube.sample import NOBODY, metered, pod
+from bench.kube.sample import NO_SCHEDULER, metered, pod
 from grove.kube.auth import config, tls
 
 
 async def create(kubeconfig: str, namespace: str, count: int, in_flight: int) -> None:
-    """No types, no retries, no metrics: encode, post, read, throw away."""
+    """No types, no retries, no metrics: encode, post, read, discard."""
     found = config.load(Path(kubeconfig))
     certificate = (await found.credentials.current()).certificate
     authority = found.authority.read() if found.authority else None
@@ -24,7 +24,7 @@ async def create(kubeconfig: str, namespace: str, count: int, in_flight: int) ->
 
         async def worker(names: Iterator[str]) -> None:
             for name in names:
-                body = msgspec.json.encode(pod(name, namespace, NOBODY))
+                body = msgspec.json.encode(pod(name, namespace, NO_SCHEDULER))
                 async with session.post(url, data=body, headers=headers) as reply:
                     await reply.read()
                     assert reply.status == 201

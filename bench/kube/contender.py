@@ -1,6 +1,6 @@
-"""One contender at one task, in a process of its own. Prints what it cost as JSON.
+"""Runs one contender on one task in a separate process, and prints its cost as JSON.
 
-A process each, so that nobody pays for another's imports, threads or garbage. Run as
+Separate processes, so that imports, threads and garbage of one contender do not affect another. Run as
 `python -m bench.kube.contender NAME TASK ARGUMENTS...`.
 """
 
@@ -19,14 +19,14 @@ import structlog
 
 
 def main(name: str, task: str, *arguments: str) -> None:
-    """Run the task; numbers among the arguments are numbers."""
+    """Run the task; numeric arguments are converted."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     function = getattr(importlib.import_module(f"bench.kube.{name}"), task)
-    gc.freeze()  # what a contender imports is not to be looked through again and again
+    gc.freeze()  # excludes imported modules from garbage collection
     outcome = function(*(int(word) if word.isdecimal() else word for word in arguments))
     cost = asyncio.run(outcome) if inspect.iscoroutine(outcome) else outcome
     print(json.dumps(cost), flush=True)
-    os._exit(0)  # threads and half-read streams of a contender are not worth waiting for
+    os._exit(0)  # does not wait for threads and open streams of a contender
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The measurements: each contender in a process of its own, taking turns."""
+"""The measurements: each contender in a separate process; contenders take turns."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _command(name: str, task: str, *arguments: object) -> list[str]:
 
 
 def run(name: str, task: str, *arguments: object) -> dict[str, float]:
-    """One contender at one task, in a process of its own."""
+    """Run one contender on one task in a separate process."""
     done = subprocess.run(
         _command(name, task, *arguments), capture_output=True, text=True, check=False, timeout=600
     )
@@ -59,7 +59,7 @@ def run(name: str, task: str, *arguments: object) -> dict[str, float]:
 
 @contextmanager
 def control_plane(console: Console) -> Iterator[Path]:
-    """A cluster for this run only."""
+    """A new cluster for this run."""
     reporter = ProgressReporter(console)
     with tempfile.TemporaryDirectory(prefix="grove-bench-") as folder:
         state = StateDir(Path(folder) / "cluster")
@@ -71,10 +71,12 @@ def control_plane(console: Console) -> Iterator[Path]:
 
 
 async def make_namespace(kubeconfig: Path, name: str) -> None:
-    """A namespace that takes pods at once."""
+    """A namespace in which pods can be created at once."""
     async with Client(config.load(kubeconfig)) as client:
         await client.create(NAMESPACES, {"metadata": {"name": name}}, as_type=Raw)
-        with suppress(AlreadyExists):  # pods are refused until it is there; a controller makes it too
+        with suppress(
+            AlreadyExists
+        ):  # pods are rejected until the account exists; a controller would create it later
             account = {"metadata": {"name": "default"}}
             await client.create(SERVICE_ACCOUNTS, account, namespace=name, as_type=Raw)
 
@@ -102,23 +104,23 @@ def creates(kubeconfig: Path, console: Console) -> dict[str, dict[str, float]]:
     for name, costs in slices.items():
         ratios = [cost / bare for cost, bare in zip(costs, slices["bare"], strict=True)]
         found[name] = {"cpu": statistics.median(costs), "times_bare": statistics.median(ratios)}
-        console.print(f"  create, {NAMES[name]}: {found[name]['cpu'] * 1e6:.0f} us CPU a pod")
+        console.print(f"  create, {NAMES[name]}: {found[name]['cpu'] * 1e6:.0f} us CPU per pod")
     return found
 
 
 def _slice(contender: subprocess.Popen[str]) -> float:
-    """One slice of a contender that waits for its turn."""
+    """Run one slice of a waiting contender."""
     assert contender.stdin is not None
     assert contender.stdout is not None
     contender.stdin.write("go\n")
     line = contender.stdout.readline()
     if not line:
-        raise SystemExit("a contender ended early: its error is above")
+        raise SystemExit("a contender exited early: its error is above")
     return float(json.loads(line)["cpu"])
 
 
 async def record(kubeconfig: Path) -> bytes:
-    """A list of 5,000 pods: real ones that run on KWOK nodes, each repeated under names of its own."""
+    """A list of 5,000 pods: copies with different names of real pods that run on KWOK nodes."""
     async with Client(config.load(kubeconfig)) as client:
         for number in range(PODS_RECORDED):
             await client.create(PODS, pod(f"pod-{number}", "default"), namespace="default", as_type=Raw)
@@ -149,7 +151,7 @@ async def _until_running(client: Client) -> None:
 
 
 def decoding(path: Path, console: Console) -> dict[str, dict[str, float]]:
-    """CPU to decode the list, and memory per pod kept."""
+    """CPU to decode the list, and memory per cached pod."""
     best: dict[str, dict[str, float]] = {}
     for name in ("ours", *OTHERS):
         for _ in range(ROUNDS):
@@ -162,7 +164,7 @@ def decoding(path: Path, console: Console) -> dict[str, dict[str, float]]:
 
 
 def watching(path: Path, console: Console) -> dict[str, dict[str, float]]:
-    """Watch events taken in per second of CPU."""
+    """Watch events processed per second of CPU."""
     best: dict[str, dict[str, float]] = {}
     command = [sys.executable, "-m", "bench.kube.replay", str(path), str(max(EVENTS.values()))]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
@@ -175,7 +177,7 @@ def watching(path: Path, console: Console) -> dict[str, dict[str, float]]:
                     rate = {"events_per_cpu_second": EVENTS[name] / cost["cpu"]}
                     best[name] = max(rate, best.get(name, rate), key=lambda one: one["events_per_cpu_second"])
                 rate_now = best[name]["events_per_cpu_second"]
-                console.print(f"  watch, {NAMES[name]}: {rate_now:,.0f} events a second of CPU")
+                console.print(f"  watch, {NAMES[name]}: {rate_now:,.0f} events per second of CPU")
         finally:
             server.terminate()
     return best

@@ -1,4 +1,4 @@
-"""The `kubernetes` package: synchronous, so it gets threads."""
+"""The `kubernetes` package: synchronous, so it runs in threads."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from contextlib import suppress
 
 from kubernetes import client, config, watch
 
-from bench.kube.sample import NOBODY, Meter, pod, read_list, resident_bytes
+from bench.kube.sample import NO_SCHEDULER, Meter, pod, read_list, resident_bytes
 
 
 def create(kubeconfig: str, namespace: str, count: int, in_flight: int) -> None:
-    """Creates from dict bodies (its cheapest form), replies as its models."""
+    """Creates pods from dict bodies (its cheapest form); replies are decoded into its models."""
     settings = client.Configuration()
     config.load_kube_config(kubeconfig, client_configuration=settings)
     settings.connection_pool_maxsize = in_flight
@@ -24,7 +24,7 @@ def create(kubeconfig: str, namespace: str, count: int, in_flight: int) -> None:
     def worker(todo: queue.SimpleQueue[str]) -> None:
         with suppress(queue.Empty):
             while True:
-                api.create_namespaced_pod(namespace, pod(todo.get_nowait(), namespace, NOBODY))
+                api.create_namespaced_pod(namespace, pod(todo.get_nowait(), namespace, NO_SCHEDULER))
 
     _in_threads(worker, [f"warm-{number}" for number in range(in_flight)], in_flight)
     for waiter, _ in enumerate(sys.stdin):
@@ -43,9 +43,9 @@ def _in_threads(worker: Callable[[queue.SimpleQueue[str]], None], names: list[st
 
 
 def decode(path: str) -> dict[str, float]:
-    """A list as its models, by its own deserialiser."""
+    """Decodes a list into its models with its own deserialiser."""
     api = client.ApiClient(client.Configuration())
-    api.deserialize('{"items": []}', "V1PodList", "application/json")  # imports are not what is measured
+    api.deserialize('{"items": []}', "V1PodList", "application/json")  # imports are not measured
     text = read_list(path).decode()
     before = resident_bytes()
     meter = Meter()
@@ -55,7 +55,7 @@ def decode(path: str) -> dict[str, float]:
 
 
 def stream(server: str, count: int) -> dict[str, float]:
-    """Events of its watch, as its models."""
+    """Watch events, decoded into its models."""
     settings = client.Configuration()
     settings.host = server
     api = client.CoreV1Api(client.ApiClient(settings))

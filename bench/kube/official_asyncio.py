@@ -7,11 +7,11 @@ from types import SimpleNamespace
 
 from kubernetes_asyncio import client, config, watch
 
-from bench.kube.sample import NOBODY, Meter, metered, pod, read_list, resident_bytes
+from bench.kube.sample import NO_SCHEDULER, Meter, metered, pod, read_list, resident_bytes
 
 
 async def create(kubeconfig: str, namespace: str, count: int, in_flight: int) -> None:
-    """Creates from dict bodies (its cheapest form), replies as its models."""
+    """Creates pods from dict bodies (its cheapest form); replies are decoded into its models."""
     settings = client.Configuration()
     await config.load_kube_config(kubeconfig, client_configuration=settings)
     settings.connection_pool_maxsize = in_flight
@@ -20,15 +20,15 @@ async def create(kubeconfig: str, namespace: str, count: int, in_flight: int) ->
 
         async def worker(names: Iterator[str]) -> None:
             for name in names:
-                await api.create_namespaced_pod(namespace, pod(name, namespace, NOBODY))
+                await api.create_namespaced_pod(namespace, pod(name, namespace, NO_SCHEDULER))
 
         await metered(worker, count, in_flight)
 
 
 async def decode(path: str) -> dict[str, float]:
-    """A list as its models, by its own deserialiser."""
+    """Decodes a list into its models with its own deserialiser."""
     async with client.ApiClient(client.Configuration()) as api:
-        _deserialize(api, '{"items": []}')  # imports are not what is measured
+        _deserialize(api, '{"items": []}')  # imports are not measured
         text = read_list(path).decode()
         before = resident_bytes()
         meter = Meter()
@@ -42,7 +42,7 @@ def _deserialize(api: client.ApiClient, text: str) -> client.V1PodList:
 
 
 async def stream(server: str, count: int) -> dict[str, float]:
-    """Events of its watch, as its models."""
+    """Watch events, decoded into its models."""
     settings = client.Configuration()
     settings.host = server
     async with client.ApiClient(settings) as connection:

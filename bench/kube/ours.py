@@ -1,4 +1,4 @@
-"""Grove's client and cache at the tasks."""
+"""Grove's client and cache on the tasks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from bench.kube.sample import NOBODY, Meter, metered, pod, read_list, resident_bytes
+from bench.kube.sample import NO_SCHEDULER, Meter, metered, pod, read_list, resident_bytes
 from grove.api.meta import ObjectMeta
 from grove.kube.auth import config
 from grove.kube.auth.config import Config
@@ -61,7 +61,7 @@ class _Status(Struct, frozen=True, gc=False, rename="camel"):
 
 
 class Pod(Struct, frozen=True, gc=False):
-    """What an operator reads of a pod."""
+    """The fields of a pod that an operator reads."""
 
     metadata: ObjectMeta
     spec: _Spec = _Spec()
@@ -74,19 +74,19 @@ def _cache() -> Cache[Pod]:
 
 
 async def create(kubeconfig: str, namespace: str, count: int, in_flight: int) -> None:
-    """Creates through the client, the replies decoded into what an operator reads."""
+    """Creates pods with the client; replies are decoded into the fields that an operator reads."""
     async with Client(config.load(Path(kubeconfig))) as client:
 
         async def worker(names: Iterator[str]) -> None:
             for name in names:
-                body = pod(name, namespace, NOBODY)
+                body = pod(name, namespace, NO_SCHEDULER)
                 await client.create(PODS, body, namespace=namespace, as_type=Pod)
 
         await metered(worker, count, in_flight)
 
 
 def decode(path: str) -> dict[str, float]:
-    """A list decoded; then the same in a cache with an index, for its memory."""
+    """Decodes a list, then puts it into a cache with an index to measure memory."""
     body = read_list(path)
     decoding.decode_list(body, Pod, PODS)
     meter = Meter()
@@ -102,7 +102,7 @@ def decode(path: str) -> dict[str, float]:
 
 
 async def stream(server: str, count: int) -> dict[str, float]:
-    """Watch events taken in by a reflector and its cache."""
+    """Watch events, processed by a reflector and its cache."""
     cache = _cache()
     seen = 0
     done = asyncio.Event()

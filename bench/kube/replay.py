@@ -1,7 +1,7 @@
-"""A server that plays recorded pods as a watch, so that every contender takes in the same bytes.
+"""A server that replays recorded pods as a watch, so that every contender reads the same bytes.
 
-Run as `python -m bench.kube.replay LIST COUNT`; prints its address. It stands for the wire alone: the pods
-were made by a real server.
+Run as `python -m bench.kube.replay LIST COUNT`; prints its address. The pods were recorded from a real API
+server.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ END = {
 
 
 def events(path: Path, count: int) -> list[bytes]:
-    """As many events as asked for: every pod is told again and again, each time with a newer version."""
+    """`count` watch events: the pods in a cycle, each time with a newer resourceVersion."""
     items = msgspec.json.decode(path.read_bytes())["items"]
-    told = []
+    encoded = []
     for number in range(count):
         item = items[number % len(items)]
         item["metadata"]["resourceVersion"] = str(1000 + number)
         kind = "ADDED" if number < len(items) else "MODIFIED"
-        told.append(msgspec.json.encode({"type": kind, "object": item}) + b"\n")
-    return told
+        encoded.append(msgspec.json.encode({"type": kind, "object": item}) + b"\n")
+    return encoded
 
 
 async def main(path: Path, count: int) -> None:
-    """Serve until told to end."""
+    """Serve until the process is terminated."""
     body = b"".join(events(path, count))
     synced = msgspec.json.encode({"type": "BOOKMARK", "object": END}) + b"\n"
 
@@ -43,7 +43,7 @@ async def main(path: Path, count: int) -> None:
         await response.prepare(request)
         if "sendInitialEvents" in request.query:
             await response.write(synced)
-        with suppress(ConnectionError):  # a contender that has seen enough hangs up
+        with suppress(ConnectionError):  # a contender closes the connection when it has enough
             for start in range(0, len(body), 65536):
                 await response.write(body[start : start + 65536])
             await asyncio.Event().wait()

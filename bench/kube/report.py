@@ -1,4 +1,4 @@
-"""The promises, the tables that show them, and the file that keeps them."""
+"""Checks the budgets, prints the tables, and writes bench/results/kube.json."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RESULTS = Path(__file__).parent.parent / "results" / "kube.json"
 
 
 class Budget(msgspec.Struct):
-    """One promise: what was measured, the limit, and whether it was kept."""
+    """One budget: the measured value, the limit, and whether it is kept."""
 
     promise: str
     measured: float
@@ -32,18 +32,18 @@ class Budget(msgspec.Struct):
 
 
 def budgets(creates: dict[str, Any], decoding: dict[str, Any], watching: dict[str, Any]) -> list[Budget]:
-    """The promises of the runtime."""
+    """The budgets of the Kubernetes client."""
     ours = creates["ours"]["times_bare"]
     found = [Budget("create: CPU against the bare loop", ours, 1.25)]
     for other in OTHERS:
-        said = NAMES[other]
-        found.append(Budget(f"create: CPU against {said}", ours / creates[other]["times_bare"], 1 / 3))
+        label = NAMES[other]
+        found.append(Budget(f"create: CPU against {label}", ours / creates[other]["times_bare"], 1 / 3))
         ratio = decoding[other]["cpu"] / decoding["ours"]["cpu"]
-        found.append(Budget(f"decode: times less CPU than {said}", ratio, 50, at_least=True))
+        found.append(Budget(f"decode: times less CPU than {label}", ratio, 50, at_least=True))
         memory = decoding[other]["bytes_per_pod"] / decoding["ours"]["bytes_per_pod"]
-        found.append(Budget(f"memory: times less than {said}", memory, 15, at_least=True))
+        found.append(Budget(f"memory: times less than {label}", memory, 15, at_least=True))
         rate = watching["ours"]["events_per_cpu_second"] / watching[other]["events_per_cpu_second"]
-        found.append(Budget(f"watch: times the events of {said}", rate, 10, at_least=True))
+        found.append(Budget(f"watch: times the events of {label}", rate, 10, at_least=True))
     kib = decoding["ours"]["bytes_per_pod"] / 1024
     found.append(Budget("memory per cached pod, KiB", kib, 3.65))
     return found
@@ -56,17 +56,17 @@ def show(
     watching: dict[str, Any],
     kept: list[Budget],
 ) -> None:
-    """Two tables: what was measured, and what was promised."""
-    table = Table(title="What talking to Kubernetes costs")
+    """Print two tables: measured values, and budgets."""
+    table = Table(title="Cost of API calls")
     table.add_column("")
     for head in ("create\nus CPU/pod", "decode 5,000\nms CPU", "cached\nKiB/pod", "watch\nevents/s CPU"):
         table.add_column(head, justify="right")
-    for name, said in NAMES.items():
+    for name, label in NAMES.items():
         row = [f"{creates[name]['cpu'] * 1e6:.0f}"]
         if name in decoding:
             row += [f"{decoding[name]['cpu'] * 1e3:.1f}", f"{decoding[name]['bytes_per_pod'] / 1024:.2f}"]
             row += [f"{watching[name]['events_per_cpu_second']:,.0f}"]
-        table.add_row(said, *row)
+        table.add_row(label, *row)
     console.print(table)
     promises = Table(title="Budgets")
     for head in ("promise", "measured", "limit", "kept"):
@@ -83,7 +83,7 @@ def show(
 def write(
     creates: dict[str, Any], decoding: dict[str, Any], watching: dict[str, Any], kept: list[Budget]
 ) -> None:
-    """The results, for the record."""
+    """Write the results."""
     packages = ("aiohttp", "msgspec", "kubernetes", "kubernetes-asyncio")
     results = {
         "machine": {"python": platform.python_version(), "cpus": os.cpu_count(), "system": platform.system()},

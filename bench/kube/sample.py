@@ -1,4 +1,4 @@
-"""The pods that every contender creates and decodes, and how a process's cost is read."""
+"""The pods that every contender creates and decodes, and the meter of a process's cost."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from typing import Any
 
 import psutil
 
-NOBODY = "nobody"  # no scheduler answers to it, so that created pods cost nobody else anything
+NO_SCHEDULER = "absent"  # no scheduler has this name, so that created pods cause no further work
 
 
 def pod(name: str, namespace: str, scheduler: str = "default-scheduler") -> dict[str, Any]:
-    """A pod of a multi-node worker as the operator makes them: labels, gates, resources, environment."""
+    """A pod of a multi-node worker as the operator creates it: labels, gates, resources, environment."""
     labels = {
         "app.kubernetes.io/managed-by": "grove-operator",
         "app.kubernetes.io/part-of": "llama",
@@ -61,15 +61,15 @@ class Meter:
         self._wall = time.perf_counter()
 
     def read(self) -> dict[str, float]:
-        """Seconds since the meter was made."""
+        """CPU seconds since the meter was created."""
         return {"cpu": time.process_time() - self._cpu, "wall": time.perf_counter() - self._wall}
 
 
 async def metered(worker: Callable[[Iterator[str]], Awaitable[None]], count: int, in_flight: int) -> None:
-    """Create as many pods for each line on standard input, and print what that cost.
+    """For each line on standard input create that many pods, and print the cost.
 
     Connections are opened before. Contenders take turns in small slices, so that the noise of a shared
-    machine falls on all of them alike.
+    machine affects all of them equally.
     """
     await asyncio.gather(*(worker(iter([f"warm-{number}"])) for number in range(in_flight)))
     for waiter, _ in enumerate(sys.stdin):
@@ -80,7 +80,7 @@ async def metered(worker: Callable[[Iterator[str]], Awaitable[None]], count: int
 
 
 def resident_bytes() -> int:
-    """Memory in use now, after everything that can be let go has been."""
+    """Memory in use after a garbage collection."""
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
     return int(psutil.Process().memory_info().rss)

@@ -1,1 +1,1 @@
-"""Admissions a second of one core, beside a bare server that only says yes."""
+"""Admission requests per second of one core, against a bare server that admits everything."""

@@ -1,4 +1,4 @@
-"""How many reviews one core answers, TLS and rules included. Fails if it is fewer than promised."""
+"""How many AdmissionReviews one core handles, including TLS and rules. Fails below the budget."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SERVERS = ("grove", "bare")
 
 
 class Server:
-    """A server in a process of its own, and what it costs to ask it."""
+    """A server in a separate process, and the cost of its requests."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None
@@ -51,7 +51,7 @@ def running(name: str) -> Iterator[Server]:
 
 
 async def ask(server: Server, path: str, body: bytes, count: int) -> None:
-    """As many reviews, over connections that are kept as API servers keep them."""
+    """Send a number of reviews over persistent connections, as API servers do."""
     connector = aiohttp.TCPConnector(ssl=server.context, limit=IN_FLIGHT)
     left = iter(range(count))
     async with aiohttp.ClientSession(connector=connector) as session:
@@ -66,8 +66,8 @@ async def ask(server: Server, path: str, body: bytes, count: int) -> None:
 
 
 def measure(servers: dict[str, Server], path: str, body: bytes) -> dict[str, float]:
-    """Reviews a second of CPU in the best of several slices, in which the servers take turns: whatever else
-    runs on the machine makes a second of CPU worth less, never more."""
+    """Reviews per second of CPU in the best of several slices, in which the servers take turns: other
+    processes on the machine can only slow a slice down."""
     rates: dict[str, list[float]] = {name: [] for name in servers}
     for waiter in range(SLICES + 1):
         for name, server in servers.items():
@@ -85,7 +85,7 @@ def main() -> int:
         for what, body in asked().items():
             path = Place.DEFAULT_SET if what.startswith("default") else Place.VALIDATE_SET
             found[what] = {**measure(servers, path, body), "bytes": len(body)}
-    table = Table("reviews a second of one core", "grove", "bare", "promised", box=None)
+    table = Table("reviews per second of one core", "grove", "bare", "promised", box=None)
     for what, rates in found.items():
         mark = "[green]kept" if rates["grove"] >= PROMISED else "[red]broken"
         row = f"{what} ({rates['bytes'] / 1024:.0f} KiB)"

@@ -1,4 +1,4 @@
-"""The reviews that both servers are asked: a disaggregated workload, made and changed."""
+"""The reviews that are sent to both servers: create and update of a disaggregated workload."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from grove.rules.podcliqueset.defaults import default_set
 
 
 def workload(name: str = "llama") -> dict[str, Any]:
-    """A router, and a group of prefill and decode with leaders and workers."""
+    """A set of a router and a group of prefill and decode with leaders and workers."""
     spec = pod(name, "default")["spec"]
     cliques = [
         {"name": role, "spec": {"roleName": role, "replicas": replicas, "podSpec": spec}}
@@ -47,7 +47,7 @@ def review(operation: str, new: dict[str, Any], old: dict[str, Any] | None = Non
 
 
 def asked() -> dict[str, bytes]:
-    """What an API server sends, by what it is called in the tables."""
+    """The AdmissionReviews of an API server, by their label in the tables."""
     written = workload()
     stored = default_set(written)
     changed = {**stored, "spec": {**stored["spec"], "replicas": 3}}

@@ -1,4 +1,4 @@
-"""One server over TLS, `grove` or `bare`: says where it is and whom to trust, then serves."""
+"""One server with TLS, `grove` or `bare`: prints its address and CA, then serves."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from grove.webhooks.reviewer import Reviewer
 
 
 def ours() -> web.AppRunner:
-    """The product's, with nothing in its caches and nobody to ask."""
+    """The operator's webhook server with empty caches and no API server."""
     client = Client(Config("https://127.0.0.1:1", StaticCredentials()))
     return server.runner(server.application(Reviewer(ClusterFacts(Caches(), client, Facts()))))
 
 
 def bare() -> web.AppRunner:
-    """Reads, decodes, says yes."""
+    """Decodes the review and admits it."""
 
     async def answer(request: web.Request) -> web.Response:
         uid = json.loads(await request.read())["request"]["uid"]
         body = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}
-        said = json.dumps({**body, "response": {"uid": uid, "allowed": True}})
-        return web.Response(text=said, content_type="application/json")
+        text = json.dumps({**body, "response": {"uid": uid, "allowed": True}})
+        return web.Response(text=text, content_type="application/json")
 
     application = web.Application(client_max_size=2**23)
     for path in (Path.DEFAULT_SET, Path.VALIDATE_SET):

@@ -1,4 +1,4 @@
-"""Where `grove` begins: interrupted before it has begun."""
+"""The entry point of `grove`: interrupted while modules are imported."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ main()
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
-def test_interrupted_while_it_loads() -> None:
+def test_interrupt_during_import_is_one_line() -> None:
     ended = subprocess.run(
         [sys.executable, "-c", BEGIN],
         capture_output=True,

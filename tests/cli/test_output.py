@@ -1,4 +1,4 @@
-"""Where output goes that cannot be written, and what is in it that looks like something else."""
+"""Output that cannot be written or encoded, and output that contains markup."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ GROVE = str(Path(sys.executable).with_name("grove"))
 FULL = Path("/dev/full")
 BUFFERED = {"PYTHONUNBUFFERED": ""}
 AT_ONCE = {"PYTHONUNBUFFERED": "1"}
-SHORT = (  # which fits into the buffer, and is written at the end
+SHORT = (  # fits into the buffer, and is written at exit
     "from grove.cli import main; main.app.command(lambda: print('short'), name='short'); main.main(['short'])"
 )
 COMMANDS = [(sys.executable, "-c", SHORT), (GROVE, "crds")]
@@ -32,7 +32,7 @@ def run(*command: str, into: object, **environment: str) -> subprocess.Completed
 
 @pytest.mark.parametrize("buffering", [BUFFERED, AT_ONCE], ids=["buffered", "at once"])
 @pytest.mark.parametrize("command", COMMANDS, ids=["short", "long"])
-def test_a_reader_that_has_gone_is_nothing_to_talk_about(command, buffering) -> None:
+def test_broken_pipe_is_silent(command, buffering) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     try:
@@ -45,7 +45,7 @@ def test_a_reader_that_has_gone_is_nothing_to_talk_about(command, buffering) -> 
 @pytest.mark.skipif(not FULL.exists(), reason="this system has no device that is always full")
 @pytest.mark.parametrize("buffering", [BUFFERED, AT_ONCE], ids=["buffered", "at once"])
 @pytest.mark.parametrize("command", COMMANDS, ids=["short", "long"])
-def test_a_full_disk_is_one_line(command, buffering) -> None:
+def test_full_disk_is_one_line(command, buffering) -> None:
     with FULL.open("w") as full:
         ended = run(*command, into=full, **buffering)
     assert ended.returncode == 1
@@ -53,12 +53,12 @@ def test_a_full_disk_is_one_line(command, buffering) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=["short", "long"])
-def test_without_an_output_nothing_is_said(command) -> None:
+def test_closed_stdout_is_silent(command) -> None:
     ended = run("sh", "-c", '"$@" >&-', "sh", *command, into=subprocess.PIPE)
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
-def test_letters_that_the_terminal_does_not_know_are_left_out(tmp_path) -> None:
+def test_unencodable_characters_are_replaced(tmp_path) -> None:
     config = tmp_path / "rücken.yaml"
     ended = run(GROVE, "get", "--kubeconfig", str(config), into=subprocess.PIPE, PYTHONIOENCODING="ascii")
     assert ended.returncode == 1
@@ -72,8 +72,8 @@ def test_letters_that_the_terminal_does_not_know_are_left_out(tmp_path) -> None:
     assert shown.stdout.rstrip() == b"?? router"
 
 
-def test_words_in_brackets_are_said_as_they_are(tmp_path) -> None:
-    """As in the address of a server, or in the API server's own messages."""
+def test_brackets_are_printed_literally(tmp_path) -> None:
+    """Brackets occur in the address of a server, and in messages of the API server."""
     name = "[fd00::1][/tmp]"
     missing = run(GROVE, "get", "--kubeconfig", f"nowhere/{name}", into=subprocess.PIPE)
     assert missing.stderr == f"grove: kubeconfig nowhere/{name} does not exist: check the path\n"
@@ -82,6 +82,6 @@ def test_words_in_brackets_are_said_as_they_are(tmp_path) -> None:
     assert gone.stdout == f"nothing was running, removed {tmp_path}/{name}\n"
 
 
-def test_what_was_not_there_is_not_said_to_be_removed(tmp_path) -> None:
+def test_missing_state_directory_is_not_reported_removed(tmp_path) -> None:
     gone = run(GROVE, "down", "--delete", "--state-dir", str(tmp_path / "nothing"), into=subprocess.PIPE)
     assert (gone.returncode, gone.stdout) == (0, "nothing was running\n")

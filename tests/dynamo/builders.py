@@ -1,4 +1,4 @@
-"""Deployments that are right in every way, and ways to look at what is made of them."""
+"""Builders of valid DynamoGraphDeployments, and accessors of what is rendered from them."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ KNOWN = GraphContext(
     scheduler="kai-scheduler",
 )
 FACTS = Facts(backends=in_use("kai-scheduler"), topology_aware=True, topologies=KNOWN.topologies)
-"""The same, as Grove's rules are told; with a scheduler that keeps constraints."""
+"""The same facts for the rules of sets; with a scheduler that supports topology constraints."""
 ON_KAI = podcliqueset.RenderSettings(topology="dc", scheduler="kai-scheduler")
 VLLM = ["python3", "-m", "dynamo.vllm"]
 
 
 def manifest(name: str) -> Body:
-    """One of the deployments beside this file."""
+    """One of the files in `manifests/`."""
     text = (Path(__file__).parent / "manifests" / f"{name}.yaml").read_text()
     body: Body = yaml.safe_load(text)
     return body
 
 
 def component(name: str = "Worker", kind: str = "worker", main: Body | None = None, **more: Any) -> Body:
-    """A component as v1beta1 has it."""
+    """A component in v1beta1."""
     container = {"name": "main", "image": "dynamo:1.4.1", **(main or {})}
     typed = {"type": kind} if kind else {}
     return {"name": name, **typed, "podTemplate": {"spec": {"containers": [container]}}, **more}
@@ -45,7 +45,7 @@ def component(name: str = "Worker", kind: str = "worker", main: Body | None = No
 def engine(
     args: list[str], gpus: int = 1, nodes: int = 2, command: list[str] | None = None, **more: Any
 ) -> Body:
-    """A component that spans nodes."""
+    """A multi-node component."""
     main: Body = {"command": command or VLLM, "args": args}
     if gpus:
         main["resources"] = {"limits": {"nvidia.com/gpu": str(gpus)}}
@@ -53,7 +53,7 @@ def engine(
 
 
 def deployment(*components: Body, annotations: dict[str, str] | None = None, **spec: Any) -> Body:
-    """A deployment as v1beta1 has it."""
+    """A graph in v1beta1."""
     return {
         "apiVersion": "nvidia.com/v1beta1",
         "kind": "DynamoGraphDeployment",
@@ -63,7 +63,7 @@ def deployment(*components: Body, annotations: dict[str, str] | None = None, **s
 
 
 def alpha(spec: Body | None = None, **services: Body) -> Body:
-    """A deployment as v1alpha1 has it."""
+    """A graph in v1alpha1."""
     body = deployment()
     body["apiVersion"] = "nvidia.com/v1alpha1"
     body["spec"] = {"services": services, **(spec or {})}
@@ -71,23 +71,23 @@ def alpha(spec: Body | None = None, **services: Body) -> Body:
 
 
 def service(kind: str = "worker", main: Body | None = None, **more: Any) -> Body:
-    """A service as v1alpha1 has it."""
+    """A service in v1alpha1."""
     extra = {"mainContainer": {"image": "dynamo:1.4.1", **(main or {})}}
     return {"componentType": kind, "extraPodSpec": extra, **more}
 
 
 def graph(body: Body) -> Graph:
-    """The deployment in one shape."""
+    """The normalised graph."""
     return normalised(read(body))
 
 
 def rendered(body: Body, setting: podcliqueset.RenderSettings | None = None) -> Body:
-    """The PodCliqueSet."""
+    """The rendered PodCliqueSet."""
     return podcliqueset.workload(graph(body), setting or podcliqueset.RenderSettings(topology="dc"))
 
 
 def cliques(body: Body) -> dict[str, Body]:
-    """Its cliques by name."""
+    """The cliques of the rendered set, by name."""
     return {each["name"]: each for each in rendered(body)["spec"]["template"]["cliques"]}
 
 
@@ -98,5 +98,5 @@ def main_of(clique: Body) -> Body:
 
 
 def env_of(clique: Body) -> dict[str, Any]:
-    """Its variables."""
+    """The environment variables of the main container of a clique."""
     return {each["name"]: each.get("value") for each in main_of(clique)["env"]}

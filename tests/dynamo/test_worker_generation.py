@@ -1,4 +1,4 @@
-"""Old and new workers of a deployment are told from each other."""
+"""Worker generations: workers of old and new templates have different Dynamo namespaces."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def app(main=None, web=None, **worker):
     return deployment(component("Web", "frontend", main=web), component(main=main, **worker))
 
 
-def test_all_workers_carry_it_and_nobody_else_does():
+def test_only_workers_carry_the_generation():
     found = cliques(deployment(component("Web", "frontend"), component("P", "prefill"), engine([])))
     carried = {name: each["labels"].get(HASH) for name, each in found.items()}
     assert carried.pop("web") is None
@@ -35,7 +35,7 @@ def test_all_workers_carry_it_and_nobody_else_does():
         {**app(), "spec": {**app()["spec"], "env": [{"name": "A", "value": "1"}]}},
     ],
 )
-def test_workers_that_are_changed_are_of_another_generation(other):
+def test_changed_workers_have_another_generation(other):
     assert generation(graph(app())) != generation(graph(other))
 
 
@@ -50,17 +50,17 @@ def test_workers_that_are_changed_are_of_another_generation(other):
         deployment(*reversed(app()["spec"]["components"])),
     ],
 )
-def test_a_change_that_leaves_workers_alone_makes_no_new_ones(same):
+def test_change_of_other_component_keeps_generation(same):
     assert generation(graph(app())) == generation(graph(same))
 
 
-def test_the_status_tells_where_workers_are_found():
+def test_status_has_runtime_namespace_of_workers():
     found = replace(done(snapshot(app(replicas=2))), cliques={"app-0-worker": clique(2, **ALL)})
     told = planned(found).status_update.desired.components["Worker"].runtime_namespace
     assert told == f"ns-app-{generation(graph(app()))}"
 
 
-def test_a_set_from_before_stays_as_it_is_until_something_changes(monkeypatch):
+def test_old_set_gets_generation_at_next_change(monkeypatch):
     with monkeypatch.context() as before:
         before.setattr("grove.dynamo.render.containers.generation", lambda _: "")
         before.setattr("grove.dynamo.render.pod_template.generation", lambda _: "")

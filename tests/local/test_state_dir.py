@@ -1,4 +1,4 @@
-"""The state directory: what it refuses, and in which words."""
+"""The state directory: what is rejected, and the error messages."""
 
 from __future__ import annotations
 
@@ -25,35 +25,35 @@ def state(tmp_path: Path) -> StateDir:
     return found
 
 
-def test_a_record_is_read_as_it_was_written(state) -> None:
+def test_record_round_trips(state) -> None:
     assert state.read() is None
     record = ClusterRecord(settings=SETTINGS, ports=ports.choose(0), origins={"etcd": "cache"})
     state.write(record)
     assert state.read() == record
 
 
-def test_a_damaged_record_names_the_remedy(state) -> None:
+def test_damaged_record_names_the_remedy(state) -> None:
     (state.root / "cluster.json").write_text('{"settings": {}')
     with pytest.raises(LocalError, match=r"damaged .*: remove"):
         state.read()
 
 
-def test_a_directory_that_cannot_be_made(tmp_path) -> None:
+def test_uncreatable_directory_is_one_line(tmp_path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(LocalError, match=r"cannot write to the state directory .*--state-dir"):
         StateDir(tmp_path / "file" / "cluster").prepare()
 
 
-def test_a_full_disk_is_said_before_anything_starts(tmp_path, monkeypatch) -> None:
+def test_full_disk_is_reported_before_start(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(state_module, "_MIN_FREE_BYTES", 2**60)
     with pytest.raises(LocalError, match=r"only \d+ MiB free .*--state-dir"):
         StateDir(tmp_path / "cluster").prepare()
 
 
-def test_only_one_command_at_a_time(state) -> None:
+def test_second_command_is_rejected_by_lock(state) -> None:
     with (
         state.lock(),
-        pytest.raises(LocalError, match=r"another grove command \(pid \d+\) is at work"),
+        pytest.raises(LocalError, match=r"another grove command \(pid \d+\) is changing"),
         state.lock(),
     ):
         pass
@@ -61,22 +61,22 @@ def test_only_one_command_at_a_time(state) -> None:
         pass
 
 
-def test_only_a_clusters_directory_is_ever_removed(tmp_path) -> None:
+def test_only_cluster_directory_is_removed(tmp_path) -> None:
     precious = tmp_path / "photos"
     precious.mkdir()
     (precious / "cat.jpg").write_text("meow")
-    with pytest.raises(LocalError, match="no cluster of ours"):
+    with pytest.raises(LocalError, match="is not the state directory of a cluster"):
         lifecycle.down(StateDir(precious), delete=True)
     with pytest.raises(LocalError, match="not removed"):
         StateDir(precious).remove()
     assert (precious / "cat.jpg").exists()
 
 
-def test_taking_down_what_never_was_is_no_error(tmp_path) -> None:
+def test_down_without_cluster_is_no_error(tmp_path) -> None:
     assert lifecycle.down(StateDir(tmp_path / "nothing"), delete=True) == []
 
 
-def test_a_port_that_is_taken_is_named(tmp_path) -> None:
+def test_taken_port_is_named(tmp_path) -> None:
     import socket
 
     with socket.socket() as taken:
@@ -87,7 +87,7 @@ def test_a_port_that_is_taken_is_named(tmp_path) -> None:
             ports.choose(port)
 
 
-def test_ports_are_all_different_and_the_one_asked_for_is_kept() -> None:
+def test_ports_are_distinct_and_requested_one_is_kept() -> None:
     chosen = ports.choose(0)
     numbers = [getattr(chosen, name) for name in chosen.__struct_fields__]
     assert len(set(numbers)) == len(numbers)
@@ -95,13 +95,13 @@ def test_ports_are_all_different_and_the_one_asked_for_is_kept() -> None:
 
 
 @pytest.mark.parametrize("port", [-1, 65_536])
-def test_a_port_that_cannot_be(port) -> None:
+def test_invalid_port_is_rejected(port) -> None:
     with pytest.raises(LocalError, match="65535"):
         ports.choose(port)
 
 
-def test_parts_that_run_and_do_not_answer_are_to_be_started_anew(state) -> None:
-    """An API server that is on its way out, for one: its process is there, its port is closed."""
+def test_unresponsive_components_name_the_remedy(state) -> None:
+    """For example a terminating API server: its process exists, its port is closed."""
     state.write(ClusterRecord(settings=SETTINGS, ports=ports.choose(0)))
     state.kubeconfig.write_text(
         "current-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\n"

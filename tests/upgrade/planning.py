@@ -32,19 +32,19 @@ INIT_IMAGE = "example.com/grove-initc:test"
 
 
 class NoServer:
-    """A transport without a server: plans are made and not carried out."""
+    """A transport without a server: plans are computed and not executed."""
 
     async def send(self, request: Request) -> Any:
-        raise AssertionError(f"a plan was carried out: {request}")
+        raise AssertionError(f"a plan was executed: {request}")
 
     def stream(self, request: Request) -> Any:
-        raise AssertionError(f"a plan was carried out: {request}")
+        raise AssertionError(f"a plan was executed: {request}")
 
     async def close(self) -> None: ...
 
 
 class Upgraded:
-    """The current operator with the recorded objects in its caches. Make it inside of a running loop."""
+    """The current operator with the recorded objects in its caches. Create it inside of a running loop."""
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
@@ -66,7 +66,7 @@ class Upgraded:
         )
 
     async def plans(self) -> AsyncIterator[Plan]:
-        """What is planned for each key: replicas first, since their set adds up what they report."""
+        """The plan of each key: replicas first, since the set sums up their reports."""
         for workload in self.caches.sets:
             key = SetKey(workload.metadata.namespace, workload.metadata.name)
             for index in range(workload.spec.replicas):
@@ -74,7 +74,7 @@ class Upgraded:
             yield await self._plan(key)
 
     async def intents(self) -> list[Intent]:
-        """All writes that are planned, those for fabric domains and DynamoGraphDeployments too."""
+        """All planned writes, including those for fabric domains and DynamoGraphDeployments."""
         found = [intent async for plan in self.plans() for intent in plan.intents]
         for vendor, cache in self.caches.domains.items():
             for domain in cache:

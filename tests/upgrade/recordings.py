@@ -18,13 +18,13 @@ Body = dict[str, Any]
 
 
 class Recording(Struct, frozen=True):
-    """The objects of one namespace, and how the operator was configured that made them."""
+    """The objects of one namespace, and the configuration of the operator that created them."""
 
     name: str
     at: float
-    """When it was recorded: seconds since 1970, by the operator's clock."""
+    """Time of the recording: seconds since 1970, by the operator's clock."""
     options: dict[str, Any]
-    """What differs from the defaults: `topologyAware`, `fabrics`, `autoFabric`, `dynamo`."""
+    """Options that differ from the defaults: `topologyAware`, `fabrics`, `autoFabric`, `dynamo`."""
     objects: list[Body]
 
     def of(self, kind: str) -> list[Body]:
@@ -42,7 +42,7 @@ def load(name: str) -> Recording:
 
 
 def save(recording: Recording) -> None:
-    """One object a line, so that a person can read the file and a diff."""
+    """The recording with one object per line, so that the file and its diffs are readable."""
     file = FOLDER / f"{recording.name}.json"
     file.parent.mkdir(parents=True, exist_ok=True)
     head = f'{{"at": {recording.at}, "options": {json.dumps(recording.options)}, "objects": [\n'

@@ -1,4 +1,4 @@
-"""An upgraded operator restarts no pod and rewrites nothing but statuses of what an earlier build made."""
+"""An upgraded operator restarts no pod and rewrites only statuses of objects of an earlier build."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ async def test_upgrade_rewrites_statuses_only(name: str) -> None:
 
 
 async def test_changed_template_is_planned_for() -> None:
-    """The tests above can fail: with another image, there is something to write."""
+    """Checks that the tests above can fail: with another image there are writes."""
     recording = recordings.load("0.1.0/plain")
     (body,) = recording.of("PodCliqueSet")
     body["spec"]["template"]["cliques"][0]["spec"]["podSpec"]["containers"][0]["image"] = "next:1"
@@ -31,7 +31,7 @@ async def test_changed_template_is_planned_for() -> None:
 
 
 async def test_take_over_from_upstream_restarts_no_pod() -> None:
-    """What upstream's operator made is labelled as ours and loses the finalizers that only upstream uses."""
+    """Objects of upstream's operator get our labels and lose the finalizers that only upstream uses."""
     objects = json.loads(shared_data("takeover/go-grove.json").read_text())["items"]
     last = max(timestamp(body["metadata"]["creationTimestamp"]) for body in objects)
     planned = await Upgraded(Recording("upstream", last + 60, {}, objects)).intents()
@@ -57,7 +57,7 @@ async def test_take_over_from_upstream_restarts_no_pod() -> None:
 
 
 def _fields(patch: Patch) -> set[str]:
-    """What a patch writes; the version and UID that it is conditional on are not written."""
+    """The fields that a patch writes, without the resourceVersion and UID that it is conditional on."""
     metadata = patch.body.get("metadata", {})
     found = {f"labels {name}" for name in metadata.get("labels", {})}
     found |= {field for field in metadata if field not in ("labels", "resourceVersion", "uid")}

@@ -1,4 +1,4 @@
-"""Helm, for the tests of the chart: found in the cache or on PATH, or built from its Go module."""
+"""Finds Helm for the tests of the chart: in the cache or on PATH, or builds it from its Go module."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ COMMAND = "helm.sh/helm/v3/cmd/helm"
 
 
 def version() -> str:
-    """The release that go.mod names."""
+    """The version of Helm in go.mod."""
     found = re.search(r"helm\.sh/helm/v3 v(\S+)", (SOURCES / "go.mod").read_text())
     assert found is not None
     return found[1]
 
 
 def find(reporter: ProgressReporter, environ: Mapping[str, str] = os.environ) -> Path:
-    """The program."""
+    """The path of the program; builds it if needed."""
     on_path = shutil.which("helm", path=environ.get("PATH"))
     if on_path and same_minor(version_of(Path(on_path)), version()):
         return Path(on_path)
@@ -41,13 +41,13 @@ def find(reporter: ProgressReporter, environ: Mapping[str, str] = os.environ) ->
 
 
 def _build(folder: Path, reporter: ProgressReporter, environ: Mapping[str, str]) -> None:
-    reporter.say("building helm from source, once; this takes two minutes")
+    reporter.say("building helm from source (only once); this takes two minutes")
     module = go_build.Module(SOURCES, COMMAND, _stamps())
     go_build.compile_program("Helm", module, folder / "helm", cache_dir(environ), reporter)
 
 
 def _stamps() -> dict[str, str]:
-    """Without a cluster to ask, charts are rendered for the Kubernetes that we stand on."""
+    """Link-time variables: without a cluster, charts are rendered for the supported Kubernetes version."""
     stamps = {"helm.sh/helm/v3/internal/version.version": f"v{version()}"}
     major, minor, _ = KUBERNETES.split(".")
     for package in ("chartutil", "lint/rules"):
@@ -57,7 +57,7 @@ def _stamps() -> dict[str, str]:
 
 
 def version_of(program: Path) -> str:
-    """What a helm says its version is; empty if it says nothing of the kind."""
+    """The version that a helm program reports; empty if it reports none."""
     try:
         answer = subprocess.run(
             [program, "version", "--template", "{{.Version}}"], capture_output=True, text=True, check=False

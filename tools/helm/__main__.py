@@ -1,4 +1,4 @@
-"""python -m tools.helm: make sure that there is a Helm."""
+"""python -m tools.helm: finds or builds Helm."""
 
 from __future__ import annotations
 

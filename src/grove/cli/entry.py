@@ -1,4 +1,4 @@
-"""Where `grove` begins. The init container's program goes past all that commands for people need."""
+"""The entry point of `grove`. `grove initc` starts without importing what the other commands need."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import sys
 
 
 def main() -> None:
-    """Run the command that was asked for."""
+    """Run the command on the command line."""
     if sys.argv[1:2] == ["initc"]:
         from grove.cli.commands import initc
 
         sys.exit(initc.main(sys.argv[2:]))
-    try:  # to load all of it takes long enough for a change of mind
-        from grove.cli.main import main as others
+    try:  # the imports take long enough to be interrupted
+        from grove.cli.main import main as run_command
 
-        others()
+        run_command()
     except KeyboardInterrupt:
         sys.stderr.write("grove: interrupted\n")
         sys.exit(130)

@@ -1,4 +1,4 @@
-"""The `grove` command: which commands there are, and how an error reaches a person."""
+"""The `grove` command: registers the subcommands and turns errors into one line and an exit code."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _WRITE_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 
 app = App(
     name="grove",
-    help="Gangs of pods that start together, sit close together and are kept together.",
+    help="Grove: gang-scheduled pods for multi-node inference on Kubernetes.",
     version_flags=["--version"],
     suppress_keyboard_interrupt=False,
 )
@@ -44,31 +44,31 @@ app.command(tree.tree)
 
 @app.command(name="initc", help_flags=[], version_flags=[])
 def _initc(*arguments: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> int:
-    """Wait for the cliques that a pod starts after: the program of the init container."""
+    """Wait until the cliques that a pod starts after are ready (runs in the init container)."""
     return initc.main(arguments)
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run one command. What a user can mend is one line and an exit code, never a traceback."""
+    """Run one command. An error that the user can fix is one line and an exit code, never a traceback."""
     _configure_logging()
     ready_output()
     try:
         code = _run(arguments)
-        sys.stdout.flush()  # at the end of the process it would be too late to say what is wrong with it
-    except CycloptsError:  # which has been told already
+        sys.stdout.flush()  # here, because an error at interpreter exit can no longer be reported
+    except CycloptsError:  # cyclopts has already printed it
         code = EXIT_FAILED
     except (LocalError, KubeError) as error:
         _print_error(str(error))
         code = EXIT_FAILED
     except KeyboardInterrupt:
-        # What was cut off in the middle of being made complains when it is collected; the user knows why.
+        # Half-constructed objects warn when they are garbage collected; the user knows why.
         warnings.simplefilter("ignore")
         sys.unraisablehook = lambda _: None
         _print_error("interrupted")
         code = EXIT_INTERRUPTED
     except BrokenPipeError:
         _discard_output()
-        sys.stderr.close()  # whoever read our output has gone, and so has the reason to say more
+        sys.stderr.close()  # the reader of our output has exited; there is nothing left to report to
         code = EXIT_FAILED
     except OSError as error:
         if error.errno not in _WRITE_ERRORS:
@@ -88,7 +88,7 @@ def _run(arguments: list[str] | None) -> int | str | None:
 
 
 def ready_output() -> None:
-    """Somewhere to write to, whatever we were started with, and whatever letters it knows."""
+    """Open closed standard streams on /dev/null, and replace characters that stdout cannot encode."""
     if sys.stdout is None:
         sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - open as long as the process
     if sys.stderr is None:
@@ -98,20 +98,20 @@ def ready_output() -> None:
 
 
 def _discard_output() -> None:
-    """What is still in the buffer cannot be written either, and must not be tried again at the end."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
+    """Redirect stdout to /dev/null, so that the buffered rest is not written again at interpreter exit."""
+    devnull = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(devnull, sys.stdout.fileno())
+    os.close(devnull)
 
 
 def _configure_logging() -> None:
-    """Logs are for the operator, which sets them up itself; at a terminal one sees what went wrong."""
+    """Log warnings to stderr. The operator configures its own logging (`grove.operator.logs`)."""
     structlog.configure(
         wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
-        logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),  # as it is when something is said
+        logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),  # looked up at the time of logging
     )
 
 
 def _print_error(line: str) -> None:
-    said = Text.assemble(("grove:", "bold red"), " ", line)  # a line with brackets in it is no markup
-    Console(stderr=True).print(said, highlight=False, soft_wrap=True)
+    text = Text.assemble(("grove:", "bold red"), " ", line)  # brackets in the line are not markup
+    Console(stderr=True).print(text, highlight=False, soft_wrap=True)

@@ -1,1 +1,1 @@
-"""DynamoGraphDeployments: their types, rules, and translation. Pure; off unless switched on."""
+"""DynamoGraphDeployments: types, admission, and rendering into workloads. Pure; disabled by default."""

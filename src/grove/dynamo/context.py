@@ -1,4 +1,4 @@
-"""What the rules and the translation are told of the cluster and of the operator's configuration."""
+"""What admission and rendering need to know about the cluster and the operator's configuration."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from grove.dynamo.graph import Graph
 
 
 class GraphContext(Struct, frozen=True):
-    """Facts; `of` takes those that follow from the configuration."""
+    """Facts about cluster and configuration; `of` fills in those that follow from the configuration."""
 
     topology: DynamoTopology = DynamoTopology()
     topology_aware: bool = False
-    """Whether Grove takes topology constraints."""
+    """Whether the operator accepts topology constraints of sets."""
     topologies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Every topology that is known, with its domains from broad to narrow."""
+    """Every known topology, with its domains from broad to narrow."""
     leader_worker_sets: bool = False
-    """Whether the cluster serves them."""
+    """Whether the cluster serves LeaderWorkerSets."""
     claim_templates: Mapping[str, dict[str, Any]] = field(default_factory=dict)
-    """What ResourceClaimTemplates make claims of, by name: those that a deployment's GPUs are counted by."""
+    """The specs of the ResourceClaimTemplates that the GPUs of a graph are counted by, by name."""
     node_labels: frozenset[str] | None = None
-    """Those of the labels that domains are mapped to which a node has; None if nobody has looked yet."""
+    """The node labels, of those that domains are mapped to, that some node has; None if not known yet."""
     kueue_topologies: Mapping[str, tuple[str, ...]] | None = None
-    """The node labels that are levels of Kueue's topologies, by topology; None if nobody has looked yet."""
+    """The node labels that are levels of Kueue's topologies, by topology; None if not known yet."""
     without_grove: bool = True
-    """Whether deployments may decline Grove."""
+    """Whether graphs may opt out of Grove (`nvidia.com/enable-grove: "false"`)."""
     pull_secrets: bool = False
-    """Whether Secrets for pulling images are looked for."""
+    """Whether image pull Secrets are discovered."""
     scheduler: str = ""
-    """What pods of sets must name, where the default is not Kubernetes' own scheduler."""
+    """The schedulerName that pods of sets need; empty if the default is Kubernetes' own scheduler."""
 
     @classmethod
     def of(cls, config: OperatorConfiguration) -> GraphContext:
-        """What the configuration says."""
+        """The part of the context that follows from the configuration."""
         default = config.scheduler.default_profile_name
         return cls(
             config.dynamo.topology_aware_scheduling,
@@ -49,7 +49,7 @@ class GraphContext(Struct, frozen=True):
 
 
 def provider(annotations: Mapping[str, str]) -> str:
-    """Which backend runs a deployment: the one that was written down, else the one that it asks for."""
+    """The backend of a graph: the one recorded in its annotations, else the one that it requests."""
     if stored := annotations.get(keys.PROVIDER):
         return stored
     opted_out = annotations.get(keys.ENABLE_GROVE, "").strip().lower() == "false"
@@ -57,5 +57,5 @@ def provider(annotations: Mapping[str, str]) -> str:
 
 
 def runs_on_grove(graph: Graph) -> bool:
-    """Whether a deployment becomes a PodCliqueSet."""
+    """Whether a graph is rendered as a PodCliqueSet."""
     return provider(graph.own_annotations) == keys.GROVE

@@ -1,4 +1,4 @@
-"""A deployment in one shape, whichever version it was written in."""
+"""The version-independent form of a DynamoGraphDeployment, which rules and rendering work on."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ MAIN = "main"
 
 
 class CompilationCacheMount(Struct, frozen=True):
-    """A claim that keeps what compilers made."""
+    """A PersistentVolumeClaim that keeps the output of compilers."""
 
     claim: str
     path: str = ""
 
 
 class VolumeClaim(Struct, frozen=True):
-    """A PersistentVolumeClaim that the deployment needs."""
+    """A PersistentVolumeClaim that the graph needs."""
 
     name: str
     create: bool
@@ -34,16 +34,16 @@ class VolumeClaim(Struct, frozen=True):
 
 
 class GraphComponent(Struct, frozen=True):
-    """A part of the graph."""
+    """A component of the graph."""
 
     path: str
-    """Where it is written."""
+    """Its field path in the object, for errors and patches."""
     name: str
     type: str = ""
     replicas: int = 1
     min_available: int = 1
     nodes: int = 1
-    """That one replica spans."""
+    """Nodes per replica."""
     main: Body = {}
     """The main container as the user wrote it."""
     sidecars: tuple[Body, ...] = ()
@@ -52,30 +52,30 @@ class GraphComponent(Struct, frozen=True):
     pod_labels: Mapping[str, str] = {}
     pod_annotations: Mapping[str, str] = {}
     labels: Mapping[str, str] = {}
-    """Of what is made for it, pods included; weaker than those of its pods."""
+    """Labels of the objects created for it, including pods; labels of its pods take precedence."""
     annotations: Mapping[str, str] = {}
     claimed_gpus: int = 0
-    """GPUs by claims, as far as they are known."""
+    """GPUs per pod that it gets by resource claims, as far as known."""
     pull_secrets: tuple[str, ...] = ()
-    """Secrets that were found for pulling its images, beside those that the user names."""
+    """Discovered image pull Secrets, in addition to those that the user names."""
     has_scaling_adapter: bool = False
-    """Whether autoscalers scale it, through an adapter."""
+    """Whether autoscalers scale it, through a DynamoGraphDeploymentScalingAdapter."""
     frontend: str | None = None
-    """Which of the sidecars is a frontend."""
+    """The name of the sidecar that is a frontend."""
     version: str = ""
-    """Of Dynamo in the image, where its tag does not tell."""
+    """The version of Dynamo in the image, if the image tag does not contain it."""
     shared_memory: str = ""
-    """Empty: as much as is usual."""
+    """Size of `/dev/shm`; empty: the default."""
     cache: CompilationCacheMount | None = None
     model: str = ""
     everywhere: bool = False
-    """Found in the namespace of all deployments."""
+    """Whether it is discovered in the Dynamo namespace that all graphs share."""
     domain: str = ""
-    """That it must fit into."""
+    """The topology domain that it must fit into."""
 
     @property
     def lower(self) -> str:
-        """Its name, in names of other things."""
+        """Its name in lower case, for names of objects."""
         return self.name.lower()
 
     @property
@@ -85,19 +85,19 @@ class GraphComponent(Struct, frozen=True):
 
     @property
     def runs_engine(self) -> bool:
-        """Whether it runs an engine."""
+        """Whether it runs an inference engine."""
         return self.type in WORKERS
 
 
 class GraphTopology(Struct, frozen=True):
-    """What is said on the deployment as a whole."""
+    """The topology constraint of the whole graph."""
 
     name: str = ""
     domain: str = ""
 
 
 class Graph(Struct, frozen=True):
-    """A deployment."""
+    """A DynamoGraphDeployment."""
 
     name: str
     namespace: str
@@ -105,10 +105,10 @@ class Graph(Struct, frozen=True):
     generation: int = 0
     components: tuple[GraphComponent, ...] = ()
     own_labels: Mapping[str, str] = {}
-    """Of its metadata."""
+    """Labels of its metadata."""
     own_annotations: Mapping[str, str] = {}
     labels: Mapping[str, str] = {}
-    """For all that is made."""
+    """Labels of all objects created for it."""
     annotations: Mapping[str, str] = {}
     env: tuple[Body, ...] = ()
     framework: str = ""
@@ -117,19 +117,19 @@ class Graph(Struct, frozen=True):
     claims: tuple[VolumeClaim, ...] = ()
     restart: Restart | None = None
     ignores_generations: bool = False
-    """Whether generations of its workers are not told from each other."""
+    """Whether workers of old and new templates share one Dynamo namespace."""
 
     @property
     def constrained(self) -> bool:
-        """Whether anything is constrained."""
+        """Whether the graph or any component has a topology constraint."""
         return bool(self.topology.domain) or any(each.domain for each in self.components)
 
     @property
     def discovered_by_kubernetes(self) -> bool:
-        """Whether components find each other through the API server; else through etcd."""
+        """Whether components discover each other through the API server; else through etcd."""
         return self.own_annotations.get(keys.DISCOVERY_BACKEND, keys.KUBERNETES) != keys.ETCD
 
     def dynamo_namespace(self, component: GraphComponent) -> str:
-        """The namespace in which Dynamo finds a component."""
+        """The Dynamo namespace in which a component is discovered."""
         own = f"{self.namespace}-{self.name.replace('.', '-')}"
         return "dynamo" if component.everywhere else own

@@ -1,4 +1,4 @@
-"""What the parts of a deployment are called."""
+"""The names of the objects that are rendered from a graph."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import hashlib
 from grove.dynamo.graph import Graph, GraphComponent
 
 MAX_NAME = 45
-"""What Grove leaves for the name of a set and of its parts, of the 63 characters of a host name."""
+"""Characters for the names of a set, group and clique together, of the 63 of a host name."""
 _MIN_NAME = 8
 _HASH_LENGTH = 5  # a hyphen and four hex digits
 LEADER, WORKER = "ldr", "wkr"
@@ -19,13 +19,13 @@ def clique(component: GraphComponent, role: str = "") -> str:
 
 
 def added_length(component: GraphComponent) -> int:
-    """How many characters a component's parts add to the set's name."""
+    """How many characters the group and clique names of a component add to the set's name."""
     longest = len(clique(component, LEADER)) if component.multinode else 0
     return len(component.lower) + longest
 
 
 def workload(graph: Graph) -> str:
-    """The PodCliqueSet: the deployment's own name, cut if it leaves too little for its parts."""
+    """The PodCliqueSet: the graph's name, cut and hashed if it leaves too few characters for its cliques."""
     budget = max(_MIN_NAME, MAX_NAME - max(map(added_length, graph.components), default=0))
     if len(graph.name) <= budget:
         return graph.name
@@ -38,47 +38,47 @@ def component_object(graph: Graph, component: GraphComponent) -> str:
 
 
 def child_object(graph: Graph, component: GraphComponent) -> str:
-    """What is made for a component beside its pods, and the value by which its pods are selected."""
+    """Auxiliary objects of a component, and the value of the label that selects its pods."""
     return f"{graph.name}-{component.lower}"
 
 
 def leader_worker_set(graph: Graph, component: GraphComponent) -> str:
-    """Its LeaderWorkerSet, where Grove does not run it."""
+    """The LeaderWorkerSet of a component, without Grove."""
     return f"{child_object(graph, component)}-0"
 
 
 def service(graph: Graph, component: GraphComponent) -> str:
-    """Its Service."""
+    """The Service of a component."""
     return child_object(graph, component).replace(".", "-")
 
 
 def account(graph: Graph) -> str:
-    """The ServiceAccount by which components find each other."""
+    """The ServiceAccount with which components discover each other."""
     return f"{graph.name}-k8s-service-discovery"
 
 
 def role(graph: Graph) -> str:
-    """Its Role."""
+    """The Role of that ServiceAccount."""
     return f"{account(graph)}-role"
 
 
 def binding(graph: Graph) -> str:
-    """Its RoleBinding."""
+    """The RoleBinding of that Role."""
     return f"{account(graph)}-binding"
 
 
 def wait_script(graph: Graph) -> str:
-    """The ConfigMap with the script that waits for leaders."""
+    """The ConfigMap with the script by which workers wait for their leader."""
     return f"{graph.name}-wait-leader-script"
 
 
 def model_hash(model: str) -> str:
-    """A model's name as a label."""
+    """A hash of a model's name, for label values."""
     return hashlib.sha256(model.encode()).hexdigest()[:8]
 
 
 def model_service(model: str) -> str:
-    """The Service of all that serve a model."""
+    """The headless Service of all pods that serve a model."""
     return f"dynamo-model-{model_hash(model)}"
 
 

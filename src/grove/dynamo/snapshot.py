@@ -1,4 +1,4 @@
-"""All that is known about one deployment at a moment, and what a backend makes of it."""
+"""The input of the planner: one graph with everything observed for it, and the interface of backends."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from grove.dynamo.graph import Graph, GraphComponent
 from grove.rules.model import Facts, FieldError
 
 CliqueOrGroup = PodClique | PodCliqueScalingGroup
-"""What runs a component under Grove."""
+"""The object of a component with the Grove backend."""
 
 
 class StoredGraph(Wire, frozen=True):
-    """A DynamoGraphDeployment as it is stored. The spec is raw, so that no field of it is overlooked."""
+    """A DynamoGraphDeployment as it is stored. The spec is raw, so that unknown fields are detected."""
 
     metadata: ObjectMeta
     spec: object = None
@@ -32,7 +32,7 @@ class StoredGraph(Wire, frozen=True):
 
 
 class ChildObject(Wire, frozen=True):
-    """Anything that is made for a deployment, as far as it can be wrong."""
+    """Any object that is created for a graph, with the fields that are compared."""
 
     metadata: ObjectMeta
     spec: object = None
@@ -44,30 +44,29 @@ class ChildObject(Wire, frozen=True):
 
 
 class GraphSnapshot(Struct, frozen=True):
-    """A deployment and what is there of it."""
+    """A graph with the objects that exist for it."""
 
     stored: StoredGraph
     context: GraphContext = GraphContext()
     facts: Facts = Facts()
-    """What Grove's own rules are told."""
+    """Facts for the admission rules of PodCliqueSets."""
     workload: PodCliqueSet | None = None
     cliques: Mapping[str, PodClique] = field(default_factory=dict)
     groups: Mapping[str, PodCliqueScalingGroup] = field(default_factory=dict)
     children: Mapping[tuple[str, str], ChildObject] = field(default_factory=dict)
     """By kind and name."""
     pull_secrets: Mapping[str, frozenset[str]] | None = field(default_factory=dict)
-    """Secrets for pulling images in its namespace: the registries of each, by name; None if nobody knows."""
+    """Image pull Secrets of its namespace: the registries of each, by name; None if not known."""
     started: frozenset[str] = frozenset()
-    """Components of its set that have started, as their latest template is; not asked unless there is a new
-    Secret for one."""
+    """Components with started pods of the latest template; only filled in if there is a new pull Secret."""
     ssh_key: tuple[str, str] | None = None
-    """A fresh pair, private and public, if one is needed."""
+    """A new key pair, private and public, if one is needed."""
     last_error: str = ""
-    """What could not be done the last time."""
+    """The error of the previous reconcile, if it failed."""
 
 
 class ComponentState(Struct, frozen=True):
-    """How a component fares: `why` and `words` are empty if it is ready."""
+    """The state of a component: `reason` and `message` are empty if it is ready."""
 
     status: ComponentStatus | None
     reason: str = ""
@@ -77,46 +76,46 @@ class ComponentState(Struct, frozen=True):
 def clique_or_group_of(
     graph: Graph, component: GraphComponent, snapshot: GraphSnapshot
 ) -> CliqueOrGroup | None:
-    """The PodClique or PodCliqueScalingGroup of a component, if it is there."""
+    """The PodClique or PodCliqueScalingGroup of a component, if it exists."""
     name = naming.component_object(graph, component)
     return snapshot.groups.get(name) if component.multinode else snapshot.cliques.get(name)
 
 
 class GraphBackend(Protocol):
-    """One way of running a deployment."""
+    """Renders a graph into workloads of one kind, and reads their state."""
 
     name: str
-    """As `nvidia.com/workload-provider` calls it."""
+    """The value of the annotation `nvidia.com/workload-provider`."""
 
     def problems(self, graph: Graph, snapshot: GraphSnapshot) -> list[FieldError]:
-        """What keeps the deployment from being made."""
+        """Errors that keep the workloads from being created or updated."""
         ...
 
     def writes(self, graph: Graph, snapshot: GraphSnapshot) -> list[Intent]:
-        """What makes it, or brings it in order."""
+        """The writes that create or update the workloads."""
         ...
 
     def component_state(
         self, graph: Graph, component: GraphComponent, snapshot: GraphSnapshot
     ) -> ComponentState:
-        """How a component fares."""
+        """The state of a component."""
         ...
 
     def applied(self, graph: Graph, snapshot: GraphSnapshot) -> tuple[AppliedTopology, ...]:
-        """The constraints that are in force."""
+        """The topology constraints that the workloads carry."""
         ...
 
     def restart(self, graph: Graph, snapshot: GraphSnapshot) -> RestartStatus | None:
-        """How far a restart has come."""
+        """The progress of a restart."""
         ...
 
     def conditions(self, graph: Graph, snapshot: GraphSnapshot) -> list[Condition]:
-        """What else there is to say, without dates."""
+        """Further conditions, without transition times."""
         ...
 
 
 def raw(stored: StoredGraph) -> dict[str, Any]:
-    """The deployment as the rules read it."""
+    """The graph as the object that the rules decode."""
     meta = stored.metadata
     metadata = {
         "name": meta.name,

@@ -1,5 +1,7 @@
-"""Generations of workers. While workers are replaced, old and new ones are found under names of their own,
-and no request goes from one kind to the other; frontends look for both by what the names have in common."""
+"""Generations of workers: a hash of the worker templates, which is part of their Dynamo namespace.
+
+During a rollout, old and new workers are discovered in different Dynamo namespaces, so that no request goes
+from one generation to the other; frontends discover both by the common prefix."""
 
 from __future__ import annotations
 
@@ -14,12 +16,12 @@ _PARTS = (
     *("name", "nodes", "main", "sidecars", "pod", "pod_labels", "pod_annotations", "shared_memory", "cache"),
     *("frontend", "everywhere"),
 )
-"""What makes another worker of a component. What this layer adds does not: a newer operator replaces nobody.
-"""
+"""The fields that make up a generation. Fields that the operator adds are not among them, so that an
+upgrade of the operator replaces no pods."""
 
 
 def generation(graph: Graph) -> str:
-    """Of all workers of a deployment, as users wrote them; empty if they are not told from each other."""
+    """The generation of all workers of a graph; empty if the graph ignores generations."""
     if graph.ignores_generations:
         return ""
     workers = sorted((each for each in graph.components if each.runs_engine), key=lambda each: each.name)
@@ -29,6 +31,6 @@ def generation(graph: Graph) -> str:
 
 
 def runtime_namespace(graph: Graph, component: GraphComponent, known: str) -> str:
-    """Where Dynamo finds a component, if its workers are of that generation."""
+    """The Dynamo namespace of a component whose workers are of the generation `known`."""
     own = graph.dynamo_namespace(component)
     return f"{own}-{known}" if component.runs_engine and known else own

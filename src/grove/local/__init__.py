@@ -1,1 +1,1 @@
-"""The local control plane: find or build its parts, start them, stop them."""
+"""The local control plane: finds or builds its programs, starts and stops them."""

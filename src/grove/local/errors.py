@@ -1,5 +1,5 @@
-"""The one error this room raises: a line for the person at the terminal, naming the remedy."""
+"""The error that this package raises: one line for the user, which names the remedy."""
 
 
 class LocalError(Exception):
-    """Something about the local cluster that its user can mend."""
+    """A problem of the local cluster that the user can fix."""

@@ -1,4 +1,4 @@
-"""Where things live outside the checkout: what can be made again, and the state of clusters."""
+"""Paths outside of the checkout: the cache, and the state of clusters."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ _ARCHITECTURES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm6
 
 
 def cache_dir(environ: Mapping[str, str] = os.environ) -> Path:
-    """What can be made again: binaries, toolchains."""
+    """The cache: binaries and toolchains, which can be downloaded or built again."""
     if chosen := environ.get("GROVE_CACHE"):
         return Path(chosen)
     return Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "grove"
 
 
 def default_state_dir(environ: Mapping[str, str] = os.environ) -> Path:
-    """The cluster one gets without asking for a particular one."""
+    """The state directory of the default cluster."""
     return Path(environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "grove" / "default"
 
 
 def target() -> tuple[str, str]:
-    """Operating system and architecture in Go's words."""
+    """Operating system and architecture as Go names them."""
     system = "darwin" if sys.platform == "darwin" else "linux"
     machine = platform.machine().lower()
     if machine not in _ARCHITECTURES:

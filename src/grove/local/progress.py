@@ -1,4 +1,4 @@
-"""How long work tells a person what it does: a live line on a terminal, plain lines elsewhere."""
+"""Progress of long operations: a progress bar on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _PLAIN_EVERY = 15.0  # seconds between two lines where there is no terminal
 
 
 class Task(Protocol):
-    """One piece of long work."""
+    """One long operation."""
 
     def step(self, what: str, done: int, total: int | None = None) -> None:
-        """Say what is being done now, and how far it is."""
+        """Report the current step, and how many are done."""
 
 
 class ProgressReporter:
-    """Speaks to one console; quiet ones say nothing but errors."""
+    """Prints progress to one console; nothing if `quiet`."""
 
     def __init__(self, console: Console, *, quiet: bool = False) -> None:
         self._console = console
@@ -72,13 +72,13 @@ class _LiveTask:
 class _PlainTask:
     def __init__(self, reporter: ProgressReporter, title: str) -> None:
         self._reporter, self._title = reporter, title
-        self._began = time.monotonic()
-        self._spoke = -_PLAIN_EVERY
+        self._started = time.monotonic()
+        self._reported = -_PLAIN_EVERY
 
     def step(self, what: str, done: int, total: int | None = None) -> None:
-        elapsed = time.monotonic() - self._began
-        if elapsed - self._spoke < _PLAIN_EVERY:
+        elapsed = time.monotonic() - self._started
+        if elapsed - self._reported < _PLAIN_EVERY:
             return
-        self._spoke = elapsed
+        self._reported = elapsed
         of = f"{done}/{total}" if total else str(done)
         self._reporter.say(f"{self._title}: {of} after {elapsed:.0f} s, {what}")

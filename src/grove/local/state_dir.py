@@ -1,4 +1,4 @@
-"""The state directory of one cluster: what is where, which settings it was made with, who works on it."""
+"""The state directory of one cluster: its paths, its settings, and the lock for commands that change it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ import msgspec
 from grove.local.cluster.pki import write_private
 from grove.local.errors import LocalError
 
-_MIN_FREE_BYTES = 256 * 2**20  # etcd sets aside 64 MiB for each of its log segments
+_MIN_FREE_BYTES = 256 * 2**20  # etcd preallocates 64 MiB for each of its log segments
 _LOCK_HELD = (errno.EAGAIN, errno.EACCES)
 
 
 class Ports(msgspec.Struct, frozen=True, kw_only=True):
-    """Where each part listens, on loopback."""
+    """The loopback port of each component."""
 
     apiserver: int
     etcd: int
@@ -32,7 +32,7 @@ class Ports(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClusterSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a cluster was asked to be; kept, so that a restart gives the same one."""
+    """The settings of a cluster; stored, so that a restart uses the same ones."""
 
     nodes: int
     gpus: int
@@ -47,7 +47,7 @@ class ClusterSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClusterRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """cluster.json: the mark by which we know a directory as ours."""
+    """cluster.json: settings and ports; it also marks a directory as that of a cluster."""
 
     settings: ClusterSettings
     ports: Ports
@@ -90,7 +90,7 @@ class StateDir:
         return self.root / "cluster.json"
 
     def read(self) -> ClusterRecord | None:
-        """The record of the cluster that lives here, if one does."""
+        """The record of the cluster in this directory, if there is one."""
         try:
             return msgspec.json.decode(self._record.read_bytes(), type=ClusterRecord)
         except FileNotFoundError:
@@ -99,14 +99,14 @@ class StateDir:
             raise LocalError(f"cannot read {self._record}: {error.strerror}") from error
         except msgspec.MsgspecError as error:
             raise LocalError(
-                f"{self._record} is damaged ({error}): remove {self.root} and start anew"
+                f"{self._record} is damaged ({error}): remove {self.root} and run grove up"
             ) from error
 
     def write(self, record: ClusterRecord) -> None:
         write_private(self._record, msgspec.json.format(msgspec.json.encode(record)))
 
     def prepare(self) -> None:
-        """Make the directories, and say at once what would fail in the middle."""
+        """Create the directories, and check early for what would fail later: permissions and free space."""
         try:
             for folder in ("config", "logs", "run"):
                 (self.root / folder).mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -123,18 +123,18 @@ class StateDir:
         if free < _MIN_FREE_BYTES:
             raise LocalError(
                 f"only {free >> 20} MiB free in the state directory {self.root}, "
-                f"{_MIN_FREE_BYTES >> 20} MiB are needed: make room, or choose another with --state-dir"
+                f"{_MIN_FREE_BYTES >> 20} MiB are needed: free some space, or choose another with --state-dir"
             )
 
     def remove(self) -> None:
-        """Take the whole directory away, but only one that is a cluster's."""
+        """Remove the whole directory, but only if it is that of a cluster."""
         if self.root.exists() and not (self._record.exists() or (self.root / "run").is_dir()):
-            raise LocalError(f"{self.root} holds no cluster of ours: not removed")
+            raise LocalError(f"{self.root} is not the state directory of a cluster: not removed")
         shutil.rmtree(self.root, ignore_errors=False)
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Only one command at a time changes a cluster; the lock dies with its holder."""
+        """Hold the lock: only one command at a time changes a cluster. The lock ends with its process."""
         with (self.root / "run" / "lock").open("a+") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -144,7 +144,7 @@ class StateDir:
                 file.seek(0)
                 holder = file.read().strip() or "unknown"
                 raise LocalError(
-                    f"another grove command (pid {holder}) is at work on {self.root}: let it end first"
+                    f"another grove command (pid {holder}) is changing {self.root}: wait until it ends"
                 ) from error
             file.truncate(0)
             file.write(str(os.getpid()))

@@ -16,7 +16,7 @@ from grove.dynamo.api import crd_definitions
 from tests.shared import ROOT
 
 
-def test_it_prints_what_the_chart_installs(capsys):
+def test_crds_prints_those_of_the_chart(capsys):
     crds()
     printed = capsys.readouterr().out
     files = [path.read_text() for path in (ROOT / "charts/grove/crds").iterdir()]
@@ -24,25 +24,25 @@ def test_it_prints_what_the_chart_installs(capsys):
     assert list(yaml.load_all(printed, Loader=yaml.CSafeLoader)) == crd.all_definitions()
 
 
-def test_those_of_dynamo_come_only_if_they_are_asked_for(capsys):
+def test_dynamo_crds_are_printed_only_on_request(capsys):
     crds(dynamo=True)
     printed = list(yaml.load_all(capsys.readouterr().out, Loader=yaml.CSafeLoader))
     assert printed == crd_definitions.all_definitions()
 
 
 @pytest.mark.parametrize("command", [["crds", "--apply"], ["detach"]])
-def test_without_a_cluster_it_is_one_line(command, monkeypatch, capsys):
+def test_apply_without_cluster_prints_one_line(command, monkeypatch, capsys):
     monkeypatch.setenv("KUBECONFIG", "/nowhere")
     try:
         with pytest.raises(SystemExit) as ended:
             main(command)
     finally:
-        structlog.reset_defaults()  # it logs to what is standard error only in this test
+        structlog.reset_defaults()  # the logger keeps the standard error of this test
     assert ended.value.code == 1
     assert capsys.readouterr().err == "grove: no file of KUBECONFIG=/nowhere exists: correct or unset it\n"
 
 
-def test_it_is_a_command():
+def test_crds_is_a_command():
     run = subprocess.run(
         [sys.executable, "-c", "from grove.cli.main import main; main(['crds'])"],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""`grove operator`: what it says and with which code it ends when it cannot start."""
+"""`grove operator`: error messages and exit codes when it cannot start."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def write(folder: Path, text: str) -> Path:
     return path
 
 
-def test_every_wrong_key_is_a_line_of_its_own(tmp_path, capsys):
+def test_each_invalid_key_is_one_line(tmp_path, capsys):
     path = write(tmp_path, "logLevel: loud\nleaderElection: {enabled: yes}\nserver: {metrics: {port: 1:30}}")
     assert operator(config=path) == 2
     assert capsys.readouterr().err.splitlines() == [
@@ -29,11 +29,11 @@ def test_every_wrong_key_is_a_line_of_its_own(tmp_path, capsys):
     ]
 
 
-def test_types_values_and_names_that_are_wrong_are_told_together(tmp_path, capsys):
+def test_all_configuration_errors_are_reported_together(tmp_path, capsys):
     path = write(
         tmp_path,
         "leaderElection: {enabled: yes}\nserver: {metrics: {port: 70000}}\n"
-        "scheduler: {profiles: [{name: nobody}]}\nfabrics: [nobody]\n",
+        "scheduler: {profiles: [{name: unknown}]}\nfabrics: [unknown]\n",
     )
     assert operator(config=path) == 2
     first, second, vendor, scheduler = capsys.readouterr().err.splitlines()
@@ -41,7 +41,7 @@ def test_types_values_and_names_that_are_wrong_are_told_together(tmp_path, capsy
     where = f"grove: {path}: server.metrics.port"
     assert second == f"{where}: must be between 0 (any free port) and 65535, not 70000"
     assert vendor.startswith(f"grove: {path}: fabrics[0]: ")
-    assert scheduler.startswith(f"grove: {path}: scheduler.profiles[0].name: no scheduler backend nobody: ")
+    assert scheduler.startswith(f"grove: {path}: scheduler.profiles[0].name: no scheduler backend unknown: ")
 
 
 @pytest.mark.parametrize(
@@ -53,36 +53,36 @@ def test_types_values_and_names_that_are_wrong_are_told_together(tmp_path, capsy
         ("kind: Pod\napiVersion: v1", "kind: must be OperatorConfiguration"),
     ],
 )
-def test_what_is_no_configuration_is_said_in_one_line(tmp_path, capsys, text, words):
+def test_invalid_configuration_file_is_one_line(tmp_path, capsys, text, words):
     assert operator(config=write(tmp_path, text)) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert words in line
 
 
-def test_schedulers_that_nobody_knows_are_wrong_keys_too(tmp_path, capsys):
+def test_unknown_schedulers_are_configuration_errors(tmp_path, capsys):
     default = "{name: default-scheduler, config: {gangScheduling: 1}}"
-    path = write(tmp_path, f"scheduler: {{profiles: [{{name: nobody}}, {default}]}}")
+    path = write(tmp_path, f"scheduler: {{profiles: [{{name: unknown}}, {default}]}}")
     assert operator(config=path) == 2
     unknown, malformed = capsys.readouterr().err.splitlines()
-    assert unknown.startswith(f"grove: {path}: scheduler.profiles[0].name: no scheduler backend nobody: ")
+    assert unknown.startswith(f"grove: {path}: scheduler.profiles[0].name: no scheduler backend unknown: ")
     assert malformed.endswith("scheduler.profiles[1].config: gangScheduling must be true or false, not 1")
 
 
-def test_a_file_that_is_not_there(tmp_path, capsys):
+def test_missing_configuration_file(tmp_path, capsys):
     path = tmp_path / "nowhere"
     assert operator(config=path) == 2
-    why = "cannot be read (No such file or directory): check the path and mode"
+    why = "cannot be read (No such file or directory): check the path and the file mode"
     assert capsys.readouterr().err == f"grove: {path}: {why}\n"
 
 
-def test_a_file_that_is_not_text(tmp_path):
+def test_binary_configuration_file(tmp_path):
     path = tmp_path / "config.yaml"
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ConfigurationError, match="not text: write it as YAML or JSON"):
         read(path)
 
 
-def test_yaml_and_json_say_the_same(tmp_path):
+def test_yaml_and_json_configuration_are_equal(tmp_path):
     as_yaml = read(write(tmp_path, "leaderElection:\n  enabled: true\n  leaseDuration: 30s\n"))
     as_json = read(write(tmp_path, '{"leaderElection": {"enabled": true, "leaseDuration": "30s"}}'))
     assert as_yaml == as_json == {"leaderElection": {"enabled": True, "leaseDuration": "30s"}}
@@ -93,14 +93,14 @@ def grove(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True)
 
 
-def test_an_option_that_there_is_not_is_a_wrong_command_line():
+def test_unknown_option_is_command_line_error():
     run = grove("operator", "--konfig", "x")
     assert run.returncode == 1
     assert "--konfig" in run.stderr
 
 
 @pytest.mark.parametrize("with_file", [True, False])
-def test_a_kubeconfig_that_is_not_there_is_one_line(tmp_path, with_file):
+def test_missing_kubeconfig_is_one_line(tmp_path, with_file):
     missing = tmp_path / "kubeconfig"
     config = ("--config", str(write(tmp_path, ""))) if with_file else ()
     run = grove("operator", *config, "--kubeconfig", str(missing))
@@ -108,12 +108,12 @@ def test_a_kubeconfig_that_is_not_there_is_one_line(tmp_path, with_file):
     assert run.stderr == f"grove: kubeconfig {missing} does not exist: check the path\n"
 
 
-def test_help_names_the_exit_codes():
+def test_help_lists_exit_codes():
     told = " ".join(grove("operator", "--help").stdout.split())
     assert "2 wrong configuration; 4 no kubeconfig, certificate or free port; 6 leadership lost" in told
 
 
-def test_a_key_with_a_slip_in_it_is_warned_of(tmp_path):
+def test_unknown_configuration_key_is_a_warning(tmp_path):
     path = write(tmp_path, "logLevl: debug\n")
     ended = grove("operator", "--config", str(path), "--kubeconfig", str(tmp_path / "nowhere"))
     assert ended.returncode == 4

@@ -1,4 +1,4 @@
-"""What a command would have read, from a world that plans were carried out on."""
+"""The objects that a command reads, from a simulator on which plans were executed."""
 
 from __future__ import annotations
 
@@ -38,5 +38,5 @@ def a_simulator(*, running: bool = True) -> Simulator:
 
 
 def tell(sim: Simulator, status: Body) -> None:
-    """What the roll-up of a set, which is not part of this world, would have told."""
+    """The status of the set, which the simulator of this test does not plan."""
     sim.api.patch("PodCliqueSet", sim.set_name, {"status": status}, status=True)

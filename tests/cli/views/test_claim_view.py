@@ -1,4 +1,4 @@
-"""Shared claims in the tree: below whom they belong to, with who uses them."""
+"""Shared claims in the tree: below the object that they belong to, with the number of pods that use them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.plan.simulator.simulator import Simulator
 
 
 def sharing_world() -> Simulator:
-    """Something shared on each of the three levels, by all and by each."""
+    """Shared claims on each of the three levels, for all replicas and for each replica."""
     body = a_set("a:2 b:1", "x:2/2=b", name="demo")
     template = body["spec"]["template"]
     template["resourceClaimTemplates"] = own("t", "u")
@@ -38,7 +38,7 @@ def seen(sim: Simulator) -> SetView:
     return view
 
 
-def test_each_claim_stands_once_below_its_part():
+def test_claim_is_shown_once_below_its_object():
     sim = sharing_world()
     users = [{"resource": "pods", "name": "p", "uid": "u"}, {"resource": "pods", "name": "q", "uid": "v"}]
     for name, status in {
@@ -71,12 +71,12 @@ def test_each_claim_stands_once_below_its_part():
     ]
 
 
-def test_programs_get_them_too():
+def test_claims_are_part_of_json_output():
     (claim,) = msgspec.to_builtins(seen(sharing_world()))["members"][0]["claims"]
     assert claim == {"name": "demo-0-u", "state": "pending", "pods": 0}
 
 
-def test_a_groups_trouble_and_a_cliques_stand_below_them():
+def test_errors_of_groups_and_cliques_are_shown_below_them():
     sim = sharing_world()
     error = {"code": "E", "description": "no\nquota", "observedAt": "2026-01-01T00:00:00Z"}
     for kind, name in (("PodCliqueScalingGroup", "demo-0-x"), ("PodClique", "demo-0-a")):
@@ -96,6 +96,6 @@ def test_a_groups_trouble_and_a_cliques_stand_below_them():
         ({"deletionTimestamp": "2026-01-01T00:00:00Z"}, {"allocation": {}}, "terminating"),
     ],
 )
-def test_the_state_of_a_claim(meta: Body, status: Body, word: str):
+def test_claim_state(meta: Body, status: Body, word: str):
     body = {"metadata": {"name": "c", **meta}, "status": status}
     assert claim_state(msgspec.json.decode(msgspec.json.encode(body), type=ResourceClaim)) == word

@@ -1,4 +1,4 @@
-"""A set while it changes: what is said of it, and what is shown where there is room."""
+"""The live view of a set: lines per change, and the frame that fits the terminal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.plan.builders import read_set
 from tests.plan.simulator import actors
 
 
-def test_what_is_new_is_said_once():
+def test_change_is_printed_once():
     sim = a_simulator(running=False)
     first = view(sim)
     assert list(changes(None, first)) == [
@@ -29,12 +29,12 @@ def test_what_is_new_is_said_once():
     assert list(changes(first, view(sim))) == ["clique demo-0-router: 3/3 ready"]
 
 
-def test_what_is_gone_is_said():
+def test_deleted_gang_is_printed():
     sim = a_simulator()
     before = view(sim)
     sim.scale("PodCliqueScalingGroup", "demo-0-model", 1)
     sim.settle()
-    assert list(changes(before, view(sim))) == ["gang demo-0-model-0: gone"]
+    assert list(changes(before, view(sim))) == ["gang demo-0-model-0: deleted"]
 
 
 def shown(width: int, height: int) -> list[str]:
@@ -43,19 +43,19 @@ def shown(width: int, height: int) -> list[str]:
     return console.file.getvalue().splitlines()  # type: ignore[attr-defined]
 
 
-def test_a_picture_has_the_pods_if_there_is_room():
+def test_frame_shows_pods_if_they_fit():
     assert len(shown(100, 40)) == 13 + 1
     assert len(shown(100, 14)) == 8 + 1, "too low for pods"
     assert max(map(len, shown(40, 40))) <= 40
 
 
-def test_summaries():
+def test_summary_counts_pod_states():
     assert summary(view(a_simulator())) == "5 pods: 5 ready"
     assert summary(view(a_simulator(running=False))) == "5 pods: 1 gated, 4 unscheduled"
 
 
-def test_the_workload_of_the_demo_fits_its_cluster_twice():
-    """As it is after the scale-out, and with a second replica once that has been taken back."""
+def test_demo_workload_fits_its_cluster_twice():
+    """The demo after the scale-out, and with a second replica after scaling in again."""
     body = workload()
     found = read_set(body)
     assert found.metadata.name == NAME

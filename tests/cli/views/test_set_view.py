@@ -1,4 +1,4 @@
-"""From objects to views: who belongs where, and how it is counted."""
+"""From objects to views: which object belongs to which, and how pods are counted."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.plan.simulator import actors
 from tests.shared import ROOT
 
 
-def test_a_set_that_is_whole():
+def test_view_of_complete_set():
     seen = view(a_simulator())
     assert (seen.available, seen.replicas, seen.ready) == (1, 1, True)
     (replica,) = seen.members
@@ -48,7 +48,7 @@ def test_a_set_that_is_whole():
     ]
 
 
-def test_a_pod_that_goes_is_shown_and_not_counted():
+def test_terminating_pod_is_shown_and_not_counted():
     sim = a_simulator()
     actors.delete(sim, next(iter(sim.pods("demo-0-router"))))
     seen = view(sim)
@@ -58,7 +58,7 @@ def test_a_pod_that_goes_is_shown_and_not_counted():
 
 
 @pytest.mark.parametrize("missing", ["PodGang", "PodClique", "PodCliqueScalingGroup"])
-def test_not_ready_while_parts_are_on_their_way(missing):
+def test_set_is_not_ready_while_objects_are_missing(missing):
     sim = a_simulator()
     name = sorted(sim.api.all(missing))[-1]
     if missing == "PodClique":
@@ -70,14 +70,14 @@ def test_not_ready_while_parts_are_on_their_way(missing):
     assert not view(sim).ready
 
 
-def test_what_the_set_complains_of():
+def test_errors_of_set_are_in_view():
     sim = a_simulator()
     error = {"code": "ERR", "description": "no quota", "observedAt": "2026-01-01T00:00:00Z"}
     tell(sim, {"lastErrors": [error]})
     assert view(sim).errors == ("no quota",)
 
 
-def test_nothing_made_yet_is_no_trouble():
+def test_view_of_set_without_children():
     sim = a_simulator(running=False)
     only = msgspec.structs.replace(found(sim), groups=(), cliques=(), gangs=(), pods=())
     (seen,) = set_views(only)
@@ -104,7 +104,7 @@ READY = [{"type": "Ready", "status": "True"}]
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_the_state_of_a_pod(spec: Body, status: Body, word: str):
+def test_pod_state(spec: Body, status: Body, word: str):
     body = {"metadata": {"name": "p"}, "spec": spec, "status": status}
     assert pod_state(msgspec.json.decode(msgspec.json.encode(body), type=Pod)) == word
 
@@ -117,7 +117,7 @@ INITIALIZING = {"name": "i", "state": {"waiting": {"reason": "PodInitializing"}}
     ("spec", "status", "why"),
     [
         ({}, {}, ""),
-        ({"schedulerName": "kai"}, {}, "kai has not looked at it yet"),
+        ({"schedulerName": "kai"}, {}, "kai has not considered it yet"),
         ({}, {"conditions": [{"type": "PodScheduled", "status": "False", "message": "no\nroom"}]}, "no room"),
         ({"nodeName": "n"}, {"containerStatuses": [INITIALIZING, WAITING]}, "m: ImagePullBackOff"),
         ({"nodeName": "n"}, {"initContainerStatuses": [WAITING]}, "m: ImagePullBackOff"),
@@ -130,7 +130,7 @@ INITIALIZING = {"name": "i", "state": {"waiting": {"reason": "PodInitializing"}}
         ),
     ],
 )
-def test_why_a_pod_is_not_ready(spec: Body, status: Body, why: str):
+def test_pod_reason(spec: Body, status: Body, why: str):
     conditions = [*status.get("conditions", ())]
     if "nodeName" in spec:
         conditions.append({"type": "PodScheduled", "status": "True", "message": "long ago"})
@@ -139,7 +139,7 @@ def test_why_a_pod_is_not_ready(spec: Body, status: Body, why: str):
     assert pod_reason(pod, pod_state(pod)) == why
 
 
-def test_the_page_names_every_field_and_state():
+def test_docs_name_every_field_and_state():
     page = (ROOT / "docs/looking.md").read_text()
     rows = re.findall(r"^\| (?:a|its) \w+ \| (.+) \|$", page, re.MULTILINE)
     views = (SetView, ReplicaView, GangView, GroupView, GroupReplicaView, CliqueView, PodView, ClaimView)

@@ -1,4 +1,4 @@
-"""Lines as they are printed, at every width."""
+"""The layout of trees and tables at different widths."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ NOW = 1_800_000_000.0
 
 
 def printed(seen: SetView, width: int | None = None, **options: bool) -> list[str]:
-    """The lines, with what follows from UIDs made up."""
+    """The lines, with the random part of names replaced."""
     text = "\n".join(line.text for line in lines(tree(seen, **options), width))
     return re.sub(r"-[bcdfghjklmnpqrstvwxz2456789]{8}\b", "-xxxxxxxx", text).splitlines()
 
 
-def test_a_tree_where_there_is_room():
+def test_tree_at_unlimited_width():
     assert printed(view(a_simulator())) == [
         "demo  1/1 available",
         "└─ replica 0  Running, gang demo-0",
@@ -42,7 +42,7 @@ def test_a_tree_where_there_is_room():
     ]
 
 
-def test_a_tree_on_a_terminal_of_40_columns():
+def test_tree_at_40_columns():
     assert printed(view(a_simulator()), 40) == [
         "demo  1/1 available",
         "└─ replica 0  Running, gang demo-0",
@@ -60,7 +60,7 @@ def test_a_tree_on_a_terminal_of_40_columns():
     ]
 
 
-def test_without_pods_and_while_it_starts():
+def test_tree_without_pods_while_starting():
     assert printed(view(a_simulator(running=False)), pods=False) == [
         "demo  0/1 available",
         "└─ replica 0  Pending, gang demo-0",
@@ -73,7 +73,7 @@ def test_without_pods_and_while_it_starts():
     ]
 
 
-def test_errors_come_last_and_on_one_line():
+def test_errors_are_last_and_one_line_each():
     sim = a_simulator()
     error = {"code": "E", "description": "no quota:\n  8 GPUs", "observedAt": "2026-01-01T00:00:00Z"}
     tell(sim, {"availableReplicas": 1, "lastErrors": [error]})
@@ -87,20 +87,20 @@ def of_one_pod(pod: PodView, width: int | None = None) -> str:
     return last
 
 
-def test_a_pod_tells_why_after_where():
+def test_pod_line_has_reason_after_node():
     pod = PodView("demo-0-router-xxxxxxxx", "starting", "node", "m: ImagePullBackOff")
     assert of_one_pod(pod).endswith("demo-0-router-xxxxxxxx  starting, on node, m: ImagePullBackOff")
     assert of_one_pod(pod, 50).endswith("…-xxxxxxxx  starting, on node")
 
 
-def test_of_a_long_reason_the_beginning_is_told():
+def test_long_reason_is_cut_at_the_end():
     why = "0/16 nodes are available: 16 Insufficient nvidia.com/gpu."
     pod = PodView("demo-0-router-xxxxxxxx", "unscheduled", why=why)
     assert of_one_pod(pod).endswith(f"demo-0-router-xxxxxxxx  unscheduled: {why}")
     assert of_one_pod(pod, 60) == "      └─ …-xxxxxxxx  unscheduled: 0/16 nodes are available:…"
 
 
-def test_moods():
+def test_line_colours():
     sim = a_simulator()
     actors.fail(sim, next(iter(sim.pods("demo-0-router"))))
     found = {line.name: line.style for line in lines(tree(view(sim)))}
@@ -124,7 +124,7 @@ rows = st.recursive(
 
 
 @given(rows, st.integers(20, 120))
-def test_no_line_is_wider_than_the_terminal_and_none_is_lost(row, width):
+def test_lines_fit_width_and_none_is_lost(row, width):
     def size(one: Row) -> int:
         return 1 + sum(map(size, one.children))
 
@@ -179,7 +179,7 @@ SETS = [
     ],
     ids=["room", "50 columns", "40 columns", "40 columns and namespaces"],
 )
-def test_tables(options, expected):
+def test_table_at_different_widths(options, expected):
     assert table(SETS, NOW, **options) == expected
 
 
@@ -187,7 +187,7 @@ def test_tables(options, expected):
     ("seconds", "shown"),
     [(-5, "0s"), (0, "0s"), (119, "119s"), (120, "2m"), (7199, "119m"), (7200, "2h"), (200_000, "2d")],
 )
-def test_ages(seconds, shown):
+def test_age_units(seconds, shown):
     assert age("2027-01-15T08:00:00Z", NOW + seconds) == shown
 
 
@@ -195,5 +195,5 @@ def test_ages(seconds, shown):
     ("text", "width", "shown"),
     [("abc", 3, "abc"), ("abcd", 3, "ab…"), ("字字", 3, "字…"), ("ab", 1, "…"), ("ab", 0, "")],
 )
-def test_shortened(text, width, shown):
+def test_shorten_adds_ellipsis(text, width, shown):
     assert shorten(text, width) == shown

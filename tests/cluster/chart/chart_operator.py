@@ -1,4 +1,4 @@
-"""The chart on this machine: values for its addresses, and the operator that its Deployment describes."""
+"""The chart on this machine: values for local addresses, and the operator process of its Deployment."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.cluster.chart.job_runner import WAIT
 from tests.cluster.operator.support.processes import OperatorProcess, running
 
 ADDRESS = "127.96.100.1"
-"""Of the operator's Service: where the API server looks for it, and where it listens."""
+"""The address of the operator's Service, on which the operator process listens."""
 
 
 def free_port() -> int:
@@ -27,7 +27,7 @@ def free_port() -> int:
 
 
 def local_values() -> dict[str, Any]:
-    """What differs from the defaults: addresses on this machine, and pods of Jobs that wait for us."""
+    """Values that differ from the defaults: local addresses, and pods of Jobs that the test runs itself."""
     servers = ("webhooks", "healthProbes", "metrics")
     ports = {name: {"port": free_port(), "bindAddress": ADDRESS} for name in servers}
     return {
@@ -39,7 +39,7 @@ def local_values() -> dict[str, Any]:
 
 @asynccontextmanager
 async def operator_of(site: LocalCluster, admin: Client, folder: Path) -> AsyncIterator[OperatorProcess]:
-    """The operator as the Deployment describes it: its account, and the ConfigMap that its pods mount."""
+    """The operator process with the account and the ConfigMap of the Deployment."""
     deployment = await admin.get(DEPLOYMENTS, "grove-operator", namespace=NAMESPACE, as_type=dict)
     pod = deployment["spec"]["template"]["spec"]
     assert (pod["containers"][0]["args"][0], pod["serviceAccountName"]) == ("operator", ACCOUNT)

@@ -1,4 +1,4 @@
-"""A cluster of the chart's own: its webhooks are for all namespaces, its uninstall lets go of every set."""
+"""A separate cluster for the chart: its webhooks act on all namespaces, its uninstall detaches all sets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.clusters import Clusters
 
 @pytest.fixture(scope="package")
 def site(control_plane: binaries.Binaries) -> Iterator[LocalCluster]:
-    """Where the chart is installed."""
+    """The cluster in which the chart is installed."""
     own = Clusters(lambda: control_plane)
     try:
         yield own.start_now("site")
@@ -25,6 +25,6 @@ def site(control_plane: binaries.Binaries) -> Iterator[LocalCluster]:
 
 @pytest.fixture
 async def admin(site: LocalCluster) -> AsyncIterator[Client]:
-    """That cluster, as its administrator."""
+    """A client of that cluster, as administrator."""
     async with Client(config.load(site.kubeconfig)) as client:
         yield client

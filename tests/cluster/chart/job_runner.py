@@ -1,7 +1,7 @@
-"""What a node would do with the chart's pods, done by hand: KWOK's nodes run nothing.
+"""Runs the commands of the chart's Jobs, since KWOK's nodes run nothing.
 
-A Job's pod waits (its annotation tells KWOK to) until its command has been run here, as its ServiceAccount;
-how the command ended is how the pod ends.
+An annotation keeps KWOK from completing the pod of a Job. Its command runs here, with its ServiceAccount; the
+exit code of the command decides whether the pod succeeds.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from tests.chart import NAMESPACE, account
 from tests.cluster.operator.support.objects import AnyObject
 
 WAIT = {"pod-ready.grove.local/delay": "1h"}
-"""On pods that are not to become ready by themselves."""
+"""Annotations of pods that KWOK must not make ready."""
 
 
 class JobRun:
-    """One pod's command, and what came of it."""
+    """The command of a pod, its exit code and output."""
 
     def __init__(self, pod: AnyObject, command: list[str], code: int, said: str) -> None:
         self.job = pod.labels["app.kubernetes.io/name"]
@@ -35,7 +35,7 @@ class JobRun:
 
 
 async def run(command: list[str], kubeconfig: Path) -> tuple[int, str]:
-    """Run a `grove` command as somebody; its exit code and what it said."""
+    """Run a `grove` command with an account; returns its exit code and output."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-c",
@@ -52,7 +52,7 @@ async def run(command: list[str], kubeconfig: Path) -> tuple[int, str]:
 
 @asynccontextmanager
 async def running_jobs(cluster: LocalCluster, client: Client) -> AsyncIterator[list[JobRun]]:
-    """Run the commands of Jobs in the chart's namespace as they come."""
+    """Run the commands of the Jobs in the chart's namespace when they are created."""
     ran: list[JobRun] = []
     waiting: asyncio.Queue[AnyObject] = asyncio.Queue()
     begun: set[str] = set()

@@ -1,4 +1,4 @@
-"""`grove crds --apply` and `grove detach` where things are not as they usually are."""
+"""`grove crds --apply` and `grove detach` in unusual situations."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ pytestmark = pytest.mark.cluster
 NAMES = [definition["metadata"]["name"] for definition in crd.all_definitions()]
 
 
-async def test_crds_are_made_then_left_alone_then_mended(site: LocalCluster, admin: Client) -> None:
+async def test_crds_apply_creates_skips_and_updates(site: LocalCluster, admin: Client) -> None:
     await removed(admin, *[each.metadata.name for each in (await admin.list(CRDS, as_type=Object)).items])
-    assert await run(["detach"], site.kubeconfig) == (0, "")  # no kind, no sets
+    assert await run(["detach"], site.kubeconfig) == (0, "")  # deleting the CRD deletes all sets
     for deed in ("created", "unchanged"):
         code, said = await run(["crds", "--apply"], site.kubeconfig)
         assert (code, said.splitlines()) == (0, [f"{name} {deed}" for name in NAMES])
@@ -32,7 +32,7 @@ async def test_crds_are_made_then_left_alone_then_mended(site: LocalCluster, adm
     assert mended["spec"]["names"]["shortNames"] == crd.all_definitions()[0]["spec"]["names"]["shortNames"]
 
 
-async def test_detaching_spares_the_finalizers_of_others(site: LocalCluster, admin: Client) -> None:
+async def test_detach_keeps_other_finalizers(site: LocalCluster, admin: Client) -> None:
     assert (await run(["crds", "--apply"], site.kubeconfig))[0] == 0
     body = pod_clique_set("shared")
     body["metadata"]["finalizers"] = ["example.com/mine", "grove.io/podcliqueset.grove.io"]

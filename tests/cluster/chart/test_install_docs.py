@@ -1,4 +1,4 @@
-"""Every command of docs/install.md, in the order of the page, as a reader would type them."""
+"""Runs every command of docs/install.md, in the order of the page."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ pytestmark = pytest.mark.cluster
 
 
 def scripts_of(page: str) -> Iterator[tuple[str, str]]:
-    """The commands below each heading."""
-    text = re.sub(r"```.*?```", "", (ROOT / page).read_text(), flags=re.DOTALL)  # without examples of files
+    """The commands by heading."""
+    text = re.sub(r"```.*?```", "", (ROOT / page).read_text(), flags=re.DOTALL)  # without sample files
     for section in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
         heading, _, text = section.partition("\n")
         if lines := [line[4:] for line in text.splitlines() if line.startswith("    ")]:
@@ -34,7 +34,7 @@ def scripts_of(page: str) -> Iterator[tuple[str, str]]:
 
 @pytest.fixture
 def shell(site: LocalCluster, control_plane: binaries.Binaries, tmp_path: Path) -> dict[str, str]:
-    """A reader's environment: a cluster, `kubectl`, `grove`, a `helm` that knows this machine's addresses."""
+    """A reader's environment: a cluster, `kubectl`, `grove`, and a `helm` with values for local addresses."""
     values = tmp_path / "local.yaml"
     values.write_text(yaml.safe_dump(local_values()))
     tools = tmp_path / "bin"
@@ -51,7 +51,7 @@ def shell(site: LocalCluster, control_plane: binaries.Binaries, tmp_path: Path) 
 
 
 async def type_in(script: str, shell: dict[str, str]) -> str:
-    """Type it into a shell; what was said."""
+    """Run commands in a shell; returns the output."""
     process = await asyncio.create_subprocess_exec(
         "bash",
         "-euo",
@@ -68,13 +68,15 @@ async def type_in(script: str, shell: dict[str, str]) -> str:
     return said.decode()
 
 
-async def test_the_page(site: LocalCluster, admin: Client, shell: dict[str, str], tmp_path: Path) -> None:
+async def test_install_page_commands_work(
+    site: LocalCluster, admin: Client, shell: dict[str, str], tmp_path: Path
+) -> None:
     first, *rest = scripts_of("docs/install.md")
     installing, _, trying = first[1].partition("kubectl apply")
     assert [heading for heading, _ in rest] == ["Change something", "Rights", "Upgrade", "Uninstall"]
     async with running_jobs(site, admin) as ran:
         await type_in(installing, shell)
-        async with operator_of(site, admin, tmp_path):  # which the Deployment's nodes cannot run
+        async with operator_of(site, admin, tmp_path):  # KWOK's nodes do not run the Deployment
             await type_in(f"kubectl apply{trying}", shell)
             for _, script in rest[:-1]:
                 await type_in(script, shell)

@@ -1,7 +1,7 @@
-"""The chart on a real cluster: installed, upgraded under live workloads, uninstalled, and back again.
+"""The chart on a real cluster: installed, upgraded under live workloads, uninstalled, and installed again.
 
-Helm, the API server and the controllers are real. Nodes run nothing, so the commands of the chart's pods are
-run by hand, with the pods' own accounts and configuration (tests/cluster/chart/job_runner.py).
+Helm, the API server and the controllers are real. Nodes run nothing, so the tests run the commands of the
+chart's pods, with the pods' own accounts and configuration (tests/cluster/chart/job_runner.py).
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def values(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def previous(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The chart of an earlier release: of one CRD, a field has gone since and another has come."""
+    """The chart of an earlier release, in which one CRD has a field more and a field less."""
     chart = tmp_path_factory.mktemp("previous") / "grove"
     shutil.copytree(CHART, chart)
     about = yaml.safe_load((chart / "Chart.yaml").read_text())
@@ -83,7 +83,7 @@ def spec_fields(definition: dict[str, Any]) -> dict[str, Any]:
 
 
 async def helm(site: LocalCluster, *arguments: str | Path) -> str:
-    """Helm in the chart's namespace."""
+    """Run Helm in the chart's namespace."""
     return await asyncio.to_thread(run, *arguments, "--namespace", NAMESPACE, kubeconfig=site.kubeconfig)
 
 
@@ -94,7 +94,7 @@ async def create(admin: Client, name: str, **spec: Any) -> AnyObject:
 
 
 async def until_available(admin: Client, name: str, replicas: int = 1) -> dict[str, str]:
-    """The UIDs of the set's pods, once all answer."""
+    """The UIDs of the set's pods, once all are ready."""
 
     def whole(pods: Cache[AnyObject]) -> bool:
         return len(list(pods)) == replicas and all(map(is_ready, pods))
@@ -105,7 +105,7 @@ async def until_available(admin: Client, name: str, replicas: int = 1) -> dict[s
 
 
 async def trust(admin: Client) -> dict[str, str]:
-    """The caBundle of every webhook of ours."""
+    """The caBundles of all webhooks of the chart."""
     found: dict[str, str] = {}
     for resource in (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS):
         for each in (await admin.list(resource, as_type=dict)).items:
@@ -115,7 +115,7 @@ async def trust(admin: Client) -> dict[str, str]:
 
 
 async def left(admin: Client) -> list[str]:
-    """Whatever of the chart is still there, but for its CRDs."""
+    """The objects of the chart that still exist, without CRDs."""
     everywhere = (CLUSTER_ROLES, CLUSTER_ROLE_BINDINGS, MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS)
     inside = (DEPLOYMENTS, SERVICES, CONFIG_MAPS, SERVICE_ACCOUNTS, ROLES, ROLE_BINDINGS, JOBS)
     return [
@@ -126,20 +126,20 @@ async def left(admin: Client) -> list[str]:
 
 
 async def gone(admin: Client, resource: Resource, namespace: str) -> None:
-    """Wait until none is left. The garbage collector takes its time to learn of new kinds."""
+    """Wait until none is left. The garbage collector needs time to discover new kinds."""
     cache = Cache(resource, AnyObject, namespace=namespace)
     await seen(admin, cache, lambda found: not len(found), patience=GARBAGE)
 
 
 def creates_and_deletes(ran: list[JobRun]) -> dict[str, list[str]]:
-    """What each Job said, by its name; every one of them ended well."""
+    """The output of each Job by name; asserts that all succeeded."""
     assert [(each.job, each.said) for each in ran if each.code] == []
     return {each.job: each.said.splitlines() for each in ran}
 
 
 @pytest.fixture
 async def bench(site: LocalCluster, admin: Client) -> AsyncIterator[list[JobRun]]:
-    """The namespace, as strict on pods as Kubernetes can be, and hands for its Jobs; nothing is left."""
+    """The namespace with the restricted pod security level, and a runner for its Jobs; deleted afterwards."""
     strict = {"name": NAMESPACE, "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}
     with suppress(AlreadyExists):
         await admin.create(NAMESPACES, {"metadata": strict}, as_type=Object)
@@ -156,10 +156,10 @@ async def bench(site: LocalCluster, admin: Client) -> AsyncIterator[list[JobRun]
     await gone(admin, PODS, "default")
 
 
-async def test_an_upgrade_brings_crds_along_and_disturbs_nobody(
+async def test_upgrade_updates_crds_and_restarts_no_pod(
     site: LocalCluster, admin: Client, bench: list[JobRun], values: Path, previous: Path, tmp_path: Path
 ) -> None:
-    # The Job of an earlier release would bring that release's CRDs; ours can only bring today's.
+    # The Job of an earlier release would apply that release's CRDs; the current program applies its own.
     as_it_was = ("--values", values, "--set", "crdInstaller.enabled=false")
     await helm(site, "install", "grove", previous, *as_it_was, "--wait", *PATIENTLY)
     async with operator_of(site, admin, tmp_path) as operator:
@@ -184,19 +184,21 @@ async def test_an_upgrade_brings_crds_along_and_disturbs_nobody(
         assert pods.items() <= (await until_available(admin, "live", replicas=2)).items()
 
 
-async def test_an_uninstall_leaves_workloads_that_run_and_can_be_deleted(
+async def test_uninstall_keeps_workloads_running_and_deletable(
     site: LocalCluster, admin: Client, bench: list[JobRun], values: Path, tmp_path: Path
 ) -> None:
     await helm(site, "install", "grove", CHART, "--values", values, "--wait", *PATIENTLY)
     assert len(creates_and_deletes(bench)["grove-crds"]) == len(crd.all_definitions())
     async with operator_of(site, admin, tmp_path):
         made = await create(admin, "live")
-        assert made.spec["template"]["terminationDelay"]  # the API server asked us, by our Service
+        assert made.spec["template"][
+            "terminationDelay"
+        ]  # the API server called the webhook through its Service
         with pytest.raises(ApiError, match="denied the request"):
             await create(admin, "broken", template={"cliques": []})
         pods = await until_available(admin, "live")
         bench.clear()
-        # As its pods would, the operator runs on while the release is taken away.
+        # As its pods would, the operator keeps running while the release is uninstalled.
         await helm(site, "uninstall", "grove", *PATIENTLY)
     assert creates_and_deletes(bench) == {"grove-detach": ["podcliqueset default/live detached"]}
     assert await left(admin) == []
@@ -208,7 +210,7 @@ async def test_an_uninstall_leaves_workloads_that_run_and_can_be_deleted(
     await gone(admin, PODS, "default")
 
 
-async def test_who_comes_back_takes_over_what_runs(
+async def test_reinstall_takes_over_running_workloads(
     site: LocalCluster, admin: Client, bench: list[JobRun], values: Path, tmp_path: Path
 ) -> None:
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""Every command of docs/nvlink.md, in the order of the page: the guide to automatic MNNVL, replayed.
+"""Runs every command of docs/nvlink.md, in the order of the page: the guide to automatic MNNVL.
 
 Helm, admission, operator, claims and their allocation are real; the driver is a stand-in.
 """
@@ -40,7 +40,12 @@ POLICIES = {
 }
 
 
-async def test_the_page(site: LocalCluster, admin: Client, shell: dict[str, str], tmp_path: Path) -> None:  # noqa: F811
+async def test_nvlink_page_commands_work(
+    site: LocalCluster,
+    admin: Client,
+    shell: dict[str, str],  # noqa: F811
+    tmp_path: Path,
+) -> None:
     (_, installing), *rest = scripts_of(PAGE)
     said: list[str] = []
     driver = DraStandIn(admin)
@@ -72,7 +77,7 @@ async def test_the_page(site: LocalCluster, admin: Client, shell: dict[str, str]
 
 
 async def refused(admin: Client, namespace: str) -> None:
-    """With the policy of `protectComputeDomains`, deleting a domain of ours by hand is refused."""
+    """With the policy of `protectComputeDomains`, deleting a managed ComputeDomain is rejected."""
     policy = [
         each
         for each in chart.render({"config.network.protectComputeDomains": True})
@@ -90,7 +95,7 @@ async def refused(admin: Client, namespace: str) -> None:
         await admin.create(POLICIES[each["kind"]], each, as_type=Object)
 
     async def denied() -> bool:
-        """API servers tell nobody when they have taken in a policy: ask until one has."""
+        """Whether the policy is enforced; to be polled, since API servers do not report when it is loaded."""
         with suppress(NotFound):
             await admin.get(DOMAINS, "protected", namespace=namespace, as_type=Object)
             try:
@@ -109,7 +114,7 @@ async def refused(admin: Client, namespace: str) -> None:
         await admin.delete(POLICIES[each["kind"]], each["metadata"]["name"], as_type=Object)
 
 
-def test_the_examples_are_on_the_page() -> None:
+def test_nvlink_page_contains_the_examples() -> None:
     for name in ("nvlink", "nvlink-by-name"):
         path = f"examples/{name}.yaml"
         assert path in (chart.ROOT / PAGE).read_text()

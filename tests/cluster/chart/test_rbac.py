@@ -1,4 +1,4 @@
-"""What the chart's ServiceAccount may do: what docs/rights.md says, and nothing else."""
+"""The permissions of the chart's ServiceAccount: those of docs/rights.md, and no others."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.shared import ROOT
 pytestmark = pytest.mark.cluster
 
 Right = tuple[str, str, str, str]
-"""API group, resource, name, verb; an empty name means any."""
+"""API group, resource, name, verb; an empty name: any."""
 
 _AUTHORIZATION = "authorization.k8s.io"
 RULES_REVIEWS = Resource(
@@ -40,7 +40,7 @@ def documented(heading: str) -> set[Right]:
 
 
 async def rights(client: Client, namespace: str) -> set[Right]:
-    """What the API server says that we may do there."""
+    """The permissions in a namespace, as the API server reports them."""
     body = {
         "apiVersion": RULES_REVIEWS.api_version,
         "kind": RULES_REVIEWS.kind,
@@ -67,14 +67,14 @@ async def rights(client: Client, namespace: str) -> set[Right]:
 
 @pytest.fixture
 async def nobody(cluster: LocalCluster, client: Client, namespace: str) -> Account:
-    """An account that nobody gave a right."""
+    """An account without any permission."""
     body = {"metadata": {"name": "nobody"}}
     await client.create(SERVICE_ACCOUNTS, body, namespace=namespace, as_type=Object)
     return await account(client, cluster, namespace, "nobody")
 
 
 @pytest.mark.parametrize("place", ["elsewhere", "its own namespace"])
-async def test_the_account_may_do_what_is_documented_and_nothing_else(
+async def test_account_has_only_documented_permissions(
     operator_account: Account, nobody: Account, namespace: str, place: str
 ) -> None:
     where = NAMESPACE if place == "its own namespace" else namespace
@@ -122,7 +122,7 @@ DENIED = [
 ]
 
 
-async def test_what_would_be_dangerous_is_denied(
+async def test_dangerous_requests_are_denied(
     operator_account: Account, client: Client, namespace: str
 ) -> None:
     async def allowed(group: str, resource: str, verb: str) -> bool:
@@ -142,10 +142,10 @@ async def test_what_would_be_dangerous_is_denied(
         return bool((await client.create(ACCESS_REVIEWS, body, as_type=dict))["status"]["allowed"])
 
     assert [each for each in DENIED if await allowed(*each)] == []
-    assert await allowed("", "secrets", "create")  # the question is asked the right way
+    assert await allowed("", "secrets", "create")  # the request itself is valid
 
 
-async def test_it_can_hand_on_no_more_than_it_has(operator_account: Account, namespace: str) -> None:
+async def test_account_cannot_escalate_permissions(operator_account: Account, namespace: str) -> None:
     def role(*resources: str) -> dict[str, Any]:
         rule = {"apiGroups": [""], "resources": list(resources), "verbs": ["get", "list", "watch"]}
         return {"metadata": {"name": f"see-{len(resources)}"}, "rules": [rule]}
@@ -156,7 +156,7 @@ async def test_it_can_hand_on_no_more_than_it_has(operator_account: Account, nam
             await operator.create(ROLES, role("secrets"), namespace=namespace, as_type=Object)
 
 
-async def test_a_secret_that_it_made_stays_closed_to_it(operator_account: Account, namespace: str) -> None:
+async def test_account_cannot_read_secret_it_created(operator_account: Account, namespace: str) -> None:
     async with Client(operator_account.config) as operator:
         body = {"metadata": {"name": "made"}, "stringData": {"a": "b"}}
         await operator.create(SECRETS, body, namespace=namespace, as_type=Object)

@@ -1,4 +1,4 @@
-"""What Helm makes of the chart: by default, with every switch, as a subchart, and what it refuses."""
+"""The rendered chart: with defaults, with every value, as a subchart, and rejected values."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def kinds(objects: list[dict[str, Any]], *, hooks: bool = False) -> Counter[str]
     return Counter(each["kind"] for each in objects if bool(hooked(each)) == hooks)
 
 
-def test_the_defaults() -> None:
+def test_default_values_render_expected_objects() -> None:
     objects = render()
     assert kinds(objects) == PERMANENT
     assert kinds(objects, hooks=True) == {kind: 2 * count for kind, count in HOOK.items()}
@@ -84,24 +84,24 @@ def test_the_defaults() -> None:
     ],
     ids=str,
 )
-def test_a_switch_adds_or_removes_objects(values: Values, difference: dict[str, int]) -> None:
+def test_switch_adds_or_removes_objects(values: Values, difference: dict[str, int]) -> None:
     found = kinds(render(values))
     found.subtract(PERMANENT)
     assert {kind: count for kind, count in found.items() if count} == difference
 
 
 @pytest.mark.parametrize("switch", ["crdInstaller.enabled", "uninstaller.enabled"])
-def test_each_hook_can_be_left_out(switch: str) -> None:
+def test_each_hook_can_be_disabled(switch: str) -> None:
     assert kinds(render({switch: False}), hooks=True) == HOOK
 
 
-def test_the_pods_of_jobs_have_annotations_of_their_own() -> None:
+def test_pods_of_jobs_have_their_own_annotations() -> None:
     for job in (each for each in render({"jobs.podAnnotations.a": "b"}) if each["kind"] == "Job"):
         assert job["spec"]["template"]["metadata"]["annotations"] == {"a": "b"}
 
 
 def at(found: Any, path: str) -> Any:
-    """`a.b.0.c` in nested mappings and lists."""
+    """The value at a path such as `a.b.0.c` in nested mappings and lists."""
     for step in path.split("."):
         found = found[int(step)] if step.isdigit() else found[step]
     return found
@@ -187,7 +187,7 @@ PEER = {"podSelector": {"matchLabels": {"app": "prometheus"}}}
     ],
     ids=str,
 )
-def test_a_value_arrives(values: Values, kind: str, path: str, expected: object) -> None:
+def test_value_is_rendered(values: Values, kind: str, path: str, expected: object) -> None:
     permanent = [each for each in render(values) if not hooked(each)]
     assert at(one(permanent, kind), path) == expected
 
@@ -212,7 +212,7 @@ def test_a_value_arrives(values: Values, kind: str, path: str, expected: object)
     ],
     ids=str,
 )
-def test_rights_follow_what_is_switched_on(values: Values, right: str) -> None:
+def test_rbac_follows_enabled_features(values: Values, right: str) -> None:
     assert right not in resources({})
     assert right in resources(values)
 
@@ -222,18 +222,18 @@ def resources(given: Values) -> set[str]:
     return {resource for rule in role["rules"] for resource in rule["resources"]}
 
 
-def test_rights_to_domains_are_those_of_the_vendors_in_use() -> None:
+def test_fabric_rbac_follows_configured_providers() -> None:
     assert "computedomains" in resources({})
     assert "computedomains" in resources({"config.network.autoMNNVLEnabled": True})
     assert "computedomains" not in resources({"config.fabrics": []})
 
 
 def configuration(values: Values | None = None) -> OperatorConfiguration:
-    """The configuration as the operator reads it out of the ConfigMap."""
+    """The configuration in the ConfigMap, as the operator reads it."""
     return loading.load(yaml.safe_load(one(render(values), "ConfigMap")["data"]["config.yaml"]))
 
 
-def test_the_configuration_is_one_that_the_operator_reads() -> None:
+def test_rendered_configuration_is_valid() -> None:
     found = configuration()
     assert (found.server.webhooks.port, found.server.health_probes.port, found.server.metrics.port) == (
         9443,
@@ -267,12 +267,12 @@ def test_the_configuration_is_one_that_the_operator_reads() -> None:
         ("scheduler.defaultProfileName", "default-scheduler"),
     ],
 )
-def test_every_key_of_the_configuration_can_be_set(key: str, value: object) -> None:
+def test_every_configuration_key_can_be_set(key: str, value: object) -> None:
     found = msgspec.json.decode(msgspec.json.encode(configuration({f"config.{key}": value})))
     assert at(found, key) == value
 
 
-def test_another_configuration_is_another_config_map_and_rolls_the_operator() -> None:
+def test_changed_configuration_rolls_the_operator() -> None:
     def names(values: Values) -> tuple[str, str]:
         objects = render(values)
         volumes = one(objects, "Deployment")["spec"]["template"]["spec"]["volumes"]
@@ -301,19 +301,19 @@ def test_another_configuration_is_another_config_map_and_rolls_the_operator() ->
     ],
     ids=str,
 )
-def test_a_slip_in_the_values_is_refused(values: Values, words: str) -> None:
+def test_misspelled_value_is_rejected(values: Values, words: str) -> None:
     with pytest.raises(Refused) as told:
         render(values)
     assert words in str(told.value)
 
 
-def test_modes_of_certificates_are_those_of_the_operator() -> None:
+def test_certificate_modes_match_the_operator() -> None:
     for mode in CertProvisionMode:
         assert configuration({"config.server.webhooks.certProvisionMode": mode}).server.webhooks
 
 
-def test_as_a_subchart_with_an_alias_and_a_condition(tmp_path: Path) -> None:
-    """As the platform chart of Dynamo has it."""
+def test_chart_as_subchart_with_alias_and_condition(tmp_path: Path) -> None:
+    """As in the platform chart of Dynamo."""
     parent = {
         "apiVersion": "v2",
         "name": "platform",
@@ -338,13 +338,13 @@ def test_as_a_subchart_with_an_alias_and_a_condition(tmp_path: Path) -> None:
     assert render({"grove.enabled": False}, chart=tmp_path) == []
 
 
-def test_the_chart_has_the_version_of_the_project() -> None:
+def test_chart_version_is_project_version() -> None:
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     assert (chart["name"], chart["version"], chart["appVersion"]) == ("grove-charts", version, version)
 
 
-def test_the_dynamo_layer_has_a_role_of_its_own_with_just_what_it_needs() -> None:
+def test_dynamo_role_has_only_needed_permissions() -> None:
     def resources(values: Values) -> set[str]:
         role = one(render(values), "ClusterRole", "grove:system:grove-operator-dynamo")
         return {resource for rule in role["rules"] for resource in rule["resources"]}
@@ -357,7 +357,7 @@ def test_the_dynamo_layer_has_a_role_of_its_own_with_just_what_it_needs() -> Non
 
 
 @pytest.mark.parametrize(("mode", "resource"), [("affinity", "nodes"), ("kueue", "topologies")])
-def test_without_grove_dynamo_may_look_at_what_its_domains_are(mode: str, resource: str) -> None:
+def test_dynamo_without_grove_may_read_topologies(mode: str, resource: str) -> None:
     name = "grove:system:grove-operator-dynamo"
     values = {**DYNAMO, "config.dynamo.withoutGrove": True}
     there = {**values, "config.dynamo.topologyAwareScheduling.mode": mode}
@@ -367,9 +367,9 @@ def test_without_grove_dynamo_may_look_at_what_its_domains_are(mode: str, resour
     assert "list" in added["verbs"]
 
 
-def test_reading_secrets_is_a_role_of_its_own_that_can_be_declined() -> None:
+def test_secret_reader_role_can_be_disabled() -> None:
     def readers(values: Values) -> dict[str, list[str]]:
-        """Roles by which all Secrets can be read, with what they allow."""
+        """Roles that allow reading all Secrets, with their verbs."""
         return {
             each["metadata"]["name"]: rule["verbs"]
             for each in render(values)
@@ -383,12 +383,12 @@ def test_reading_secrets_is_a_role_of_its_own_that_can_be_declined() -> None:
     assert readers({**DYNAMO, "config.dynamo.imagePullSecretDiscovery": False}) == {}
 
 
-def test_the_seven_domains_are_preset_for_dynamo() -> None:
+def test_dynamo_defaults_to_seven_domains() -> None:
     allowed = configuration().dynamo.topology_aware_scheduling.allowed_domains
     assert allowed == ("region", "zone", "datacenter", "block", "rack", "host", "numa")
 
 
-def test_dynamo_brings_its_definitions_and_they_stay_when_the_release_goes() -> None:
+def test_dynamo_crds_are_installed_and_kept() -> None:
     found = {each["metadata"]["name"]: each for each in render(DYNAMO) if each["kind"].startswith("CustomR")}
     for definition in crd_definitions.all_definitions():
         shown = found[definition["metadata"]["name"]]
@@ -399,9 +399,7 @@ def test_dynamo_brings_its_definitions_and_they_stay_when_the_release_goes() -> 
 @pytest.mark.parametrize("dynamo", [False, True])
 @pytest.mark.parametrize("authorizer", [False, True])
 @pytest.mark.parametrize("trust", [b"", b"a certificate"])
-def test_webhooks_are_registered_as_the_operator_answers_them(
-    authorizer: bool, trust: bytes, dynamo: bool
-) -> None:
+def test_webhook_paths_match_the_operator(authorizer: bool, trust: bytes, dynamo: bool) -> None:
     registrations = pytest.importorskip("grove.webhooks.registrations")
     values: Values = {"config.authorizer.enabled": authorizer, "config.dynamo.enabled": dynamo}
     if trust:

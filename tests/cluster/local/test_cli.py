@@ -1,4 +1,4 @@
-"""The commands as a person types them: what is printed, the exit code, and what is left behind."""
+"""The commands on a real machine: output, exit codes, and running processes afterwards."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def state(tmp_path: Path, control_plane: object):
     down(found, delete=True)
 
 
-def test_up_status_kubectl_down(state) -> None:
+def test_up_status_kubectl_and_down(state) -> None:
     where = ("--state-dir", str(state.root))
     up = grove("up", *where, "--shape", "2x3", "--gpus", "4")
     assert up.returncode == 0, up.stderr
@@ -45,14 +45,14 @@ def test_up_status_kubectl_down(state) -> None:
     assert len(nodes.stdout.splitlines()) == 6, nodes.stderr
     stopped = grove("down", *where)
     assert stopped.returncode == 0
-    assert state.root.exists(), "the data stay"
+    assert state.root.exists(), "the data is kept"
     assert grove("cluster", "status", *where).returncode == 1
     assert grove("down", *where, "--delete").returncode == 0
     assert not state.root.exists()
 
 
 @pytest.mark.parametrize("after", ["starting", "control plane ready"])
-def test_interrupted_in_the_middle_it_leaves_nothing_running(state, after) -> None:
+def test_interrupted_up_leaves_nothing_running(state, after) -> None:
     command = [GROVE, "up", "--state-dir", str(state.root), "--nodes", "4000"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -70,15 +70,18 @@ def test_interrupted_in_the_middle_it_leaves_nothing_running(state, after) -> No
     ("arguments", "line"),
     [
         (("up", "--shape", "two"), "grove: --shape 'two': write zones x blocks x racks x hosts as numbers"),
-        (("up", "--nodes", "9", "--shape", "8"), "grove: --nodes 9: the shape 1x1x1x8 has room for 8"),
-        (("up", "--gpus", "-1"), "grove: --gpus -1: choose between 0 and 64 a node"),
+        (
+            ("up", "--nodes", "9", "--shape", "8"),
+            "grove: --nodes 9: the shape 1x1x1x8 has 8 hosts: use fewer nodes or a larger shape",
+        ),
+        (("up", "--gpus", "-1"), "grove: --gpus -1: choose between 0 and 64 per node"),
         (("up", "--port", "99999"), "grove: --port 99999: choose a port up to 65535"),
         (("up", "--feature-gates", "Gang"), "grove: --feature-gates 'Gang': write Name=true or Name=false"),
         (("cluster", "status"), "grove: no cluster in "),
         (("kubectl", "get", "nodes"), "grove: no cluster in "),
     ],
 )
-def test_bad_input_is_one_line_that_names_the_remedy(tmp_path, arguments, line) -> None:
+def test_invalid_option_is_one_line_with_remedy(tmp_path, arguments, line) -> None:
     command, *rest = arguments
     words = (command, rest.pop(0)) if command == "cluster" else (command,)
     answer = grove(*words, "--state-dir", str(tmp_path / "cluster"), *rest)
@@ -87,7 +90,7 @@ def test_bad_input_is_one_line_that_names_the_remedy(tmp_path, arguments, line) 
     assert "\n" not in answer.stderr.strip()
 
 
-def test_a_state_directory_that_cannot_be_written(tmp_path) -> None:
+def test_unwritable_state_directory_is_one_line(tmp_path) -> None:
     (tmp_path / "file").write_text("")
     answer = grove("up", "--state-dir", str(tmp_path / "file" / "cluster"))
     assert answer.returncode == 1
@@ -95,8 +98,8 @@ def test_a_state_directory_that_cannot_be_written(tmp_path) -> None:
     assert "Traceback" not in answer.stderr
 
 
-def test_no_compiler_and_no_package_index(tmp_path) -> None:
-    """Nothing cached, nothing on PATH, no release, no Go: one line says what would help."""
+def test_missing_go_and_index_is_one_line(tmp_path) -> None:
+    """Nothing cached, nothing on PATH, no release, no Go: one line names the remedy."""
     empty = tmp_path / "bin"
     empty.mkdir()
     answer = grove(
@@ -105,6 +108,6 @@ def test_no_compiler_and_no_package_index(tmp_path) -> None:
         KUBEBUILDER_ASSETS="", PIP_NO_INDEX="1", PIP_FIND_LINKS=str(empty),
     )  # fmt: skip
     assert answer.returncode == 1
-    assert answer.stderr.startswith("grove: no Go 1.26.0 or later, and fetching it failed")
+    assert answer.stderr.startswith("grove: no Go 1.26.0 or later, and the download failed")
     assert "KUBEBUILDER_ASSETS" in answer.stderr
     assert "Traceback" not in answer.stderr

@@ -1,4 +1,4 @@
-"""`grove demo` from end to end: what is shown, that it can be run again and interrupted, and what is left."""
+"""`grove demo` end to end: its output, a second run, and interrupts."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def run(*arguments: str, **environment: str) -> str:
     return answer.stdout
 
 
-def test_shown_twice_tried_out_and_taken_away(state: StateDir) -> None:
+def test_demo_runs_twice_and_its_commands_work(state: StateDir) -> None:
     first = run("demo", "--state-dir", str(state.root))
     assert "\x1b" not in first
     assert "gang demo-0: Running" in first
@@ -51,15 +51,15 @@ def test_shown_twice_tried_out_and_taken_away(state: StateDir) -> None:
     ready = [re.search(rf"^clique demo-0-{one}: [1-9]", first, re.MULTILINE) for one in ORDER]
     assert all(ready), first
     moments = [moment for one in ORDER for moment in _ready(state, f"demo-0-{one}")]
-    assert moments == sorted(moments), "each began when the one before it was ready"
+    assert moments == sorted(moments), "each clique starts when the one before it is ready"
 
     code, again = on_terminal("demo", "--state-dir", str(state.root), columns=40)
     assert code == 0, again
-    assert "taking away what the last demo left" in again
+    assert "deleting the workload of the previous demo" in again
     assert "demo  1/1 available" in re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", again)
-    assert "make down" not in again, "which would take away another cluster"
+    assert "make down" not in again, "it would delete another cluster"
 
-    said = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", again).partition("what to try next")[2]
+    said = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", again).partition("next commands to try")[2]
     commands = next_commands(GROVE, state)
     assert [line.strip() for line in said.strip().splitlines()] == [
         command.replace(GROVE, _called(said)) for command in commands
@@ -72,7 +72,7 @@ def test_shown_twice_tried_out_and_taken_away(state: StateDir) -> None:
 
 
 def _ready(state: StateDir, clique: str) -> tuple[str, str]:
-    """When the first and the last pod of a clique became ready, by the cluster's clock."""
+    """The times at which the first and the last pod of a clique became ready, by the cluster's clock."""
     chosen = ("get", "pods", "-l", f"grove.io/podclique={clique}", "-o", "json")
     pods = json.loads(run("kubectl", "--state-dir", str(state.root), *chosen))["items"]
     facts = [fact for pod in pods for fact in pod["status"]["conditions"] if fact["type"] == "Ready"]
@@ -81,12 +81,12 @@ def _ready(state: StateDir, clique: str) -> tuple[str, str]:
 
 
 def _called(said: str) -> str:
-    """How the demo calls this program."""
+    """The name by which the demo prints commands of this program."""
     return shlex.split(said.strip().splitlines()[1])[0]
 
 
 def interrupted(state: StateDir, after: str) -> str:
-    """Ctrl-C once it has said this; what it said then."""
+    """Sends Ctrl-C once the output contains a text; returns the rest of the output."""
     command = [GROVE, "demo", "--state-dir", str(state.root)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -100,12 +100,12 @@ def interrupted(state: StateDir, after: str) -> str:
 
 
 @pytest.mark.parametrize("after", ["starting", "gang demo-0: Pending"])
-def test_interrupted_on_a_cluster_of_its_own_it_leaves_nothing(state: StateDir, after: str) -> None:
+def test_interrupted_demo_removes_its_own_cluster(state: StateDir, after: str) -> None:
     assert interrupted(state, after).strip() == "grove: interrupted"
     assert not state.root.exists()
 
 
-def test_interrupted_on_a_cluster_that_was_there_it_leaves_the_cluster(state: StateDir) -> None:
+def test_interrupted_demo_keeps_existing_cluster(state: StateDir) -> None:
     run("up", "--state-dir", str(state.root), "--nodes", "16")
     assert interrupted(state, "gang demo-0: Pending").strip() == "grove: interrupted"
     assert len(running(state)) >= 5
@@ -114,7 +114,7 @@ def test_interrupted_on_a_cluster_that_was_there_it_leaves_the_cluster(state: St
     assert left == ""
 
 
-def test_an_operator_that_cannot_live_is_told_of(state: StateDir) -> None:
+def test_exited_operator_is_reported(state: StateDir) -> None:
     command = [GROVE, "demo", "--state-dir", str(state.root)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -126,11 +126,11 @@ def test_an_operator_that_cannot_live_is_told_of(state: StateDir) -> None:
         process.stdout.read()
         said = process.stderr.read()
     assert process.returncode == 1
-    assert said.startswith("grove: the operator has ended; the end of ")
+    assert said.startswith("grove: the operator has exited; last lines of ")
     assert "Traceback" not in said
 
 
-def test_with_a_fabric_pods_join_the_domain_of_their_replica(state: StateDir) -> None:
+def test_demo_with_fabric_joins_compute_domains(state: StateDir) -> None:
     said = run("demo", "--fabric", "--state-dir", str(state.root))
     assert re.search(r"ComputeDomain demo-0: 8 of 8 nodes ready, on \d racks", said)
     assert "gang demo-0-decode-1: Running" in said

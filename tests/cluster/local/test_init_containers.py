@@ -1,4 +1,4 @@
-"""The stand-in for kubelets on the local cluster: which init containers run, and what is reported of them."""
+"""The stand-in for kubelets on the local cluster: which init containers run, and their reported status."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.cluster
 
 
 def a_pod(name: str, *arguments: str) -> dict[str, Any]:
-    """A pod as the operator would make it, for a clique that waits."""
+    """A pod as the operator creates it for a clique that waits for another one."""
     carried = {labels.MANAGED_BY: labels.OPERATOR, labels.GANG: "wl-0", labels.CLIQUE: "wl-0-b"}
     ours = {"name": well_known.INIT_CONTAINER, "image": "i", "args": list(arguments)}
     spec = {
@@ -32,14 +32,14 @@ def a_pod(name: str, *arguments: str) -> dict[str, Any]:
 
 
 def first() -> dict[str, Any]:
-    """The pod that is waited for, which KWOK makes ready at once."""
+    """The pod that the other one waits for; KWOK makes it ready at once."""
     carried = {labels.MANAGED_BY: labels.OPERATOR, labels.GANG: "wl-0", labels.CLIQUE: "wl-0-a"}
     containers = [{"name": "main", "image": "i"}]
     return {"metadata": {"name": "first", "labels": carried}, "spec": {"containers": containers}}
 
 
 def state_of(pod: AnyObject | None) -> dict[str, Any]:
-    """What is said of our init container."""
+    """The status of Grove's init container."""
     said = (pod.status.get("initContainerStatuses") or ()) if pod else ()
     return next((one for one in said if one["name"] == well_known.INIT_CONTAINER), {})
 
@@ -64,7 +64,7 @@ async def grant(client: Client, namespace: str) -> None:
         await client.create(resource, made[resource.kind], namespace=namespace, as_type=Object)
 
 
-async def test_a_pod_waits_for_its_secret_then_for_others_then_it_is_ready(
+async def test_pod_waits_for_secret_then_for_other_clique(
     cluster: LocalCluster, client: Client, namespace: str, pods: Cache[AnyObject]
 ) -> None:
     await make(client, namespace, a_pod("second", "--podcliques=wl-0-a:1"))
@@ -81,7 +81,7 @@ async def test_a_pod_waits_for_its_secret_then_for_others_then_it_is_ready(
     assert state_of(pods.get(namespace, "second"))["state"]["terminated"]["exitCode"] == 0
 
 
-async def test_bad_arguments_are_reported_as_a_kubelet_would(
+async def test_invalid_arguments_are_reported_in_status(
     cluster: LocalCluster, client: Client, namespace: str, pods: Cache[AnyObject]
 ) -> None:
     await make(client, namespace, a_pod("second", "--podcliques=wl-0-a:none"))
@@ -92,7 +92,7 @@ async def test_bad_arguments_are_reported_as_a_kubelet_would(
     assert "the count must be a whole number above 0" in status["state"]["waiting"]["message"]
 
 
-async def test_a_pod_that_is_deleted_while_it_waits_is_left_alone(
+async def test_deleted_pod_stops_its_init_container(
     cluster: LocalCluster, client: Client, namespace: str, pods: Cache[AnyObject]
 ) -> None:
     await grant(client, namespace)

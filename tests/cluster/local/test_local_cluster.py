@@ -1,4 +1,4 @@
-"""The local cluster, on the real binaries: what it is, and what happens when things go wrong."""
+"""The local cluster on the real binaries: its properties, and its behaviour at faults."""
 
 from __future__ import annotations
 
@@ -49,20 +49,20 @@ def pod(name: str) -> dict[str, object]:
     }
 
 
-async def test_nodes_have_gpus_and_stand_in_racks(client) -> None:
+async def test_nodes_have_gpus_and_rack_labels(client) -> None:
     nodes = (await client.list(NODES, as_type=Node)).items
     assert len(nodes) == 16
     assert all(is_ready(node) and gpus_of(node) == 8 for node in nodes)
     assert len({node.metadata.labels[RACK] for node in nodes}) == 4
 
 
-async def test_a_client_that_does_not_know_the_authority_is_refused_by_itself(cluster) -> None:
+async def test_client_without_authority_rejects_server(cluster) -> None:
     port = cluster.record.ports.apiserver
     with socket.create_connection(("127.0.0.1", port)) as plain, pytest.raises(ssl.SSLCertVerificationError):
         ssl.create_default_context().wrap_socket(plain, server_hostname="127.0.0.1")
 
 
-async def test_rights_are_checked(cluster, client, namespace) -> None:
+async def test_rbac_is_enforced(cluster, client, namespace) -> None:
     account = Resource("", "v1", "serviceaccounts", "ServiceAccount")
     manifest = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "nobody"}}
     await client.create(account, manifest, namespace=namespace, as_type=Object)
@@ -79,9 +79,11 @@ async def test_rights_are_checked(cluster, client, namespace) -> None:
             await nobody.list(NODES, as_type=Object)
 
 
-async def test_the_audit_log_counts_what_a_client_asks_for(cluster, client, namespace) -> None:
+async def test_audit_log_has_requests_of_clients(cluster, client, namespace) -> None:
     await client.create(CONFIG_MAPS, config_map("counted"), namespace=namespace, as_type=Object)
-    written, _, _ = cluster.state.audit_log.read_text().rpartition("\n")  # others are being written
+    written, _, _ = cluster.state.audit_log.read_text().rpartition(
+        "\n"
+    )  # other requests are still being written
     lines = [json.loads(line) for line in written.splitlines()]
     mine = [
         line["verb"]
@@ -94,22 +96,22 @@ async def test_the_audit_log_counts_what_a_client_asks_for(cluster, client, name
 
 
 class TestTrouble:
-    """A cluster of its own for everything that breaks one."""
+    """A separate cluster for tests that break it."""
 
-    async def test_a_part_that_is_killed_is_reported_and_comes_back(self, clusters) -> None:
+    async def test_killed_component_is_reported_and_restarted(self, clusters) -> None:
         made = await clusters.start("killed")
         stop(lifecycle.running(made.state)["kube-scheduler"], 0)
         found = await read_status(made.state)
         assert {part.name: part.state for part in found.parts if part.state != "healthy"} == {
-            "kube-scheduler": "died"
+            "kube-scheduler": "exited"
         }
         assert not found.healthy
-        assert all(part.last_words for part in found.parts if part.state == "died")
+        assert all(part.last_words for part in found.parts if part.state == "exited")
         again = await clusters.start("killed")
         assert (await read_status(again.state)).healthy
         assert again.server == made.server
 
-    async def test_a_restart_on_the_same_state_directory_keeps_the_data(self, clusters) -> None:
+    async def test_restart_keeps_data_and_ports(self, clusters) -> None:
         made = await clusters.start("restarted")
         async with Client(config.load(made.kubeconfig)) as client:
             await client.create(CONFIG_MAPS, config_map("kept"), namespace="default", as_type=Object)
@@ -123,9 +125,9 @@ class TestTrouble:
             nodes = (await client.list(NODES, as_type=Node)).items
         assert kept.metadata.name == "kept"
         assert len(nodes) == 4
-        assert again.server == made.server, "the kubeconfig that people exported stays good"
+        assert again.server == made.server, "an exported kubeconfig stays valid"
 
-    async def test_two_clusters_side_by_side_do_not_see_each_other(self, clusters) -> None:
+    async def test_two_clusters_are_independent(self, clusters) -> None:
         one = await clusters.start("one")
         two = await clusters.start("two", nodes=1, shape="1x1x1x1")
         async with Client(config.load(one.kubeconfig)) as client:
@@ -135,29 +137,29 @@ class TestTrouble:
             assert "mine" not in names
             assert len((await client.list(NODES, as_type=Node)).items) == 1
 
-    async def test_a_second_up_changes_nothing_and_other_options_are_refused(self, clusters) -> None:
+    async def test_second_up_rejects_other_options(self, clusters) -> None:
         made = await clusters.start("twice")
         before = lifecycle.running(made.state)
         await clusters.start("twice")
         assert lifecycle.running(made.state) == before
-        with pytest.raises(LocalError, match=r"--gpus 8, asked for is 4: run grove down --delete first"):
+        with pytest.raises(LocalError, match=r"--gpus 8, requested is 4: run grove down --delete first"):
             await clusters.start("twice", gpus=4)
-        with pytest.raises(LocalError, match=r"--pace fast, asked for is slow: run grove down first"):
+        with pytest.raises(LocalError, match=r"--pace fast, requested is slow: run grove down first"):
             await clusters.start("twice", pace="slow")
 
-    async def test_a_busy_port_is_one_line_and_leaves_nothing_running(self, clusters) -> None:
+    async def test_busy_port_is_one_line_and_starts_nothing(self, clusters) -> None:
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = taken.getsockname()[1]
             with pytest.raises(LocalError, match=f"port {port} is taken"):
                 await clusters.start("busy", port=port)
         assert lifecycle.running(clusters.state("busy")) == {}
 
-    async def test_a_part_that_dies_while_starting_is_shown_with_its_last_words(self, clusters) -> None:
-        with pytest.raises(LocalError, match=r"kube-apiserver ended while starting[\s\S]*NoSuchGate"):
+    async def test_component_exit_at_start_shows_its_log(self, clusters) -> None:
+        with pytest.raises(LocalError, match=r"kube-apiserver exited while starting[\s\S]*NoSuchGate"):
             await clusters.start("gated", feature_gates={"NoSuchGate": True})
         assert lifecycle.running(clusters.state("gated")) == {}
 
-    async def test_a_half_dead_cluster_is_taken_down(self, clusters) -> None:
+    async def test_down_stops_partly_running_cluster(self, clusters) -> None:
         made = await clusters.start("half")
         for name in ("kube-apiserver", "kwok"):
             process = lifecycle.running(made.state)[name]
@@ -165,7 +167,7 @@ class TestTrouble:
         assert set(lifecycle.down(made.state)) == {"etcd", "kube-controller-manager", "kube-scheduler"}
         assert lifecycle.running(made.state) == {}
 
-    async def test_at_the_slow_pace_pods_take_their_time(self, clusters) -> None:
+    async def test_slow_pace_delays_pods(self, clusters) -> None:
         made = await clusters.start("slow", pace="slow", feature_gates={"MutablePVNodeAffinity": True})
         async with Client(config.load(made.kubeconfig)) as client:
             await client.create(PODS, pod("late"), namespace="default", as_type=Object)
@@ -177,7 +179,7 @@ class TestTrouble:
         }
         assert (since["Ready"] - since["PodScheduled"]).total_seconds() >= 1
 
-    async def test_a_node_can_be_lost_and_found(self, clusters) -> None:
+    async def test_node_can_be_lost_and_recovered(self, clusters) -> None:
         made = await clusters.start("lost", nodes=1, shape="1x1x1x1")
         await kubectl(made, "annotate", "node", "z0-b0-r0-h0", "node.grove.local/lost=yes")
         await kubectl(made, "wait", "--for=condition=Ready=false", "node/z0-b0-r0-h0", "--timeout=3m")

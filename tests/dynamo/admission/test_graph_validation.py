@@ -1,4 +1,4 @@
-"""What is refused of a deployment, field by field, on creation and on a change."""
+"""Validation of a DynamoGraphDeployment, field by field, on creation and on update."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BAD = [
     ({"metadata": {"name": "app"}}, "spec: Required value"),
     (
         {**deployment(component()), "spec": {"components": [component()], "services": {"Web": service()}}},
-        "spec.services: Forbidden: the components are in spec.components already",
+        "spec.services: Forbidden: spec.components is set as well",
     ),
     (deployment(*[component(f"w{i}") for i in range(26)]), "spec.components: Invalid value: 26: at most 25"),
     (
@@ -101,13 +101,13 @@ BAD = [
         deployment(component(), annotations={"nvidia.com/dynamo-operator-origin-version": "new"}),
         "must be a semantic version",
     ),
-    # What Dynamo has and this layer does not act on.
+    # Fields of Dynamo that the operator does not implement.
     (
         deployment(component(scalingAdapter={"enabled": False})),
-        "spec.components[0].scalingAdapter.enabled: Forbidden: unknown field; what is there is in force",
+        "spec.components[0].scalingAdapter.enabled: Forbidden: unknown field; an object that is present",
     ),
     (deployment(component(experimental={})), "spec.components[0].experimental: Forbidden"),
-    (deployment(component(), restart={"id": "1"}), "spec.restart: Forbidden: a deployment that is made"),
+    (deployment(component(), restart={"id": "1"}), "spec.restart: Forbidden: a new graph starts anyway"),
     (deployment(component(), restart={}), "spec.restart.id: Required value"),
     (
         deployment(component(), restart={"id": "1", "strategy": {"type": "Random"}}),
@@ -133,16 +133,16 @@ BAD = [
             engine(["--tensor-parallel-size", "2"]),
             annotations={"nvidia.com/vllm-distributed-executor-backend": "Ray"},
         ),
-        "spec.components[0].multinode: Forbidden: spanning nodes by Ray is not supported",
+        "spec.components[0].multinode: Forbidden: multi-node engines on Ray are not supported",
     ),
     (
         deployment(component(multinode={"leader": {"providerOverride": {}}})),
         "spec.components[0].multinode.leader: Forbidden",
     ),
-    # What only Grove can do.
+    # Fields that only the Grove backend supports.
     (
         deployment(component(multinode={}), annotations={"nvidia.com/enable-grove": "False"}),
-        "spec.components[0].multinode: Forbidden: needs Grove, which this deployment declines, or Leader",
+        "spec.components[0].multinode: Forbidden: needs Grove, which this graph opts out of, or Leader",
     ),
     (
         deployment(component(), annotations={"nvidia.com/enable-grove": "false"}, priorityClassName="high"),
@@ -152,11 +152,11 @@ BAD = [
 
 
 @pytest.mark.parametrize(("body", "why"), BAD)
-def test_what_is_wrong_is_named(body, why):
+def test_invalid_graph_is_rejected_with_path(body, why):
     assert any(why in error for error in refused(body)), refused(body)
 
 
-def test_everything_that_is_wrong_is_told_at_once():
+def test_all_errors_are_reported_together():
     errors = refused(deployment(component("-a", replicas=-1), component("b", kind="x", minAvailable=0)))
     assert len(errors) == 4
 
@@ -172,17 +172,17 @@ def test_everything_that_is_wrong_is_told_at_once():
         deployment(component(multinode={})),
     ],
 )
-def test_what_is_right_passes(body):
+def test_valid_graph_is_admitted(body):
     assert refused(body) == []
 
 
-def test_a_tag_that_tells_no_version_is_a_warning():
+def test_image_tag_without_version_is_a_warning():
     body = deployment(component(main={"image": "registry:5000/vllm:my-tag"}))
     (warning,) = graph_validation.on_create(body, KNOWN).warnings
     assert warning.startswith("spec.components[0].podTemplate.spec.containers[main].image: my-tag")
 
 
-def test_fields_that_dynamo_ignores_are_a_warning():
+def test_fields_ignored_by_dynamo_are_a_warning():
     verdict = graph_validation.on_create(
         alpha(Web=service(autoscaling={"enabled": True}, dynamoNamespace="x")), KNOWN
     )
@@ -192,7 +192,7 @@ def test_fields_that_dynamo_ignores_are_a_warning():
     ]
 
 
-def test_a_multinode_component_may_go_to_leader_worker_sets():
+def test_multinode_without_grove_uses_leader_worker_set():
     body = deployment(component(multinode={}), annotations={"nvidia.com/enable-grove": "false"})
     assert refused(body, replace(KNOWN, leader_worker_sets=True)) == []
 
@@ -218,7 +218,7 @@ def changed(**fields):
         (deployment(*STORED["spec"]["components"], backendFramework="vllm"), "spec.backendFramework"),
     ],
 )
-def test_a_change_of_what_is_fixed_is_refused(new, path):
+def test_update_of_immutable_field_is_rejected(new, path):
     errors = graph_validation.on_update(STORED, new, KNOWN).errors
     assert path in [error.path for error in errors]
 
@@ -226,11 +226,11 @@ def test_a_change_of_what_is_fixed_is_refused(new, path):
 @pytest.mark.parametrize(
     "new", [changed(replicas=7), changed(replicas=0), changed(sharedMemorySize="16Gi"), STORED]
 )
-def test_a_change_of_the_rest_passes(new):
+def test_update_of_mutable_field_is_admitted(new):
     assert graph_validation.on_update(STORED, new, KNOWN).errors == ()
 
 
-def test_a_deployment_cannot_be_moved_to_another_backend():
+def test_update_of_backend_is_rejected():
     old = default_graph(STORED, creating=True)
     new = copy.deepcopy(old)
     new["metadata"]["annotations"]["nvidia.com/workload-provider"] = "component"
@@ -239,10 +239,10 @@ def test_a_deployment_cannot_be_moved_to_another_backend():
         for error in graph_validation.on_update(old, new, replace(KNOWN, leader_worker_sets=True)).errors
         if "workload-provider" in error.path
     )
-    assert error.detail == "the deployment runs on grove and cannot be moved"
+    assert error.detail == "the graph runs on grove, which cannot be changed"
 
 
-def test_what_was_wrong_before_does_not_hold_up_a_change():
+def test_update_ignores_errors_of_old_object():
     old = changed(experimental={})
     new = copy.deepcopy(old)
     new["spec"]["components"][1]["replicas"] = 3
@@ -250,7 +250,7 @@ def test_what_was_wrong_before_does_not_hold_up_a_change():
     assert graph_validation.on_update(STORED, new, KNOWN).errors != ()
 
 
-def test_what_is_left_out_is_filled_in():
+def test_missing_counts_are_defaulted():
     body = default_graph(deployment(component()), creating=True)
     assert body["metadata"]["annotations"] == {
         "nvidia.com/dynamo-operator-origin-version": "1.4.0",
@@ -260,14 +260,14 @@ def test_what_is_left_out_is_filled_in():
     assert body["spec"]["components"][0]["minAvailable"] == 1
 
 
-def test_the_backend_is_not_the_users_to_write():
+def test_backend_annotation_of_user_is_overwritten():
     asked = {"nvidia.com/workload-provider": "grove", "nvidia.com/enable-grove": "FALSE"}
     body = default_graph(deployment(component(), annotations=asked), creating=True)
     assert body["metadata"]["annotations"]["nvidia.com/workload-provider"] == "component"
     assert "minAvailable" not in body["spec"]["components"][0]
 
 
-def test_a_change_is_not_stamped():
+def test_update_does_not_set_backend_annotation():
     body = default_graph(deployment(component()), creating=False)
     assert body["metadata"]["annotations"] == {}
 
@@ -299,7 +299,7 @@ SPECS = st.dictionaries(
 
 @given(SPECS, SPECS)
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_no_object_makes_a_rule_raise(old, new):
+def test_validation_never_raises(old, new):
     bodies = [{"metadata": {"name": "app", "namespace": "ns"}, "spec": spec} for spec in (old, new)]
     filled = [default_graph(body, creating=True) for body in bodies]
     graph_validation.on_create(filled[1], KNOWN)
@@ -308,17 +308,17 @@ def test_no_object_makes_a_rule_raise(old, new):
 
 @given(JSON)
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_not_even_one_that_is_none(body):
+def test_validation_never_raises_for_non_objects(body):
     assert graph_validation.on_create(default_graph(body, creating=True), KNOWN).errors
 
 
 @pytest.mark.parametrize(
     ("body", "why"),
     [
-        (engine([], gpus=0), "has no GPUs, so its nodes"),
+        (engine([], gpus=0), "has no GPUs, so no multi-node flags"),
         (engine([], command=["python3", "-m", "mine"]), "no engine was recognised"),
     ],
 )
-def test_nodes_that_are_not_told_of_each_other_are_a_warning(body, why):
+def test_multinode_without_flags_is_a_warning(body, why):
     (warning,) = graph_validation.on_create(deployment(body), KNOWN).warnings
     assert why in warning

@@ -1,4 +1,4 @@
-"""Topology constraints: the four shapes, what they mean, and what is refused."""
+"""Topology constraints: the four shapes, how they are rendered, and which are rejected."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ZONE = {"topologyName": "dc", "pack": {"required": "zone"}}
 
 
 def constraints(body):
-    """Of a set and its parts, by their names."""
+    """The topology constraints of a set, its groups and cliques, by name."""
     template = rendered(body)["spec"]["template"]
     parts = [*template["cliques"], *template.get("podCliqueScalingGroups", ())]
     found = {part["name"]: part["topologyConstraint"] for part in parts if "topologyConstraint" in part}
@@ -59,26 +59,26 @@ def refused(body, known=KNOWN):
         ),
     ],
 )
-def test_each_shape_is_admitted_and_handed_on(shape, made):
+def test_each_shape_is_admitted_and_rendered(shape, made):
     body = manifest(shape)
     assert refused(body) == []
     assert constraints(body) == made
 
 
 @pytest.mark.parametrize("shape", ["deployment-only", "service-only", "both"])
-def test_grove_itself_admits_the_set(shape):
+def test_rendered_set_passes_its_own_validation(shape):
     assert validation.on_create(default_set(rendered(manifest(shape), ON_KAI)), FACTS).message == ""
     assert graph_validation.on_create(manifest(shape), KNOWN, FACTS).message == ""
 
 
-def test_a_constraint_that_no_scheduler_would_keep_is_refused_and_not_dropped():
+def test_constraint_unsupported_by_scheduler_is_rejected():
     plain = replace(KNOWN, scheduler="")
     (error,) = graph_validation.on_create(manifest("both"), plain, replace(FACTS, backends=in_use())).errors
-    assert "Grove would refuse its PodCliqueSet" in error.detail
+    assert "its PodCliqueSet is invalid" in error.detail
     assert "default-scheduler cannot keep required topology constraints" in error.detail
 
 
-def test_a_multinode_component_is_packed_as_a_group_and_its_cliques_inherit():
+def test_multinode_constraint_is_set_on_the_group():
     applied = podcliqueset.applied(graph(manifest("both")), podcliqueset.RenderSettings(topology="dc"))
     assert [(each.component, each.pack_domain, each.applied_to) for each in applied] == [
         ("", "zone", "PodCliqueSet/app"),
@@ -87,27 +87,27 @@ def test_a_multinode_component_is_packed_as_a_group_and_its_cliques_inherit():
     ]
 
 
-def test_a_broader_service_is_refused():
+def test_component_domain_broader_than_graph_is_rejected():
     assert refused(manifest("broader-service")) == [
         'spec.components[0].topologyConstraint.packDomain: Invalid value: "zone": must be rack, the '
-        "deployment's domain, or narrower"
+        "domain of the graph, or narrower"
     ]
 
 
-def test_without_constraints_there_are_none():
+def test_graph_without_constraints_renders_none():
     body = deployment(component())
     assert refused(body) == []
     assert constraints(body) == {}
 
 
-def test_the_superseded_snippet_is_told_what_to_write_instead():
+def test_superseded_fields_name_their_replacement():
     assert refused(manifest("superseded")) == [
-        "spec.topologyConstraints: Forbidden: unknown field; write topologyConstraint: one object in spec, "
-        "one in each component that has its own",
-        "spec.topologyConstraints.enabled: Forbidden: unknown field; what is there is in force: "
-        "take this field away",
-        'spec.services: Invalid value: "(list)": must be an object with a service for each name; a list is '
-        "spec.components of v1beta1",
+        "spec.topologyConstraints: Forbidden: unknown field; use topologyConstraint: one object in spec, "
+        "one in each constrained component",
+        "spec.topologyConstraints.enabled: Forbidden: unknown field; an object that is present is enabled: "
+        "remove this field",
+        'spec.services: Invalid value: "(list)": must be an object that maps names to services; v1beta1 has '
+        "a list, spec.components",
     ]
 
 
@@ -124,50 +124,54 @@ def packed(domain: str, **topology: str):
         (packed("numa"), KNOWN, "is no level of topology dc, which has block, host, rack, zone"),
         (packed("rack", clusterTopologyName="gone"), KNOWN, '"gone" not found'),
         (packed("rack"), replace(KNOWN, topology_aware=False), "config.topologyAwareScheduling.enabled"),
-        (packed("rack"), replace(KNOWN, topologies={}), "say which topology is meant; there is none"),
+        (packed("rack"), replace(KNOWN, topologies={}), "name a topology; existing topologies: none"),
         (
             packed("rack"),
             replace(KNOWN, topologies={"a": ("rack",), "b": ("rack",)}),
-            "say which topology is meant; there is a, b",
+            "name a topology; existing topologies: a, b",
         ),
-        (deployment(component(), topologyConstraint={"topologyName": "dc"}), KNOWN, "nothing is constrained"),
+        (
+            deployment(component(), topologyConstraint={"topologyName": "dc"}),
+            KNOWN,
+            "named without a constraint",
+        ),
     ],
 )
-def test_bad_constraints_are_refused_with_a_reason(body, known, why):
+def test_invalid_constraint_is_rejected_with_reason(body, known, why):
     (error,) = refused(body, known)
     assert "opologyConstraint" in error
     assert why in error
 
 
 @pytest.mark.parametrize("spelling", ["clusterTopologyName", "topologyProfile", "topologyName"])
-def test_a_topology_may_be_named_in_each_spelling(spelling):
+def test_topology_is_named_by_any_of_three_fields(spelling):
     known = replace(KNOWN, topologies={**KNOWN.topologies, "other": ("rack",)})
     assert refused(packed("rack", **{spelling: "other"}), known) == []
     assert refused(packed("block", **{spelling: "other"}), known) != []
 
 
-def test_two_names_at_once_are_refused():
+def test_topology_named_by_two_fields_is_rejected():
     (error,) = refused(packed("rack", clusterTopologyName="dc", topologyName="other"))
-    assert "say it once" in error
+    assert "set one of them" in error
 
 
-def test_the_operators_default_comes_before_the_only_one_there_is():
+def test_configured_topology_precedes_the_only_one():
     named = replace(KNOWN, topology=DynamoTopology(default_topology_name="gone"))
     assert "gone" in refused(packed("rack"), named)[0]
 
 
-def test_an_empty_list_allows_every_domain_that_the_topology_has():
+def test_empty_allowed_domains_allow_all_levels():
     known = GraphContext(DynamoTopology(allowed_domains=()), True, {"dc": ("row", "cabinet")})
     assert refused(packed("cabinet"), known) == []
 
 
-def test_the_configuration_allows_the_seven_names():
+def test_default_allowed_domains_are_seven():
     known = GraphContext.of(OperatorConfiguration())
     assert known.topology.allowed_domains == ("region", "zone", "datacenter", "block", "rack", "host", "numa")
 
 
 @pytest.mark.parametrize("after", [None, {"packDomain": "block"}])
-def test_a_constraint_cannot_be_changed_or_removed(after):
+def test_constraint_change_or_removal_is_rejected(after):
     old = manifest("both")
     new = manifest("both")
     for place in (new["spec"], *new["spec"]["components"]):
@@ -177,13 +181,13 @@ def test_a_constraint_cannot_be_changed_or_removed(after):
     assert "spec.components[0].topologyConstraint: Forbidden" in errors[1]
 
 
-def test_a_constraint_cannot_be_added():
+def test_constraint_added_on_update_is_rejected():
     old = deployment(component())
     errors = graph_validation.on_update(old, packed("rack"), KNOWN).errors
     assert [error.path for error in errors] == ["spec.components[0].topologyConstraint"]
 
 
-def test_a_change_elsewhere_does_not_ask_for_the_topology_again():
+def test_update_elsewhere_does_not_check_topology():
     new = manifest("both")
     new["spec"]["components"][1]["replicas"] = 5
     assert graph_validation.on_update(manifest("both"), new, replace(KNOWN, topologies={})).errors == ()
@@ -196,18 +200,18 @@ def declined(domain: str = "rack"):
     return deployment(component(topologyConstraint={"packDomain": domain}), annotations=DECLINED)
 
 
-def test_without_grove_a_constraint_that_cannot_be_enforced_is_refused():
+def test_without_grove_unenforceable_constraint_is_rejected():
     assert "cannot be enforced without Grove" in refused(declined())[0]
 
 
-def test_without_grove_a_domain_needs_a_label():
+def test_without_grove_domain_without_label_is_rejected():
     topology = DynamoTopology(mode=TopologyMode.AFFINITY, domain_to_label_mapping={"block": "example/block"})
     known = replace(KNOWN, topology=topology)
     assert "domainToLabelMapping" in refused(declined(), known)[0]
     assert refused(declined("block"), known) == []
 
 
-def test_without_grove_the_order_of_domains_is_that_of_the_allowed_list():
+def test_without_grove_allowed_domains_define_the_order():
     topology = DynamoTopology(
         mode=TopologyMode.AFFINITY, domain_to_label_mapping={"zone": "example/zone", "rack": "example/rack"}
     )
@@ -216,4 +220,4 @@ def test_without_grove_the_order_of_domains_is_that_of_the_allowed_list():
     )
     body["metadata"]["annotations"] = DECLINED
     (error,) = refused(body, replace(KNOWN, topology=topology))
-    assert "must be rack, the deployment's domain, or narrower" in error
+    assert "must be rack, the domain of the graph, or narrower" in error

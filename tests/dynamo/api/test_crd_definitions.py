@@ -1,4 +1,4 @@
-"""The CustomResourceDefinitions of the layer."""
+"""The CustomResourceDefinitions of Dynamo."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from grove.api.crds import crd
 from grove.dynamo.api import crd_definitions
 
 
-def test_both_versions_have_one_schema_and_need_no_conversion():
+def test_both_versions_share_schema_without_conversion():
     spec = crd_definitions.graph_deployments()["spec"]
     newer, older = spec["versions"]
     assert (newer["name"], newer["storage"]) == ("v1beta1", True)
@@ -25,7 +25,7 @@ def test_short_name_and_columns():
     assert [column["name"] for column in columns] == ["Ready", "Backend", "Age"]
 
 
-def test_what_is_not_declared_is_kept_for_admission_to_name():
+def test_unknown_fields_are_preserved_for_admission():
     spec = crd_definitions.graph_deployments()["spec"]["versions"][0]["schema"]["openAPIV3Schema"][
         "properties"
     ]["spec"]
@@ -34,7 +34,7 @@ def test_what_is_not_declared_is_kept_for_admission_to_name():
         assert part["x-kubernetes-preserve-unknown-fields"] is True
 
 
-def test_they_are_never_among_those_that_every_cluster_gets():
+def test_dynamo_crds_are_not_among_grove_crds():
     ours = {each["metadata"]["name"] for each in crd_definitions.all_definitions()}
     assert ours == {
         "dynamographdeployments.nvidia.com",
@@ -45,6 +45,6 @@ def test_they_are_never_among_those_that_every_cluster_gets():
     assert not any("nvidia" in path.name for path in generated.crds())
 
 
-def test_they_stay_when_a_release_goes():
+def test_crds_are_kept_when_release_is_uninstalled():
     for text in generated.dynamo_crds().values():
         assert "helm.sh/resource-policy: keep" in text

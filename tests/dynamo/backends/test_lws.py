@@ -1,4 +1,4 @@
-"""Deployments without Grove: LeaderWorkerSets and Deployments, with Kueue's annotations or affinity."""
+"""Graphs without Grove: LeaderWorkerSets and Deployments, with Kueue's annotations or affinity."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def snapshot(body, topology: DynamoTopology = AFFINITY, **more) -> GraphSnapshot
 
 
 def made(found: GraphSnapshot):
-    """What carries the pods, by name."""
+    """The rendered workloads by name."""
     intents = plan_graph(found, BACKENDS, 0.0).intents
     return {
         each.target.name: each.body
@@ -50,7 +50,7 @@ def near(domain: str):
     return {"topologyConstraint": {"packDomain": domain}}
 
 
-def test_a_component_becomes_a_deployment_of_its_own():
+def test_component_is_rendered_as_deployment():
     (body,) = made(snapshot(packed(component(replicas=3)))).values()
     assert (body["kind"], body["metadata"]["name"], body["spec"]["replicas"]) == (
         "Deployment",
@@ -64,13 +64,13 @@ def test_a_component_becomes_a_deployment_of_its_own():
     assert "affinity" not in template["spec"]
 
 
-def test_it_is_replaced_at_once_where_that_is_wanted():
+def test_recreate_strategy_annotation_is_applied():
     asked = {**DECLINED, "nvidia.com/deployment-strategy": "Recreate"}
     (body,) = made(snapshot(deployment(component(), annotations=asked))).values()
     assert body["spec"]["strategy"] == {"type": "Recreate"}
 
 
-def test_one_that_spans_nodes_becomes_a_leader_worker_set():
+def test_multinode_component_is_rendered_as_leader_worker_set():
     found = snapshot(packed(engine(["--tensor-parallel-size", "4"], nodes=4, replicas=2)))
     (body,) = made(found).values()
     assert (body["apiVersion"], body["kind"]) == ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet")
@@ -87,13 +87,13 @@ def test_one_that_spans_nodes_becomes_a_leader_worker_set():
     assert 'LEADER_HOST="${LWS_LEADER_ADDRESS}"' in waiting["command"][2]
 
 
-def test_its_service_finds_leaders_only():
+def test_service_of_multinode_component_selects_leaders():
     intents = plan_graph(snapshot(packed(component(multinode={}))), BACKENDS, 0.0).intents
     (service,) = (each for each in intents if each.target.kind == "Service")
     assert service.body["spec"]["selector"]["role"] == "leader"
 
 
-def test_affinity_packs_all_pods_of_a_component_that_fits_a_node():
+def test_affinity_packs_all_pods_of_single_node_component():
     (body,) = made(snapshot(packed(component(**near("rack"))))).values()
     affinity = body["spec"]["template"]["spec"]["affinity"]
     assert affinity["podAffinity"][DURING] == [
@@ -106,7 +106,7 @@ def test_affinity_packs_all_pods_of_a_component_that_fits_a_node():
     assert affinity["nodeAffinity"][DURING] == {"nodeSelectorTerms": [{"matchExpressions": [exists]}]}
 
 
-def test_affinity_packs_each_replica_of_one_that_spans_nodes():
+def test_affinity_packs_each_multinode_replica():
     (body,) = made(snapshot(packed(component(multinode={}, **near("rack"))))).values()
     for template in ("leaderTemplate", "workerTemplate"):
         (term,) = body["spec"]["leaderWorkerTemplate"][template]["spec"]["affinity"]["podAffinity"][DURING]
@@ -117,7 +117,7 @@ def test_affinity_packs_each_replica_of_one_that_spans_nodes():
         }
 
 
-def test_the_deployments_domain_holds_all_of_its_pods():
+def test_affinity_for_graph_domain_selects_all_pods():
     found = snapshot(packed(component("Web", "frontend"), component(**near("rack")), **near("zone")))
     whole = {
         "topologyKey": "example.com/zone",
@@ -127,7 +127,7 @@ def test_the_deployments_domain_holds_all_of_its_pods():
         assert whole in body["spec"]["template"]["spec"]["affinity"]["podAffinity"][DURING]
 
 
-def test_what_the_user_wants_of_nodes_still_holds():
+def test_affinity_of_user_is_kept():
     gpu = {"key": "gpu", "operator": "In", "values": ["h100"]}
     term = {"matchExpressions": [gpu]}
     body = packed(component(**near("rack")))
@@ -139,20 +139,20 @@ def test_what_the_user_wants_of_nodes_still_holds():
     assert only["matchExpressions"] == [gpu, {"key": "example.com/rack", "operator": "Exists"}]
 
 
-def test_kueue_packs_each_replica_of_one_that_spans_nodes():
+def test_kueue_packs_each_multinode_replica():
     (body,) = made(snapshot(packed(component(multinode={}, **near("rack"))), KUEUE)).values()
     assert body["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "gpus"
     for template in ("leaderTemplate", "workerTemplate"):
         found = body["spec"]["leaderWorkerTemplate"][template]
-        told = {key: value for key, value in found["metadata"]["annotations"].items() if "kueue" in key}
-        assert told == {
+        kueue = {key: value for key, value in found["metadata"]["annotations"].items() if "kueue" in key}
+        assert kueue == {
             "kueue.x-k8s.io/podset-required-topology": "example.com/rack",
             "kueue.x-k8s.io/podset-group-name": "app-worker",
         }
         assert "affinity" not in found["spec"]
 
 
-def test_kueue_admits_pods_of_a_deployment_one_by_one_so_affinity_keeps_them_together():
+def test_kueue_single_node_component_uses_affinity():
     (body,) = made(snapshot(packed(component(**near("rack"))), KUEUE)).values()
     assert body["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "gpus"
     assert "podAffinity" in body["spec"]["template"]["spec"]["affinity"]
@@ -165,7 +165,7 @@ def refused(body, topology):
     ]
 
 
-def test_kueue_needs_a_queue():
+def test_kueue_without_queue_is_rejected():
     body = packed(component(**near("rack")))
     (error,) = refused(body, replace(KUEUE, queue_name=""))
     assert error.startswith("metadata.labels[kueue.x-k8s.io/queue-name]: Required value")
@@ -173,12 +173,12 @@ def test_kueue_needs_a_queue():
     assert refused(body, replace(KUEUE, queue_name="")) == []
 
 
-def test_kueue_takes_no_long_names():
+def test_kueue_with_long_name_is_rejected():
     body = packed(component("w" * 40, multinode={}, **near("rack")))
     assert "at most 39" in refused(body, KUEUE)[0]
 
 
-def test_grove_may_be_declined_only_where_that_is_allowed():
+def test_opt_out_of_grove_needs_configuration():
     known = GraphContext(without_grove=False)
     (error,) = graph_validation.on_create(packed(component()), known).errors
     assert "config.dynamo.withoutGrove" in error.detail
@@ -208,7 +208,7 @@ AVAILABLE = {"conditions": [{"type": "Available", "status": "True"}]}
         ({**ALL, **AVAILABLE, "availableReplicas": 1}, "pods_not_ready"),
     ],
 )
-def test_the_state_follows_from_the_deployments(status, reason):
+def test_graph_state_follows_deployment_status(status, reason):
     found = snapshot(packed(component(replicas=2, **near("rack"))))
     (body,) = made(found).values()
     found = replace(found, children={("Deployment", "app-worker"): present(body, **status)})
@@ -219,7 +219,7 @@ def test_the_state_follows_from_the_deployments(status, reason):
     assert (applied.topology_name, applied.applied_to) == ("example.com/rack", "Deployment/app-worker")
 
 
-def test_only_what_changed_is_written():
+def test_only_changed_objects_are_written():
     found = snapshot(packed(component(replicas=2)))
     (body,) = made(found).values()
     there = {("Deployment", "app-worker"): present(body)}
@@ -235,7 +235,7 @@ def test_only_what_changed_is_written():
     assert edition["path"] == "/metadata/annotations/nvidia.com~1last-applied-hash"
 
 
-def test_one_that_spans_nodes_where_nothing_can_run_it_says_so():
+def test_multinode_without_backend_reports_failure():
     found = snapshot(packed(component(multinode={})))
     found = replace(found, context=replace(found.context, leader_worker_sets=False))
     plan = plan_graph(found, BACKENDS, 0.0)
@@ -244,7 +244,7 @@ def test_one_that_spans_nodes_where_nothing_can_run_it_says_so():
 
 
 def told_of_levels(topology: DynamoTopology, **known):
-    """The condition, and what is warned of, where a rack and a zone are named."""
+    """The condition and the warning events of a graph with a rack and a zone."""
     found = snapshot(packed(component(**near("rack")), topologyConstraint={"packDomain": "zone"}), topology)
     plan = plan_graph(replace(found, context=replace(found.context, **known)), BACKENDS, 0.0)
     levels = next(
@@ -261,7 +261,7 @@ def told_of_levels(topology: DynamoTopology, **known):
         ({LABELS["rack"]}, "False", "TopologyLevelsUnavailable", True),
     ],
 )
-def test_labels_that_no_node_has_are_told(labels, status, reason, warned):
+def test_missing_node_labels_are_reported(labels, status, reason, warned):
     there = frozenset(labels) if labels is not None else None
     levels, warnings = told_of_levels(AFFINITY, node_labels=there)
     assert (levels.status, levels.reason) == (status, reason)
@@ -273,19 +273,19 @@ def test_labels_that_no_node_has_are_told(labels, status, reason, warned):
 @pytest.mark.parametrize(
     ("topologies", "status", "reason", "words"),
     [
-        (None, "Unknown", "TopologyConditionPending", "not known yet"),
-        ({}, "False", "TopologyDefinitionNotFound", "There is no Topology of Kueue"),
+        (None, "Unknown", "TopologyConditionPending", "not read yet"),
+        ({}, "False", "TopologyDefinitionNotFound", "No Topology of Kueue exists"),
         ({"dc": (LABELS["zone"], LABELS["rack"])}, "True", "AllTopologyLevelsAvailable", "every level"),
         ({"a": (LABELS["zone"],), "b": (LABELS["rack"],)}, "True", "AllTopologyLevelsAvailable", ""),
         (
             {"b": (LABELS["zone"],), "a": ()},
             "False",
             "TopologyLevelsUnavailable",
-            "No Topology of Kueue has the level example.com/rack (rack); there is a, b",
+            "No Topology of Kueue has the level example.com/rack (rack); existing Topologies: a, b",
         ),
     ],
 )
-def test_levels_that_kueue_does_not_have_are_told(topologies, status, reason, words):
+def test_missing_kueue_levels_are_reported(topologies, status, reason, words):
     levels, warnings = told_of_levels(KUEUE, kueue_topologies=topologies)
     assert (levels.status, levels.reason) == (status, reason)
     assert words in levels.message

@@ -1,4 +1,4 @@
-"""Restarts: in which order components get the new id, and when it is another one's turn."""
+"""Restarts: the order in which components get the new id, and when the next component follows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def graph(**restart):
 
 
 def restart_ids(found: GraphSnapshot) -> dict[str, str]:
-    """The id that each clique of the set carries."""
+    """The restart id of each clique of the set."""
     assert found.workload is not None
     return {
         clique.name: clique.annotations["nvidia.com/restartAt"]
@@ -34,7 +34,7 @@ def wanting(found: GraphSnapshot, **restart) -> GraphSnapshot:
 
 
 def updated(found: GraphSnapshot, *, generation: int, finished: bool = True, to: str = "") -> GraphSnapshot:
-    """As Grove tells it: the set is at this generation, and all pods are, unless it is not finished."""
+    """The status of the set at this generation; all pods are of it too, unless the rollout is unfinished."""
     assert found.workload is not None
     hash_ = to or f"hash-{generation}"
     ended = "2026-01-01T00:00:00Z" if finished else None
@@ -64,12 +64,12 @@ def running() -> GraphSnapshot:
     return updated(done(snapshot(graph())), generation=1)
 
 
-def told(found: GraphSnapshot):
+def restart_status(found: GraphSnapshot):
     status = planned(found).status_update.desired.restart
     return status and (status.observed_id, status.phase, status.in_progress)
 
 
-def test_components_restart_one_after_another_in_the_order_of_their_names():
+def test_components_restart_sequentially_by_name():
     found = wanting(running(), id="a")
     turns = []
     for generation in (2, 3, 4):
@@ -80,36 +80,36 @@ def test_components_restart_one_after_another_in_the_order_of_their_names():
         found = updated(found, generation=generation)
     assert turns == [{"api"}, {"api", "cache"}, {"api", "cache", "worker"}]
     assert writes(planned(found)) == []
-    assert told(found) == ("a", "Completed", ())
+    assert restart_status(found) == ("a", "Completed", ())
 
 
-def test_nobody_is_next_before_grove_has_seen_the_turn():
+def test_next_restart_waits_for_observed_generation():
     found = done(wanting(running(), id="a"))
     assert found.workload is not None
     ahead = replace(found.workload, metadata=replace(found.workload.metadata, generation=2))
     assert writes(planned(replace(found, workload=ahead))) == []
-    assert told(replace(found, workload=ahead)) == ("a", "Restarting", ("Api",))
+    assert restart_status(replace(found, workload=ahead)) == ("a", "Restarting", ("Api",))
 
 
-def test_in_the_order_that_was_asked_for():
+def test_restart_follows_given_order():
     found = wanting(running(), id="a", strategy={"order": ["Worker", "Cache", "Api"]})
     assert set(restart_ids(done(found))) == {"worker"}
 
 
-def test_all_at_once():
+def test_parallel_restart_sets_all_ids():
     found = done(wanting(running(), id="a", strategy={"type": "Parallel"}))
     assert restart_ids(found) == {"api": "a", "cache": "a", "worker": "a"}
-    assert told(updated(found, generation=2)) == ("a", "Completed", ())
+    assert restart_status(updated(found, generation=2)) == ("a", "Completed", ())
 
 
-def test_the_next_restart_leaves_those_alone_whose_turn_it_is_not():
+def test_second_restart_keeps_ids_until_due():
     found = updated(done(wanting(running(), id="a", strategy={"type": "Parallel"})), generation=2)
     found = done(wanting(found, id="b"))
     assert restart_ids(found) == {"api": "b", "cache": "a", "worker": "a"}
 
 
-def test_taking_it_away_restarts_nothing():
+def test_removed_restart_restarts_nothing():
     found = updated(done(wanting(running(), id="a", strategy={"type": "Parallel"})), generation=2)
     found = wanting(found)
     assert writes(planned(found)) == []
-    assert told(found) is None
+    assert restart_status(found) is None

@@ -1,4 +1,4 @@
-"""What is done about a deployment, and what is said of it, from what is there."""
+"""Plans of a graph: writes, status and events that follow from a snapshot."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def planned(found: GraphSnapshot, now: float = 0.0):
 
 
 def done(found: GraphSnapshot, at_most: int | None = None) -> GraphSnapshot:
-    """As if the plan had been carried out: every create and patch of it, or the first ones."""
+    """The snapshot after all writes of the plan, or after the first ones."""
     plan = planned(found)
     children, workload = dict(found.children), found.workload
     for intent in plan.intents[:at_most]:
@@ -73,7 +73,7 @@ def writes(plan):
     return [intent.id for intent in plan.intents]
 
 
-def test_all_is_made_and_then_nothing_is_left_to_do():
+def test_first_plan_creates_all_and_second_nothing():
     found = snapshot(deployment(component("Web", "frontend"), engine(["--tensor-parallel-size", "2"])))
     assert writes(planned(found)) == [
         "create ServiceAccount ns/app-k8s-service-discovery",
@@ -87,13 +87,13 @@ def test_all_is_made_and_then_nothing_is_left_to_do():
     assert writes(planned(done(found))) == []
 
 
-def test_all_that_is_made_belongs_to_the_deployment():
+def test_created_objects_are_owned_by_the_graph():
     for intent in planned(snapshot(deployment(component()))).intents:
         (owner,) = intent.body["metadata"]["ownerReferences"]
         assert (owner["kind"], owner["uid"], owner["controller"]) == ("DynamoGraphDeployment", "u", True)
 
 
-def test_what_is_lost_or_changed_is_brought_back():
+def test_deleted_or_edited_objects_are_restored():
     found = done(snapshot(deployment(component())))
     children = dict(found.children)
     del children["Service", "app-worker"]
@@ -105,7 +105,7 @@ def test_what_is_lost_or_changed_is_brought_back():
     ]
 
 
-def test_a_change_of_the_template_reaches_the_set_and_its_counts_stay():
+def test_template_change_keeps_replicas_of_set():
     before = done(snapshot(deployment(component(replicas=2))))
     body = deployment(component(replicas=5, main={"image": "dynamo:2.0.0"}))
     changed = replace(before, stored=snapshot(body).stored)
@@ -116,7 +116,7 @@ def test_a_change_of_the_template_reaches_the_set_and_its_counts_stay():
     assert writes(planned(done(changed))) == []
 
 
-def test_somebody_elses_hand_in_the_set_is_undone():
+def test_edited_set_is_patched_back():
     found = done(snapshot(deployment(component())))
     assert found.workload is not None
     spec = msgspec.json.decode(msgspec.json.encode(found.workload.spec))
@@ -127,12 +127,12 @@ def test_somebody_elses_hand_in_the_set_is_undone():
 
 def clique(desired: int, **status) -> PodClique:
     spec = PodCliqueSpec(role_name="w", pod_spec=msgspec.Raw(b"{}"), replicas=desired, min_available=1)
-    said = {"observed_generation": 1, **status}
+    observed = {"observed_generation": 1, **status}
     meta = ObjectMeta(name="app-0-worker", namespace="ns", generation=1)
-    return PodClique(metadata=meta, spec=spec, status=PodCliqueStatus(**said))
+    return PodClique(metadata=meta, spec=spec, status=PodCliqueStatus(**observed))
 
 
-def test_replicas_are_scaled_through_the_part():
+def test_replicas_are_scaled_through_the_clique():
     found = done(snapshot(deployment(component(replicas=3))))
     found = replace(found, cliques={"app-0-worker": clique(1)})
     (patch,) = planned(found).intents
@@ -160,14 +160,14 @@ ALL = {"replicas": 2, "ready_replicas": 2, "updated_replicas": 2, "scheduled_rep
         (clique(2, **{**ALL, "replicas": 3}), "pending", "updating"),
     ],
 )
-def test_the_state_follows_from_the_parts(part, state, reason):
+def test_graph_state_follows_clique_status(part, state, reason):
     found = done(snapshot(deployment(component(replicas=2))))
     status = planned(replace(found, cliques={"app-0-worker": part} if part else {})).status_update.desired
     (ready,) = status.conditions
     assert (status.state, ready.reason) == (state, reason)
 
 
-def test_a_group_is_judged_by_what_is_available():
+def test_group_state_follows_available_replicas():
     found = done(snapshot(deployment(component(multinode={}, replicas=2))))
     meta = ObjectMeta(name="app-0-worker", namespace="ns", generation=3)
     spec = PodCliqueScalingGroupSpec(clique_names=("worker-ldr", "worker-wkr"), replicas=2, min_available=1)
@@ -181,59 +181,69 @@ def test_a_group_is_judged_by_what_is_available():
     assert status.components["Worker"].ready_replicas is None
 
 
-def test_components_that_disagree_are_all_named():
+def test_mixed_reasons_name_all_components():
     found = done(snapshot(deployment(component("Web", "frontend"), component(replicas=2))))
     status = planned(
         replace(found, cliques={"app-0-worker": clique(2, **{**ALL, "ready_replicas": 1})})
     ).status_update
     (ready,) = status.desired.conditions
     assert ready.reason == "mixed_not_ready_reasons"
-    assert ready.message == "Web: PodClique app-0-web is not there yet; Worker: 1 of 2 ready"
+    assert ready.message == "Web: PodClique app-0-web does not exist yet; Worker: 1 of 2 ready"
 
 
-def told(status: str, reason: str) -> Condition:
+def set_condition(status: str, reason: str) -> Condition:
     return Condition(type="TopologyLevelsUnavailable", status=status, reason=reason, message="words")
 
 
 @pytest.mark.parametrize(
-    ("said", "status", "reason", "warned"),
+    ("condition", "status", "reason", "warned"),
     [
         (None, "Unknown", "TopologyConditionPending", False),
-        (told("False", "AllClusterTopologyLevelsAvailable"), "True", "AllTopologyLevelsAvailable", False),
-        (told("True", "ClusterTopologyLevelsUnavailable"), "False", "TopologyLevelsUnavailable", True),
-        (told("True", "ClusterTopologyNotFound"), "False", "TopologyDefinitionNotFound", True),
-        (told("Unknown", "ClusterTopologyNotFound"), "False", "TopologyDefinitionNotFound", True),
         (
-            told("Unknown", "TopologyAwareSchedulingDisabled"),
+            set_condition("False", "AllClusterTopologyLevelsAvailable"),
+            "True",
+            "AllTopologyLevelsAvailable",
+            False,
+        ),
+        (
+            set_condition("True", "ClusterTopologyLevelsUnavailable"),
+            "False",
+            "TopologyLevelsUnavailable",
+            True,
+        ),
+        (set_condition("True", "ClusterTopologyNotFound"), "False", "TopologyDefinitionNotFound", True),
+        (set_condition("Unknown", "ClusterTopologyNotFound"), "False", "TopologyDefinitionNotFound", True),
+        (
+            set_condition("Unknown", "TopologyAwareSchedulingDisabled"),
             "Unknown",
             "TopologyAwareSchedulingDisabled",
             True,
         ),
     ],
 )
-def test_what_grove_says_of_the_levels_is_told(said, status, reason, warned):
+def test_topology_condition_of_set_is_reported(condition, status, reason, warned):
     found = done(snapshot(manifest("both")))
     assert found.workload is not None
-    conditions = (said,) if said else ()
+    conditions = (condition,) if condition else ()
     workload = replace(found.workload, status=replace(found.workload.status, conditions=conditions))
     plan = planned(replace(found, workload=workload))
     by_type = {each.type: each for each in plan.status_update.desired.conditions}
     levels = by_type["TopologyLevelsAvailable"]
     assert (levels.status, levels.reason) == (status, reason)
-    assert [news.reason for news in plan.events] == ([reason] if warned else [])
-    if said:
-        assert by_type["grove.io/TopologyLevelsUnavailable"].status == said.status
+    assert [event.reason for event in plan.events] == ([reason] if warned else [])
+    if condition:
+        assert by_type["grove.io/TopologyLevelsUnavailable"].status == condition.status
 
 
-def test_constraints_that_are_handed_on_are_told_once():
+def test_applied_constraints_emit_one_event():
     found = snapshot(manifest("both"))
-    (news,) = planned(found).events
-    assert news.note == "Constrained: the deployment to zone, Frontend to zone, VllmWorker to block"
+    (event,) = planned(found).events
+    assert event.note == "Applied topology constraints: graph to zone, Frontend to zone, VllmWorker to block"
     assert planned(done(found)).events == ()
     assert len(planned(done(found)).status_update.desired.applied_topology_constraints) == 3
 
 
-def test_a_topology_that_was_meant_stays_the_one_that_is_meant():
+def test_existing_set_keeps_its_topology():
     found = done(snapshot(manifest("service-only")))
     other = replace(KNOWN, topologies={"other": ("zone", "block")})
     assert writes(planned(replace(found, context=other))) == []
@@ -250,8 +260,8 @@ def failed(found: GraphSnapshot):
 
 
 @pytest.mark.parametrize(("default", "later"), [("", "kai-scheduler"), ("kai-scheduler", "")])
-def test_a_set_that_is_there_keeps_its_scheduler_whatever_becomes_the_default(default: str, later: str):
-    """Which scheduler a clique names cannot be changed: Grove would refuse it, and every later change."""
+def test_existing_set_keeps_its_scheduler(default: str, later: str):
+    """The scheduler of a clique is immutable: with another one, every later update would be rejected."""
     found = done(replace(snapshot(deployment(component())), context=replace(KNOWN, scheduler=default)))
     found = replace(found, context=replace(KNOWN, scheduler=later))
     assert writes(planned(found)) == []
@@ -266,30 +276,30 @@ def test_a_set_that_is_there_keeps_its_scheduler_whatever_becomes_the_default(de
     assert named == [default]
 
 
-def test_what_cannot_be_acted_on_fails_with_the_reason_and_is_told_once():
+def test_invalid_graph_fails_with_one_event():
     conditions = failed(snapshot(deployment(component(experimental={}), component("b", replicas=-1))))
     assert "spec.components[1].replicas" in conditions["Ready"].message
     assert conditions["UnsupportedFields"].status == "True"
     assert "replicas" not in conditions["UnsupportedFields"].message
 
 
-def test_so_does_what_has_the_wrong_form():
+def test_undecodable_graph_fails():
     assert "spec.services" in failed(snapshot(manifest("superseded")))["Ready"].message
 
 
-def test_and_a_set_that_grove_would_refuse():
+def test_graph_with_invalid_set_fails():
     body = deployment(component(main={"env": [{"name": "A=B"}]}))
     assert "env[0].name" in failed(snapshot(body))["Ready"].message
 
 
-def test_and_a_claim_that_nobody_made():
+def test_graph_with_missing_claim_fails():
     body = deployment(component(), pvcs=[{"name": "models"}])
     assert (
         "spec.pvcs[0]: PersistentVolumeClaim models does not exist" in failed(snapshot(body))["Ready"].message
     )
 
 
-def test_a_claim_is_made_and_anybodys_is_used():
+def test_claim_is_created_and_existing_one_is_used():
     claim = {
         "name": "m",
         "create": True,
@@ -300,40 +310,40 @@ def test_a_claim_is_made_and_anybodys_is_used():
     found = snapshot(deployment(component(), pvcs=[claim]))
     made = next(each for each in planned(found).intents if each.target.kind == "PersistentVolumeClaim")
     assert made.body["spec"]["resources"] == {"requests": {"storage": "1Gi"}}
-    theirs = ChildObject(ObjectMeta(name="m", namespace="ns"), spec={})
-    found = replace(found, children={("PersistentVolumeClaim", "m"): theirs})
+    other = ChildObject(ObjectMeta(name="m", namespace="ns"), spec={})
+    found = replace(found, children={("PersistentVolumeClaim", "m"): other})
     assert "PersistentVolumeClaim" not in {each.target.kind for each in planned(found).intents}
 
 
-def test_a_write_that_failed_is_told():
+def test_failed_write_is_reported():
     found = replace(snapshot(deployment(component())), last_error="no room")
     plan = planned(found)
     status = plan.status_update.desired
     assert (status.state, status.conditions[0].message) == ("failed", "no room")
-    assert [(news.reason, news.note) for news in plan.events] == [("ReconcileFailed", "no room")]
+    assert [(event.reason, event.note) for event in plan.events] == [("ReconcileFailed", "no room")]
     again = replace(found, stored=replace(found.stored, status=status))
     assert planned(again).events == ()
 
 
-def test_one_that_ends_is_left_alone():
+def test_deleted_graph_has_no_plan():
     found = snapshot(deployment(component()))
     meta = replace(found.stored.metadata, deletion_timestamp="2026-01-01T00:00:00Z")
     assert planned(replace(found, stored=replace(found.stored, metadata=meta))).intents == ()
 
 
-def test_a_backend_that_nobody_knows_is_a_failure():
+def test_unknown_backend_fails():
     found = snapshot(deployment(component(), annotations={"nvidia.com/enable-grove": "false"}))
     assert failed(found)["Ready"].reason == "unsupported_workload_provider"
 
 
-def test_without_the_webhook_the_backend_is_written_down_first():
+def test_backend_is_recorded_first_without_webhook():
     found = snapshot(deployment(component()))
     stored = replace(found.stored, metadata=replace(found.stored.metadata, annotations={}))
     first, *_ = planned(replace(found, stored=stored)).intents
     assert first.body["metadata"]["annotations"] == {"nvidia.com/workload-provider": "grove"}
 
 
-def test_a_key_for_ssh_is_stored_where_one_is_needed():
+def test_ssh_key_secret_is_created_if_needed():
     body = deployment(engine([], command=["python3", "-m", "dynamo.trtllm"]))
     secret = next(
         each
@@ -345,7 +355,7 @@ def test_a_key_for_ssh_is_stored_where_one_is_needed():
 
 
 @pytest.mark.parametrize("stop", range(8))
-def test_whatever_was_written_before_a_crash_the_next_plan_finishes_it(stop):
+def test_plan_after_crash_writes_the_rest(stop):
     found = snapshot(deployment(component("Web", "frontend"), engine(["--tensor-parallel-size", "2"])))
     whole = done(found)
     begun = done(found, at_most=stop)
@@ -354,7 +364,7 @@ def test_whatever_was_written_before_a_crash_the_next_plan_finishes_it(stop):
     assert (rest.children, rest.workload) == (whole.children, whole.workload)
 
 
-def test_a_set_with_gpus_gets_its_fabric_domains_as_anybodys_does():
+def test_set_with_gpus_gets_fabric_domains():
     facts = replace(FACTS, network=Network(auto_mnnvl_enabled=True), fabrics=providers(("nvidia",)))
     found = replace(snapshot(deployment(engine([], nodes=1))), facts=facts)
     assert "grove.io/auto-mnnvl" in planned(found).intents[-1].body["metadata"]["annotations"]

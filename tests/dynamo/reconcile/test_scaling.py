@@ -1,4 +1,4 @@
-"""Components that autoscalers scale, through their adapters."""
+"""Scaling adapters of components that autoscalers scale."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OLDER = alpha(Web=service("frontend"), Worker=service(replicas=2, scalingAdapter
 
 
 def about(plan):
-    """What is written of adapters and deployments."""
+    """The writes of a plan that target adapters and graphs."""
     return [each for each in plan.intents if each.target.kind in (KIND, "DynamoGraphDeployment")]
 
 
@@ -35,11 +35,11 @@ def with_adapter(body, replicas, status=None):
     return replace(found, children={**found.children, (KIND, "app-worker"): adapter})
 
 
-TOLD = {"replicas": 2, "selector": SELECTOR}
+ADAPTER_STATUS = {"replicas": 2, "selector": SELECTOR}
 
 
 @pytest.mark.parametrize("body", [ADAPTED, OLDER])
-def test_an_adapter_is_made_with_the_count_of_the_component_and_belongs_to_the_deployment(body):
+def test_adapter_is_created_with_component_replicas(body):
     (made,) = about(planned(snapshot(body)))
     assert isinstance(made, Create)
     assert made.target.name == "app-worker"
@@ -50,45 +50,45 @@ def test_an_adapter_is_made_with_the_count_of_the_component_and_belongs_to_the_d
     assert made.body["metadata"]["ownerReferences"][0]["uid"] == "u"
 
 
-def test_it_tells_autoscalers_how_many_there_are_and_which():
-    (told,) = about(planned(with_adapter(ADAPTED, 2)))
-    assert isinstance(told, Status)
-    assert told.body == {"status": TOLD}
+def test_adapter_status_has_replicas_and_selector():
+    (status,) = about(planned(with_adapter(ADAPTED, 2)))
+    assert isinstance(status, Status)
+    assert status.body == {"status": ADAPTER_STATUS}
 
 
-def test_at_rest_nothing_is_written():
-    assert planned(with_adapter(ADAPTED, 2, TOLD)).intents == ()
-    later = {**TOLD, "lastScaleTime": "2026-01-01T00:00:00Z"}
+def test_unchanged_adapter_writes_nothing():
+    assert planned(with_adapter(ADAPTED, 2, ADAPTER_STATUS)).intents == ()
+    later = {**ADAPTER_STATUS, "lastScaleTime": "2026-01-01T00:00:00Z"}
     assert planned(with_adapter(ADAPTED, 2, later)).intents == ()
 
 
 @pytest.mark.parametrize(
     ("body", "pointer"), [(ADAPTED, "/spec/components/1"), (OLDER, "/spec/services/Worker")]
 )
-def test_its_count_becomes_the_components(body, pointer):
-    plan = planned(with_adapter(body, 5, TOLD), now=0.0)
-    patch, told = about(plan)
+def test_adapter_replicas_are_copied_to_component(body, pointer):
+    plan = planned(with_adapter(body, 5, ADAPTER_STATUS), now=0.0)
+    patch, status = about(plan)
     assert isinstance(patch, Patch)
     assert patch.body[-1] == {"op": "add", "path": f"{pointer}/replicas", "value": 5}
-    assert told.body["status"] == {**TOLD, "replicas": 5, "lastScaleTime": "1970-01-01T00:00:00Z"}
-    (news,) = plan.events
-    assert news.note == f"Worker goes from 2 to 5 replicas, as {KIND} app-worker says"
+    assert status.body["status"] == {**ADAPTER_STATUS, "replicas": 5, "lastScaleTime": "1970-01-01T00:00:00Z"}
+    (event,) = plan.events
+    assert event.note == f"Scales Worker from 2 to 5 replicas, as set in {KIND} app-worker"
 
 
-def test_a_list_in_another_order_is_not_written_to():
-    (patch, _) = about(planned(with_adapter(ADAPTED, 5, TOLD)))
+def test_reordered_components_are_not_patched():
+    (patch, _) = about(planned(with_adapter(ADAPTED, 5, ADAPTER_STATUS)))
     assert patch.body[0] == {"op": "test", "path": "/spec/components/1/name", "value": "Worker"}
 
 
-def test_who_opts_out_loses_the_adapter_but_only_our_own():
+def test_opt_out_deletes_only_owned_adapter():
     without = deployment(component("Web", "frontend"), component(replicas=2))
     found = with_adapter(without, 5)
     (gone,) = about(planned(found))
     assert isinstance(gone, Delete)
-    theirs = replace(
+    other = replace(
         found.children[KIND, "app-worker"], metadata=ObjectMeta(name="app-worker", namespace="ns", uid="a")
     )
-    found = replace(found, children={**found.children, (KIND, "app-worker"): theirs})
+    found = replace(found, children={**found.children, (KIND, "app-worker"): other})
     assert about(planned(found)) == []
 
 
@@ -100,22 +100,22 @@ PLANNER = "system:serviceaccount:ns:planner-serviceaccount"
 @pytest.mark.parametrize(
     ("by", "refused"), [(OTHERS, True), ("planner-serviceaccount", True), (PLANNER, False), ("", False)]
 )
-def test_only_we_and_planners_change_a_count_that_an_adapter_decides(body, by, refused):
+def test_replicas_with_adapter_are_protected(body, by, refused):
     new = msgspec.json.decode(msgspec.json.encode(body))
     parts = new["spec"].get("components") or list(new["spec"]["services"].values())
     parts[1]["replicas"] = 7
     errors = [str(each) for each in graph_validation.on_update(body, new, KNOWN, by=by).errors]
     assert bool(errors) == refused
     if refused:
-        assert f"2 is what {KIND} app-worker says: scale that one" in errors[0]
+        assert f"{KIND} app-worker sets 2 replicas: scale the adapter" in errors[0]
 
 
-def test_anybody_changes_other_counts():
+def test_replicas_without_adapter_may_be_changed():
     new = deployment(component("Web", "frontend", replicas=3), component(replicas=2, scalingAdapter={}))
     assert graph_validation.on_update(ADAPTED, new, KNOWN, by=OTHERS).errors == ()
 
 
-def test_a_count_that_is_left_out_stays_what_the_adapter_made_it():
+def test_missing_replicas_keep_adapter_value():
     scaled = deployment(component("Web", "frontend", replicas=3), component(replicas=5, scalingAdapter={}))
     applied = deployment(component("Web", "frontend"), component(scalingAdapter={}))
     web, worker = default_graph(applied, creating=False, old=scaled)["spec"]["components"]

@@ -1,4 +1,4 @@
-"""What stands beside the pods, and what pods carry."""
+"""Auxiliary objects of a graph, and labels of its pods."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def shared(body):
     }
 
 
-def test_a_frontend_is_found_at_its_port_and_others_at_the_system_port():
+def test_service_port_depends_on_component_type():
     found = owned(deployment(component("Web", "frontend"), component()))
     ports = {name: each["spec"]["ports"][0] for (kind, name), each in found.items() if kind == "Service"}
     assert {name: (port["name"], port["port"]) for name, port in ports.items()} == {
@@ -32,7 +32,7 @@ def test_a_frontend_is_found_at_its_port_and_others_at_the_system_port():
     }
 
 
-def test_with_etcd_only_the_frontend_has_a_service_and_nobody_looks_at_pods():
+def test_etcd_discovery_needs_no_rbac_and_one_service():
     body = deployment(component("Web", "frontend"), component(), annotations=ETCD)
     assert set(owned(body)) == {("Service", "app-web")}
     clique = cliques(body)["worker"]
@@ -41,7 +41,7 @@ def test_with_etcd_only_the_frontend_has_a_service_and_nobody_looks_at_pods():
     assert "nvidia.com/dynamo-discovery-enabled" not in clique["labels"]
 
 
-def test_a_planner_may_patch_deployments_and_shares_its_account():
+def test_planner_rbac_is_shared_and_may_patch_graphs():
     found = shared(deployment(component("Plan", "planner")))
     assert ("ServiceAccount", "planner-serviceaccount") in found
     rule = found["Role", "planner-role"]["rules"][0]
@@ -54,7 +54,7 @@ def test_a_planner_may_patch_deployments_and_shares_its_account():
     ]
 
 
-def test_who_serves_a_model_is_found_by_it():
+def test_model_service_selects_its_pods():
     body = deployment(component(modelRef={"name": "Qwen/Qwen3-0.6B"}))
     ((_, name),) = shared(body)
     selector = shared(body)["Service", name]["spec"]["selector"]
@@ -62,7 +62,7 @@ def test_who_serves_a_model_is_found_by_it():
     assert selector.items() <= cliques(body)["worker"]["labels"].items()
 
 
-def test_labels_of_users_hold_unless_they_are_those_by_which_pods_are_found():
+def test_user_labels_do_not_override_selector_labels():
     body = alpha(
         {"labels": {"a": "spec", "b": "spec", "c": "spec", "nvidia.com/selector": "mine"}},
         Web=service(labels={"b": "service", "c": "service"}, extraPodMetadata={"labels": {"c": "pod"}}),
@@ -72,24 +72,24 @@ def test_labels_of_users_hold_unless_they_are_those_by_which_pods_are_found():
     assert labels["nvidia.com/selector"] == "app-web"
 
 
-def test_metrics_can_be_left_out():
+def test_metrics_label_can_be_disabled():
     body = deployment(component(), annotations={"nvidia.com/enable-metrics": "False"})
     assert "nvidia.com/metrics-enabled" not in cliques(body)["worker"]["labels"]
 
 
-def test_a_component_may_be_found_by_all_deployments():
+def test_global_namespace_component_uses_dynamo():
     clique = cliques(deployment(component(globalDynamoNamespace=True)))["worker"]
     assert clique["labels"]["nvidia.com/dynamo-namespace"] == env_of(clique)["DYN_NAMESPACE"] == "dynamo"
 
 
-def test_names_that_no_label_could_hold_are_refused():
+def test_name_too_long_for_label_is_rejected():
     body = deployment(component("w"))
     body["metadata"]["namespace"] = "n" * 61
     (error,) = graph_validation.on_create(body, KNOWN).errors
-    assert "would be a label of its pods" in error.detail
+    assert "is the value of a pod label" in error.detail
 
 
-def test_a_name_with_dots_is_refused_as_it_is_part_of_host_names():
+def test_name_with_dots_is_rejected():
     body = deployment(component("w"))
     body["metadata"]["name"] = "a.b"
     (error,) = graph_validation.on_create(body, KNOWN).errors

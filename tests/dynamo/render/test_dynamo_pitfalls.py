@@ -1,4 +1,4 @@
-"""Where a careful reader of Dynamo's behaviour would still go wrong: one test for each."""
+"""Details of Dynamo's behaviour that are easy to miss: one test for each."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ def services(body):
     }
 
 
-def test_args_of_a_frontend_replace_the_usual_ones_and_its_command_stays():
+def test_frontend_args_replace_default_args():
     body = deployment(component("Web", "frontend", main={"args": ["-m", "my.frontend"]}))
     main = main_of(cliques(body)["web"])
     assert (main["command"], main["args"]) == (["python3"], ["-m", "my.frontend"])
 
 
-def test_a_command_of_a_frontend_keeps_the_usual_args():
+def test_frontend_command_keeps_default_args():
     body = deployment(component("Web", "frontend", main={"command": ["python3.12"]}))
     main = main_of(cliques(body)["web"])
     assert (main["command"], main["args"]) == (["python3.12"], ["-m", "dynamo.frontend"])
 
 
-def test_a_user_may_set_even_the_namespace_and_variables_are_sorted():
+def test_user_env_wins_and_env_is_sorted():
     env = [{"name": "ZED", "value": "1"}, {"name": "DYN_NAMESPACE", "value": "mine"}]
     body = deployment(component(main={"env": env}), env=[{"name": "ALPHA"}, {"name": "ZED", "value": "0"}])
     found = env_of(cliques(body)["worker"])
@@ -51,7 +51,7 @@ def test_a_user_may_set_even_the_namespace_and_variables_are_sorted():
     assert list(found) == sorted(found)
 
 
-def test_labels_keep_the_case_and_names_do_not():
+def test_labels_keep_case_and_names_do_not():
     body = deployment(component("VllmWorker"))
     clique = cliques(body)["vllmworker"]
     assert clique["labels"]["nvidia.com/dynamo-component"] == "VllmWorker"
@@ -60,11 +60,11 @@ def test_labels_keep_the_case_and_names_do_not():
 
 
 @pytest.mark.parametrize("replicas", [1, 7])
-def test_the_set_has_one_replica_whatever_its_components_have(replicas):
+def test_rendered_set_has_one_replica(replicas):
     assert rendered(deployment(component(replicas=replicas)))["spec"]["replicas"] == 1
 
 
-def test_flags_for_data_parallelism_come_although_the_user_has_one_of_them():
+def test_data_parallel_flags_are_added_beside_user_flag():
     args = ["--data-parallel-size", "16", "--data-parallel-hybrid-lb"]
     leader = main_of(cliques(deployment(engine(args, gpus=8)))["worker-ldr"])
     assert leader["args"].count("--data-parallel-hybrid-lb") == 2
@@ -72,7 +72,7 @@ def test_flags_for_data_parallelism_come_although_the_user_has_one_of_them():
 
 
 @pytest.mark.parametrize("name", ["vllm", "sglang"])
-def test_workers_of_an_engine_that_spans_nodes_have_no_probes(name):
+def test_workers_of_multinode_engine_have_no_probes(name):
     body = deployment(engine(["--tensor-parallel-size", "2"], command=["python3", "-m", f"dynamo.{name}"]))
     found = cliques(body)
     for probe in ("livenessProbe", "readinessProbe", "startupProbe"):
@@ -80,7 +80,7 @@ def test_workers_of_an_engine_that_spans_nodes_have_no_probes(name):
         assert probe not in main_of(found["worker-wkr"])
 
 
-def test_who_waits_for_a_leader_may_look_at_pods():
+def test_worker_waiting_for_leader_may_read_pods():
     body = deployment(engine(["--tensor-parallel-size", "2"]))
     pod = cliques(body)["worker-wkr"]["spec"]["podSpec"]
     objects = {each["kind"]: each for each in auxiliary_objects.owned_objects(graph(body))}
@@ -104,12 +104,12 @@ def test_who_waits_for_a_leader_may_look_at_pods():
         (["sh", "-c"], ["python3 -m dynamo.vllm --tensor-parallel-size=16"]),
     ],
 )
-def test_a_size_is_seen_however_it_is_spelled(command, args):
+def test_tensor_parallel_size_is_read_in_any_spelling(command, args):
     main = main_of(cliques(deployment(engine(args, gpus=8, command=command)))["worker-ldr"])
     assert "--nnodes 2" in " ".join(main["args"])
 
 
-def test_a_component_without_a_type_is_not_selected_by_one():
+def test_service_of_untyped_component_ignores_type():
     body = deployment(component("Thing", kind=""))
     selector = services(body)["app-thing"]["spec"]["selector"]
     labels = cliques(body)["thing"]["labels"]
@@ -117,29 +117,29 @@ def test_a_component_without_a_type_is_not_selected_by_one():
     assert "nvidia.com/dynamo-component-type" not in labels
 
 
-def test_a_multinode_component_that_nothing_can_run_is_refused_not_stranded():
+def test_multinode_without_backend_is_rejected():
     body = deployment(component(multinode={}), annotations={"nvidia.com/enable-grove": "false"})
     assert [error.path for error in graph_validation.on_create(body, KNOWN).errors] == [
         "spec.components[0].multinode"
     ]
 
 
-def test_what_the_documentation_has_outdated():
-    """vLLM spans nodes without Ray, and all deployments of a namespace share one SSH key."""
+def test_behaviour_where_dynamo_docs_are_outdated():
+    """vLLM is multi-node without Ray, and all graphs of a namespace share one SSH key."""
     found = cliques(deployment(engine(["--tensor-parallel-size", "2"])))
     assert "--distributed-executor-backend mp" in " ".join(main_of(found["worker-ldr"])["args"])
     assert naming.SSH_SECRET == "mpi-run-ssh-secret"
 
 
-def test_a_long_name_is_cut_and_still_refused_if_that_is_not_enough():
+def test_long_name_is_cut_or_rejected():
     body = deployment(component("VllmPrefillWorker", multinode={}))
     body["metadata"]["name"] = "a-very-long-deployment-name-for-test"
     assert rendered(body)["metadata"]["name"] == "a-v-c419"
     (error,) = graph_validation.on_create(body, KNOWN).errors
-    assert "takes 46 characters, and 45 are left" in error.detail
+    assert "has 46 characters, the limit is 45" in error.detail
 
 
-def test_a_cut_name_leaves_room_for_all_parts():
+def test_cut_name_leaves_room_for_clique_names():
     body = deployment(component("Web", "frontend"), component("Worker", multinode={}))
     body["metadata"]["name"] = "a-very-long-deployment-name-for-test"
     assert graph_validation.on_create(body, KNOWN).errors == ()
@@ -147,7 +147,7 @@ def test_a_cut_name_leaves_room_for_all_parts():
     assert len(name) + len("worker") + len("worker-ldr") == 45
 
 
-def test_a_group_is_made_with_one_replica_where_none_are_wanted():
+def test_group_scaled_to_zero_is_created_with_one():
     body = deployment(component(multinode={}, replicas=0))
     (group,) = rendered(body)["spec"]["template"]["podCliqueScalingGroups"]
     assert group["replicas"] == 1

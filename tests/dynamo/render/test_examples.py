@@ -1,4 +1,4 @@
-"""Every deployment of the shared test data becomes what Dynamo's own renderer makes of it."""
+"""Every graph of the shared test data is rendered as Dynamo's own renderer does it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def expected(name: str) -> Any:
 
 
 def comparable(value: Any) -> Any:
-    """Without what tests/dynamo/README.md lists."""
+    """The set without the fields that tests/dynamo/README.md lists."""
     if isinstance(value, dict):
         ignored = {"status", "apiVersion", WORKER_HASH} | ({"kind"} if "apiVersion" in value else set())
         return {
@@ -55,23 +55,23 @@ def _of_workers(variable: dict[str, Any]) -> bool:
     return variable.get("name") == "DYN_NAMESPACE_WORKER_SUFFIX"
 
 
-def test_none_is_left_out():
+def test_every_example_has_expected_output():
     assert {path.stem for path in (shared_data("dynamo") / "input").iterdir()} == set(NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_it_becomes_the_set_that_dynamo_makes_of_it(name):
+def test_example_renders_as_in_dynamo(name):
     assert comparable(rendered(example(name))) == comparable(expected(name))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_it_is_admitted_and_filling_in_changes_nothing_of_the_set(name):
+def test_example_is_admitted_and_defaults_change_nothing(name):
     body = default_graph(example(name), creating=True)
     assert graph_validation.on_create(body, KNOWN).errors == ()
     assert comparable(rendered(body)) == comparable(expected(name))
 
 
-def test_both_versions_of_an_example_have_the_same_components():
+def test_both_versions_of_example_have_same_components():
     for name in ("mocker_deploy_disagg", "vllm_deploy_agg"):
         older, newer = (graph(example(f"{version}-{name}")) for version in ("v1alpha1", "v1beta1"))
         assert [(each.name, each.type) for each in older.components] == [

@@ -1,4 +1,4 @@
-"""GPUs by claims, counted by the templates of the claims."""
+"""GPUs of resource claims, counted from the templates of the claims."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def first(*counts):
 
 
 def spans(body, templates) -> bool:
-    """Whether the engine is told of its nodes."""
+    """Whether the engine gets multi-node flags."""
     template = podcliqueset.workload(
         gpu_claims.with_claimed_gpus(graph(body), templates), podcliqueset.RenderSettings()
     )["spec"]["template"]
@@ -61,18 +61,18 @@ def spans(body, templates) -> bool:
         (template(), False),
     ],
 )
-def test_an_engine_is_told_of_its_nodes_by_the_gpus_that_it_claims(found, is_told):
+def test_claimed_gpus_decide_multinode_flags(found, is_told):
     assert spans(claiming(), found) == is_told
     assert list(gpu_claims.problems(graph(claiming()), found)) == []
 
 
-def test_one_request_of_a_claim_may_be_meant():
+def test_claim_may_use_one_request_of_template():
     found = template(exactly("a", count=8), exactly("b", count=4))
     assert not spans(claiming(), found)
     assert spans(claiming(request="b"), found)
 
 
-def test_resources_count_before_claims():
+def test_resource_limits_precede_claims():
     assert gpu_claims.template_names(graph(claiming(gpus=8))) == set()
     assert not spans(claiming(gpus=8), template(exactly(count=1)))
 
@@ -80,25 +80,25 @@ def test_resources_count_before_claims():
 @pytest.mark.parametrize(
     ("found", "why"),
     [
-        ({}, "ResourceClaimTemplate gpus does not exist: make it"),
-        (template(exactly(allocationMode="All")), "does not say how many GPUs it asks for"),
-        (template(first(4, 8)), "does not say how many GPUs it asks for"),
+        ({}, "ResourceClaimTemplate gpus does not exist: create it"),
+        (template(exactly(allocationMode="All")), "does not request a fixed number of GPUs"),
+        (template(first(4, 8)), "does not request a fixed number of GPUs"),
     ],
 )
-def test_gpus_that_cannot_be_counted_are_waited_for_and_told(found, why):
+def test_uncountable_gpus_are_reported(found, why):
     known = replace(KNOWN, claim_templates=found)
     plan = planned(replace(snapshot(claiming()), context=known))
     assert plan.intents == ()
     assert why in plan.status_update.desired.conditions[0].message
 
 
-def test_nobody_counts_where_nobody_has_to():
+def test_templates_are_read_only_if_needed():
     for body in (claiming(nodes=1), claiming(command=["python3", "-m", "dynamo.sglang"])):
         assert gpu_claims.template_names(graph(body)) == set()
         assert planned(snapshot(body)).intents
 
 
-def test_a_claim_that_is_there_already_is_not_counted():
+def test_existing_claim_is_not_counted():
     body = claiming()
     body["spec"]["components"][0]["podTemplate"]["spec"]["resourceClaims"] = [
         {"name": "mine", "resourceClaimName": "somebodys"}

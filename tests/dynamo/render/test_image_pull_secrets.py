@@ -1,4 +1,4 @@
-"""Secrets for pulling images: which fit, what is kept of them, and when a component is given one."""
+"""Image pull Secrets: which match, what is cached of them, and when a component gets one."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def stored(config: bytes, **metadata) -> PullSecret:
         ("my-registry.com:5005/team/mine", "my-registry.com:5005"),
     ],
 )
-def test_an_image_is_pulled_from_a_registry(image, registry):
+def test_registry_of_image(image, registry):
     assert registry_of(image) == registry
 
 
@@ -56,11 +56,11 @@ def test_an_image_is_pulled_from_a_registry(image, registry):
         ("*", "nvcr.io", False),
     ],
 )
-def test_a_secret_is_for_a_registry(entry, registry, same):
+def test_secret_entry_matches_registry(entry, registry, same):
     assert matches_registry(entry, registry) is same
 
 
-def test_of_a_secret_nothing_is_kept_but_its_registries():
+def test_only_registries_of_secret_are_cached():
     config = b"""{"auths": {"https://index.docker.io/v1/": {"auth": "dXM6c2VjcmV0"}, "nvcr.io": {},
         "my-registry.com:5005/team": {"password": "hidden"}}}"""
     found = stored(config, annotations={"kubectl.kubernetes.io/last-applied-configuration": "hidden"})
@@ -72,16 +72,16 @@ def test_of_a_secret_nothing_is_kept_but_its_registries():
 
 
 @pytest.mark.parametrize("config", [b"", b"{", b"[]", b"\xff", b"{}", b'{"auths": null}', b'{"auths": []}'])
-def test_one_that_nobody_can_read_is_for_no_registry(config):
+def test_undecodable_secret_has_no_registries(config):
     assert stored(config).registries == frozenset()
 
 
-def test_one_without_data_is_for_no_registry():
+def test_secret_without_data_has_no_registries():
     assert msgspec.convert({"metadata": {"name": "n"}, "data": None}, PullSecret).registries == frozenset()
 
 
 def pulls(found) -> dict[str, list[str]]:
-    """What the cliques of the set are given, by name, as it should be."""
+    """The image pull Secrets of the desired cliques, by name."""
     made = done(found).workload
     spec = msgspec.json.decode(msgspec.json.encode(made.spec))
     return {
@@ -100,26 +100,26 @@ def graph_of(*components, secrets=None, **more):
     )
 
 
-def test_all_that_fit_are_named_sorted_and_once():
+def test_matching_secrets_are_sorted_and_unique():
     secrets = {"z": NGC, "a": NGC | {"docker.io"}, "other": frozenset({"quay.io"}), "none": frozenset()}
     assert pulls(graph_of(worker(), secrets=secrets)) == {"worker": ["a", "z"]}
 
 
-def test_both_roles_of_one_that_spans_nodes_are_given_them():
+def test_leader_and_workers_get_secrets():
     spanning = engine(["--tensor-parallel-size", "2"])
     spanning["podTemplate"]["spec"]["containers"][0]["image"] = IMAGE
     assert pulls(graph_of(spanning)) == {"worker-ldr": ["ngc"], "worker-wkr": ["ngc"]}
 
 
 @pytest.mark.parametrize("where", ["containers", "initContainers"])
-def test_every_container_counts(where):
+def test_images_of_all_containers_count(where):
     body = worker("nginx:1.0.0")
     beside = {"name": "beside", "image": IMAGE}
     body["podTemplate"]["spec"].setdefault(where, []).append(beside)
     assert pulls(graph_of(body)) == {"worker": ["ngc"]}
 
 
-def test_the_users_own_come_first_and_are_not_repeated():
+def test_secrets_of_user_come_first_without_duplicates():
     body = worker()
     body["podTemplate"]["spec"]["imagePullSecrets"] = [{"name": "own"}, {"name": "ngc"}]
     found = graph_of(body, secrets={"ngc": NGC, "also": NGC})
@@ -127,7 +127,7 @@ def test_the_users_own_come_first_and_are_not_repeated():
     assert not planned(done(found)).intents
 
 
-def test_a_component_may_decline():
+def test_component_may_disable_discovery():
     body = worker()
     annotations = {"nvidia.com/disable-image-pull-secret-discovery": "true"}
     body["podTemplate"]["metadata"] = {"annotations": annotations}
@@ -145,35 +145,35 @@ def with_secrets(found, *names: str, started: tuple[str, ...] = ()):
 WEB = component("Web", "frontend", main={"image": IMAGE})
 
 
-def test_one_that_comes_late_is_for_components_that_have_not_started():
+def test_late_secret_is_added_if_component_not_started():
     before = done(graph_of(WEB, worker()))
     later = with_secrets(before, "late", "ngc", started=("Web",))
     assert pulls(later) == {"web": ["ngc"], "worker": ["late", "ngc"]}
     assert not planned(with_secrets(done(later), "late", "ngc", started=("Web", "Worker"))).intents
 
 
-def test_while_nobody_knows_a_component_keeps_what_it_was_given():
+def test_unknown_secrets_keep_current_ones():
     before = done(graph_of(WEB, worker()))
     after = snapshot(deployment(WEB, worker(f"{IMAGE}0"))).stored
     assert pulls(replace(before, stored=after, pull_secrets=None)) == {"web": ["ngc"], "worker": ["ngc"]}
     assert pulls(snapshot(deployment(worker()), pull_secrets=None)) == {"worker": []}
 
 
-def test_it_is_for_those_that_change_anyway():
+def test_late_secret_is_added_if_template_changes():
     before = done(graph_of(WEB, worker()))
     after = snapshot(deployment(WEB, worker(f"{IMAGE}0"))).stored
     changed = with_secrets(replace(before, stored=after), "late", started=("Web", "Worker"))
-    assert pulls(changed) == {"web": ["ngc"], "worker": ["late"]}, "one that is gone is left out, too"
+    assert pulls(changed) == {"web": ["ngc"], "worker": ["late"]}, "a deleted Secret is removed, too"
     assert not planned(with_secrets(done(changed), "late", started=("Web", "Worker"))).intents
 
 
 @pytest.mark.parametrize("started", [(), ("Web", "Worker")])
-def test_one_that_goes_changes_nothing(started):
+def test_deleted_secret_changes_nothing(started):
     before = done(graph_of(WEB, worker()))
     assert not planned(with_secrets(before, started=started)).intents
 
 
-def test_a_set_from_before_workers_had_generations_is_not_given_them_by_a_secret(monkeypatch):
+def test_secret_adds_no_generation_to_old_set(monkeypatch):
     with monkeypatch.context() as before:
         before.setattr("grove.dynamo.render.containers.generation", lambda _: "")
         before.setattr("grove.dynamo.render.pod_template.generation", lambda _: "")
@@ -186,7 +186,7 @@ def test_a_set_from_before_workers_had_generations_is_not_given_them_by_a_secret
 
 
 def carried(found, name: str = "app-worker"):
-    """What a Deployment is changed to; None if it is not."""
+    """The Secrets that a Deployment is patched to; None if it is not patched."""
     for intent in plan_graph(found, without_grove.BACKENDS, 0.0).intents:
         if isinstance(intent, Patch) and intent.target.name == name:
             spec = intent.body[0]["value"]["template"]["spec"]
@@ -195,7 +195,7 @@ def carried(found, name: str = "app-worker"):
 
 
 def deployed(found, name: str = "app-worker", **status):
-    """As if its Deployment had been made."""
+    """The snapshot with the created Deployment."""
     body = {**without_grove.made(found)[name], "status": status}
     return replace(found, children={("Deployment", name): msgspec.convert(body, ChildObject)})
 
@@ -203,7 +203,7 @@ def deployed(found, name: str = "app-worker", **status):
 @pytest.mark.parametrize(
     ("ready", "updated", "late"), [(0, 2, ["late", "ngc"]), (1, 2, None), (1, 1, ["late", "ngc"])]
 )
-def test_without_grove_it_is_for_those_of_which_nothing_is_ready_or_not_all_is_updated(ready, updated, late):
+def test_without_grove_late_secret_is_added_if_not_started(ready, updated, late):
     found = without_grove.snapshot(without_grove.packed(worker()), pull_secrets={"ngc": NGC})
     assert without_grove.made(found)["app-worker"]["spec"]["template"]["spec"]["imagePullSecrets"] == [
         {"name": "ngc"}
@@ -217,7 +217,7 @@ def test_without_grove_it_is_for_those_of_which_nothing_is_ready_or_not_all_is_u
     assert carried(with_secrets(replace(there, stored=changed), "late", "ngc")) == ["late", "ngc"]
 
 
-def test_without_grove_one_that_spans_nodes_keeps_what_it_was_given():
+def test_without_grove_multinode_keeps_current_secrets():
     spanning = engine(["--tensor-parallel-size", "2"])
     spanning["podTemplate"]["spec"]["containers"][0]["image"] = IMAGE
     found = without_grove.snapshot(without_grove.packed(spanning), pull_secrets={"ngc": NGC})

@@ -1,4 +1,4 @@
-"""TensorRT-LLM over several nodes: a shell runs the scripts, and what they start says what it was told."""
+"""Multi-node TensorRT-LLM: a shell runs the scripts; fake programs record their arguments."""
 
 from __future__ import annotations
 
@@ -53,20 +53,20 @@ def script(role: str, args: list[str], command: list[str] | None = None) -> str:
 
 
 def run(folder: Path, text: str, *programs: str) -> dict[str, list[str]]:
-    """What each of the programs was told, with the key of the namespace in place."""
+    """The arguments of each of the programs, with the SSH key of the namespace in place."""
     key, programs_at = folder / "ssh-pk", folder / "bin"
     key.mkdir()
     programs_at.mkdir()
     (key / "private.key").write_text("secret\n")
     (key / "private.key.pub").write_text("public\n")
     for name in programs:
-        (programs_at / name).write_text(RECORDS.format(folder / f"{name}.told"))
+        (programs_at / name).write_text(RECORDS.format(folder / f"{name}.args"))
         (programs_at / name).chmod(0o755)
     text = text.replace("/ssh-pk", str(key)).replace("/usr/sbin/sshd", str(programs_at / "sshd"))
     text = text.replace("/run/sshd", str(folder / "run"))
     env = {"HOME": str(folder), "PATH": f"{programs_at}:/usr/bin:/bin"}
     subprocess.run(["/bin/sh", "-c", text], check=True, env=env)
-    return {name: (folder / f"{name}.told").read_text().split("\0")[:-1] for name in programs}
+    return {name: (folder / f"{name}.args").read_text().split("\0")[:-1] for name in programs}
 
 
 def mode(path: Path) -> int:
@@ -81,31 +81,31 @@ def mode(path: Path) -> int:
         (["/bin/sh", "-c"], ["python3 -m dynamo.trtllm --model m"], "python3 -m dynamo.trtllm --model m"),
     ],
 )
-def test_the_leader_starts_one_process_for_each_gpu_of_all_hosts(tmp_path, command, args, started):
-    told = run(tmp_path, script("ldr", args, command), "mpirun")["mpirun"]
-    told = told[1:] if told[0] == "--allow-run-as-root" else told
+def test_leader_starts_one_process_per_gpu(tmp_path, command, args, started):
+    arguments = run(tmp_path, script("ldr", args, command), "mpirun")["mpirun"]
+    arguments = arguments[1:] if arguments[0] == "--allow-run-as-root" else arguments
     launched = ["bash", "-c", f"trtllm-llmapi-launch {started}"]
-    assert told[:8] == [
+    assert arguments[:8] == [
         *("--oversubscribe", "-n", "8"),
         *("-H", f"{HOST.format('ldr-0')},{HOST.format('wkr-0')}"),
         *("--mca", "pml", "ob1"),
     ]
     login = f"-p 2222 -o StrictHostKeyChecking=no -i {tmp_path}/.ssh/id_rsa"
-    assert told[8:11] == ["--mca", "plm_rsh_args", login]
-    assert told[-3:] == launched
-    exported = told[12:-3:2]
-    assert set(told[11:-3:2]) == {"-x"}
+    assert arguments[8:11] == ["--mca", "plm_rsh_args", login]
+    assert arguments[-3:] == launched
+    exported = arguments[12:-3:2]
+    assert set(arguments[11:-3:2]) == {"-x"}
     assert exported == sorted(exported)
     assert {*HANDED_ON, "DYN_NAMESPACE", "OMPI_MCA_orte_keep_fqdn_hostnames"} <= set(exported)
 
 
-def test_only_root_is_told_that_it_may_be_root():
+def test_allow_run_as_root_only_for_root():
     found = script("ldr", [])
     assert found.count("--allow-run-as-root") == 1
     assert '$([ "$(id -u)" = "0" ] && echo --allow-run-as-root)' in found
 
 
-def test_the_leader_logs_in_with_the_key_of_the_namespace(tmp_path):
+def test_leader_logs_in_with_namespace_key(tmp_path):
     run(tmp_path, script("ldr", []), "mpirun")
     home = tmp_path / ".ssh"
     assert ((home / "id_rsa").read_text(), mode(home / "id_rsa")) == ("secret\n", 0o600)
@@ -113,18 +113,18 @@ def test_the_leader_logs_in_with_the_key_of_the_namespace(tmp_path):
     assert "Port 2222" in (home / "config").read_text()
 
 
-def test_a_worker_runs_a_daemon_that_takes_that_key(tmp_path):
-    told = run(tmp_path, script("wkr", []), "sshd", "ssh-keygen")
+def test_worker_daemon_accepts_namespace_key(tmp_path):
+    arguments = run(tmp_path, script("wkr", []), "sshd", "ssh-keygen")
     home = tmp_path / ".ssh"
-    assert told["sshd"] == ["-D", "-f", f"{home}/sshd_config"]
+    assert arguments["sshd"] == ["-D", "-f", f"{home}/sshd_config"]
     settings = (home / "sshd_config").read_text().splitlines()
     assert {"Port 2222", f"AuthorizedKeysFile {home}/authorized_keys"} <= set(settings)
     assert f"HostKey {home}/host_keys/ssh_host_ed25519_key" in settings
     assert (home / "authorized_keys").read_text() == "public\n"
-    assert told["ssh-keygen"][-1].startswith(f"{home}/host_keys/")
+    assert arguments["ssh-keygen"][-1].startswith(f"{home}/host_keys/")
 
 
-def test_a_worker_is_ready_as_soon_as_one_can_log_in():
+def test_worker_is_ready_when_ssh_port_is_open():
     worker = main_of(cliques(deployment(engine([], gpus=4, command=TRTLLM)))["worker-wkr"])
     assert worker["readinessProbe"] == {
         "tcpSocket": {"port": 2222},
@@ -137,7 +137,7 @@ def test_a_worker_is_ready_as_soon_as_one_can_log_in():
 
 
 @pytest.mark.parametrize("role", ["ldr", "wkr"])
-def test_both_roles_have_the_key_and_whole_host_names(role):
+def test_both_roles_have_key_and_full_host_names(role):
     clique = cliques(deployment(engine([], gpus=4, command=TRTLLM)))[f"worker-{role}"]
     secret = {"secretName": "mpi-run-ssh-secret", "defaultMode": 0o644}
     assert {"name": "mpi-run-ssh-secret", "secret": secret} in clique["spec"]["podSpec"]["volumes"]

@@ -1,4 +1,4 @@
-"""Containers beside the main one, and the frontend that may be among them."""
+"""Sidecar containers, and the frontend that may be one of them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def variables(container):
     return {each["name"]: each.get("value") for each in container["env"]}
 
 
-def test_a_frontend_beside_a_worker_is_one_in_every_way():
+def test_frontend_sidecar_gets_frontend_defaults():
     _, web = containers(with_sidecar(args=DIRECT, env=[{"name": "DYN_HTTP_PORT", "value": "80"}]))
     assert (web["name"], web["command"], web["args"]) == ("web", ["python3"], DIRECT)
     assert [port["name"] for port in web["ports"]] == ["http"]
@@ -37,7 +37,7 @@ def test_a_frontend_beside_a_worker_is_one_in_every_way():
     assert "DYN_SYSTEM_PORT" not in found
 
 
-def test_it_mounts_what_the_worker_mounts_unless_it_has_something_there():
+def test_frontend_sidecar_shares_mounts_of_main():
     mounts = [{"name": "models", "mountPath": "/models"}, {"name": "logs", "mountPath": "/logs"}]
     own = {"name": "other", "mountPath": "/logs"}
     _, web = containers(with_sidecar({"volumeMounts": mounts}, volumeMounts=[own]))
@@ -45,7 +45,7 @@ def test_it_mounts_what_the_worker_mounts_unless_it_has_something_there():
     assert web["volumeMounts"] == [own, mounts[0], shm]
 
 
-def test_containers_that_register_by_themselves_say_which_they_are():
+def test_container_discovery_mode_sets_container_name():
     mode = {"nvidia.com/dynamo-kube-discovery-mode": "container"}
     found = containers(with_sidecar(annotations=mode))
     assert [variables(each)["CONTAINER_NAME"] for each in found] == ["main", "web"]
@@ -54,7 +54,7 @@ def test_containers_that_register_by_themselves_say_which_they_are():
     assert variables(containers(body)[0])["CONTAINER_NAME"] == "main"
 
 
-def test_the_older_version_describes_the_container_itself():
+def test_v1alpha1_sidecar_describes_its_container():
     sidecar = {
         "image": "web:1.4.1",
         "args": DIRECT,
@@ -69,7 +69,7 @@ def test_the_older_version_describes_the_container_itself():
     assert variables(web)["A"] == "1"
 
 
-def test_any_other_container_is_left_as_it_is():
+def test_other_sidecars_are_unchanged():
     body = deployment(component())
     body["spec"]["components"][0]["podTemplate"]["spec"]["containers"].append(BESIDE)
     assert containers(body)[1] == BESIDE
@@ -102,13 +102,13 @@ MAIN_TOO["extraPodSpec"]["containers"] = [{"name": "main", "image": "y"}]
         (alpha(W=MAIN_TOO), 'spec.services[W].containers: Duplicate value: "main"'),
     ],
 )
-def test_a_sidecar_that_is_not_there_or_there_twice_is_refused(body, why):
+def test_missing_or_duplicate_sidecar_is_rejected(body, why):
     (error,) = graph_validation.on_create(body, KNOWN).errors
     assert str(error).startswith(why)
 
 
 @pytest.mark.parametrize(("version", "errors"), [("1.4.1", 0), ("v1.4.1", 1), ("1.4", 1), ("1.4.1-rc1", 1)])
-def test_a_version_may_be_said_where_the_tag_does_not_tell(version, errors):
+def test_runtime_version_override_replaces_image_tag(version, errors):
     verdict = graph_validation.on_create(
         deployment(component(main={"image": "dynamo:mine"}, runtimeVersionOverride=version)), KNOWN
     )

@@ -1,4 +1,4 @@
-"""In which order the programs are looked for."""
+"""The order of places in which programs are searched."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def all_programs(folder: Path, **versions: str) -> None:
 
 @pytest.fixture
 def environ(tmp_path: Path) -> dict[str, str]:
-    """A machine with a shell and nothing else."""
+    """The environment of a machine with only a shell."""
     tools = tmp_path / "tools"
     tools.mkdir()
     for name in ("sh", "echo"):
@@ -42,14 +42,14 @@ def environ(tmp_path: Path) -> dict[str, str]:
     return {"GROVE_CACHE": str(tmp_path / "cache"), "PATH": str(tools), "GROVE_MIRROR": UNREACHABLE}
 
 
-def test_the_cache_comes_first(tmp_path, environ) -> None:
+def test_cache_is_searched_first(tmp_path, environ) -> None:
     all_programs(binaries._folder(environ))
     all_programs(tmp_path / "assets")
     found = binaries.find(QUIET, {**environ, "KUBEBUILDER_ASSETS": str(tmp_path / "assets")})
     assert set(found.origins.values()) == {"cache"}
 
 
-def test_then_kubebuilder_assets_then_path(tmp_path, environ) -> None:
+def test_kubebuilder_assets_precede_path(tmp_path, environ) -> None:
     for name in ("etcd", "kube-apiserver", "kubectl"):
         version = next(part.version for part in PROGRAMS if part.name == name)
         program(tmp_path / "assets", name, version)
@@ -69,7 +69,7 @@ def test_then_kubebuilder_assets_then_path(tmp_path, environ) -> None:
     }
 
 
-def test_a_part_of_another_minor_version_is_passed_over(tmp_path, environ) -> None:
+def test_program_of_other_minor_version_is_ignored(tmp_path, environ) -> None:
     all_programs(tmp_path / "assets", kube_apiserver="1.29.4")
     all_programs(tmp_path / "on-path", kube_apiserver="1.36.1")
     environ |= {
@@ -81,7 +81,7 @@ def test_a_part_of_another_minor_version_is_passed_over(tmp_path, environ) -> No
     assert found.origins["kube-scheduler"] == "KUBEBUILDER_ASSETS"
 
 
-def test_then_the_official_release_which_is_kept(tmp_path, environ, mirror) -> None:  # noqa: F811
+def test_release_is_downloaded_and_cached(tmp_path, environ, mirror) -> None:  # noqa: F811
     root, served = mirror
     publish_kubernetes(root, "kube-scheduler", b"#!/bin/sh\necho a scheduler\n")
     all_programs(tmp_path / "on-path", kube_scheduler="1.20.0")
@@ -91,7 +91,7 @@ def test_then_the_official_release_which_is_kept(tmp_path, environ, mirror) -> N
     assert again.origins["kube-scheduler"] == "cache"
 
 
-def test_and_in_the_end_they_are_built(tmp_path, environ, monkeypatch) -> None:
+def test_missing_programs_are_built(tmp_path, environ, monkeypatch) -> None:
     def build(destination: Path, toolchains: Path, reporter: ProgressReporter) -> None:
         program(destination.parent, destination.name, KUBERNETES)
 
@@ -102,7 +102,7 @@ def test_and_in_the_end_they_are_built(tmp_path, environ, monkeypatch) -> None:
     assert set(binaries.find(QUIET, environ).origins.values()) == {"cache"}
 
 
-def test_a_cache_that_cannot_be_written_is_said_in_one_line(tmp_path, environ) -> None:
+def test_unwritable_cache_is_one_line(tmp_path, environ) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(LocalError, match=r"cannot write to the cache .*GROVE_CACHE"):
         binaries.find(QUIET, {**environ, "GROVE_CACHE": str(tmp_path / "file")})

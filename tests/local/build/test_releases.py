@@ -1,4 +1,4 @@
-"""Official releases, from a local server laid out like theirs."""
+"""Official releases, from a local server with the layout of the official ones."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ TASK = ProgressReporter(Console(stderr=True), quiet=True)
 
 class _Quiet(http.server.SimpleHTTPRequestHandler):
     def log_message(self, *arguments: object) -> None:
-        """The test's own output is enough."""
+        """No request log in the output of tests."""
 
 
 @pytest.fixture
 def mirror(tmp_path: Path) -> Iterator[tuple[Path, dict[str, str]]]:
-    """A folder that is served, and the environment that points to it."""
+    """A served folder, and the environment that names it as the mirror."""
     root = tmp_path / "mirror"
     root.mkdir()
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(root)))
@@ -63,7 +63,7 @@ def fetch(part: Program, environ: dict[str, str], destination: Path, system: str
     return destination.read_bytes()
 
 
-def test_a_kubernetes_part_has_its_checksum_beside_it(mirror, tmp_path) -> None:
+def test_kubernetes_binary_is_verified_by_sha256_file(mirror, tmp_path) -> None:
     root, environ = mirror
     publish_kubernetes(root, "kube-scheduler", b"a scheduler")
     destination = tmp_path / "kube-scheduler"
@@ -71,7 +71,7 @@ def test_a_kubernetes_part_has_its_checksum_beside_it(mirror, tmp_path) -> None:
     assert destination.stat().st_mode & 0o111, "it can be run"
 
 
-def test_etcd_is_taken_out_of_its_archive(mirror, tmp_path) -> None:
+def test_etcd_is_extracted_from_tar(mirror, tmp_path) -> None:
     root, environ = mirror
     archive = io.BytesIO()
     with tarfile.open(fileobj=archive, mode="w:gz") as tar:
@@ -86,7 +86,7 @@ def test_etcd_is_taken_out_of_its_archive(mirror, tmp_path) -> None:
     assert fetch(BY_NAME["etcd"], environ, tmp_path / "etcd") == b"a store"
 
 
-def test_etcd_comes_as_zip_for_darwin(mirror, tmp_path) -> None:
+def test_etcd_is_extracted_from_zip_on_darwin(mirror, tmp_path) -> None:
     root, environ = mirror
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as folder:
@@ -97,7 +97,7 @@ def test_etcd_comes_as_zip_for_darwin(mirror, tmp_path) -> None:
     assert fetch(BY_NAME["etcd"], environ, tmp_path / "etcd", system="darwin") == b"a store"
 
 
-def test_the_checksum_of_kwok_stands_in_the_description_of_its_release(mirror, tmp_path) -> None:
+def test_kwok_is_verified_by_github_digest(mirror, tmp_path) -> None:
     root, environ = mirror
     digest = publish(
         root, f"github.com/kubernetes-sigs/kwok/releases/download/v{KWOK}/kwok-linux-amd64", b"a kwok"
@@ -116,23 +116,23 @@ def test_the_checksum_of_kwok_stands_in_the_description_of_its_release(mirror, t
     assert fetch(BY_NAME["kwok"], environ, tmp_path / "kwok") == b"a kwok"
 
 
-def test_a_wrong_checksum_is_refused_and_nothing_is_kept(mirror, tmp_path) -> None:
+def test_wrong_checksum_is_rejected_and_not_cached(mirror, tmp_path) -> None:
     root, environ = mirror
     publish_kubernetes(root, "kubectl", b"tampered with", checksum="0" * 64)
     folder = tmp_path / "bin"
     folder.mkdir()
-    with pytest.raises(LocalError, match=r"checksum .* refused"):
+    with pytest.raises(LocalError, match=r"checksum .* rejected"):
         fetch(BY_NAME["kubectl"], environ, folder / "kubectl")
     assert list(folder.iterdir()) == []
 
 
-def test_what_has_no_checksum_does_not_count_as_published(mirror, tmp_path) -> None:
+def test_file_without_checksum_is_unavailable(mirror, tmp_path) -> None:
     root, environ = mirror
     publish(root, f"api.github.com/repos/kubernetes-sigs/kwok/releases/tags/v{KWOK}", b'{"assets": []}')
     with pytest.raises(ReleaseUnavailable, match="no checksum"):
         fetch(BY_NAME["kwok"], environ, tmp_path / "kwok")
 
 
-def test_a_server_that_is_not_there_is_no_error_but_an_absence(tmp_path) -> None:
+def test_unreachable_server_is_unavailable(tmp_path) -> None:
     with pytest.raises(ReleaseUnavailable):
         fetch(BY_NAME["kubectl"], {"GROVE_MIRROR": "http://127.0.0.1:9"}, tmp_path / "kubectl")

@@ -1,4 +1,4 @@
-"""Shapes: how a short text becomes nodes in racks."""
+"""Shapes of clusters: parsing, and the nodes that follow from a shape."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SMALL = st.integers(min_value=1, max_value=4)
         ("1X1x2x18x2", ClusterShape(1, 1, 2, 18, 2)),
     ],
 )
-def test_numbers_left_out_are_the_outer_ones(text: str, shape: ClusterShape) -> None:
+def test_missing_numbers_are_outer_levels(text: str, shape: ClusterShape) -> None:
     assert parse_shape(text) == shape
 
 
@@ -50,43 +50,43 @@ def test_numbers_left_out_are_the_outer_ones(text: str, shape: ClusterShape) -> 
         ("100x100x100", "at most 20000"),
     ],
 )
-def test_a_shape_that_makes_no_sense_is_refused_with_an_example(text: str, complaint: str) -> None:
+def test_invalid_shape_is_rejected_with_example(text: str, complaint: str) -> None:
     with pytest.raises(LocalError, match="--shape") as error:
         parse_shape(text)
     assert complaint in str(error.value)
 
 
 @given(SMALL, SMALL, SMALL, SMALL)
-def test_a_shape_is_written_as_it_is_read(zones: int, blocks: int, racks: int, hosts: int) -> None:
+def test_shape_text_round_trips(zones: int, blocks: int, racks: int, hosts: int) -> None:
     shape = ClusterShape(zones, blocks, racks, hosts)
     assert parse_shape(str(shape)) == shape
 
 
 @given(st.builds(ClusterShape, SMALL, SMALL, SMALL, SMALL))
-def test_every_level_nests_in_the_next_and_no_two_nodes_are_alike(shape: ClusterShape) -> None:
+def test_levels_nest_and_nodes_are_unique(shape: ClusterShape) -> None:
     labels = [node["metadata"]["labels"] for node in node_manifests(shape, shape.size, gpus=8)]
     assert len({label[HOST] for label in labels}) == shape.size
     for inner, outer in ((RACK, BLOCK), (BLOCK, ZONE), (NVIDIA_GPU_CLIQUE, RACK)):
         parents = {(label[inner], label[outer]) for label in labels}
-        assert len(parents) == len({child for child, _ in parents}), f"a {inner} lies in two {outer}"
+        assert len(parents) == len({child for child, _ in parents}), f"a {inner} is in two {outer}"
     assert set(Counter(label[RACK] for label in labels).values()) == {shape.hosts}
 
 
-def test_a_fifth_number_splits_each_rack_into_nvlink_cliques() -> None:
+def test_fifth_number_splits_racks_into_nvlink_cliques() -> None:
     nodes = node_manifests(parse_shape("1x1x2x6x3"), 12, gpus=4)
     cliques = Counter(node["metadata"]["labels"][NVIDIA_GPU_CLIQUE] for node in nodes)
     assert len(cliques) == 6
     assert set(cliques.values()) == {2}
 
 
-def test_nodes_without_gpus_say_nothing_of_nvidia() -> None:
+def test_nodes_without_gpus_have_no_nvidia_labels() -> None:
     (node,) = node_manifests(shape_for(1), 1, gpus=0)
     assert not [key for key in node["metadata"]["labels"] if key.startswith("nvidia.com/")]
     assert NVIDIA_GPU not in node["status"]["allocatable"]
 
 
 @given(st.integers(min_value=0, max_value=100))
-def test_a_number_of_nodes_fills_one_rack_before_the_next(count: int) -> None:
+def test_nodes_fill_one_rack_before_the_next(count: int) -> None:
     racks = Counter(n["metadata"]["labels"][RACK] for n in node_manifests(shape_for(count), count, gpus=1))
     assert sum(racks.values()) == count
     assert [size for size in racks.values() if size != 8] == ([count % 8] if count % 8 else [])

@@ -39,63 +39,63 @@ def wait_for_log(log: Path) -> None:
         ["tail", "-n", "+1", "-F", str(log)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     )
     assert follow.stdout is not None
-    assert follow.stdout.readline(), "the process said something"
+    assert follow.stdout.readline(), "the process wrote output"
     follow.kill()
     follow.wait()
     follow.stdout.close()
 
 
-def test_a_process_is_recalled_by_its_pid_file(start, tmp_path) -> None:
+def test_process_is_found_by_pid_file(start, tmp_path) -> None:
     process = start(SLEEPER)
     assert find_process(tmp_path / "pid") == process
     assert process.alive
 
 
-def test_a_stopped_process_is_gone(start, tmp_path) -> None:
+def test_stopped_process_is_not_found(start, tmp_path) -> None:
     process = start(SLEEPER)
     stop(process, 5)
     assert not process.alive
     assert find_process(tmp_path / "pid") is None
 
 
-def test_one_that_does_not_listen_is_made_to_end(start, tmp_path) -> None:
+def test_process_ignoring_sigterm_is_killed(start, tmp_path) -> None:
     process = start(STUBBORN)
     wait_for_log(tmp_path / "log")
     stop(process, 0.1)
     assert not process.alive
 
 
-def test_another_process_with_the_same_pid_is_a_stranger(start, tmp_path) -> None:
+def test_reused_pid_is_not_our_process(start, tmp_path) -> None:
     process = start(SLEEPER)
     (tmp_path / "pid").write_text(f"{process.pid} 1")
     assert find_process(tmp_path / "pid") is None
     stop(Process(process.pid, "1"), 0)
-    assert process.alive, "a stranger is left alone"
+    assert process.alive, "another process is not stopped"
 
 
 @pytest.mark.parametrize("content", ["", "garbage", "99999999 1"])
-def test_a_pid_file_that_speaks_of_nobody(tmp_path, content) -> None:
+def test_pid_file_without_process(tmp_path, content) -> None:
     (tmp_path / "pid").write_text(content)
     assert find_process(tmp_path / "pid") is None
 
 
-def test_a_child_that_ended_is_not_alive_though_nobody_asked_for_it() -> None:
+def test_exited_unreaped_child_is_not_alive() -> None:
     child = subprocess.Popen([sys.executable, "-c", "pass"], stdout=subprocess.PIPE)
     assert child.stdout is not None
-    child.stdout.read()  # ends with the child
+    child.stdout.read()  # end of file when the child exits
     child.stdout.close()
     while start_time(child.pid):
-        pass  # between closing its output and being a zombie lie microseconds
+        pass  # the child becomes a zombie microseconds after its output is closed
     assert start_time(child.pid) == ""
     child.wait()
 
 
-def test_a_program_that_is_not_there(tmp_path) -> None:
+def test_missing_program_is_one_line(tmp_path) -> None:
     with pytest.raises(LocalError, match="cannot run"):
         spawn([str(tmp_path / "nothing")], tmp_path / "log", tmp_path / "pid")
 
 
-def test_the_tail_of_a_log(tmp_path) -> None:
+def test_tail_returns_last_lines(tmp_path) -> None:
     log = tmp_path / "log"
     log.write_text("\n".join(f"line {n}" for n in range(5000)))
     assert tail(log, 2) == "line 4998\nline 4999"

@@ -1,4 +1,4 @@
-"""The stand-in for the DRA driver: how it lists the nodes of a domain, and what nodes may be told to do."""
+"""The stand-in for the DRA driver: the nodes of a domain, and the annotations that inject faults."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def node(name: str = "a", clique: str = "c.0", **notes: str) -> Node:
         ({"flip": "true", "delay": "0"}, False, False),
     ],
 )
-async def test_when_a_node_is_ready(notes: dict[str, str], ready: bool, again: bool) -> None:
+async def test_node_readiness_in_domain(notes: dict[str, str], ready: bool, again: bool) -> None:
     standin = DraStandIn(cast(Client, None))
     found, moment = standin._readiness("uid", [node(**notes)])
     assert found == {"a": ready}
@@ -39,7 +39,7 @@ async def test_when_a_node_is_ready(notes: dict[str, str], ready: bool, again: b
         assert moment > asyncio.get_running_loop().time() - 1.0
 
 
-def test_nodes_keep_their_index_and_new_ones_get_the_lowest_free_one_of_their_partition() -> None:
+def test_node_index_is_stable_and_lowest_free() -> None:
     ready = {"a": True, "b": True, "c": False, "d": True}
     first = entries([node("a"), node("b"), node("d", "")], {}, ready)
     assert [(one["name"], one["cliqueID"], one["index"]) for one in first] == [
@@ -57,7 +57,7 @@ def test_nodes_keep_their_index_and_new_ones_get_the_lowest_free_one_of_their_pa
     assert [summary(first), summary(later), summary([])] == ["Ready", "NotReady", "Ready"]
 
 
-def test_a_node_may_be_told_to_be_in_another_partition() -> None:
+def test_annotation_overrides_partition() -> None:
     note = {"metadata": {"name": "a", "annotations": {"dra-standin/clique": "other.1"}}}
     assert clique_of(msgspec.convert(note, Node)) == "other.1"
     assert clique_of(node("a")) == "c.0"

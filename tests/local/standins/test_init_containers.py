@@ -1,4 +1,4 @@
-"""What the stand-in for kubelets reports, when the API server does not hear it at once."""
+"""Status reports of the stand-in for kubelets when the API server rejects or loses them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ POD = msgspec.convert({"metadata": {"name": "second", "namespace": "n", "uid": "
 
 
 async def reports(*answers: Answer | None) -> int:
-    """How often it is said that an init container has ended, if these are the answers; None: it is taken."""
+    """How often the exit of an init container is reported with these replies; None: accepted."""
     todo = iter(answers)
 
     def answer(request: Request) -> Answer:
@@ -33,13 +33,13 @@ async def reports(*answers: Answer | None) -> int:
 
 
 @virtual_time
-async def test_what_the_server_did_not_hear_is_said_again() -> None:
-    """A pod whose init container has ended starts when the server knows, and nobody else would tell it."""
+async def test_failed_report_is_retried() -> None:
+    """A pod starts only after the exit of its init container is stored, and nothing else reports it."""
     assert await reports(LostReply("no answer"), refused(409, "Conflict"), None) == 3
 
 
 @pytest.mark.parametrize(("code", "reason"), [(404, "NotFound"), (422, "Invalid")])
-def test_what_will_never_be_heard_is_said_once(code: int, reason: str) -> None:
+def test_rejected_report_is_not_retried(code: int, reason: str) -> None:
     @virtual_time
     async def said() -> None:
         assert await reports(refused(code, reason)) == 1

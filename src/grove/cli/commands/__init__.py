@@ -1,1 +1,1 @@
-"""The commands of `grove`, one module each."""
+"""The commands of `grove`, one module per command."""

@@ -1,4 +1,4 @@
-"""`grove up`, `grove down`, `grove cluster status`, `grove kubectl`: a real control plane on this machine."""
+"""`grove up`, `grove down`, `grove cluster`, `grove kubectl`: a local Kubernetes control plane."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from grove.local.paths import default_state_dir
 from grove.local.progress import ProgressReporter
 from grove.local.state_dir import ClusterSettings, StateDir
 
-app = App(name="cluster", help="Look at the local cluster.")
+app = App(name="cluster", help="Show the local cluster, or prepare its programs.")
 
-StateOption = Annotated[Path | None, Parameter(help="Where the cluster lives; several live side by side.")]
+StateOption = Annotated[Path | None, Parameter(help="State directory of the cluster; one cluster each.")]
 _DEFAULT_NODES = 16
 
 
@@ -43,33 +43,33 @@ def up(
     init_containers: bool | None = None,
     fabric: bool | None = None,
 ) -> int:
-    """Start a real control plane with GPU nodes on this machine.
+    """Start a Kubernetes control plane with simulated GPU nodes on this machine.
 
-    Without options a cluster that was stopped comes back as it was.
+    Without options a stopped cluster starts again with its previous settings.
 
     Parameters
     ----------
     nodes
-        How many nodes (16).
+        Number of nodes (16).
     gpus
-        GPUs on each node (8).
+        Number of GPUs per node (8).
     shape
         Zones x blocks x racks x hosts as node labels, for example 2x2x4x8; a fifth number splits
         each rack into that many NVLink cliques.
     pace
-        How fast pods become ready and end: fast is at once, slow takes two seconds each.
+        How fast pods become ready and terminate: fast is at once, slow takes two seconds each.
     port
         The API server's port; 0 picks a free one.
     feature_gates
-        For every Kubernetes part, for example GenericWorkload=true,GangScheduling=true.
+        Feature gates of all Kubernetes components, for example GenericWorkload=true,GangScheduling=true.
     runtime_config
-        API versions to switch on, for example scheduling.k8s.io/v1alpha2=true.
+        API versions to enable, for example scheduling.k8s.io/v1alpha2=true.
     audit
-        Write an audit log of every request that is not the control plane's own.
+        Write an audit log of all requests except those of the control plane itself.
     init_containers
-        Run the init containers by which pods wait for each other (yes); without, they end at once.
+        Run the init containers that enforce the startup order (yes); otherwise they complete at once.
     fabric
-        Play NVIDIA's DRA driver (no): nodes have NVLink channels, and ComputeDomains come to life.
+        Simulate NVIDIA's DRA driver (no): nodes have NVLink channels, and ComputeDomains become ready.
     """
     state = state_of(state_dir)
     given = {
@@ -83,13 +83,13 @@ def up(
 
 
 def start(state: StateDir, given: dict[str, object]) -> lifecycle.LocalCluster:
-    """Bring a cluster up and tell how to use it."""
+    """Start a cluster and print how to use it."""
     console = Console()
     reporter = ProgressReporter(console)
     settings = settings_for(state, given)
     running = lifecycle.up(state, settings, lambda: binaries.find(reporter), reporter)
     reporter.say(
-        f"faster than stock: etcd {' '.join(ETCD_TUNING)}; kube-controller-manager "
+        f"tuned for speed: etcd {' '.join(ETCD_TUNING)}; kube-controller-manager "
         f"{' '.join(CONTROLLER_MANAGER_TUNING)}; kube-scheduler qps {SCHEDULER_TUNING['qps']}"
     )
     reporter.say(f"use it:  export KUBECONFIG={running.kubeconfig}   (or {program()} kubectl get nodes)")
@@ -97,18 +97,18 @@ def start(state: StateDir, given: dict[str, object]) -> lifecycle.LocalCluster:
 
 
 def down(*, state_dir: StateOption = None, delete: bool = False) -> int:
-    """Stop the local cluster. Its data stay for the next `grove up`.
+    """Stop the local cluster. Its data is kept for the next `grove up`.
 
     Parameters
     ----------
     delete
-        Remove the data too.
+        Delete the data as well.
     """
     state = state_of(state_dir)
     removed = delete and state.root.is_dir()
     stopped = lifecycle.down(state, delete=delete)
-    said = f"stopped {', '.join(stopped)}" if stopped else "nothing was running"
-    _print_line(said + (f", removed {state.root}" if removed else ""))
+    result = f"stopped {', '.join(stopped)}" if stopped else "nothing was running"
+    _print_line(result + (f", removed {state.root}" if removed else ""))
     return 0
 
 
@@ -118,9 +118,9 @@ def status(
     state_dir: StateOption = None,
     output: Annotated[Literal["text", "json"], Parameter(alias="-o")] = "text",
 ) -> int:
-    """Which parts run, how they are, and the end of the log of any that died.
+    """Show the components of the cluster, their health, and the last log lines of any that exited.
 
-    Exits with 0 when every part is healthy, else with 1.
+    Exit codes: 0 all components are healthy; 1 otherwise.
     """
     found = asyncio.run(read_status(state_of(state_dir)))
     if output == "json":
@@ -132,7 +132,7 @@ def status(
 
 @app.command
 def prepare() -> int:
-    """Find, download or build the programs of the control plane, and start nothing."""
+    """Find, download or build the programs of the control plane, without starting a cluster."""
     found = binaries.find(ProgressReporter(Console()))
     for name, path in found.paths.items():
         _print_line(f"{name}  {path}")
@@ -143,7 +143,7 @@ def kubectl(
     *arguments: Annotated[str, Parameter(allow_leading_hyphen=True)],
     state_dir: StateOption = None,
 ) -> None:
-    """Run kubectl on the local cluster."""
+    """Run kubectl against the local cluster."""
     state = state_of(state_dir)
     if not state.kubeconfig.exists():
         raise LocalError(f"no cluster in {state.root}: run grove up")
@@ -156,7 +156,7 @@ def state_of(state_dir: Path | None) -> StateDir:
 
 
 def settings_for(state: StateDir, given: dict[str, object]) -> ClusterSettings:
-    """What was asked for, on top of what the cluster was made with, on top of the defaults."""
+    """Merge settings: the given options override those of the existing cluster, which override defaults."""
     before = state.read()
     known: dict[str, object] = (
         {name: getattr(before.settings, name) for name in ClusterSettings.__struct_fields__} if before else {}
@@ -172,14 +172,16 @@ def settings_for(state: StateDir, given: dict[str, object]) -> ClusterSettings:
     )
     nodes = int(str(merged.get("nodes", shape.size if "shape" in merged else _DEFAULT_NODES)))
     if not 0 <= nodes <= shape.size:
-        raise LocalError(f"--nodes {nodes}: the shape {shape} has room for {shape.size}")
+        raise LocalError(
+            f"--nodes {nodes}: the shape {shape} has {shape.size} hosts: use fewer nodes or a larger shape"
+        )
     if not 0 <= int(str(merged["gpus"])) <= 64:
-        raise LocalError(f"--gpus {merged['gpus']}: choose between 0 and 64 a node")
+        raise LocalError(f"--gpus {merged['gpus']}: choose between 0 and 64 per node")
     return ClusterSettings(**{**merged, "shape": str(shape), "nodes": nodes})  # type: ignore[arg-type]
 
 
 def program() -> str:
-    """How this user can call us: by name if that is on PATH, else by path."""
+    """The command that starts `grove` from the user's shell: its name if that is on PATH, else its path."""
     if shutil.which("grove"):
         return "grove"
     called = Path(sys.argv[0]).absolute()
@@ -200,7 +202,7 @@ def _show(found: ClusterStatus) -> None:
     console = Console()
     _print_line(f"{found.state_dir}  {found.server}")
     table = Table(box=None, pad_edge=False)
-    for heading in ("PART", "STATE", "PID", "PORT", "FROM"):
+    for heading in ("COMPONENT", "STATE", "PID", "PORT", "ORIGIN"):
         table.add_column(heading)
     for part in found.parts:
         colour = "green" if part.state == "healthy" else "red"
@@ -212,10 +214,10 @@ def _show(found: ClusterStatus) -> None:
         console.print(f"{found.ready_nodes} of {found.nodes} nodes ready", highlight=False)
     for part in found.parts:
         if part.last_words:
-            _print_line(f"\nthe end of {part.log}:\n", style="bold")
+            _print_line(f"\nlast lines of {part.log}:\n", style="bold")
             _print_line(part.last_words)
 
 
 def _print_line(line: str, style: str = "") -> None:
-    """As it is: paths may have brackets in them."""
+    """Print a line without markup: paths may contain brackets."""
     Console().print(line, style=style, markup=False, highlight=False, soft_wrap=True)

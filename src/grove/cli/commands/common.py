@@ -1,4 +1,4 @@
-"""What `grove get` and `grove tree` have in common: which cluster, what is read from it, how it is shown."""
+"""Shared by `grove get` and `grove tree`: common options, reading the objects of sets, printing lines."""
 
 from __future__ import annotations
 
@@ -33,17 +33,15 @@ from grove.plan.desired.shared_claims import has_shared_claims
 
 T = TypeVar("T")
 
-KubeconfigOption = Annotated[Path | None, Parameter(help="The way to the cluster; without it KUBECONFIG.")]
-ContextOption = Annotated[
-    str | None, Parameter(help="A context of the kubeconfig other than its current one.")
-]
-NamespaceOption = Annotated[str | None, Parameter(alias="-n", help="Where to look; else the context's.")]
-AllOption = Annotated[bool, Parameter(alias="-A", negative=(), help="Look in all namespaces.")]
-OutputOption = Annotated[Literal["text", "json"], Parameter(alias="-o", help="For people, or for programs.")]
+KubeconfigOption = Annotated[Path | None, Parameter(help="Path of a kubeconfig; default: KUBECONFIG.")]
+ContextOption = Annotated[str | None, Parameter(help="Context of the kubeconfig; default: its current one.")]
+NamespaceOption = Annotated[str | None, Parameter(alias="-n", help="Namespace; default: the context's.")]
+AllOption = Annotated[bool, Parameter(alias="-A", negative=(), help="All namespaces.")]
+OutputOption = Annotated[Literal["text", "json"], Parameter(alias="-o", help="Output format.")]
 
 
 class SetNotFound(KubeError):
-    """What was asked for does not exist."""
+    """The requested set does not exist, or the request is ambiguous."""
 
 
 def read_set_views(
@@ -53,18 +51,18 @@ def read_set_views(
     namespace: str | None,
     all_namespaces: bool,
 ) -> tuple[SetView, ...]:
-    """The sets that were asked for. Raises KubeError with what a person can do about it."""
+    """Read the requested sets. Raises KubeError with a message that names the remedy."""
     if all_namespaces and namespace:
-        raise SetNotFound(f"--namespace {namespace} and --all-namespaces contradict each other: choose one")
+        raise SetNotFound(f"--namespace {namespace} and --all-namespaces exclude each other: use one of them")
     if all_namespaces and name:
-        raise SetNotFound(f"{name} has to be looked for in one namespace: say which with --namespace")
+        raise SetNotFound(f"{name}: a name needs a namespace: replace --all-namespaces with --namespace")
     connection = config.load(kubeconfig, context)
     place = None if all_namespaces else namespace or connection.namespace
     return set_views(asyncio.run(read(connection, place, name)))
 
 
 async def read(connection: Config, namespace: str | None, name: str | None) -> SetObjects:
-    """All that belongs to the sets of a namespace, or of all; or to one set."""
+    """Read the sets of one or all namespaces, or one set, with the objects that belong to them."""
     chosen = labels.managed(name) if name else MANAGED_BY_OPERATOR
     async with Client(connection) as client:
 
@@ -82,7 +80,7 @@ async def read(connection: Config, namespace: str | None, name: str | None) -> S
         )
         claims: tuple[ResourceClaim, ...] = ()
         if any(has_shared_claims(found.spec.template) for found in sets):
-            with suppress(NotFound, Forbidden):  # where there are no claims to be seen, the rest is shown
+            with suppress(NotFound, Forbidden):  # without access to claims the rest is shown
                 claims = await listed(RESOURCE_CLAIMS, ResourceClaim)
     return SetObjects(sets, groups, cliques, gangs, pods, claims)
 
@@ -96,8 +94,8 @@ async def _sets(
         found = await client.list(resource, as_type=PodCliqueSet, namespace=namespace, fields=fields)
     except NotFound:
         raise SetNotFound(
-            f"{connection.server} does not know PodCliqueSets: "
-            "install our kinds with grove crds | kubectl apply --server-side -f -"
+            f"{connection.server} does not serve PodCliqueSets: "
+            "install the CRDs with grove crds | kubectl apply --server-side -f -"
         ) from None
     if name and not found.items:
         raise SetNotFound(
@@ -112,12 +110,12 @@ def show_json(views: Iterable[SetView]) -> None:
 
 
 def output_width(console: Console) -> int | None:
-    """How wide a line may be; where there is no terminal, as wide as it takes."""
+    """The width of the terminal; None (unlimited) if the output is not a terminal."""
     return console.width if console.is_terminal else None
 
 
 def show(lines: Iterable[TextLine], console: Console) -> None:
-    """Coloured on a terminal, plain elsewhere; never wrapped."""
+    """Print lines, coloured on a terminal, plain elsewhere; never wrapped."""
     for line in lines:
         if console.is_terminal:
             console.print(coloured(line), no_wrap=True, overflow="crop", crop=False)

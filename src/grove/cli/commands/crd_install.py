@@ -1,4 +1,4 @@
-"""Our CRDs, put into a cluster."""
+"""Installs the CRDs for `grove demo` and for tests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from grove.kube.client.resource import CUSTOM_RESOURCE_DEFINITIONS as CRDS
 
 
 async def install(client: Client) -> None:
-    """Apply all of them. The API server serves them a moment later; who watches them is told."""
+    """Apply all CRDs. The API server serves the kinds a moment later; watches of CRDs report when."""
     for definition in crd.all_definitions():
         name = definition["metadata"]["name"]
         await client.patch(

@@ -1,4 +1,4 @@
-"""`grove crds`: the CustomResourceDefinitions, as they are in the chart, printed or brought to a cluster."""
+"""`grove crds`: prints the CustomResourceDefinitions of the chart, or applies them to a cluster."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from grove.operator.crds import apply_crds
 
 
 class _Plain(yaml.CSafeDumper):
-    """Schemas repeat themselves; anchors and aliases would save space and help no reader."""
+    """Writes repeated schemas in full: anchors and aliases would be shorter and harder to read."""
 
     def ignore_aliases(self, _data: object) -> bool:
         return True
@@ -26,18 +26,18 @@ class _Plain(yaml.CSafeDumper):
 def crds(
     *, dynamo: bool = False, apply: bool = False, kubeconfig: Path | None = None, context: str | None = None
 ) -> None:
-    """Print the CustomResourceDefinitions, or with --apply bring those of a cluster up to date.
+    """Print the CustomResourceDefinitions, or with --apply create or update those of a cluster.
 
     Parameters
     ----------
     dynamo
-        Those of DynamoGraphDeployments instead, which the operator serves with dynamo.enabled.
+        The CRDs of DynamoGraphDeployments instead, which the operator reconciles with dynamo.enabled.
     apply
-        Make or mend them in the cluster, and wait until they are served.
+        Create or update the CRDs in the cluster, and wait until they are served.
     kubeconfig
-        The way to the cluster; without it KUBECONFIG, the pod's service account, or ~/.kube/config.
+        Path of a kubeconfig; default: KUBECONFIG, the pod's service account, or ~/.kube/config.
     context
-        A context of the kubeconfig other than its current one.
+        Context of the kubeconfig; default: its current one.
     """
     wanted = crd_definitions.all_definitions() if dynamo else crd.all_definitions()
     if apply:

@@ -1,8 +1,8 @@
-"""`grove demo`: what this is, shown rather than told.
+"""`grove demo`: deploys a sample workload on a local cluster and shows what happens.
 
-A cluster comes up, an operator starts beside it, a workload is deployed and watched until it is ready, scaled
-out and watched again. Cluster, operator and workload stay, to be tried out; `grove down --delete` takes them
-away. Interrupted, it takes back what it has begun.
+Starts a cluster and an operator process, deploys a set and watches it until it is ready, scales a group out
+and watches again. Cluster, operator and workload keep running; `grove down --delete` removes them. An
+interrupted demo removes what it has created itself.
 """
 
 from __future__ import annotations
@@ -55,20 +55,20 @@ NAMESPACE, NAME, GROUP = "default", "demo", names.group("demo", 0, "decode")
 SCALED_REPLICAS = 3
 
 _SHAPE = "1x2x2x4"
-_READY_TIMEOUT = 180.0  # seconds for a step that takes ten on an idle machine
-_DELETE_TIMEOUT = 90.0  # seconds for what takes two; who is in a hurry interrupts again
+_READY_TIMEOUT = 180.0  # seconds; a step takes ten on an idle machine
+_DELETE_TIMEOUT = 90.0  # seconds; deletion takes two on an idle machine, and a second Ctrl-C ends the wait
 
 
 def demo(*, state_dir: StateOption = None, fabric: bool = False) -> int:
-    """Bring up a cluster of GPU nodes, run a prefill/decode workload on it, and scale it out.
+    """Start a local cluster of GPU nodes, deploy a prefill/decode workload, and scale it out.
 
     Parameters
     ----------
     fabric
-        With multi-node NVLink: GPU pods wait for the ComputeDomain of their replica.
+        Use multi-node NVLink: GPU pods wait until the ComputeDomain of their replica is ready.
     """
     state, console = state_of(state_dir), Console()
-    # A watch that waits for a kind to be served warns of it: here that is no news, and spoils the picture.
+    # A watch on a kind that is not served yet logs a warning: expected here, and it disturbs the live view.
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     before = _InitialState(state)
     try:
@@ -80,14 +80,14 @@ def demo(*, state_dir: StateOption = None, fabric: bool = False) -> int:
     except KeyboardInterrupt:
         before.restore(state)
         raise
-    console.print("\n[bold]what to try next[/]", highlight=False)
+    console.print("\n[bold]next commands to try[/]", highlight=False)
     for command in next_commands(program(), state, fabric):
         console.print(f"  {command}", markup=False, highlight=False, soft_wrap=True)
     return 0
 
 
 class _InitialState:
-    """How things stood before the demo."""
+    """What existed and ran before the demo."""
 
     def __init__(self, state: StateDir) -> None:
         self.existed = state.read() is not None
@@ -95,7 +95,7 @@ class _InitialState:
         self.operated = self.existed and operator_of(state) is not None
 
     def restore(self, state: StateDir) -> None:
-        """A cluster that ran goes on; one that did not is stopped, and if it is new removed."""
+        """Undo the demo: stop what did not run before, delete what did not exist."""
         if not self.ran:
             local.down(state, delete=not self.existed)
         elif not self.operated:
@@ -103,17 +103,17 @@ class _InitialState:
 
 
 class _Demo:
-    """The steps of the demo, each shown until it is done."""
+    """The steps of the demo; each is shown until it has finished."""
 
     def __init__(self, state: StateDir, console: Console, before: _InitialState, fabric: bool) -> None:
         self._state, self._console, self._before, self._fabric = state, console, before, fabric
         self._watching = SetWatcher(NAMESPACE, NAME)
 
     async def play(self) -> None:
-        """All of it. Interrupted on a cluster that stays, the workload goes."""
+        """Run all steps. If interrupted on a cluster that ran before, delete the workload."""
         async with Client(config.load(self._state.kubeconfig)) as client:
             await install(client)
-            self._say("the operator runs beside it", f"log: {self._state.log('operator')}")
+            self._say("starting the operator", f"log: {self._state.log('operator')}")
             operator = ensure_operator(self._state)
             async with self._watching.on(client):
                 try:
@@ -126,27 +126,29 @@ class _Demo:
 
     async def _steps(self, client: Client, operator: Process) -> None:
         if self._watching.view is not None:
-            self._say("taking away what the last demo left")
+            self._say("deleting the workload of the previous demo")
             await self._remove(client, operator, _READY_TIMEOUT)
-        self._say("deploying a router and two scaling groups, started in order", str(WORKLOAD))
+        self._say(
+            "deploying a PodCliqueSet: a router and two scaling groups, with a startup order", str(WORKLOAD)
+        )
         await client.create(SETS, workload(self._fabric), namespace=NAMESPACE, as_type=Object)
         await self._until(operator, self._ready)
         if self._fabric:
             await self._domains(client)
         self._tree(pods=False)
-        self._say(f"scaling {GROUP} out to {SCALED_REPLICAS} replicas: each new one is a gang of its own")
+        self._say(f"scaling {GROUP} out to {SCALED_REPLICAS} replicas: each new replica is a gang of its own")
         await client.set_scale(GROUPS, GROUP, SCALED_REPLICAS, namespace=NAMESPACE)
         await self._until(operator, lambda: self._ready() and self._scaled())
-        self._say(f"what was made ({program()} tree)")
+        self._say(f"the objects of the set ({program()} tree)")
         self._tree(pods=True)
 
     async def _domains(self, client: Client) -> None:
-        """The NVLink domains that the pods have joined."""
-        self._say("each GPU pod has joined the NVLink domain of its replica, and waited for it")
+        """Print the ComputeDomains that the pods have joined."""
+        self._say("each GPU pod waited for the NVLink domain of its replica and has joined it")
         for domain in (await client.list(DOMAINS, namespace=NAMESPACE, as_type=Domain)).items:
             view = Nvidia().observe(domain)
-            told = f"{view.ready_nodes} of {view.total_nodes} nodes ready, on {len(view.partitions)} racks"
-            self._console.print(f"  ComputeDomain {domain.metadata.name}: {told}", highlight=False)
+            counts = f"{view.ready_nodes} of {view.total_nodes} nodes ready, on {len(view.partitions)} racks"
+            self._console.print(f"  ComputeDomain {domain.metadata.name}: {counts}", highlight=False)
 
     async def _remove(self, client: Client, operator: Process, seconds: float) -> None:
         with suppress(NotFound):
@@ -156,22 +158,22 @@ class _Demo:
     async def _until(
         self, operator: Process, done: Callable[[], bool], seconds: float = _READY_TIMEOUT
     ) -> None:
-        """Show the set until it is as wanted; an operator that ends ends the wait too."""
-        death = asyncio.create_task(raise_when_exited(self._state, operator))
+        """Show the set until `done` holds. Raises LocalError on timeout, or if the operator exits."""
+        operator_exit = asyncio.create_task(raise_when_exited(self._state, operator))
         with screen(self._console, self._watching.view) as shown:
-            life = asyncio.create_task(self._watching.until(done, shown))
+            watching = asyncio.create_task(self._watching.until(done, shown))
             try:
                 ended, _ = await asyncio.wait(
-                    (life, death), timeout=seconds, return_when=asyncio.FIRST_COMPLETED
+                    (watching, operator_exit), timeout=seconds, return_when=asyncio.FIRST_COMPLETED
                 )
             finally:
-                for task in (life, death):
+                for task in (watching, operator_exit):
                     task.cancel()
-                await asyncio.wait((life, death))
+                await asyncio.wait((watching, operator_exit))
         if not ended:
             raise LocalError(
-                f"not done within {seconds:.0f} s: {program()} tree shows how it stands, "
-                f"{self._state.log('operator')} what the operator says"
+                f"not finished within {seconds:.0f} s: {program()} tree shows the state of the set, "
+                f"{self._state.log('operator')} is the log of the operator"
             )
         ended.pop().result()
 
@@ -195,7 +197,7 @@ class _Demo:
 
 
 def workload(fabric: bool = False) -> dict[str, Any]:
-    """The PodCliqueSet that is deployed; with a fabric, as admission marks it where that is automatic."""
+    """The PodCliqueSet to deploy; with a fabric, annotated as admission does it where MNNVL is automatic."""
     body = yaml_parser.parse(WORKLOAD.read_text(encoding="utf-8"))
     assert isinstance(body, dict)
     if fabric:
@@ -204,7 +206,7 @@ def workload(fabric: bool = False) -> dict[str, Any]:
 
 
 def next_commands(grove: str, state: StateDir, fabric: bool = False) -> tuple[str, ...]:
-    """What to try next, in a shell."""
+    """Shell commands to try after the demo."""
     here = "" if state.root == default_state_dir() else f" --state-dir {state.root}"
     return (
         f"export KUBECONFIG={state.kubeconfig}",

@@ -1,4 +1,4 @@
-"""`grove detach`: workloads that outlive the operator."""
+"""`grove detach`: removes the operator's finalizer from all sets, so that workloads outlive the operator."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from grove.operator import finalizer_removal
 
 
 def detach(*, kubeconfig: Path | None = None, context: str | None = None) -> None:
-    """Let go of every PodCliqueSet, after the operator has gone for good.
+    """Remove the operator's finalizer from every PodCliqueSet, after the operator is uninstalled.
 
-    Takes the operator's finalizer off, so that sets can be deleted without an operator. Pods stay as they
-    are, and an operator that comes back takes over where the last one stopped.
+    Sets can then be deleted without an operator. Pods keep running; an operator that is installed again
+    continues to reconcile the sets.
 
     Parameters
     ----------
     kubeconfig
-        The way to the cluster; without it KUBECONFIG, the pod's service account, or ~/.kube/config.
+        Path of a kubeconfig; default: KUBECONFIG, the pod's service account, or ~/.kube/config.
     context
-        A context of the kubeconfig other than its current one.
+        Context of the kubeconfig; default: its current one.
     """
     asyncio.run(_detach(config.load(kubeconfig, context)))
 

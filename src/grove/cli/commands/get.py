@@ -1,4 +1,4 @@
-"""`grove get`: the sets there are, a line each."""
+"""`grove get`: lists PodCliqueSets, one per line."""
 
 from __future__ import annotations
 
@@ -20,19 +20,23 @@ def get(
     kubeconfig: common.KubeconfigOption = None,
     context: common.ContextOption = None,
 ) -> int:
-    """List PodCliqueSets: replicas that are available, gangs that run, pods that are ready.
+    """List PodCliqueSets with their available replicas, running gangs and ready pods.
 
     Parameters
     ----------
     name
-        Only this one.
+        Name of a PodCliqueSet; default: all of the namespace.
     """
     views = common.read_set_views(name, kubeconfig, context, namespace, all_namespaces)
     if output == "json":
         common.show_json(views)
         return 0
     if not views:
-        where = "any namespace" if all_namespaces else "this namespace: grove get -A looks in all"
+        where = (
+            "any namespace"
+            if all_namespaces
+            else "this namespace: grove get -A lists those of all namespaces"
+        )
         sys.stderr.write(f"no PodCliqueSets in {where}\n")
         return 0
     lines = table(views, time.time(), namespaces=all_namespaces, width=common.output_width(Console()))

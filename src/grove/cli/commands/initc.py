@@ -1,4 +1,4 @@
-"""`grove initc`: the program of the init container. It imports nothing that it does not need."""
+"""`grove initc`: the program of the init container. It imports only what it needs, to start fast."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from grove.initc.ready_wait import wait
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Wait as told. 0: all are ready; 1: told wrongly; 128 and more: ended by that signal."""
+    """Wait for the given cliques. Exit codes: 0 all are ready; 1 wrong arguments; 128+n ended by signal n."""
     if {"-h", "--help"} & set(arguments):
         sys.stdout.write(USAGE)
         return 0
@@ -26,7 +26,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 async def _wait_or_signal(waiting: Coroutine[None, None, None]) -> int:
-    """Wait, or be told to end: to the first process of a container signals do nothing by themselves."""
+    """Wait, or end at a signal: signals without a handler do not end the first process of a container."""
     task = asyncio.create_task(waiting)
     ended_by = 0
 

@@ -1,4 +1,4 @@
-"""`grove operator`: the process that a Deployment runs, and what its exit code means."""
+"""`grove operator`: loads the configuration, runs the operator process, maps errors to exit codes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ log = structlog.get_logger("grove.operator")
 
 
 class Exit(IntEnum):
-    """Upstream's codes where ours can fail the same way; 3 and 5 are things that never end this process."""
+    """Upstream's exit codes. 3 and 5 are missing: those failures never end this process."""
 
     OK = 0
     COMMAND_LINE = 1
@@ -44,7 +44,7 @@ class Exit(IntEnum):
     SETUP = 4
     OPERATION = 6
     NVLINK = 7
-    """What automatic multi-node NVLink needs is not in the cluster."""
+    """The cluster lacks what automatic multi-node NVLink needs."""
 
 
 def operator(
@@ -56,28 +56,30 @@ def operator(
 ) -> int:
     """Run the operator until SIGTERM or SIGINT.
 
-    Exit codes: 0 told to stop; 1 wrong command line; 2 wrong configuration; 4 no kubeconfig, certificate or
-    free port; 6 leadership lost, or a fault of ours; 7 automatic MNNVL is
-    enabled and the cluster lacks what it needs.
+    Exit codes: 0 stopped by a signal; 1 wrong command line; 2 wrong configuration; 4 no kubeconfig,
+    certificate or free port; 6 leadership lost, or an internal error; 7 automatic MNNVL is enabled and the
+    cluster lacks what it needs.
 
     Parameters
     ----------
     config
-        The configuration, YAML or JSON; docs/operator.md describes it. Without it the defaults hold.
+        Path of the configuration, YAML or JSON; docs/operator.md describes it. Default: all defaults.
     kubeconfig
-        The way to the cluster; without it KUBECONFIG, the pod's service account, or ~/.kube/config.
+        Path of a kubeconfig; default: KUBECONFIG, the pod's service account, or ~/.kube/config.
     context
-        A context of the kubeconfig other than its current one.
+        Context of the kubeconfig; default: its current one.
     namespace
-        Where the operator lives: its lease (overrides leaderElection.resourceNamespace) and its webhooks'
-        Secret. Without it the pod's namespace, or the context's.
+        Namespace of the operator: of its lease (overrides leaderElection.resourceNamespace) and of the
+        Secret of its webhooks. Default: the pod's namespace, or the context's.
     """
     try:
         document = read(config) if config else None
         configuration, schedulers, vendors = _load_configuration(document)
         logs.configure(configuration.log_level, configuration.log_format)
         for key in loading.unknown_keys(document):
-            log.warning("ignored", key=key, action="go on", reason="not a key that this version knows")
+            log.warning(
+                "ignored", key=key, action="go on", reason="this version does not know the configuration key"
+            )
         image = init_image(os.environ.get(OperatorEnv.INIT_IMAGE, ""), metadata.version("grove"))
         account = os.environ.get(ACCOUNT, "")
         settings = OperatorSettings(
@@ -97,7 +99,8 @@ def operator(
 
 
 def _load_configuration(document: object) -> tuple[OperatorConfiguration, SchedulerBackends, Providers]:
-    """The configuration, and whom it names. Raises ConfigurationError with all that is wrong with it."""
+    """The configuration with the backends and providers that it names. Raises ConfigurationError with all
+    problems."""
     configuration, wrong = loading.check(document)
     problems = list(wrong)
     vendors = _collect_error(problems, lambda: fabric_providers.load_providers(configuration))
@@ -117,11 +120,13 @@ def _collect_error(problems: list[str], make: Callable[[], T]) -> T | None:
 
 
 def read(path: Path) -> object:
-    """What is written in a file. Raises ConfigurationError."""
+    """Parse a configuration file. Raises ConfigurationError."""
     try:
         return yaml_parser.parse(path.read_text(encoding="utf-8"))
     except OSError as problem:
-        raise ConfigurationError((f"cannot be read ({problem.strerror}): check the path and mode",)) from None
+        raise ConfigurationError(
+            (f"cannot be read ({problem.strerror}): check the path and the file mode",)
+        ) from None
     except (UnicodeDecodeError, YamlError) as problem:
         why = str(problem) if isinstance(problem, YamlError) else "not text"
         raise ConfigurationError((f"{why}: write it as YAML or JSON",)) from None
@@ -140,7 +145,7 @@ def _run(settings: OperatorSettings) -> Exit:
         log.error("stopped", key="operator", action="exit", reason=f"no longer the leader: {error}")  # noqa: TRY400
         return Exit.OPERATION
     except Exception:
-        log.exception("stopped", key="operator", action="exit", reason="a fault that nobody foresaw")
+        log.exception("stopped", key="operator", action="exit", reason="internal error")
         return Exit.OPERATION
     return Exit.OK
 

@@ -1,4 +1,4 @@
-"""`grove tree`: a set and all that was made of it, down to the pods."""
+"""`grove tree`: prints a set and the objects below it, down to the pods."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ def tree(
     *,
     namespace: common.NamespaceOption = None,
     all_namespaces: common.AllOption = False,
-    pods: Annotated[bool, Parameter(help="Down to the pods, or to the cliques only.")] = True,
+    pods: Annotated[bool, Parameter(help="Show pods, or only down to the cliques.")] = True,
     output: common.OutputOption = "text",
     kubeconfig: common.KubeconfigOption = None,
     context: common.ContextOption = None,
 ) -> int:
-    """Show what a PodCliqueSet consists of: replicas, gangs, groups, cliques and pods, and how they are.
+    """Show a PodCliqueSet as a tree: its replicas, gangs, groups, cliques and pods, with their state.
 
     Parameters
     ----------
     name
-        Only this one; without it, all of the namespace.
+        Name of a PodCliqueSet; default: all of the namespace.
     """
     views = common.read_set_views(name, kubeconfig, context, namespace, all_namespaces)
     if output == "json":
         common.show_json(views)
         return 0
     if not views:
-        sys.stderr.write("no PodCliqueSets here: grove get -A lists all there are\n")
+        sys.stderr.write("no PodCliqueSets in this namespace: grove get -A lists those of all namespaces\n")
     console = Console()
     for view in views:
         common.show(lines(rows(view, pods=pods), common.output_width(console)), console)

@@ -1,1 +1,1 @@
-"""What commands print about a set: read from the cluster, counted, laid out as text."""
+"""What commands print about a set: objects are counted into views, and views laid out as text."""

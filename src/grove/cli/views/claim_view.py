@@ -1,4 +1,4 @@
-"""Claims that parts of a set share, as people ask for them: whose they are, and who uses them. Pure."""
+"""Views of shared ResourceClaims: the object that a claim belongs to, and how many pods use it. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class View(Struct, frozen=True, rename="camel"):
 
 
 class ClaimView(View, frozen=True):
-    """A claim that several pods may share, and how many it is reserved for."""
+    """A claim that several pods may share, and for how many pods it is reserved."""
 
     name: str
     state: str
@@ -26,7 +26,7 @@ class ClaimView(View, frozen=True):
 
 
 class ClaimIndex:
-    """Finds claims by the part that they belong to."""
+    """Finds claims by the object that they belong to."""
 
     def __init__(self, found: Iterable[ResourceClaim]) -> None:
         self._known: dict[tuple[NamespacedName, frozenset[tuple[str, str]]], list[ResourceClaim]] = {}
@@ -38,8 +38,8 @@ class ClaimIndex:
                 self._known.setdefault((place, part), []).append(claim)
 
     def of(self, place: NamespacedName, **part: str) -> tuple[ClaimView, ...]:
-        """The claims of a set, by its namespace and name, or of a part of it: `replica`, `group`,
-        `group_replica`, `clique`."""
+        """The claims of a set, or of a part of it, which the keywords `replica`, `group`, `group_replica` and
+        `clique` select."""
         keys = dict(zip(("replica", "group", "group_replica", "clique"), _PART_LABELS, strict=True))
         wanted = frozenset((keys[name], value) for name, value in part.items())
         found = self._known.get((place, wanted), ())
@@ -51,7 +51,7 @@ def _claim(claim: ResourceClaim) -> ClaimView:
 
 
 def claim_state(claim: ResourceClaim) -> str:
-    """How far a claim has come, in a word."""
+    """The state of a claim, as one word."""
     if claim.metadata.deletion_timestamp is not None:
         return "terminating"
     if bytes(claim.status.allocation) in (b"", b"null"):
@@ -60,6 +60,6 @@ def claim_state(claim: ResourceClaim) -> str:
 
 
 def _natural(claim: ResourceClaim) -> tuple[int, str]:
-    """By index where there is one, so that 10 comes after 9; then by name."""
+    """Sorts by index, so that 10 comes after 9; then by name."""
     index = claim.metadata.labels.get(labels.POD_INDEX, "")
     return int(index) if index.isdecimal() else -1, claim.metadata.name

@@ -1,4 +1,4 @@
-"""A set while it changes: watched, and shown again at each event; lines where there is no terminal."""
+"""Shows a set while it changes, for `grove demo`: a live tree on a terminal, else one line per change."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from grove.kube.client.client import Client
 from grove.kube.client.resource import PODS
 from grove.operator.caches.registry import MANAGED_BY_OPERATOR, resource_of
 
-_FRAME_SECONDS = 0.05  # seconds between two pictures: what happens in between is seen in the next one
+_FRAME_SECONDS = 0.05  # between two frames: changes in between are shown in the next one
 
 KINDS = (PodCliqueSet, PodCliqueScalingGroup, PodClique, PodGang)
 
 
 class Screen(Protocol):
-    """Where a set is shown."""
+    """The output that a set is shown on."""
 
     def show(self, view: SetView) -> None: ...
 
 
 class SetWatcher:
-    """One set of a namespace, as events tell of it."""
+    """One set of a namespace, kept up to date by watches."""
 
     def __init__(self, namespace: str, name: str) -> None:
         self.namespace, self.name = namespace, name
@@ -56,7 +56,7 @@ class SetWatcher:
 
     @asynccontextmanager
     async def on(self, client: Client) -> AsyncIterator[None]:
-        """Watch until the block is left; kinds that are not served yet are waited for."""
+        """Watch until the block is left. Waits for kinds that are not served yet."""
         crd_watch = CrdWatch()
         runs = [Reflector(client, cache, crd_watch=crd_watch).run() for cache in self._caches]
         tasks = [asyncio.create_task(run) for run in (crd_watch.run(client), *runs)]
@@ -71,18 +71,18 @@ class SetWatcher:
 
     @property
     def view(self) -> SetView | None:
-        """The set as it is known to be; None if there is none."""
+        """The set as the caches hold it; None if it does not exist."""
         seen = set_views(SetObjects(*(tuple(cache) for cache in self._caches)))
         return next((one for one in seen if one.name == self.name), None)
 
     @property
     def empty(self) -> bool:
-        """Neither the set nor anything of it is left."""
+        """Whether neither the set nor any object of it exists."""
         everything = (found.metadata for cache in self._caches for found in cache)
         return not any(self.name in (meta.name, meta.labels.get(labels.PART_OF)) for meta in everything)
 
     async def until(self, done: Callable[[], bool], screen: Screen | None = None) -> None:
-        """Show the set after each event, until it is as wanted."""
+        """Show the set after each watch event, until `done` holds."""
         while True:
             self._changed.clear()
             if screen is not None and (view := self.view) is not None:
@@ -95,7 +95,7 @@ class SetWatcher:
 
 @contextmanager
 def screen(console: Console, known: SetView | None = None) -> Iterator[Screen]:
-    """A picture that changes in place on a terminal, elsewhere a line for each change of what is known."""
+    """A live tree on a terminal, elsewhere one line for each change since `known`."""
     if not console.is_terminal:
         yield LineScreen(known)
         return
@@ -112,7 +112,7 @@ class _LiveScreen:
 
 
 def live_frame(view: SetView, width: int, height: int) -> Group:
-    """The set with its pods if there is room for them, else with its cliques."""
+    """The set with its pods if they fit on the terminal, else down to its cliques."""
     rows = list(lines(tree(view), width))
     if len(rows) > height - 2:
         rows = list(lines(tree(view, pods=False), width))
@@ -120,7 +120,7 @@ def live_frame(view: SetView, width: int, height: int) -> Group:
 
 
 def summary(view: SetView) -> str:
-    """How many pods are in which state."""
+    """The number of pods in each state."""
     states: dict[str, int] = {}
     for pod in view.pods:
         states[pod.state] = states.get(pod.state, 0) + 1
@@ -129,7 +129,7 @@ def summary(view: SetView) -> str:
 
 
 class LineScreen:
-    """Says what has changed, a line each."""
+    """Prints one line per change."""
 
     def __init__(self, known: SetView | None = None) -> None:
         self._before = known
@@ -142,7 +142,7 @@ class LineScreen:
 
 
 def changes(before: SetView | None, after: SetView) -> Iterator[str]:
-    """What is new: gangs that have come further or gone, cliques with more or fewer ready pods."""
+    """One line per gang with a new phase, per deleted gang, and per clique whose counts changed."""
     phases = {gang.name: gang.phase for gang in before.gangs} if before else {}
     counts = {one.name: (one.ready, one.replicas) for one in before.cliques} if before else {}
     for clique in after.cliques:
@@ -151,5 +151,5 @@ def changes(before: SetView | None, after: SetView) -> Iterator[str]:
     for gang in after.gangs:
         if phases.get(gang.name) != gang.phase:
             yield f"gang {gang.name}: {gang.phase}"
-    for gone in sorted(phases.keys() - {gang.name for gang in after.gangs}):
-        yield f"gang {gone}: gone"
+    for deleted in sorted(phases.keys() - {gang.name for gang in after.gangs}):
+        yield f"gang {deleted}: deleted"

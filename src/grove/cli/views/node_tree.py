@@ -1,4 +1,4 @@
-"""Zones, blocks and racks of a cluster as a tree."""
+"""The nodes of a cluster as a tree of zones, blocks and racks, for `grove demo`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from grove.local.cluster.nodes import gpus_of, is_ready
 
 
 def topology_tree(nodes: list[Node]) -> Tree:
-    """Zones, blocks and racks as a tree, with the GPUs and NVLink cliques of each rack."""
+    """A tree of zones, blocks and racks, with the GPUs and NVLink cliques of each rack."""
     gpus = sum(map(gpus_of, nodes))
     root = Tree(f"[bold]{len(nodes)} nodes, {gpus} GPUs")
     branches: dict[tuple[str, ...], Tree] = {(): root}

@@ -1,6 +1,6 @@
-"""Why a pod is not ready, in a few words: its scheduler's, or its kubelet's. Pure.
+"""Why a pod is not ready, as its scheduler or its kubelet reports it. Pure.
 
-More of a pod is read here than the operator has any use for, and only while somebody looks.
+Decodes fields of pods that the operator does not need and therefore does not cache; commands read them.
 """
 
 from __future__ import annotations
@@ -12,25 +12,25 @@ _STARTING = {"", "ContainerCreating", "PodInitializing"}
 
 
 class Waiting(Wire, frozen=True):
-    """Why a container does not run."""
+    """Why a container waits."""
 
     reason: str = ""
 
 
 class WaitingContainerState(ContainerState, frozen=True):
-    """A container's state, also while it waits."""
+    """A container's state, including the reason while it waits."""
 
     waiting: Waiting = Waiting()
 
 
 class ReasonedContainerStatus(ContainerStatus, frozen=True):
-    """A container, and how it is now."""
+    """A container's status with its current state."""
 
     state: WaitingContainerState = WaitingContainerState()
 
 
 class ReasonedPodStatus(PodStatus, frozen=True):
-    """How a pod fares, and why."""
+    """A pod's status with the reasons."""
 
     reason: str = ""
     container_statuses: tuple[ReasonedContainerStatus, ...] = ()
@@ -44,7 +44,7 @@ class ReasonedPod(Pod, frozen=True):
 
 
 def pod_reason(pod: Pod, state: str) -> str:
-    """Why it is in this state, if that is known and no secret."""
+    """Why a pod is in this state; empty if no reason is known."""
     if state == "unscheduled":
         words = (one.message for one in pod.status.conditions if one.type == "PodScheduled")
         return " ".join(next(words, _unscheduled_reason(pod)).split())
@@ -61,4 +61,4 @@ def pod_reason(pod: Pod, state: str) -> str:
 
 def _unscheduled_reason(pod: Pod) -> str:
     scheduler = pod.spec.scheduler_name
-    return f"{scheduler} has not looked at it yet" if scheduler else ""
+    return f"{scheduler} has not considered it yet" if scheduler else ""

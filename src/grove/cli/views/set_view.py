@@ -1,7 +1,7 @@
-"""What belongs to a set, as people ask for it: replicas, gangs, groups, cliques, pods, each with its counts.
+"""Views of a set for commands: its replicas, gangs, groups, cliques and pods, each with its counts.
 
-Pods are counted here and now; what sets and groups tell of themselves is taken from their status. Who belongs
-where, the labels say. Pure: objects in, views out; the views are also what `-o json` prints.
+Pods are counted here; the counts of sets and groups come from their status. Labels decide which object
+belongs to which. Pure: objects in, views out; the views are also what `-o json` prints.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ T = TypeVar("T", bound=HasMetadata)
 
 
 class PodView(View, frozen=True):
-    """A pod: what state it is in, where, and why it is not ready."""
+    """A pod: its state, its node, and why it is not ready."""
 
     name: str
     state: str
@@ -37,7 +37,7 @@ class PodView(View, frozen=True):
 
 
 class CliqueView(View, frozen=True):
-    """A clique: `replicas` asked for, `needed` of them, `ready` of them."""
+    """A clique: of its `replicas` pods, `needed` must be ready and `ready` are."""
 
     name: str
     ready: int
@@ -71,7 +71,7 @@ class GroupView(View, frozen=True):
 
 
 class GangView(View, frozen=True):
-    """A gang, with as many pods as it names."""
+    """A gang, with the number of pods that it references."""
 
     name: str
     phase: str
@@ -89,7 +89,7 @@ class ReplicaView(View, frozen=True):
 
 
 class SetView(View, frozen=True):
-    """A set with all that belongs to it."""
+    """A set with everything below it."""
 
     namespace: str
     name: str
@@ -107,9 +107,12 @@ class SetView(View, frozen=True):
 
     @property
     def cliques(self) -> tuple[CliqueView, ...]:
-        """All of them, those of groups too."""
-        alone = (clique for replica in self.members for clique in replica.cliques)
-        return (*alone, *(one for group in self.groups for part in group.members for one in part.cliques))
+        """All cliques, including those of groups."""
+        standalone = (clique for replica in self.members for clique in replica.cliques)
+        return (
+            *standalone,
+            *(one for group in self.groups for part in group.members for one in part.cliques),
+        )
 
     @property
     def groups(self) -> tuple[GroupView, ...]:
@@ -121,7 +124,7 @@ class SetView(View, frozen=True):
 
     @property
     def ready(self) -> bool:
-        """Everything that was asked for is there, ready, and known to be."""
+        """Whether all desired objects exist and are ready, and the statuses report it."""
         return (
             self.available == self.replicas == len(self.members)
             and all(clique.ready == clique.replicas == len(clique.pods) for clique in self.cliques)
@@ -131,7 +134,7 @@ class SetView(View, frozen=True):
 
 
 class SetObjects(Struct, frozen=True):
-    """What was read from the cluster."""
+    """The objects that were read from the cluster."""
 
     sets: tuple[PodCliqueSet, ...] = ()
     groups: tuple[PodCliqueScalingGroup, ...] = ()
@@ -139,11 +142,11 @@ class SetObjects(Struct, frozen=True):
     gangs: tuple[PodGang, ...] = ()
     pods: tuple[Pod, ...] = ()
     claims: tuple[ResourceClaim, ...] = ()
-    """Those that are shared; nobody else's."""
+    """Only shared claims."""
 
 
 def set_views(found: SetObjects) -> tuple[SetView, ...]:
-    """The sets, by namespace and name."""
+    """The views of all sets, sorted by namespace and name."""
     pods = _by_parent(found.pods, labels.CLIQUE)
     parts = _ObjectsByParent(
         pods=pods,
@@ -157,7 +160,7 @@ def set_views(found: SetObjects) -> tuple[SetView, ...]:
 
 
 class _ObjectsByParent(Struct, frozen=True):
-    """Parts by the namespace and name of what they say they belong to."""
+    """Objects by the namespace and name of their parent, which a label names."""
 
     pods: dict[NamespacedName, list[Pod]]
     groups: dict[NamespacedName, list[PodCliqueScalingGroup]]
@@ -266,7 +269,7 @@ def _pod(pod: Pod) -> PodView:
 
 
 def pod_state(pod: Pod) -> str:
-    """How far a pod has come, in a word."""
+    """The state of a pod, as one word."""
     if state.terminating(pod):
         return "terminating"
     if state.ended(pod):
@@ -286,5 +289,5 @@ def _index(meta: ObjectMeta, label: str) -> int:
 
 
 def _natural(meta: ObjectMeta) -> tuple[int, str]:
-    """By index where there is one, so that 10 comes after 9; then by name."""
+    """Sorts by index, so that 10 comes after 9; then by name."""
     return _index(meta, labels.POD_INDEX), meta.name

@@ -1,8 +1,8 @@
-"""Views as lines of text: a tree, or a table, as wide as there is room. Pure.
+"""Lays out views as lines of text, as a tree or a table, within a given width. Pure.
 
-A line has a name, which is what one types next, and facts, which are what one wants to know. If there is too
-little room a name leaves out what its parent's says already, then facts go, the last one first, and only then
-the rest is cut.
+A line has a name, which users copy into the next command, and facts (counts, state). A line that is too wide
+is shortened in this order: the prefix that a name shares with its parent is left out, then facts are left
+out, the last one first, then the rest is cut.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from grove.cli.views.set_view import CliqueView, GangView, GroupView, PodView, R
 from grove.plan.timestamps import timestamp
 
 GOOD, WAITING, BAD = "green", "yellow", "red"
-_COUNTS = 16  # cells that counts may take; what is longer is a message
+_COUNTS = 16  # cells reserved for counts; a longer text is a message
 _STYLES = {"ready": GOOD, "succeeded": GOOD, "failed": BAD, "failing": BAD}
 
 
 class Row(Struct, frozen=True):
-    """A line before it knows how much room there is."""
+    """A line before it is fitted to a width."""
 
     name: str
     facts: tuple[str, ...] = ()
     style: str = WAITING
     children: tuple[Row, ...] = ()
     parent: str = ""
-    """A name that begins with this one may be shortened by it."""
+    """A name that begins with this prefix may be shortened by it."""
 
 
 class TextLine(Struct, frozen=True):
-    """A line that fits: guides, name and facts, to be coloured by mood."""
+    """A line that fits: guides, name and facts, with the colour of its state."""
 
     guides: str
     name: str
@@ -100,7 +100,7 @@ def _errors(errors: Sequence[str]) -> Iterator[Row]:
 
 
 def _pod(pod: PodView, parent: str) -> Row:
-    if pod.why and not pod.node:  # a message, of which the beginning is better than nothing
+    if pod.why and not pod.node:  # one fact, so that a narrow line shows the beginning of the message
         facts: tuple[str, ...] = (f"{pod.state}: {pod.why}",)
     else:
         facts = (pod.state, *filter(None, (pod.node and f"on {pod.node}", pod.why)))
@@ -125,7 +125,7 @@ def _one_line(text: str) -> str:
 
 
 def lines(row: Row, width: int | None = None) -> Iterator[TextLine]:
-    """A tree as lines that are at most that wide; None is as wide as it takes."""
+    """A tree as lines of at most this width; None: unlimited."""
     yield _fit(row, "", width)
     yield from _children(row, "", width)
 
@@ -157,7 +157,7 @@ def _line(row: Row, guides: str, name: str, facts: int) -> TextLine:
 
 
 def _cut(line: TextLine, width: int) -> TextLine:
-    """The counts matter more than the end of a name, and the end of a message least."""
+    """Cuts the end of a message first, then the end of the name, and the counts last."""
     room = width - cell_len(line.guides)
     kept = max(room - min(cell_len(line.facts), _COUNTS) - 2, min(8, cell_len(line.name)))
     name = shorten(line.name, min(kept, max(room, 1)))
@@ -165,7 +165,7 @@ def _cut(line: TextLine, width: int) -> TextLine:
 
 
 def shorten(text: str, width: int) -> str:
-    """A text that is at most that wide, with a mark where something is missing."""
+    """The text cut to a width, with an ellipsis where text is missing."""
     if cell_len(text) <= width:
         return text
     return f"{set_cell_size(text, width - 1)}…" if width > 0 else ""
@@ -176,7 +176,7 @@ _GANGS, _AGE = HEADINGS.index("GANGS"), HEADINGS.index("AGE")
 
 
 def table(views: Sequence[SetView], now: float, *, namespaces: bool, width: int | None = None) -> list[str]:
-    """One line for each set, under headings. Without room the age goes first, then the gangs."""
+    """One line per set, under headings. A narrow table leaves out the age first, then the gangs."""
     rows = [HEADINGS, *(_columns(view, now) for view in views)]
     found: list[str] = []
     for hidden in ((), (_AGE,), (_AGE, _GANGS)):
@@ -208,7 +208,7 @@ def _columns(view: SetView, now: float) -> tuple[str, ...]:
 
 
 def age(since: str | None, now: float) -> str:
-    """How long ago, in the largest unit that fits: `42s`, `5m`, `3h`, `12d`."""
+    """The time since a timestamp in one unit: `42s`, `5m`, `3h`, `12d`."""
     if not since:
         return "-"
     seconds = max(0, int(now - timestamp(since)))

@@ -1,4 +1,4 @@
-"""What is refused of the components of a deployment."""
+"""Validation of the components of a graph: on creation, on update, and per backend."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _VERSION = re.compile(r"v?\d+\.\d+\.\d+([-+][0-9A-Za-z.+-]+)?").fullmatch
 _CANONICAL = re.compile(r"(0|[1-9]\d*)(\.(0|[1-9]\d*)){2}").fullmatch
 _MAX_NAME = 63
 NO_MULTINODE_BACKEND = (
-    "needs Grove, which this deployment declines, or LeaderWorkerSet, which the cluster lacks"
+    "needs Grove, which this graph opts out of, or LeaderWorkerSet, which the cluster does not serve"
 )
 
 
 def is_version(text: str) -> bool:
-    """Whether a text is a semantic version."""
+    """Whether the text is a semantic version."""
     return bool(_VERSION(text))
 
 
 def errors(found: DynamoGraphDeployment, graph: Graph) -> Iterator[FieldError]:
-    """What is wrong with them, whenever it came to be."""
+    """Errors of components, on creation and on update."""
     framework = found.spec.backend_framework
     if framework and framework not in command_line.FRAMEWORKS:
         yield not_among("spec.backendFramework", framework, command_line.FRAMEWORKS)
@@ -48,23 +48,23 @@ def errors(found: DynamoGraphDeployment, graph: Graph) -> Iterator[FieldError]:
 
 
 def _type(component: GraphComponent, *, alpha: bool) -> Iterator[FieldError]:
-    """In v1alpha1 it may be any word."""
+    """Checks the type; in v1alpha1 any word is accepted."""
     path = f"{component.path}.{'componentType' if alpha else 'type'}"
     if component.type == _ENDPOINT_PICKER:
-        yield forbidden(path, "not supported: run the endpoint picker apart from the deployment")
+        yield forbidden(path, "not supported: run the endpoint picker outside of the graph")
     elif component.type and not alpha and component.type not in _TYPES:
         yield not_among(path, component.type, _TYPES)
 
 
 def on_create(graph: Graph) -> Iterator[FieldError]:
-    """What a new component must have."""
+    """Errors of a new graph only: a component needs an image."""
     for component in graph.components:
         if not component.main.get("image"):
             yield required(f"{_main(component)}.image", "the container main needs an image")
 
 
 def on_update(old: Graph, new: Graph) -> Iterator[FieldError]:
-    """What a change may not touch."""
+    """Errors of an update: immutable fields, components added or removed."""
     before = {each.name: each for each in old.components}
     after = {each.name for each in new.components}
     for gone in sorted(before.keys() - after):
@@ -72,53 +72,57 @@ def on_update(old: Graph, new: Graph) -> Iterator[FieldError]:
     for component in new.components:
         known = before.get(component.name)
         if known is None:
-            yield forbidden(component.path, "a component cannot be added: make another deployment")
+            yield forbidden(
+                component.path, "a component cannot be added: create another DynamoGraphDeployment"
+            )
             continue
         if known.nodes != component.nodes:
-            why = f"cannot be changed from {known.nodes}: delete the deployment and make it anew"
+            why = f"cannot be changed from {known.nodes}: delete and recreate the DynamoGraphDeployment"
             yield forbidden(f"{component.path}.multinode.nodeCount", why)
         if known.min_available != component.min_available:
             yield forbidden(f"{component.path}.minAvailable", f"cannot be changed from {known.min_available}")
 
 
 def backend_errors(graph: Graph, known: GraphContext) -> Iterator[FieldError]:
-    """What the backend of a deployment cannot do."""
+    """Fields that the backend of the graph does not support."""
     for component in graph.components:
         for name in (naming.child_object(graph, component), graph.dynamo_namespace(component)):
             if len(name) > _MAX_NAME:
-                why = f"{name} would be a label of its pods, of which {_MAX_NAME} letters are the most"
+                why = f"{name} is the value of a pod label and may have at most {_MAX_NAME} characters"
                 yield invalid(component.path, component.name, why)
     if runs_on_grove(graph):
         yield from _too_long(graph)
         return
     if not known.without_grove:
         path = f"metadata.annotations[{keys.ENABLE_GROVE}]"
-        yield forbidden(path, "Grove cannot be declined here: set config.dynamo.withoutGrove")
+        yield forbidden(
+            path, "opting out of Grove is disabled in this cluster: set config.dynamo.withoutGrove"
+        )
     if graph.restart is not None:
-        yield forbidden("spec.restart", "only Grove takes it: use kubectl rollout restart")
+        yield forbidden("spec.restart", "only supported with Grove: use kubectl rollout restart")
     if graph.priority_class:
-        yield forbidden("spec.priorityClassName", "only Grove takes it: set it in the pod templates")
+        yield forbidden("spec.priorityClassName", "only supported with Grove: set it in the pod templates")
     for component in graph.components:
         if component.min_available != 1:
-            yield forbidden(f"{component.path}.minAvailable", "only Grove takes it")
+            yield forbidden(f"{component.path}.minAvailable", "only supported with Grove")
         if component.multinode and not known.leader_worker_sets:
             yield forbidden(f"{component.path}.multinode", NO_MULTINODE_BACKEND)
 
 
 def warnings(graph: Graph) -> Iterator[str]:
-    """What may not be meant so."""
+    """Warnings about settings that are accepted and probably unintended."""
     for component in graph.components:
         image = str(component.main.get("image", ""))
         tag = image.partition("@")[0].rpartition("/")[2].partition(":")[2]
         if image and not is_version(tag) and not component.version:
-            yield f"{_main(component)}.image: {tag or 'no tag'} does not tell the version of Dynamo"
+            yield f"{_main(component)}.image: {tag or 'no tag'} does not contain the version of Dynamo"
         if not component.multinode or not component.runs_engine:
             continue
         engine = engines.framework(graph, component)
         if not engine:
-            yield f"{component.path}: no engine was recognised, so its nodes are not told of each other"
+            yield f"{component.path}: no engine was recognised, so no multi-node flags are added"
         elif engine in ("vllm", "trtllm") and not engines.gpus(component) and not _claims(component):
-            yield f"{component.path}: has no GPUs, so its nodes are not told of each other"
+            yield f"{component.path}: has no GPUs, so no multi-node flags are added"
 
 
 def _claims(component: GraphComponent) -> bool:
@@ -132,7 +136,7 @@ def _main(component: GraphComponent) -> str:
 
 
 def _names(graph: Graph) -> Iterator[FieldError]:
-    snapshot: set[str] = set()
+    seen: set[str] = set()
     for component in graph.components:
         alpha = component.path.startswith("spec.services")
         path = component.path if alpha else f"{component.path}.name"
@@ -141,16 +145,16 @@ def _names(graph: Graph) -> Iterator[FieldError]:
         elif not _IS_NAME(component.name) or len(component.name) > _MAX_NAME:
             why = f"must be letters, digits and inner hyphens, at most {_MAX_NAME}"
             yield invalid(path, component.name, why)
-        if component.lower in snapshot:
+        if component.lower in seen:
             yield duplicate(path, component.lower)
-        snapshot.add(component.lower)
+        seen.add(component.lower)
 
 
 def _too_long(graph: Graph) -> Iterator[FieldError]:
     name = naming.workload(graph)
     for component in graph.components:
         if (length := len(name) + naming.added_length(component)) > naming.MAX_NAME:
-            why = f"with the deployment's name it takes {length} characters, and {naming.MAX_NAME} are left"
+            why = f"with the name of the graph it has {length} characters, the limit is {naming.MAX_NAME}"
             yield invalid(component.path, component.name, f"{why}: shorten either")
 
 
@@ -201,7 +205,7 @@ def _storage(graph: Graph, component: GraphComponent) -> Iterator[FieldError]:
         if not component.cache.claim:
             yield required(f"{component.path}.compilationCache.pvcName")
         elif not engines.cache_path(graph, component):
-            why = "only vLLM has a path of its own"
+            why = "only vLLM has a default path"
             yield required(f"{component.path}.compilationCache.mountPath", why)
 
 
@@ -224,12 +228,12 @@ def _engine(graph: Graph, component: GraphComponent) -> Iterator[FieldError]:
         and engines.spans_by_executor(component)
         and not engines.multiprocessing(graph, component)
     ):
-        why = "spanning nodes by Ray is not supported: annotate the deployment with "
+        why = "multi-node engines on Ray are not supported: annotate the graph with "
         yield forbidden(f"{component.path}.multinode", f"{why}{keys.VLLM_EXECUTOR}: mp")
 
 
 def _alpha(found: DynamoGraphDeployment) -> Iterator[FieldError]:
-    """What only v1alpha1 can get wrong."""
+    """Errors that only v1alpha1 allows."""
     for index, claim in enumerate(found.spec.pvcs):
         path = f"spec.pvcs[{index}]"
         if not claim.name:
@@ -238,7 +242,7 @@ def _alpha(found: DynamoGraphDeployment) -> Iterator[FieldError]:
             needs = {"size": claim.size, "storageClass": claim.storage_class}
             needs["volumeAccessMode"] = claim.volume_access_mode
             yield from (
-                required(f"{path}.{key}", "to make the claim") for key, value in needs.items() if not value
+                required(f"{path}.{key}", "to create the claim") for key, value in needs.items() if not value
             )
     for name, service in found.spec.services.items():
         path = f"spec.services[{name}]"

@@ -1,4 +1,4 @@
-"""What is filled in for a DynamoGraphDeployment: which backend runs it, and counts that were left out."""
+"""Defaulting of a DynamoGraphDeployment: records its backend, and fills in replicas and minAvailable."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ Body = dict[str, Any]
 
 
 def default_graph(body: Body, *, creating: bool, old: Body | None = None) -> Body:
-    """The raw object with everything filled in; the same object if nothing was missing. What is of the wrong
-    shape is left as it is. A count that an adapter decides stays what it was in `old`. Never raises."""
+    """The raw object with defaults; the same object if nothing was missing. Values of the wrong type are kept
+    for validation to reject. Replicas that a scaling adapter decides are taken from `old`. Never raises."""
     if not isinstance(body, dict):
         return body
     metadata = body.get("metadata")
@@ -31,11 +31,11 @@ def default_graph(body: Body, *, creating: bool, old: Body | None = None) -> Bod
 
 
 def _with_provider(metadata: Body) -> Body:
-    """The backend is decided here, whatever the user wrote, and for good."""
+    """Record the backend on creation; overwrites a value of the user, and is immutable afterwards."""
     annotations = metadata.get("annotations")
     annotations = annotations if isinstance(annotations, dict) else {}
-    asked = {key: value for key, value in annotations.items() if key != keys.PROVIDER}
-    stamped = {keys.ORIGIN_VERSION: keys.ORIGIN, **asked, keys.PROVIDER: provider(_texts(asked))}
+    given = {key: value for key, value in annotations.items() if key != keys.PROVIDER}
+    stamped = {keys.ORIGIN_VERSION: keys.ORIGIN, **given, keys.PROVIDER: provider(_texts(given))}
     return {**metadata, "annotations": stamped}
 
 
@@ -44,7 +44,7 @@ def _texts(values: Body) -> dict[str, str]:
 
 
 def _counts(spec: Body) -> dict[str, Any]:
-    """Of the components with an adapter, by name."""
+    """The replicas of the components with a scaling adapter, by name."""
     listed, named = spec.get("components"), spec.get("services")
     found = [(_name(each), each) for each in listed] if isinstance(listed, list) else []
     found += list(named.items()) if isinstance(named, dict) else []

@@ -1,4 +1,4 @@
-"""What is refused of a DynamoGraphDeployment, and why: on creation, and on a change."""
+"""Validation of a DynamoGraphDeployment on creation and on update, for the webhook and the planner."""
 
 from __future__ import annotations
 
@@ -41,8 +41,7 @@ _WITHOUT_CASE = frozenset({keys.VLLM_EXECUTOR})
 
 @never_raises
 def on_create(new: Body, known: GraphContext, facts: Facts | None = None) -> AdmissionResult:
-    """Judges a deployment that is to be made; with `facts`, also whether Grove would take its set. Never
-    raises."""
+    """Validate a new graph; with `facts`, also the PodCliqueSet that is rendered from it. Never raises."""
     found = read(new)
     graph = normalised(found)
     errors = [
@@ -54,16 +53,14 @@ def on_create(new: Body, known: GraphContext, facts: Facts | None = None) -> Adm
     if facts is not None and not errors and runs_on_grove(graph):
         setting = podcliqueset.RenderSettings(topology_rules.resolve(graph, known), known.scheduler)
         wrong = validation.on_create(default_set(podcliqueset.workload(graph, setting)), facts).errors
-        errors += [
-            invalid("spec", graph.name, f"Grove would refuse its PodCliqueSet: {each}") for each in wrong
-        ]
+        errors += [invalid("spec", graph.name, f"its PodCliqueSet is invalid: {each}") for each in wrong]
     return _result(errors, found, graph)
 
 
 @never_raises
 def on_update(old: Body, new: Body, known: GraphContext, by: str = "") -> AdmissionResult:
-    """Judges a change. What was wrong before does not hold it up. `by` is who asks, if it is not us. Never
-    raises."""
+    """Validate an update. Errors that the old object already had do not reject it. `by` is the requesting
+    user; empty for the operator itself. Never raises."""
     if form := decode_errors(new):
         return AdmissionResult(new_errors(form, old))
     found = read(new)
@@ -86,8 +83,8 @@ def on_update(old: Body, new: Body, known: GraphContext, by: str = "") -> Admiss
 
 
 def blocking_errors(body: Body, known: GraphContext) -> tuple[Graph, list[FieldError]]:
-    """The deployment, and what keeps it from being acted on whether or not it was ever judged. Raises
-    Misshapen."""
+    """The graph, and the errors that keep it from being reconciled even if admission never saw the object.
+    Raises ObjectFormatError."""
     found = read(body)
     graph = gpu_claims.with_claimed_gpus(normalised(found), known.claim_templates)
     return graph, list(_blocking_errors(found, graph, known))
@@ -96,8 +93,8 @@ def blocking_errors(body: Body, known: GraphContext) -> tuple[Graph, list[FieldE
 def _result(errors: list[FieldError], found: DynamoGraphDeployment, graph: Graph) -> AdmissionResult:
     if errors:
         return AdmissionResult(tuple(errors))
-    told = (*unsupported_fields.warnings(found), *component_rules.warnings(graph))
-    return AdmissionResult(warnings=tuple(islice(told, _MAX_WARNINGS)))
+    warnings = (*unsupported_fields.warnings(found), *component_rules.warnings(graph))
+    return AdmissionResult(warnings=tuple(islice(warnings, _MAX_WARNINGS)))
 
 
 def _blocking_errors(found: DynamoGraphDeployment, graph: Graph, known: GraphContext) -> Iterator[FieldError]:
@@ -114,7 +111,7 @@ def _structure(found: DynamoGraphDeployment, graph: Graph) -> Iterator[FieldErro
     for why in spelled(graph.name) if graph.name else ():
         yield invalid("metadata.name", graph.name, why)
     if found.spec.components and found.spec.services:
-        why = "the components are in spec.components already: keep one of the two"
+        why = "spec.components is set as well: remove one of the two"
         yield forbidden("spec.services", why)
     if not graph.components:
         yield required("spec.components", "at least one, or spec.services in v1alpha1")
@@ -125,7 +122,7 @@ def _structure(found: DynamoGraphDeployment, graph: Graph) -> Iterator[FieldErro
     if topologies:
         names = (topologies.cluster_topology_name, topologies.topology_profile, topologies.topology_name)
         if len(set(filter(None, names))) > 1:
-            why = "clusterTopologyName, topologyProfile and topologyName mean the same: say it once"
+            why = "clusterTopologyName, topologyProfile and topologyName mean the same: set one of them"
             yield invalid("spec.topologyConstraint", ", ".join(filter(None, names)), why)
 
 
@@ -146,4 +143,4 @@ def _immutable_fields(old: DynamoGraphDeployment, new: DynamoGraphDeployment) ->
     before, after = old.metadata.annotations, new.metadata.annotations
     if before.get(keys.PROVIDER) and provider(before) != provider(after):
         path = f"metadata.annotations[{keys.PROVIDER}]"
-        yield forbidden(path, f"the deployment runs on {provider(before)} and cannot be moved")
+        yield forbidden(path, f"the graph runs on {provider(before)}, which cannot be changed")

@@ -1,6 +1,6 @@
-"""Topology constraints: which topology they mean, which domains they may name, and in which order.
+"""Validation of topology constraints: the topology they refer to, their domains, and the order of domains.
 
-They are in force as soon as the deployment or any component has one. Nothing is assumed for who says nothing.
+The rules apply as soon as the graph or any component has a constraint. There are no default constraints.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from grove.rules.model import FieldError, forbidden, invalid, required, unsuppor
 DEPLOYMENT = "spec.topologyConstraint"
 NAMES = ("clusterTopologyName", "topologyProfile", "topologyName")
 _IS_DOMAIN = re.compile(r"[a-z]([a-z0-9-]*[a-z0-9])?").fullmatch
-_IMMUTABLE = "cannot be changed: delete the DynamoGraphDeployment and make it anew"
+_IMMUTABLE = "cannot be changed: delete and recreate the DynamoGraphDeployment"
 
 
 class GraphPackConstraint(Struct, frozen=True):
-    """A constraint, and where it is written."""
+    """A constraint and its field path."""
 
     path: str
     domain: str
 
 
 def pack_constraints(graph: Graph) -> list[GraphPackConstraint]:
-    """All of them, the deployment's first."""
+    """All constraints, that of the graph first."""
     whole = (
         [GraphPackConstraint(f"{DEPLOYMENT}.packDomain", graph.topology.domain)]
         if graph.topology.domain
@@ -43,15 +43,15 @@ def pack_constraints(graph: Graph) -> list[GraphPackConstraint]:
 
 
 def resolve(graph: Graph, known: GraphContext) -> str:
-    """The topology that is meant: named here, else by the operator's configuration, else the only one there
-    is; empty if none of these tells."""
+    """The topology of the constraints: the one that the graph names, else the configured one, else the only
+    one that exists; empty if none of these applies."""
     if name := graph.topology.name or known.topology.default_topology_name:
         return name
     return next(iter(known.topologies)) if len(known.topologies) == 1 else ""
 
 
 def on_create(graph: Graph, known: GraphContext) -> list[FieldError]:
-    """What is wrong with them. The order of domains is asked only of domains that are right."""
+    """Errors of the constraints of a new graph. The order of domains is only checked if all of them exist."""
     found = pack_constraints(graph)
     if not found:
         return [required(f"{DEPLOYMENT}.packDomain", _NOTHING)] if graph.topology.name else []
@@ -63,23 +63,23 @@ def on_create(graph: Graph, known: GraphContext) -> list[FieldError]:
         )
         return wrong or list(topology_affinity.problems(graph, known.topology))
     if not known.topology_aware:
-        why = "Grove takes no topology constraints here: set config.topologyAwareScheduling.enabled"
+        why = "topology-aware scheduling is disabled: set config.topologyAwareScheduling.enabled"
         return [forbidden(place.path, why) for place in found]
     name = resolve(graph, known)
     if not name:
         listed = ", ".join(sorted(known.topologies)) or "none"
-        return [required(f"{DEPLOYMENT}.{NAMES[0]}", f"say which topology is meant; there is {listed}")]
+        return [required(f"{DEPLOYMENT}.{NAMES[0]}", f"name a topology; existing topologies: {listed}")]
     if (levels := known.topologies.get(name)) is None:
         path = f"{DEPLOYMENT}.{NAMES[0]}"
         return [invalid(path, name, f'ClusterTopology or ClusterTopologyBinding "{name}" not found')]
     return list(_no_levels(found, name, levels)) or list(_broader_than_deployment(found, levels))
 
 
-_NOTHING = "a topology is named and nothing is constrained: set it, or packDomain of a component"
+_NOTHING = "a topology is named without a constraint: set packDomain here or in a component"
 
 
 def on_update(old: Graph, new: Graph) -> Iterator[FieldError]:
-    """They stay what they are: Grove cannot move what runs."""
+    """Constraints are immutable: running pods cannot be moved to other domains."""
     if old.topology != new.topology:
         yield forbidden(DEPLOYMENT, _IMMUTABLE)
     before = {each.name: each.domain for each in old.components}
@@ -103,31 +103,33 @@ def _no_levels(
 ) -> Iterator[FieldError]:
     for place in found:
         if place.domain not in levels:
-            there = ", ".join(sorted(levels))
-            yield invalid(place.path, place.domain, f"is no level of topology {name}, which has {there}")
+            known_levels = ", ".join(sorted(levels))
+            yield invalid(
+                place.path, place.domain, f"is no level of topology {name}, which has {known_levels}"
+            )
 
 
 def _broader_than_deployment(
     found: Sequence[GraphPackConstraint], levels: Sequence[str]
 ) -> Iterator[FieldError]:
-    """A component in a domain that is broader than the deployment's."""
+    """Errors of components whose domain is broader than that of the graph."""
     if not found[0].path.startswith(DEPLOYMENT) or found[0].domain not in levels:
         return
     whole, *parts = found
     for place in parts:
         if place.domain in levels and levels.index(place.domain) < levels.index(whole.domain):
-            why = f"must be {whole.domain}, the deployment's domain, or narrower"
+            why = f"must be {whole.domain}, the domain of the graph, or narrower"
             yield invalid(place.path, place.domain, why)
 
 
 def _unmapped(found: Sequence[GraphPackConstraint], known: GraphContext) -> Iterator[FieldError]:
-    """Without Grove, a domain is a node label or nothing at all."""
+    """Errors of domains that are not mapped to a node label, without Grove."""
     topology = known.topology
     for place in found:
         if not topology.mode:
             why = (
                 "cannot be enforced without Grove: set config.dynamo.topologyAwareScheduling.mode to kueue "
-                "or affinity, or let Grove run the deployment"
+                "or affinity, or use Grove"
             )
             yield forbidden(place.path, why)
         elif place.domain not in topology.domain_to_label_mapping:

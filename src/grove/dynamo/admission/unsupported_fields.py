@@ -1,4 +1,4 @@
-"""Fields of Dynamo's API that this layer does not act on. They are refused, never dropped in silence."""
+"""Fields of Dynamo's API that the operator does not implement: rejected, never ignored silently."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from grove.rules.model import FieldError, forbidden
 
 _DEPLOYMENT_FIELDS = {
     "provider_override": "set topologyConstraint instead",
-    "experimental": "take it away",
+    "experimental": "remove the field",
 }
 _COMPONENT_FIELDS = {
-    "epp_config": "run the endpoint picker apart from the deployment",
+    "epp_config": "run the endpoint picker outside of the graph",
     "provider_override": "set topologyConstraint instead",
-    "experimental": "take it away",
+    "experimental": "remove the field",
 }
 _SERVICE_FIELDS = {
     **_COMPONENT_FIELDS,
-    "ingress": "make an Ingress for the frontend's Service",
-    "gpu_memory_service": "take it away",
-    "failover": "take it away",
-    "checkpoint": "take it away",
+    "ingress": "create an Ingress for the frontend's Service",
+    "gpu_memory_service": "remove the field",
+    "failover": "remove the field",
+    "checkpoint": "remove the field",
 }
 _SWITCHED = ("ingress", "gpu_memory_service", "failover", "checkpoint")
-"""What v1alpha1 may have and not mean."""
+"""Fields of v1alpha1 that are accepted if they are switched off."""
 
 
 def _camel(word: str) -> str:
@@ -33,11 +33,11 @@ def _camel(word: str) -> str:
 
 
 FIELDS = frozenset(map(_camel, (*_DEPLOYMENT_FIELDS, *_SERVICE_FIELDS)))
-"""Their names."""
+"""The names of all unsupported fields."""
 
 
 def errors(found: DynamoGraphDeployment) -> Iterator[FieldError]:
-    """Every field that would have no effect."""
+    """An error for every unsupported field that is set."""
     yield from _of(found.spec, _DEPLOYMENT_FIELDS, "spec")
     for index, component in enumerate(found.spec.components):
         path = f"spec.components[{index}]"
@@ -49,12 +49,12 @@ def errors(found: DynamoGraphDeployment) -> Iterator[FieldError]:
 
 
 def warnings(found: DynamoGraphDeployment) -> Iterator[str]:
-    """Fields that Dynamo itself ignores."""
+    """A warning for every field that Dynamo itself ignores."""
     for name, service in found.spec.services.items():
         if service.autoscaling is not None:
             yield f"spec.services[{name}].autoscaling is ignored: set replicas"
         if service.dynamo_namespace:
-            yield f"spec.services[{name}].dynamoNamespace is ignored: it follows from the deployment's name"
+            yield f"spec.services[{name}].dynamoNamespace is ignored: it follows from the name of the graph"
 
 
 def _of(written: object, fields: dict[str, str], path: str, *, alpha: bool = False) -> Iterator[FieldError]:

@@ -1,4 +1,4 @@
-"""What both versions of a DynamoGraphDeployment have in common."""
+"""Types that both versions of a DynamoGraphDeployment share."""
 
 from __future__ import annotations
 
@@ -10,47 +10,47 @@ NVIDIA = "nvidia.com"
 ALPHA, BETA = "v1alpha1", "v1beta1"
 MAX_COMPONENTS = 25
 MOST_NODES = 10_000
-"""That one replica may span. Some engines get a list with the name of each."""
+"""The most nodes per replica. Some engines get a list with the host name of each."""
 
 Anything = Annotated[object, KubernetesSchema("io.k8s.apimachinery.pkg.runtime.RawExtension")]
-"""An object that Kubernetes, or nobody yet, defines here."""
+"""An object whose schema Kubernetes defines, or that has no schema."""
 Quantity = Annotated[object, KubernetesSchema("io.k8s.apimachinery.pkg.api.resource.Quantity")]
 EnvVar = Annotated[object, KubernetesSchema("io.k8s.api.core.v1.EnvVar")]
 Probe = Annotated[object, KubernetesSchema("io.k8s.api.core.v1.Probe")]
 
 
 class DeploymentTopology(Wire, frozen=True):
-    """Which topology is meant, and the domain that the whole deployment must fit into."""
+    """The topology, and the domain that all pods of the graph must fit into."""
 
     cluster_topology_name: str = ""
-    """The ClusterTopology (v1beta1)."""
+    """Name of the ClusterTopology (v1beta1)."""
     topology_profile: str = ""
-    """The same in v1alpha1."""
+    """Name of the ClusterTopology (v1alpha1)."""
     topology_name: str = ""
-    """The same, in either version."""
+    """Name of the ClusterTopology (both versions)."""
     pack_domain: str = ""
-    """The domain, for example `zone`; without it only services are constrained."""
+    """The domain, for example `zone`. Without it only the constraints of components apply."""
 
 
 class ComponentTopology(Wire, frozen=True):
-    """The domain that a component must fit into: each replica of a multi-node one, else all its pods."""
+    """The domain that a component must fit into: each replica if it is multi-node, else all of its pods."""
 
     pack_domain: str = ""
-    """The domain, for example `rack`; as broad as the deployment's, or narrower."""
+    """The domain, for example `rack`; the domain of the graph or a narrower one."""
 
 
 class MultinodeRole(Wire, frozen=True):
-    """One role of a multi-node component."""
+    """Overrides for one role of a multi-node component."""
 
     provider_override: Anything | None = None
     """Not supported."""
 
 
 class Multinode(Wire, frozen=True):
-    """A component of which each replica spans several nodes."""
+    """Makes each replica of a component span several nodes."""
 
     node_count: Int32 | None = None
-    """Nodes of one replica; 2 without it."""
+    """Nodes per replica. Default: 2."""
     leader: MultinodeRole | None = None
     """Not supported."""
     worker: MultinodeRole | None = None
@@ -58,18 +58,18 @@ class Multinode(Wire, frozen=True):
 
 
 class CompilationCache(Wire, frozen=True):
-    """A claim that keeps what compilers made."""
+    """A PersistentVolumeClaim that keeps the output of compilers."""
 
     pvc_name: str = ""
-    """The PersistentVolumeClaim."""
+    """Name of the PersistentVolumeClaim."""
     mount_path: str = ""
-    """Where; vLLM has a path of its own."""
+    """Mount path. Required except for vLLM, which has a default."""
 
 
 class ModelRef(Wire, frozen=True):
     """The model that a component serves."""
 
     name: str = ""
-    """For example `Qwen/Qwen3-0.6B`."""
+    """Name of the model, for example `Qwen/Qwen3-0.6B`."""
     revision: str = ""
-    """A revision of it."""
+    """Revision of the model."""

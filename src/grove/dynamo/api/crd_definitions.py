@@ -1,5 +1,5 @@
-"""The CustomResourceDefinitions of this layer. They are not among Grove's own: who runs Dynamo's operator has
-its definitions already, with a conversion webhook that ours must not replace."""
+"""The CustomResourceDefinitions of Dynamo. They are separate from Grove's own: a cluster that runs Dynamo's
+operator already has them, with a conversion webhook that ours must not replace."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from grove.dynamo.api.scaling_adapter import ScalingAdapter
 
 Body = dict[str, Any]
 
-_DEPRECATED = f"{NVIDIA}/{ALPHA} DynamoGraphDeployment is deprecated: write {NVIDIA}/{BETA}"
+_DEPRECATED = f"{NVIDIA}/{ALPHA} DynamoGraphDeployment is deprecated: use {NVIDIA}/{BETA}"
 _PRESERVE_UNKNOWN = {"x-kubernetes-preserve-unknown-fields": True}
 
 
 def all_definitions() -> list[Body]:
-    """What the layer needs in the cluster."""
+    """All CRDs of Dynamo that the operator needs."""
     return [graph_deployments(), scaling_adapters(), worker_metadata()]
 
 
 def graph_deployments() -> Body:
-    """One schema for both versions. What it does not know is kept, so that admission can name it; pruned, it
-    would be lost without a word."""
+    """One schema for both versions. Unknown fields are preserved, so that admission can reject them by name
+    instead of the API server pruning them silently."""
     kind = DynamoGraphDeployment.KIND
     body = structural_schema.of(DynamoGraphDeployment)
     body["properties"]["spec"] = _with_open_objects(body["properties"]["spec"])
@@ -34,7 +34,7 @@ def graph_deployments() -> Body:
 
 
 def scaling_adapters() -> Body:
-    """One schema for both versions, too: an adapter names its component in the words of each."""
+    """One schema for both versions: an adapter names its component in the fields of both."""
     kind = ScalingAdapter.KIND
     return _definition(
         kind.name, kind.plural, kind.short_names, _both_versions(kind, structural_schema.of(ScalingAdapter))
@@ -64,15 +64,15 @@ def _both_versions(kind: Kind, body: Body) -> list[Body]:
 
 
 def worker_metadata() -> Body:
-    """Where workers of a running deployment write down what they serve, for frontends to find."""
+    """DynamoWorkerMetadata: workers of a graph publish in it what they serve, and frontends read it."""
     body = {
-        "description": "What a worker of a DynamoGraphDeployment serves; written by the worker itself.",
+        "description": "What a worker of a DynamoGraphDeployment serves. Written by the worker.",
         "type": "object",
         "properties": {
             "apiVersion": {"type": "string"},
             "kind": {"type": "string"},
             "metadata": {"type": "object"},
-            "spec": {"type": "object", **_PRESERVE_UNKNOWN, "description": "What it serves."},
+            "spec": {"type": "object", **_PRESERVE_UNKNOWN, "description": "What the worker serves."},
         },
     }
     version = {"name": ALPHA, "served": True, "storage": True, "schema": {"openAPIV3Schema": body}}
@@ -101,7 +101,7 @@ def _definition(name: str, plural: str, short_names: tuple[str, ...], versions: 
 
 
 def _with_open_objects(body: Any) -> Any:
-    """The schema, with every object in it open to what is not declared."""
+    """The schema with unknown fields preserved in every object."""
     if not isinstance(body, dict):
         return body
     opened = {key: value for key, value in body.items() if key not in ("properties", "items")}

@@ -1,7 +1,7 @@
-"""DynamoGraphDeployment as users write it, in either of its versions.
+"""The type DynamoGraphDeployment in both of its versions.
 
-`v1alpha1` has `services` by name, `v1beta1` a list of `components`. One schema serves both versions, so that
-no conversion is needed between them; which one an object is written in shows from its shape.
+`v1alpha1` has a map of `services`, `v1beta1` a list of `components`. One schema serves both versions, so that
+no conversion is needed between them; the fields that an object uses show which version it is written in.
 """
 
 from __future__ import annotations
@@ -20,48 +20,48 @@ from grove.dynamo.api.v1beta1 import BetaComponent
 
 
 class RestartStrategy(Wire, frozen=True):
-    """In which order components restart."""
+    """The order in which components restart."""
 
     type: str = ""
     """`Sequential`, one component after another, or `Parallel`."""
     order: tuple[str, ...] = ()
-    """Every component, in its turn; in alphabetical order without it."""
+    """The names of all components in the order of their restart. Default: alphabetical."""
 
 
 class Restart(Wire, frozen=True):
-    """A restart of the components."""
+    """Requests a restart of the components."""
 
     id: str = ""
-    """Another value is another restart."""
+    """Any string; a new value starts a restart."""
     strategy: RestartStrategy | None = None
-    """In which order."""
+    """The order of the restart."""
 
 
 class GraphSpec(Wire, frozen=True):
-    """The components of an inference service, and what they have in common."""
+    """The components of an inference graph, and their common settings."""
 
     components: tuple[BetaComponent, ...] = ()
     """The components (v1beta1)."""
     services: dict[str, AlphaService] = field(default_factory=dict)
     """The components by name (v1alpha1)."""
     backend_framework: str = ""
-    """`vllm`, `sglang` or `trtllm`, where the commands do not tell. Immutable."""
+    """`vllm`, `sglang` or `trtllm`, for components whose command does not show the engine. Immutable."""
     env: tuple[EnvVar, ...] = ()
-    """Variables of every component (v1beta1)."""
+    """Environment variables of all components (v1beta1)."""
     envs: tuple[EnvVar, ...] = ()
-    """Variables of every component (v1alpha1)."""
+    """Environment variables of all components (v1alpha1)."""
     pvcs: tuple[AlphaVolumeClaim, ...] = ()
-    """Claims that the deployment brings (v1alpha1)."""
+    """PersistentVolumeClaims of the graph (v1alpha1)."""
     labels: dict[str, str] = field(default_factory=dict)
-    """Labels of all that is made for the deployment."""
+    """Labels of all objects that the operator creates for the graph."""
     annotations: dict[str, str] = field(default_factory=dict)
-    """Annotations of all that is made for the deployment."""
+    """Annotations of all objects that the operator creates for the graph."""
     priority_class_name: str = ""
-    """The PriorityClass of the pods."""
+    """PriorityClass of the pods."""
     topology_constraint: DeploymentTopology | None = None
-    """How close together the deployment must sit. Immutable."""
+    """The topology domain that all pods of the graph must fit into. Immutable."""
     restart: Restart | None = None
-    """Replaces the pods of all components."""
+    """A new `id` replaces the pods of all components."""
     provider_override: Anything | None = None
     """Not supported."""
     experimental: Anything | None = None
@@ -69,7 +69,7 @@ class GraphSpec(Wire, frozen=True):
 
 
 class DynamoGraphDeployment(Wire, frozen=True):
-    """An inference service of NVIDIA Dynamo: a graph of components that run together."""
+    """An inference graph of NVIDIA Dynamo: components that run together."""
 
     KIND: ClassVar = Kind(
         NVIDIA,
@@ -88,6 +88,6 @@ class DynamoGraphDeployment(Wire, frozen=True):
     kind: str = always(KIND.name)
     metadata: ObjectMeta = ObjectMeta()
     spec: GraphSpec = GraphSpec()
-    """The components."""
+    """The components and their common settings."""
     status: GraphStatus = GraphStatus()
-    """How they fare."""
+    """The observed state."""

@@ -1,4 +1,4 @@
-"""Kueue's own topologies, as far as they are read."""
+"""Kueue's Topology, with the fields that the operator reads."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from grove.api.wire import Wire
 
 
 class KueueTopologyLevel(Wire, frozen=True):
-    """One kind of domain: the node label that tells them from each other."""
+    """One level of a topology: the node label whose values are the domains."""
 
     node_label: str = ""
 
 
 class KueueTopologySpec(Wire, frozen=True):
-    """From broad to narrow."""
+    """Levels from broad to narrow."""
 
     levels: tuple[KueueTopologyLevel, ...] = ()
 
@@ -26,5 +26,5 @@ class KueueTopology(Wire, frozen=True):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The node labels that are levels of it."""
+        """The node labels of its levels."""
         return tuple(level.node_label for level in self.spec.levels)

@@ -1,4 +1,4 @@
-"""Secrets for pulling images, and the registries that they are for."""
+"""Image pull Secrets, and the registries that they hold credentials for."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class _Config(Struct, frozen=True):
 
 
 class PullSecret(Wire, frozen=True):
-    """A Secret of that type. Of what it says, only the registries are kept; not even its annotations are, as
-    kubectl keeps a copy of everything in one of them."""
+    """An image pull Secret. Only the names of registries are kept in memory: no credentials, and no
+    annotations either, since kubectl's last-applied annotation holds a copy of the data."""
 
     metadata: ObjectMeta
     data: _Data | None = None
@@ -42,7 +42,7 @@ class PullSecret(Wire, frozen=True):
 
 
 def _registries_in(config: bytes) -> frozenset[str]:
-    """In one that nobody can read there are none: it is of no use to the kubelet either."""
+    """The registries of a docker config; none if it cannot be decoded: the kubelet cannot use it either."""
     try:
         found = msgspec.json.decode(config, type=_Config).auths or {}
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -51,7 +51,7 @@ def _registries_in(config: bytes) -> frozenset[str]:
 
 
 def registry_of(image: str) -> str:
-    """The host that an image is pulled from, with its port."""
+    """The registry host of an image, with its port."""
     first, slash, _ = image.partition("/")
     named = slash and (first == "localhost" or "." in first or ":" in first)
     return _host(first) if named else _HUB
@@ -63,8 +63,7 @@ def _host(address: str) -> str:
 
 
 def matches_registry(entry: str, registry: str) -> bool:
-    """Whether a Secret that names one is for the other. As the kubelet has it, `*` is any text without a
-    dot."""
+    """Whether an entry of a Secret matches a registry. As in the kubelet, `*` matches text without a dot."""
     if "*" not in entry:
         return entry == registry
     (pattern, _, port), (host, _, other) = entry.partition(":"), registry.partition(":")

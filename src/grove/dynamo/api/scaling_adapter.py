@@ -1,4 +1,4 @@
-"""DynamoGraphDeploymentScalingAdapter: what autoscalers scale in the place of a component."""
+"""The type DynamoGraphDeploymentScalingAdapter: the scale target of autoscalers for a component."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ from grove.dynamo.graph import Body, Graph, GraphComponent
 
 
 class AdapterTarget(Wire, frozen=True):
-    """The component that is scaled."""
+    """The component that the adapter scales."""
 
     name: str = always("")
-    """The DynamoGraphDeployment."""
+    """Name of the DynamoGraphDeployment."""
     component_name: str = ""
-    """Its component (v1beta1)."""
+    """Name of the component (v1beta1)."""
     service_name: str = ""
-    """The same in v1alpha1."""
+    """Name of the component (v1alpha1)."""
 
 
 class AdapterSpec(Wire, frozen=True):
-    """How many replicas a component has."""
+    """The desired replicas of a component."""
 
     replicas: Annotated[Int32, facet(minimum=0)] = always(0)
-    """How many; the component follows."""
+    """Desired replicas; the operator copies the number to the component."""
     dgd_ref: AdapterTarget = AdapterTarget()
-    """The component."""
+    """The component that the adapter scales."""
 
 
 class AdapterStatus(Wire, frozen=True):
-    """What autoscalers are told."""
+    """The state that autoscalers read."""
 
     replicas: Int32 = 0
-    """How many there are to be."""
+    """Replicas of the component."""
     selector: str = ""
-    """Selects the component's pods."""
+    """Label selector of the component's pods."""
     last_scale_time: str = ""
-    """When the component was last scaled."""
+    """Time at which the component was last scaled."""
 
 
 class ScalingAdapter(Wire, frozen=True):
-    """What autoscalers scale in the place of a component that has `scalingAdapter`. The operator makes it."""
+    """The scale target of autoscalers for a component with `scalingAdapter`. Created by the operator."""
 
     KIND: ClassVar = Kind(
         NVIDIA,
@@ -65,13 +65,13 @@ class ScalingAdapter(Wire, frozen=True):
     kind: str = always(KIND.name)
     metadata: ObjectMeta = ObjectMeta()
     spec: AdapterSpec = AdapterSpec()
-    """How many replicas, of what."""
+    """The component and its desired replicas."""
     status: AdapterStatus = AdapterStatus()
-    """What autoscalers are told."""
+    """The observed state."""
 
 
 def adapter(graph: Graph, component: GraphComponent) -> Body:
-    """The adapter of a component, as it is made."""
+    """The adapter to create for a component."""
     kind, labels = ScalingAdapter.KIND, {keys.GRAPH: graph.name, keys.COMPONENT: component.name}
     target = {"name": graph.name, "componentName": component.name, "serviceName": component.name}
     return {
@@ -87,5 +87,5 @@ def adapter(graph: Graph, component: GraphComponent) -> Body:
 
 
 def selector(graph: Graph, component: GraphComponent) -> str:
-    """Selects the pods of a component."""
+    """The label selector of the pods of a component."""
     return f"{keys.COMPONENT}={component.name},{keys.GRAPH}={graph.name}"

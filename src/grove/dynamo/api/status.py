@@ -10,59 +10,59 @@ from grove.api.meta import Condition
 from grove.api.wire import Int32, Int64, Wire, always, facet
 
 LEVELS = "TopologyLevelsAvailable"
-"""The condition that tells whether the domains of the constraints exist."""
+"""The condition that reports whether the domains of the topology constraints exist."""
 
 
 class ComponentStatus(Wire, frozen=True):
-    """How a component fares."""
+    """The observed state of a component."""
 
     component_kind: str = ""
-    """What runs it."""
+    """Kind of the object that runs the component."""
     component_names: tuple[str, ...] = ()
-    """Its name there."""
+    """Name of that object."""
     runtime_namespace: str = ""
-    """The namespace in which Dynamo finds it."""
+    """The Dynamo namespace in which the component is discovered."""
     replicas: Int32 = always(0)
-    """Replicas that there are."""
+    """Replicas that exist."""
     updated_replicas: Int32 = always(0)
-    """Replicas made from the latest template."""
+    """Replicas of the latest template."""
     ready_replicas: Int32 | None = None
     """Replicas that are ready."""
     available_replicas: Int32 | None = None
     """Replicas that are available."""
     scheduled_replicas: Int32 | None = None
-    """Replicas that have nodes."""
+    """Replicas that are scheduled."""
 
 
 class AppliedTopology(Wire, frozen=True):
-    """A constraint as it was handed on."""
+    """A topology constraint that is applied to a workload."""
 
     component: str = ""
-    """The component; empty for the whole deployment."""
+    """The component; empty for the whole graph."""
     pack_domain: str = always("")
-    """The domain."""
+    """The topology domain."""
     topology_name: str = ""
-    """The topology that it is a level of."""
+    """The topology that the domain is a level of."""
     applied_to: str = always("")
-    """Kind and name of what carries it."""
+    """Kind and name of the object that carries the constraint."""
 
 
 class RestartStatus(Wire, frozen=True):
-    """How far a restart has come."""
+    """Progress of a restart."""
 
     observed_id: str = field(name="observedID", default="")
-    """The restart."""
+    """The `id` of the restart."""
     phase: str = ""
     """`Restarting` or `Completed`."""
     in_progress: tuple[str, ...] = ()
-    """Components whose turn it is."""
+    """Components that are restarting now."""
 
 
 class GraphStatus(Wire, frozen=True):
-    """How the deployment fares."""
+    """The observed state of a DynamoGraphDeployment."""
 
     observed_generation: Int64 = 0
-    """The generation of the spec that was last acted on."""
+    """The generation of the spec that was last reconciled."""
     state: Annotated[str, facet(enum=["initializing", "pending", "successful", "failed"])] = always(
         "initializing"
     )
@@ -70,8 +70,8 @@ class GraphStatus(Wire, frozen=True):
     conditions: tuple[Condition, ...] = ()
     """`Ready`, `TopologyLevelsAvailable`, `UnsupportedFields`, and those of the PodCliqueSet."""
     components: dict[str, ComponentStatus] = field(default_factory=dict)
-    """How the components fare, by name."""
+    """The observed state of each component, by name."""
     restart: RestartStatus | None = None
     """The latest restart."""
     applied_topology_constraints: tuple[AppliedTopology, ...] = ()
-    """The constraints that are in force."""
+    """The topology constraints that are applied to workloads."""

@@ -1,4 +1,4 @@
-"""The services of a DynamoGraphDeployment in v1alpha1, and its claims."""
+"""The services and PersistentVolumeClaims of a DynamoGraphDeployment in v1alpha1."""
 
 from __future__ import annotations
 
@@ -11,123 +11,123 @@ from grove.dynamo.api.common import Anything, ComponentTopology, EnvVar, ModelRe
 
 
 class Amounts(Wire, frozen=True):
-    """Resources of the main container (v1alpha1)."""
+    """Amounts of resources (v1alpha1)."""
 
     cpu: Quantity | None = None
     """CPUs."""
     memory: Quantity | None = None
     """Memory."""
     gpu: Quantity | None = None
-    """GPUs, of `gpuType`."""
+    """GPUs, of the resource `gpuType`."""
     gpu_type: str = ""
-    """The resource that `gpu` counts; `nvidia.com/gpu` without it."""
+    """The resource that `gpu` counts. Default: `nvidia.com/gpu`."""
     custom: dict[str, Quantity] = field(default_factory=dict)
-    """Any other resource."""
+    """Amounts of other resources, by name."""
 
 
 class AlphaResources(Wire, frozen=True):
     """Resources of the main container (v1alpha1)."""
 
     requests: Amounts | None = None
-    """What is asked for."""
+    """Resource requests."""
     limits: Amounts | None = None
-    """What is the most."""
+    """Resource limits."""
     claims: tuple[Annotated[object, KubernetesSchema("io.k8s.api.core.v1.ResourceClaim")], ...] = ()
     """Claims of the pod that the container uses."""
 
 
 class Mount(Wire, frozen=True):
-    """A volume of the main container (v1alpha1)."""
+    """A volume mount of the main container (v1alpha1)."""
 
     name: str = ""
-    """A volume of the pod, or a PersistentVolumeClaim."""
+    """Name of a volume of the pod, or of a PersistentVolumeClaim."""
     mount_point: str = ""
-    """Where."""
+    """Mount path."""
     use_as_compilation_cache: bool = False
-    """Whether compilers keep there what they made."""
+    """Whether compilers keep their output there."""
 
 
 class SharedMemory(Wire, frozen=True):
-    """`/dev/shm` (v1alpha1)."""
+    """The shared memory volume `/dev/shm` (v1alpha1)."""
 
     disabled: bool = False
-    """Whether there is none."""
+    """Whether to leave out the volume."""
     size: Quantity | None = None
-    """How much."""
+    """Size of the volume. Default: 8Gi."""
 
 
 class ExtraPodMetadata(Wire, frozen=True):
     """Metadata of the pods (v1alpha1)."""
 
     labels: dict[str, str] = field(default_factory=dict)
-    """Labels."""
+    """Labels of the pods."""
     annotations: dict[str, str] = field(default_factory=dict)
-    """Annotations."""
+    """Annotations of the pods."""
 
 
 class ScalingSwitch(Wire, frozen=True):
     """Whether autoscalers scale a service (v1alpha1)."""
 
     enabled: bool = False
-    """Whether they do, through a DynamoGraphDeploymentScalingAdapter."""
+    """Whether to create a DynamoGraphDeploymentScalingAdapter for the service."""
 
 
 class FrontendSidecar(Wire, frozen=True):
-    """A frontend in each pod of a service (v1alpha1)."""
+    """A frontend as a sidecar in each pod of a service (v1alpha1)."""
 
     image: str = ""
-    """Its image."""
+    """Image of the sidecar."""
     args: tuple[str, ...] = ()
-    """Instead of the usual ones."""
+    """Arguments. Default: those that start a frontend."""
     env_from_secret: str = ""
-    """A Secret whose keys become variables of it."""
+    """Name of a Secret whose keys become environment variables of the sidecar."""
     envs: tuple[EnvVar, ...] = ()
-    """Its variables."""
+    """Environment variables of the sidecar."""
 
 
 class AlphaService(Wire, frozen=True):
-    """A part of the graph (v1alpha1)."""
+    """A component of the graph (v1alpha1)."""
 
     service_name: str = ""
-    """Ignored: the key is the name."""
+    """Ignored: the key in the map is the name."""
     component_type: str = ""
     """`frontend`, `worker`, `planner` or another word."""
     sub_component_type: str = ""
-    """`prefill` or `decode`, of a worker."""
+    """`prefill` or `decode`, for a worker."""
     replicas: Int32 | None = None
-    """How many; 1 without it."""
+    """Desired replicas. Default: 1."""
     min_available: Int32 | None = None
-    """How many must run for the component to be of use; 1 without it. Immutable."""
+    """Replicas without which the component does not work. Default: 1. Immutable."""
     multinode: Multinode | None = None
     """Makes each replica span several nodes."""
     resources: AlphaResources | None = None
     """Resources of the main container."""
     envs: tuple[EnvVar, ...] = ()
-    """Variables of the main container."""
+    """Environment variables of the main container."""
     env_from_secret: str = ""
-    """A Secret whose keys become variables of the main container."""
+    """Name of a Secret whose keys become environment variables of the main container."""
     extra_pod_spec: Anything | None = None
     """A PodSpec, with the main container as `mainContainer`."""
     extra_pod_metadata: ExtraPodMetadata | None = None
     """Metadata of the pods."""
     labels: dict[str, str] = field(default_factory=dict)
-    """Labels of what is made for the service."""
+    """Labels of the objects that the operator creates for the service."""
     annotations: dict[str, str] = field(default_factory=dict)
-    """Annotations of what is made for the service."""
+    """Annotations of the objects that the operator creates for the service."""
     liveness_probe: Probe | None = None
-    """Of the main container."""
+    """Liveness probe of the main container."""
     readiness_probe: Probe | None = None
-    """Of the main container."""
+    """Readiness probe of the main container."""
     volume_mounts: tuple[Mount, ...] = ()
-    """Volumes of the main container."""
+    """Volume mounts of the main container."""
     shared_memory: SharedMemory | None = None
-    """`/dev/shm`; 8Gi without it."""
+    """The shared memory volume `/dev/shm`. Default: 8Gi."""
     model_ref: ModelRef | None = None
-    """The model that is served."""
+    """The model that the component serves."""
     global_dynamo_namespace: bool = False
-    """Whether the component is found in the namespace `dynamo` of all deployments."""
+    """Whether the component is discovered in the Dynamo namespace `dynamo` that all graphs share."""
     topology_constraint: ComponentTopology | None = None
-    """How close together its pods must sit. Immutable."""
+    """The topology domain that its pods must fit into. Immutable."""
     autoscaling: Anything | None = None
     """Ignored, with a warning."""
     dynamo_namespace: str = ""
@@ -137,7 +137,7 @@ class AlphaService(Wire, frozen=True):
     scaling_adapter: ScalingSwitch | None = None
     """Lets autoscalers scale the service."""
     frontend_sidecar: FrontendSidecar | None = None
-    """A frontend beside the main container."""
+    """A frontend as a sidecar of the main container."""
     gpu_memory_service: Anything | None = None
     """Not supported, unless switched off."""
     failover: Anything | None = None
@@ -153,15 +153,15 @@ class AlphaService(Wire, frozen=True):
 
 
 class AlphaVolumeClaim(Wire, frozen=True):
-    """A PersistentVolumeClaim of the deployment (v1alpha1)."""
+    """A PersistentVolumeClaim of the graph (v1alpha1)."""
 
     name: str = ""
-    """Its name."""
+    """Name of the claim."""
     create: bool = False
-    """Whether to make it if it is not there."""
+    """Whether to create the claim if it does not exist."""
     storage_class: str = ""
-    """The StorageClass."""
+    """StorageClass of a created claim."""
     size: Quantity | None = None
-    """How much."""
+    """Requested storage of a created claim."""
     volume_access_mode: str = ""
-    """For example `ReadWriteMany`."""
+    """Access mode of a created claim, for example `ReadWriteMany`."""

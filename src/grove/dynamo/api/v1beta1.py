@@ -14,7 +14,7 @@ from grove.dynamo.api.common import (
 
 
 class PodTemplate(Wire, frozen=True):
-    """Pods of a component; the container `main` runs Dynamo, others are beside it."""
+    """The pods of a component. The container `main` runs Dynamo; other containers are sidecars."""
 
     metadata: Anything | None = None
     """Labels and annotations of the pods."""
@@ -23,40 +23,40 @@ class PodTemplate(Wire, frozen=True):
 
 
 class BetaScalingAdapter(Wire, frozen=True):
-    """Being there is enough: autoscalers scale the component (v1beta1)."""
+    """If present, autoscalers scale the component (v1beta1)."""
 
 
 class BetaComponent(Wire, frozen=True):
-    """A part of the graph (v1beta1)."""
+    """A component of the graph (v1beta1)."""
 
     name: str = ""
-    """Unique in the graph, whatever its case."""
+    """Name of the component, unique in the graph without regard to case."""
     type: str = ""
-    """`frontend`, `worker`, `prefill`, `decode` or `planner`; it decides ports, probes and variables."""
+    """`frontend`, `worker`, `prefill`, `decode` or `planner`; decides ports, probes and variables."""
     pod_template: PodTemplate | None = None
-    """The pods."""
+    """Template of the pods."""
     replicas: Int32 | None = None
-    """How many; 1 without it."""
+    """Desired replicas. Default: 1."""
     min_available: Int32 | None = None
-    """How many must run for the component to be of use; 1 without it. Immutable."""
+    """Replicas without which the component does not work. Default: 1. Immutable."""
     multinode: Multinode | None = None
     """Makes each replica span several nodes."""
     shared_memory_size: Quantity | None = None
-    """`/dev/shm`; 8Gi without it, none with 0."""
+    """Size of `/dev/shm`. Default: 8Gi; 0: none."""
     compilation_cache: CompilationCache | None = None
-    """A claim that keeps what compilers made."""
+    """A PersistentVolumeClaim that keeps the output of compilers."""
     model_ref: ModelRef | None = None
-    """The model that is served."""
+    """The model that the component serves."""
     global_dynamo_namespace: bool = False
-    """Whether the component is found in the namespace `dynamo` of all deployments."""
+    """Whether the component is discovered in the Dynamo namespace `dynamo` that all graphs share."""
     runtime_version_override: str = ""
-    """The version of Dynamo in the image, where its tag does not tell."""
+    """The version of Dynamo in the image, if the image tag does not contain it."""
     topology_constraint: ComponentTopology | None = None
-    """How close together its pods must sit. Immutable."""
+    """The topology domain that its pods must fit into. Immutable."""
     scaling_adapter: BetaScalingAdapter | None = None
     """Lets autoscalers scale the component, through a DynamoGraphDeploymentScalingAdapter."""
     frontend_sidecar: str | None = None
-    """The container that is a frontend beside the main one."""
+    """Name of the sidecar container that is a frontend."""
     epp_config: Anything | None = None
     """Not supported."""
     provider_override: Anything | None = None

@@ -1,1 +1,1 @@
-"""What runs a deployment: one PodCliqueSet, or LeaderWorkerSets and Deployments."""
+"""Backends of a graph: one PodCliqueSet (`grove`), or LeaderWorkerSets and Deployments (`lws`)."""

@@ -1,4 +1,4 @@
-"""Grove as the backend: one PodCliqueSet for the deployment."""
+"""The Grove backend: renders a graph as one PodCliqueSet, and reads its state from cliques and groups."""
 
 from __future__ import annotations
 
@@ -20,7 +20,13 @@ from grove.dynamo.api.status import LEVELS, AppliedTopology, ComponentStatus, Re
 from grove.dynamo.backends import restarts
 from grove.dynamo.backends.object_writes import contains, digest, target, with_owner
 from grove.dynamo.graph import Body, Graph, GraphComponent
-from grove.dynamo.render import image_pull_secrets, podcliqueset
+from grove.dynamo.render import podcliqueset
+from grove.dynamo.render.image_pull_secrets import (
+    current_secrets_in_set,
+    matching_secrets,
+    select_secrets,
+    with_pull_secrets,
+)
 from grove.dynamo.snapshot import CliqueOrGroup, ComponentState, GraphSnapshot, clique_or_group_of
 from grove.dynamo.worker_generation import runtime_namespace
 from grove.plan.desired.objects import named_scheduler
@@ -35,40 +41,37 @@ _OPTIONAL = ("priorityClassName", "podCliqueScalingGroups", "topologyConstraint"
 
 
 class GroveBackend:
-    """Makes a PodCliqueSet, scales its parts, and reads how they fare."""
+    """Writes the PodCliqueSet, scales its cliques and groups, and reads their state."""
 
     name = keys.GROVE
 
     def problems(self, graph: Graph, snapshot: GraphSnapshot) -> list[FieldError]:
-        """Constraints are judged when the set is made; afterwards Grove itself tells what became of them. Its
-        own admission does not ask about what its operator writes, so its rules are asked here."""
-        made = snapshot.workload
-        if made is None:
-            wrong = topology_rules.on_create(graph, snapshot.context)
-            return wrong or list(validation.on_create(self._desired(graph, snapshot), snapshot.facts).errors)
-        wanted, stored = self._desired(graph, snapshot), _plain(made)
-        if _spec_hash(wanted) == made.metadata.annotations.get(keys.APPLIED):
+        """Errors of the set: the webhook does not validate writes of the operator. Topology constraints are
+        validated on creation only; afterwards conditions of the set report their state."""
+        existing = snapshot.workload
+        if existing is None:
+            errors = topology_rules.on_create(graph, snapshot.context)
+            return errors or list(validation.on_create(self._desired(graph, snapshot), snapshot.facts).errors)
+        wanted, stored = self._desired(graph, snapshot), _plain(existing)
+        if _spec_hash(wanted) == existing.metadata.annotations.get(keys.APPLIED):
             return []
-        changed = {**wanted, "metadata": stored["metadata"]}  # only its spec is written
+        changed = {**wanted, "metadata": stored["metadata"]}  # updates write only the spec
         return list(validation.on_update(stored, changed, snapshot.facts).errors)
 
     def writes(self, graph: Graph, snapshot: GraphSnapshot) -> list[Intent]:
-        wanted, made = self._desired(graph, snapshot), snapshot.workload
+        wanted, existing = self._desired(graph, snapshot), snapshot.workload
         spec_hash = _spec_hash(wanted)
         metadata = wanted["metadata"]
         metadata["annotations"] = {**metadata.get("annotations", {}), keys.APPLIED: spec_hash}
-        if made is None:
+        if existing is None:
             return [Create(target(wanted), with_owner(graph, wanted))]
-        if made.metadata.deletion_timestamp is not None:
+        if existing.metadata.deletion_timestamp is not None:
             return []
         found: list[Intent] = []
-        if made.metadata.annotations.get(keys.APPLIED) != spec_hash or not contains(
-            wanted["spec"], _plain(made)["spec"]
-        ):
-            body = {
-                "metadata": {"annotations": {keys.APPLIED: spec_hash}},
-                "spec": _merge_patch_spec(wanted["spec"]),
-            }
+        applied = existing.metadata.annotations.get(keys.APPLIED) == spec_hash
+        if not applied or not contains(wanted["spec"], _plain(existing)["spec"]):
+            annotations = {keys.APPLIED: spec_hash}
+            body = {"metadata": {"annotations": annotations}, "spec": _merge_patch_spec(wanted["spec"])}
             found.append(Patch(target(wanted), body))
         return [*found, *self._scale_writes(graph, snapshot)]
 
@@ -78,8 +81,8 @@ class GroveBackend:
         clique_or_group = clique_or_group_of(graph, component, snapshot)
         if clique_or_group is None:
             kind = (PodCliqueScalingGroup if component.multinode else PodClique).KIND.name
-            words = f"{kind} {naming.component_object(graph, component)} is not there yet"
-            return ComponentState(None, "some_resources_are_not_ready", words)
+            message = f"{kind} {naming.component_object(graph, component)} does not exist yet"
+            return ComponentState(None, "some_resources_are_not_ready", message)
         return _component_state(graph, component, clique_or_group, _generation(component, snapshot))
 
     def applied(self, graph: Graph, snapshot: GraphSnapshot) -> tuple[AppliedTopology, ...]:
@@ -91,67 +94,62 @@ class GroveBackend:
         return restarts.status(graph, snapshot)
 
     def conditions(self, graph: Graph, snapshot: GraphSnapshot) -> list[Condition]:
-        """Whether the constraints hold, and whatever else Grove says of the set."""
+        """The conditions of the set, and whether the topology levels of the constraints exist."""
         if snapshot.workload is None:
             return []
-        said = snapshot.workload.status.conditions
-        told = [
-            new_condition(f"grove.io/{each.type}", _holds(each), each.reason, each.message) for each in said
+        of_set = snapshot.workload.status.conditions
+        found = [
+            new_condition(f"grove.io/{each.type}", _holds(each), each.reason, each.message) for each in of_set
         ]
         if graph.constrained:
-            told.append(_levels(find(said, ConditionType.TOPOLOGY_LEVELS_UNAVAILABLE)))
-        return told
+            found.append(_levels(find(of_set, ConditionType.TOPOLOGY_LEVELS_UNAVAILABLE)))
+        return found
 
     def _render_settings(self, graph: Graph, snapshot: GraphSnapshot) -> podcliqueset.RenderSettings:
-        """The topology of a set that is there stays the one that it was made with, and so does its scheduler,
-        whatever has become the default one."""
-        made = snapshot.workload
-        named = topology_name_of(made.spec.template) if made else ""
-        scheduler = named_scheduler(made) if made else snapshot.context.scheduler
+        """An existing set keeps its topology and its scheduler, even if the defaults have changed."""
+        existing = snapshot.workload
+        named = topology_name_of(existing.spec.template) if existing else ""
+        scheduler = named_scheduler(existing) if existing else snapshot.context.scheduler
         if not named and graph.constrained:
             named = topology_rules.resolve(graph, snapshot.context)
         restart_ids = restarts.restart_ids(graph, snapshot)
         return podcliqueset.RenderSettings(topology=named, scheduler=scheduler, restarts=restart_ids)
 
     def _desired(self, graph: Graph, snapshot: GraphSnapshot) -> Body:
-        """The set with everything filled in."""
-        made, secrets = snapshot.workload, snapshot.pull_secrets
-        known = {
-            each.name: image_pull_secrets.current_secrets_in_set(each, made) for each in graph.components
-        }
+        """The desired set, with defaults and discovered image pull Secrets."""
+        existing, secrets = snapshot.workload, snapshot.pull_secrets
+        known = {each.name: current_secrets_in_set(each, existing) for each in graph.components}
         fit = {
-            each.name: image_pull_secrets.matching_secrets(graph, each, secrets, known[each.name])
-            for each in graph.components
+            each.name: matching_secrets(graph, each, secrets, known[each.name]) for each in graph.components
         }
-        if made is None:
-            return self._render(image_pull_secrets.with_pull_secrets(graph, fit), snapshot)
-        graph, wanted = self._as_created(image_pull_secrets.with_pull_secrets(graph, known), snapshot, made)
+        if existing is None:
+            return self._render(with_pull_secrets(graph, fit), snapshot)
+        graph, wanted = self._as_created(with_pull_secrets(graph, known), snapshot, existing)
         if fit == known:
             return wanted
-        changed = _changed(graph, wanted, made)
-        taken = {
-            name: image_pull_secrets.select_secrets(
+        changed = _changed(graph, wanted, existing)
+        selected = {
+            name: select_secrets(
                 fit[name], known[name], changes=name in changed, started=name in snapshot.started
             )
             for name in fit
         }
-        return (
-            wanted
-            if taken == known
-            else self._render(image_pull_secrets.with_pull_secrets(graph, taken), snapshot)
-        )
+        return wanted if selected == known else self._render(with_pull_secrets(graph, selected), snapshot)
 
-    def _as_created(self, graph: Graph, snapshot: GraphSnapshot, made: PodCliqueSet) -> tuple[Graph, Body]:
-        """One that was made before workers had generations stays as it is until something changes."""
-        if not _carries_generations(made):
-            untold = replace(graph, ignores_generations=True)
-            before = self._render(untold, snapshot)
-            if _spec_hash(before) == made.metadata.annotations.get(keys.APPLIED):
-                return untold, before
+    def _as_created(
+        self, graph: Graph, snapshot: GraphSnapshot, existing: PodCliqueSet
+    ) -> tuple[Graph, Body]:
+        """The graph and its set. A set that was created without worker generations gets none before something
+        else changes, so that an upgrade replaces no pods."""
+        if not _carries_generations(existing):
+            without = replace(graph, ignores_generations=True)
+            before = self._render(without, snapshot)
+            if _spec_hash(before) == existing.metadata.annotations.get(keys.APPLIED):
+                return without, before
         return graph, self._render(graph, snapshot)
 
     def _render(self, graph: Graph, snapshot: GraphSnapshot) -> Body:
-        """With the counts that it was made with: whoever scales later scales its parts."""
+        """The set. An update keeps the replicas that it was created with: cliques and groups are scaled."""
         old = _plain(snapshot.workload) if snapshot.workload else None
         wanted = podcliqueset.workload(graph, self._render_settings(graph, snapshot))
         if old is not None:
@@ -187,13 +185,13 @@ def _spec_hash(wanted: Body) -> str:
 
 
 def _merge_patch_spec(spec: Body) -> Body:
-    """As a merge patch: what may be there and is not wanted any more is taken away."""
+    """The spec as a merge patch: optional fields that are no longer wanted are set to null."""
     template = {**dict.fromkeys(_OPTIONAL), **spec["template"]}
     return {"updateStrategy": None, **spec, "template": template}
 
 
 def _keep_counts(template: Body, old: Body) -> None:
-    """Changes the template in place."""
+    """Copy the replicas of the existing set into the template, in place."""
     cliques = {each["name"]: each for each in old["cliques"]}
     groups = {each["name"]: each for each in old.get("podCliqueScalingGroups", ())}
     for clique in template["cliques"]:
@@ -208,29 +206,30 @@ def _holds(condition: Condition) -> bool | None:
     return {"True": True, "False": False}.get(condition.status)
 
 
-def _levels(said: Condition | None) -> Condition:
-    if said is None:
-        return new_condition(LEVELS, None, "TopologyConditionPending", "Grove has not said yet")
-    if said.status == "False":
-        return new_condition(LEVELS, True, "AllTopologyLevelsAvailable", said.message)
-    if said.reason == TopologyLevelsReason.NOT_FOUND:
-        return new_condition(LEVELS, False, "TopologyDefinitionNotFound", said.message)
-    if said.status == "True":
-        return new_condition(LEVELS, False, "TopologyLevelsUnavailable", said.message)
-    return new_condition(LEVELS, None, said.reason, said.message)
+def _levels(of_set: Condition | None) -> Condition:
+    if of_set is None:
+        message = "The PodCliqueSet does not report its topology levels yet"
+        return new_condition(LEVELS, None, "TopologyConditionPending", message)
+    if of_set.status == "False":
+        return new_condition(LEVELS, True, "AllTopologyLevelsAvailable", of_set.message)
+    if of_set.reason == TopologyLevelsReason.NOT_FOUND:
+        return new_condition(LEVELS, False, "TopologyDefinitionNotFound", of_set.message)
+    if of_set.status == "True":
+        return new_condition(LEVELS, False, "TopologyLevelsUnavailable", of_set.message)
+    return new_condition(LEVELS, None, of_set.reason, of_set.message)
 
 
-def _changed(graph: Graph, wanted: Body, made: PodCliqueSet) -> set[str]:
-    """Components whose pods are replaced in any case."""
-    stored = {each["name"]: each for each in _plain(made)["spec"]["template"]["cliques"]}
-    fresh = {
+def _changed(graph: Graph, wanted: Body, existing: PodCliqueSet) -> set[str]:
+    """Components whose pods are replaced anyway, since their template changes."""
+    stored = {each["name"]: each for each in _plain(existing)["spec"]["template"]["cliques"]}
+    updated = {
         each["name"]
         for each in wanted["spec"]["template"]["cliques"]
         if not contains(each, stored.get(each["name"]))
     }
     roles = ("", naming.LEADER, naming.WORKER)
     return {
-        each.name for each in graph.components if any(naming.clique(each, role) in fresh for role in roles)
+        each.name for each in graph.components if any(naming.clique(each, role) in updated for role in roles)
     }
 
 
@@ -239,7 +238,7 @@ def _carries_generations(workload: PodCliqueSet) -> bool:
 
 
 def _generation(component: GraphComponent, snapshot: GraphSnapshot) -> str:
-    """Of the workers that the set is made of."""
+    """The worker generation of a component in the existing set."""
     cliques = snapshot.workload.spec.template.cliques if snapshot.workload else ()
     name = naming.clique(component, naming.LEADER if component.multinode else "")
     return next((each.labels.get(keys.WORKER_HASH, "") for each in cliques if each.name == name), "")
@@ -248,30 +247,30 @@ def _generation(component: GraphComponent, snapshot: GraphSnapshot) -> str:
 def _component_state(
     graph: Graph, component: GraphComponent, clique_or_group: CliqueOrGroup, generation: str
 ) -> ComponentState:
-    said, snapshot = clique_or_group.status, clique_or_group.status.observed_generation
-    good = said.ready_replicas if isinstance(said, PodCliqueStatus) else said.available_replicas
+    observed, observed_generation = clique_or_group.status, clique_or_group.status.observed_generation
+    good = observed.ready_replicas if isinstance(observed, PodCliqueStatus) else observed.available_replicas
     status = ComponentStatus(
         component_kind=clique_or_group.KIND.name,
         component_names=(clique_or_group.metadata.name,),
         runtime_namespace=runtime_namespace(graph, component, generation),
-        replicas=said.replicas,
-        updated_replicas=said.updated_replicas,
+        replicas=observed.replicas,
+        updated_replicas=observed.updated_replicas,
         ready_replicas=None if component.multinode else good,
         available_replicas=good if component.multinode else None,
-        scheduled_replicas=said.scheduled_replicas if snapshot else None,
+        scheduled_replicas=observed.scheduled_replicas if observed_generation else None,
     )
-    current = 0 < clique_or_group.metadata.generation <= snapshot
+    current = 0 < clique_or_group.metadata.generation <= observed_generation
     return _state_from_counts(
-        status, clique_or_group.spec.replicas, good, current=current, short=_lacks_nodes(said)
+        status, clique_or_group.spec.replicas, good, current=current, short=_lacks_nodes(observed)
     )
 
 
-def _lacks_nodes(said: PodCliqueStatus | PodCliqueScalingGroupStatus) -> bool:
-    """Whether pods of a clique have no node; a group tells by its counts alone."""
-    if not isinstance(said, PodCliqueStatus):
+def _lacks_nodes(status: PodCliqueStatus | PodCliqueScalingGroupStatus) -> bool:
+    """Whether pods of a clique are unscheduled; for a group only its counts show it."""
+    if not isinstance(status, PodCliqueStatus):
         return False
-    scheduled = find(said.conditions, ConditionType.CLIQUE_SCHEDULED)
-    return said.schedule_gated_replicas > 0 or (
+    scheduled = find(status.conditions, ConditionType.CLIQUE_SCHEDULED)
+    return status.schedule_gated_replicas > 0 or (
         scheduled is not None
         and scheduled.status == "False"
         and scheduled.reason == CliqueReason.INSUFFICIENT_SCHEDULED_PODS
@@ -281,10 +280,12 @@ def _lacks_nodes(said: PodCliqueStatus | PodCliqueScalingGroupStatus) -> bool:
 def _state_from_counts(
     status: ComponentStatus, desired: int, good: int, *, current: bool, short: bool
 ) -> ComponentState:
-    """The first of these that is true is why."""
+    """The state of a component with the first reason that applies."""
     counts = f"{good} of {desired} ready"
     if not current:
-        return ComponentState(status, "some_resources_are_not_ready", "the latest change is not acted on yet")
+        return ComponentState(
+            status, "some_resources_are_not_ready", "the latest generation is not reconciled yet"
+        )
     if desired == 0 or status.replicas == status.updated_replicas == good == desired:
         return ComponentState(status)
     if short or 0 < (status.scheduled_replicas or 0) < desired:
@@ -294,5 +295,5 @@ def _state_from_counts(
     if status.updated_replicas != desired:
         return ComponentState(status, "updating", f"{counts}, {status.updated_replicas} updated")
     if status.replicas != desired:
-        return ComponentState(status, "updating", f"{counts}, {status.replicas} there")
+        return ComponentState(status, "updating", f"{counts}, {status.replicas} exist")
     return ComponentState(status, "pods_not_ready", counts)

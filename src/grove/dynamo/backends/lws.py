@@ -1,4 +1,4 @@
-"""The backend without Grove: a LeaderWorkerSet for each component that spans nodes, else a Deployment."""
+"""The backend without Grove: a LeaderWorkerSet for each multi-node component, else a Deployment."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _DEFAULT_LIMIT = "25%"
 
 
 class LwsBackend:
-    """Makes one workload for each component."""
+    """Writes one workload per component, and reads its state."""
 
     name = keys.COMPONENTS
 
     def problems(self, graph: Graph, snapshot: GraphSnapshot) -> list[FieldError]:
-        made = any(_existing(graph, each, snapshot) is not None for each in graph.components)
-        return [] if made else topology_rules.on_create(graph, snapshot.context)
+        exists = any(_existing(graph, each, snapshot) is not None for each in graph.components)
+        return [] if exists else topology_rules.on_create(graph, snapshot.context)
 
     def writes(self, graph: Graph, snapshot: GraphSnapshot) -> list[Intent]:
         found = [
@@ -53,7 +53,7 @@ class LwsBackend:
         kind, name = workload_ref(graph, component)
         existing = _existing(graph, component, snapshot)
         if existing is None:
-            return ComponentState(None, "some_resources_are_not_ready", f"{kind} {name} is not there yet")
+            return ComponentState(None, "some_resources_are_not_ready", f"{kind} {name} does not exist yet")
         return _component_state(graph, component, kind, existing)
 
     def applied(self, graph: Graph, snapshot: GraphSnapshot) -> tuple[AppliedTopology, ...]:
@@ -63,8 +63,8 @@ class LwsBackend:
             kind, name = workload_ref(graph, component)
             for domain in dict.fromkeys(filter(None, (graph.topology.domain, component.domain))):
                 whole = domain == graph.topology.domain and domain != component.domain
-                said = "" if whole else component.name
-                found.append(AppliedTopology(said, domain, labels.get(domain, ""), f"{kind}/{name}"))
+                constrained = "" if whole else component.name
+                found.append(AppliedTopology(constrained, domain, labels.get(domain, ""), f"{kind}/{name}"))
         return tuple(found)
 
     def restart(self, graph: Graph, snapshot: GraphSnapshot) -> RestartStatus | None:  # noqa: ARG002 - the protocol's
@@ -77,7 +77,7 @@ class LwsBackend:
 
 
 def workload(graph: Graph, component: GraphComponent, snapshot: GraphSnapshot) -> Body:
-    """The object of a component, without an owner."""
+    """The workload of a component, without an owner."""
     spec = (
         _lws_spec(graph, component, snapshot)
         if component.multinode
@@ -135,15 +135,15 @@ def _template(graph: Graph, component: GraphComponent, role: Role, snapshot: Gra
 
 
 def workload_ref(graph: Graph, component: GraphComponent) -> tuple[str, str]:
-    """Kind and name of what runs a component."""
+    """Kind and name of the workload of a component."""
     if component.multinode:
         return "LeaderWorkerSet", naming.leader_worker_set(graph, component)
     return "Deployment", naming.child_object(graph, component)
 
 
 def _with_pull_secrets(graph: Graph, component: GraphComponent, snapshot: GraphSnapshot) -> GraphComponent:
-    """With Secrets to pull its images with. Pods are not looked at here: it counts as started when a replica
-    is ready and none are left to be updated."""
+    """The component with its image pull Secrets. This backend does not observe pods: a component counts as
+    started when a replica is ready and all replicas are updated."""
     existing = _existing(graph, component, snapshot)
     known = (
         image_pull_secrets.current_secrets(component, _pod_spec_of(component, existing))
@@ -151,13 +151,13 @@ def _with_pull_secrets(graph: Graph, component: GraphComponent, snapshot: GraphS
         else ()
     )
     fit = image_pull_secrets.matching_secrets(graph, component, snapshot.pull_secrets, known)
-    as_made = replace(component, pull_secrets=known)
+    unchanged = replace(component, pull_secrets=known)
     if fit == known or existing is None:
         return replace(component, pull_secrets=fit)
-    wanted = workload(graph, as_made, snapshot)["metadata"]["annotations"][keys.APPLIED]
+    wanted = workload(graph, unchanged, snapshot)["metadata"]["annotations"][keys.APPLIED]
     changes = wanted != existing.metadata.annotations.get(keys.APPLIED)
-    said = _mapping(existing.status)
-    started = bool(said.get("readyReplicas")) and said.get("updatedReplicas") == said.get("replicas")
+    status = _mapping(existing.status)
+    started = bool(status.get("readyReplicas")) and status.get("updatedReplicas") == status.get("replicas")
     return replace(
         component,
         pull_secrets=image_pull_secrets.select_secrets(fit, known, changes=changes, started=started),
@@ -165,7 +165,7 @@ def _with_pull_secrets(graph: Graph, component: GraphComponent, snapshot: GraphS
 
 
 def _pod_spec_of(component: GraphComponent, existing: ChildObject) -> Body:
-    """The spec of its pods; both roles of one that spans nodes are given the same Secrets."""
+    """The spec of its pods; that of workers if it is multi-node, since both roles have the same Secrets."""
     spec = _mapping(existing.spec)
     if not component.multinode:
         return _mapping(_mapping(spec.get("template")).get("spec"))
@@ -177,7 +177,8 @@ def _existing(graph: Graph, component: GraphComponent, snapshot: GraphSnapshot) 
 
 
 def _write_for(graph: Graph, wanted: Body, existing: ChildObject | None) -> Intent | None:
-    """Compared by what it was made from: the server writes quantities its own way."""
+    """The write that creates or updates a workload, if any. Compares digests of the applied spec: the API
+    server normalises quantities, so that specs would differ."""
     if existing is None:
         return Create(target(wanted), with_owner(graph, wanted))
     if existing.metadata.deletion_timestamp is not None:
@@ -197,9 +198,9 @@ def _write_for(graph: Graph, wanted: Body, existing: ChildObject | None) -> Inte
 def _component_state(
     graph: Graph, component: GraphComponent, kind: str, existing: ChildObject
 ) -> ComponentState:
-    said, desired = _mapping(existing.status), component.replicas
-    count = {key: int(said.get(key) or 0) for key in ("replicas", "updatedReplicas", "readyReplicas")}
-    good = count["readyReplicas"] if component.multinode else int(said.get("availableReplicas") or 0)
+    observed, desired = _mapping(existing.status), component.replicas
+    count = {key: int(observed.get(key) or 0) for key in ("replicas", "updatedReplicas", "readyReplicas")}
+    good = count["readyReplicas"] if component.multinode else int(observed.get("availableReplicas") or 0)
     status = ComponentStatus(
         component_kind=kind,
         component_names=(existing.metadata.name,),
@@ -209,10 +210,15 @@ def _component_state(
         ready_replicas=count["readyReplicas"],
         available_replicas=None if component.multinode else good,
     )
-    conditions = said.get("conditions") or []
+    conditions = observed.get("conditions") or []
     available = any(each.get("type") == "Available" and each.get("status") == "True" for each in conditions)
-    if int(said.get("observedGeneration") or 0) < existing.metadata.generation and not component.multinode:
-        return ComponentState(status, "some_resources_are_not_ready", "the latest change is not acted on yet")
+    if (
+        int(observed.get("observedGeneration") or 0) < existing.metadata.generation
+        and not component.multinode
+    ):
+        return ComponentState(
+            status, "some_resources_are_not_ready", "the latest generation is not reconciled yet"
+        )
     if desired == 0:
         return ComponentState(status)
     if count["updatedReplicas"] != desired or count["replicas"] != desired:

@@ -1,4 +1,4 @@
-"""From an object as it should be to the write that makes it so, or to none if it is."""
+"""The writes that create or update one rendered object, for the planner and the backends."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from grove.dynamo.snapshot import ChildObject
 
 
 def owner(graph: Graph) -> Body:
-    """The deployment, as the owner of what is made for it."""
+    """The owner reference to the graph."""
     kind = DynamoGraphDeployment.KIND
     return {
         "apiVersion": kind.api_version,
@@ -27,18 +27,18 @@ def owner(graph: Graph) -> Body:
 
 
 def with_owner(graph: Graph, body: Body) -> Body:
-    """The object with its owner."""
+    """The object with the graph as its owner."""
     return {**body, "metadata": {**body["metadata"], "ownerReferences": [owner(graph)]}}
 
 
 def target(body: Body) -> Target:
-    """What a write of the object is about."""
+    """The target of a write of the object."""
     metadata = body["metadata"]
     return Target(body["apiVersion"], body["kind"], metadata["name"], metadata["namespace"])
 
 
 def write_for(body: Body, present: ChildObject | None, *, shared: bool = False) -> Intent | None:
-    """The write that brings the object in order. One that several deployments share is made, not mended."""
+    """The write that creates or updates an object, if any. A shared object is created and never updated."""
     if present is None:
         return Create(target(body), body, may_exist=shared)
     if shared or present.metadata.deletion_timestamp is not None:
@@ -47,9 +47,9 @@ def write_for(body: Body, present: ChildObject | None, *, shared: bool = False) 
     wanted["metadata"] = {
         key: body["metadata"][key] for key in ("labels", "annotations") if key in body["metadata"]
     }
-    said: Body = {key: getattr(present, key) for key in _PATCHED_FIELDS}
-    said["metadata"] = {"labels": present.metadata.labels, "annotations": present.metadata.annotations}
-    if contains(wanted, said):
+    current: Body = {key: getattr(present, key) for key in _PATCHED_FIELDS}
+    current["metadata"] = {"labels": present.metadata.labels, "annotations": present.metadata.annotations}
+    if contains(wanted, current):
         return None
     if body["kind"] in _RECREATED_KINDS:
         return Delete(target(body), uid=present.metadata.uid)
@@ -57,12 +57,12 @@ def write_for(body: Body, present: ChildObject | None, *, shared: bool = False) 
 
 
 _RECREATED_KINDS = ("Role", "RoleBinding")
-"""Made again if they are wrong: a right to patch roles is more than the operator wants to have."""
+"""Kinds that are deleted and created again if they differ: the operator has no permission to patch roles."""
 _PATCHED_FIELDS = ("spec", "data", "rules", "subjects")
 
 
 def contains(wanted: Any, present: Any) -> bool:
-    """Whether all that is wanted is there; what others have added beside it does not matter."""
+    """Whether all wanted values are present; values that others have added do not matter."""
     if isinstance(wanted, dict):
         if not isinstance(present, dict):
             return not wanted and present is None
@@ -77,6 +77,6 @@ def contains(wanted: Any, present: Any) -> bool:
 
 
 def digest(value: Any) -> str:
-    """The same for the same data, in whatever order its keys are."""
+    """A hash of the data that does not depend on the order of keys."""
     text = msgspec.json.encode(value, order="sorted")
     return hashlib.sha256(text).hexdigest()

@@ -1,5 +1,5 @@
-"""Restarts: a new `spec.restart.id` replaces the pods of all components, one component after another or all
-at once. The id is an annotation of the pods, so that Grove replaces them as it does for any other change."""
+"""Restarts: a new `spec.restart.id` replaces the pods of all components, sequentially or in parallel. The id
+is an annotation of the pod templates, so that the operator replaces the pods by a rollout."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _PATH = "spec.restart"
 
 
 def restart_ids(graph: Graph, snapshot: GraphSnapshot) -> dict[str, str]:
-    """The id that each component is to carry, by name. Who is not there yet keeps the one before; an id that
-    was carried stays, as taking it away would be a restart too."""
+    """The restart id of each component's template, by name. A component that is not due yet keeps its
+    previous id. An id stays after `spec.restart` is removed: removing it would change the template again."""
     current_ids = _current_ids(graph, snapshot.workload)
     if snapshot.workload is None or graph.restart is None:
         return current_ids
@@ -37,7 +37,7 @@ def restart_ids(graph: Graph, snapshot: GraphSnapshot) -> dict[str, str]:
 
 
 def status(graph: Graph, snapshot: GraphSnapshot) -> RestartStatus | None:
-    """How far it has come."""
+    """The progress of the restart."""
     if graph.restart is None or snapshot.workload is None:
         return None
     current_ids = _current_ids(graph, snapshot.workload)
@@ -46,18 +46,18 @@ def status(graph: Graph, snapshot: GraphSnapshot) -> RestartStatus | None:
         for each in graph.components
         if current_ids.get(each.name) != graph.restart.id or not _done(graph, each, snapshot)
     ]
-    going = tuple(name for name in behind if current_ids.get(name) == graph.restart.id)
-    return RestartStatus(graph.restart.id, "Restarting" if behind else "Completed", going)
+    in_progress = tuple(name for name in behind if current_ids.get(name) == graph.restart.id)
+    return RestartStatus(graph.restart.id, "Restarting" if behind else "Completed", in_progress)
 
 
 def on_create(graph: Graph) -> Iterator[FieldError]:
-    """There is nothing to restart yet."""
+    """Rejects a restart of a new graph."""
     if graph.restart is not None:
-        yield forbidden(_PATH, "a deployment that is made starts anyway: set it later")
+        yield forbidden(_PATH, "a new graph starts anyway: set it after creation")
 
 
 def errors(graph: Graph) -> Iterator[FieldError]:
-    """What is wrong with it."""
+    """Errors of `spec.restart`."""
     restart = graph.restart
     if restart is None:
         return
@@ -69,7 +69,7 @@ def errors(graph: Graph) -> Iterator[FieldError]:
     if kind not in ("", PARALLEL, SEQUENTIAL):
         yield not_among(f"{_PATH}.strategy.type", kind, (SEQUENTIAL, PARALLEL))
     if order and kind == PARALLEL:
-        yield forbidden(f"{_PATH}.strategy.order", "all restart at once")
+        yield forbidden(f"{_PATH}.strategy.order", "must be empty with type Parallel")
     elif order and sorted(order) != sorted(each.name for each in graph.components):
         yield invalid(f"{_PATH}.strategy.order", list(order), "must name every component once")
 
@@ -102,7 +102,7 @@ def _current_ids(graph: Graph, workload: PodCliqueSet | None) -> dict[str, str]:
 
 
 def _done(graph: Graph, component: GraphComponent, snapshot: GraphSnapshot) -> bool:
-    """Whether all pods of the component are of the set as it is now."""
+    """Whether all pods of the component are of the current generation of the set."""
     workload, clique_or_group = snapshot.workload, clique_or_group_of(graph, component, snapshot)
     if workload is None or clique_or_group is None:
         return False

@@ -1,4 +1,4 @@
-"""From raw JSON to a typed deployment; what does not fit, or is not known, is named by its path."""
+"""Decodes a DynamoGraphDeployment from raw JSON. Wrong types and unknown fields are errors with a path."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ _METADATA = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
 _HINTS = {
     "topologyConstraints": (
-        "unknown field; write topologyConstraint: one object in spec, one in each component that has its own"
+        "unknown field; use topologyConstraint: one object in spec, one in each constrained component"
     ),
-    "pvc": "unknown field; write the claim in spec.pvcs and mount it by volumeMounts",
-    "serviceOverrides": "unknown field; write topologyConstraint in the component itself",
-    "enabled": "unknown field; what is there is in force: take this field away",
+    "pvc": "unknown field; declare the claim in spec.pvcs and mount it with volumeMounts",
+    "serviceOverrides": "unknown field; set topologyConstraint in the component itself",
+    "enabled": "unknown field; an object that is present is enabled: remove this field",
 }
-"""What earlier drafts of this API had, and what to write instead."""
+"""Fields of earlier drafts of this API, with their replacement."""
 _FORMERLY = {"topologyConstraints": DeploymentTopology}
 
 
 def read(body: Any) -> DynamoGraphDeployment:
-    """The deployment. Raises Misshapen with everything that is wrong with its form."""
+    """Decode a graph. Raises ObjectFormatError with all format errors."""
     if not isinstance(body, dict) or not isinstance(body.get("metadata"), dict):
         raise ObjectFormatError([required("metadata")])
     body = {key: _without_nulls(body[key]) for key in ("metadata", "spec", "status") if key in body}
     if body.get("spec") is None:
         raise ObjectFormatError([required("spec")])
-    if wrong := list(_of_struct(body["spec"], GraphSpec, "spec")) or list(_of_pods(body["spec"])):
-        raise ObjectFormatError(wrong)
+    if errors := list(_of_struct(body["spec"], GraphSpec, "spec")) or list(_of_pods(body["spec"])):
+        raise ObjectFormatError(errors)
     try:
         return msgspec.convert(body, type=DynamoGraphDeployment)
     except (msgspec.MsgspecError, ValueError) as problem:
@@ -51,20 +51,20 @@ def read(body: Any) -> DynamoGraphDeployment:
 
 
 def decode_errors(body: Any) -> tuple[FieldError, ...]:
-    """What is wrong with the form of a deployment. Never raises."""
+    """The format errors of a graph. Never raises."""
     try:
         read(body)
-    except ObjectFormatError as wrong:
-        return tuple(wrong.errors)
+    except ObjectFormatError as format_error:
+        return tuple(format_error.errors)
     except RecursionError:
         return (invalid("spec", "(object)", "is nested too deeply"),)
     return ()
 
 
-def new_errors(wrong: tuple[FieldError, ...], old: Any) -> tuple[FieldError, ...]:
-    """What is wrong with the form of a deployment and was not before."""
+def new_errors(errors: tuple[FieldError, ...], old: Any) -> tuple[FieldError, ...]:
+    """The format errors that the old object did not have."""
     known = set(map(str, decode_errors(old)))
-    return tuple(error for error in wrong if str(error) not in known)
+    return tuple(error for error in errors if str(error) not in known)
 
 
 def _without_nulls(value: Any) -> Any:
@@ -126,7 +126,7 @@ def _of_map(value: Any, inner: FieldType, path: str) -> Iterator[FieldError]:
     if not isinstance(value, dict):
         wanted = "an object"
         if path == "spec.services":
-            wanted = "an object with a service for each name; a list is spec.components of v1beta1"
+            wanted = "an object that maps names to services; v1beta1 has a list, spec.components"
         yield schema_check.type_error(path, value, wanted)
         return
     for name, item in value.items():
@@ -134,7 +134,7 @@ def _of_map(value: Any, inner: FieldType, path: str) -> Iterator[FieldError]:
 
 
 def _of_pods(spec: Body) -> Iterator[FieldError]:
-    """What is embedded of Kubernetes' own, in both shapes."""
+    """Checks the pod specs, containers and metadata that are embedded in both versions."""
     pod = openapi.embedded(_POD)
     alone = {key: value for key, value in pod.items() if key != "required"}
     main = {key: value for key, value in openapi.embedded(_CONTAINER).items() if key != "required"}

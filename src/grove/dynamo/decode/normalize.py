@@ -1,4 +1,4 @@
-"""Both versions of a deployment brought into one shape."""
+"""Converts both versions of a DynamoGraphDeployment to a `Graph`."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from grove.dynamo.graph import (
 
 _NODES = 2
 SIDECAR = "sidecar-frontend"
-"""A frontend that v1alpha1 describes outside of the pod."""
+"""Name of the sidecar for `frontendSidecar` of v1alpha1."""
 
 
 def graph(found: DynamoGraphDeployment) -> Graph:
-    """The deployment. Both shapes at once are for admission to refuse; here the newer one counts."""
+    """The graph. With both `components` and `services`, which admission rejects, uses `components`."""
     meta, spec = found.metadata, found.spec
     topology = spec.topology_constraint
     return Graph(
@@ -53,7 +53,7 @@ def graph(found: DynamoGraphDeployment) -> Graph:
 
 
 def merged_env(weak: Iterable[Body], strong: Iterable[Body]) -> tuple[Body, ...]:
-    """Variables by name; those that are only weak come first."""
+    """Environment variables merged by name; `strong` takes precedence."""
     strong = tuple(strong)
     named = {each.get("name") for each in strong}
     return (*(each for each in weak if each.get("name") not in named), *strong)
@@ -129,7 +129,7 @@ def _service(name: str, written: AlphaService) -> GraphComponent:
 
 
 def _main(written: AlphaService, given: Body) -> Body:
-    """The main container: the fields of the service, under what `mainContainer` says."""
+    """The main container: fields of the service; those of `mainContainer` take precedence."""
     main: Body = {}
     if resources := _resources(written.resources):
         main["resources"] = resources

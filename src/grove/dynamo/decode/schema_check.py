@@ -1,4 +1,4 @@
-"""Whether a value fits a schema of Kubernetes; what does not is named, and so is what the schema lacks."""
+"""Checks a value against an OpenAPI schema of Kubernetes: wrong types and unknown fields are errors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TYPES: dict[str, tuple[type | tuple[type, ...], str]] = {
 
 
 def type_errors(value: Any, schema: Schema, path: str) -> Iterator[FieldError]:
-    """Everything that is of another type than the schema says, or not in it at all. Null is nothing."""
+    """Errors for values of the wrong type and for unknown fields. Null counts as absent."""
     if value is None:
         return
     if schema.get("x-kubernetes-int-or-string"):
@@ -40,13 +40,13 @@ def type_errors(value: Any, schema: Schema, path: str) -> Iterator[FieldError]:
 
 
 def unknown_field(path: str, name: str, known: tuple[str, ...]) -> FieldError:
-    """A field that nobody would read."""
+    """The error for an unknown field, with the most similar known one."""
     near = get_close_matches(name, known, 1)
     return forbidden(f"{path}.{name}", f"unknown field; did you mean {near[0]}?" if near else "unknown field")
 
 
 def type_error(path: str, value: Any, wanted: str) -> FieldError:
-    """A value of the wrong type; of objects and lists only that they are."""
+    """The error for a value of the wrong type; objects and lists are not quoted."""
     shown = "(object)" if isinstance(value, dict) else "(list)" if isinstance(value, list) else value
     return invalid(path, shown, f"must be {wanted}")
 

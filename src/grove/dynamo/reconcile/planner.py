@@ -1,4 +1,4 @@
-"""What to do about one deployment, and what to say of it."""
+"""Plans one DynamoGraphDeployment: from a snapshot to writes, status and events. Pure."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ _PENDING = "TopologyConditionPending"
 
 
 class GraphEvent(Struct, frozen=True):
-    """Something worth an event."""
+    """An event to emit."""
 
     reason: str
     note: str
     warning: bool = False
     of_status: bool = True
-    """It holds once the status says so; else once the writes are done."""
+    """Whether it is emitted after the status is written; else after the writes have succeeded."""
 
 
 class GraphPlan(Struct, frozen=True):
-    """Writes, the status as it should read, and news for when it does."""
+    """Writes, the desired status, and the events to emit."""
 
     intents: tuple[Intent, ...] = ()
     status_update: StatusUpdate | None = None
@@ -50,15 +50,15 @@ class GraphPlan(Struct, frozen=True):
 
 
 def plan_graph(snapshot: GraphSnapshot, backends: Mapping[str, GraphBackend], now: float) -> GraphPlan:
-    """One pass over one deployment. What goes with its owner needs no plan: one that ends has none."""
+    """Plan one graph. A graph that is being deleted needs no plan: garbage collection deletes its objects."""
     if snapshot.stored.metadata.deletion_timestamp is not None:
         return GraphPlan()
     try:
-        graph, wrong = graph_validation.blocking_errors(raw(snapshot.stored), snapshot.context)
+        graph, errors = graph_validation.blocking_errors(raw(snapshot.stored), snapshot.context)
     except ObjectFormatError as decode_errors:
         return _rejected(snapshot, [str(error) for error in decode_errors.errors], now)
-    if wrong:
-        return _rejected(snapshot, [str(error) for error in wrong], now)
+    if errors:
+        return _rejected(snapshot, [str(error) for error in errors], now)
     backend = backends.get(provider(graph.own_annotations))
     if backend is None:
         return _failed(snapshot, "unsupported_workload_provider", provider(graph.own_annotations), now)
@@ -82,21 +82,21 @@ def plan_graph(snapshot: GraphSnapshot, backends: Mapping[str, GraphBackend], no
 
 
 def _after(first: Sequence[Intent], write: Intent) -> Intent:
-    """What has pods comes after what its pods name."""
-    made = tuple(each.id for each in first if isinstance(each, Create | Patch))
-    return replace(write, after=made) if isinstance(write, Create) else write
+    """The write, with the objects that its pods refer to as dependencies if it creates a workload."""
+    needed = tuple(each.id for each in first if isinstance(each, Create | Patch))
+    return replace(write, after=needed) if isinstance(write, Create) else write
 
 
 def _missing_claims(graph: Graph, snapshot: GraphSnapshot) -> list[str]:
     return [
-        f"spec.pvcs[{index}]: PersistentVolumeClaim {claim.name} does not exist: make it, or set create"
+        f"spec.pvcs[{index}]: PersistentVolumeClaim {claim.name} does not exist: create it, or set create"
         for index, claim in enumerate(graph.claims)
         if not claim.create and ("PersistentVolumeClaim", claim.name) not in snapshot.children
     ]
 
 
 def _record_provider(graph: Graph) -> list[Intent]:
-    """Which backend runs it is written down before anything else is."""
+    """Record the backend in an annotation of the graph, before any other write."""
     if keys.PROVIDER in graph.own_annotations:
         return []
     about = Target(_KIND.api_version, _KIND.name, graph.name, graph.namespace)
@@ -108,7 +108,7 @@ def _auxiliary_writes(graph: Graph, snapshot: GraphSnapshot) -> list[Intent]:
     found: list[Intent | None] = []
     for body in auxiliary_objects.owned_objects(graph):
         present = snapshot.children.get((body["kind"], body["metadata"]["name"]))
-        # A claim may be anybody's, and is used as it is.
+        # A PersistentVolumeClaim may have another owner and is used as it is.
         shared = body["kind"] == "PersistentVolumeClaim"
         found.append(object_writes.write_for(object_writes.with_owner(graph, body), present, shared=shared))
     for body in auxiliary_objects.shared_objects(graph):
@@ -146,31 +146,31 @@ def _ready(states: Mapping[str, ComponentState]) -> Condition:
     )
 
 
-def _reconcile_error(words: str) -> Condition:
-    return new_condition(READY, False, "failed_to_reconcile_the_resources", words)
+def _reconcile_error(message: str) -> Condition:
+    return new_condition(READY, False, "failed_to_reconcile_the_resources", message)
 
 
-def _rejected(snapshot: GraphSnapshot, wrong: list[str], now: float) -> GraphPlan:
-    """It cannot be acted on: what runs goes on running, and the status says why nothing changes."""
-    unsupported = [each for each in wrong if ": Forbidden: not supported" in each]
+def _rejected(snapshot: GraphSnapshot, errors: list[str], now: float) -> GraphPlan:
+    """The plan for an invalid graph: workloads stay as they are, and the status reports the errors."""
+    unsupported = [each for each in errors if ": Forbidden: not supported" in each]
     extra = [new_condition(UNSUPPORTED, True, "NotSupported", "; ".join(unsupported))] if unsupported else []
-    stranded = any(NO_MULTINODE_BACKEND in each for each in wrong)
-    reason = "no_multinode_orchestrator_available" if stranded else "failed_to_reconcile_the_resources"
-    return _failed(snapshot, reason, "; ".join(wrong), now, extra)
+    no_backend = any(NO_MULTINODE_BACKEND in each for each in errors)
+    reason = "no_multinode_orchestrator_available" if no_backend else "failed_to_reconcile_the_resources"
+    return _failed(snapshot, reason, "; ".join(errors), now, extra)
 
 
 def _failed(
-    snapshot: GraphSnapshot, reason: str, words: str, now: float, extra: Sequence[Condition] = ()
+    snapshot: GraphSnapshot, reason: str, message: str, now: float, extra: Sequence[Condition] = ()
 ) -> GraphPlan:
     known = snapshot.stored.status
     kept = tuple(each for each in known.conditions if each.type != UNSUPPORTED or extra)
-    conditions = merge_conditions(kept, [new_condition(READY, False, reason, words), *extra], now)
+    conditions = merge_conditions(kept, [new_condition(READY, False, reason, message), *extra], now)
     desired = replace(known, state="failed", conditions=conditions)
     return GraphPlan((), _status_update(snapshot, desired), tuple(_failure_events(snapshot, desired)))
 
 
 def _failure_events(snapshot: GraphSnapshot, desired: GraphStatus) -> list[GraphEvent]:
-    """That it failed, if that is news."""
+    """The event for a failure, if reason or message changed."""
     before, after = find(snapshot.stored.status.conditions, READY), find(desired.conditions, READY)
     if desired.state != "failed" or after is None:
         return []
@@ -179,11 +179,13 @@ def _failure_events(snapshot: GraphSnapshot, desired: GraphStatus) -> list[Graph
     return [GraphEvent("ReconcileFailed", after.message, warning=True)]
 
 
-def _dated_conditions(snapshot: GraphSnapshot, events: list[Condition], now: float) -> tuple[Condition, ...]:
-    """What is told, with dates; what is not told any more goes."""
-    types = {each.type for each in events}
+def _dated_conditions(
+    snapshot: GraphSnapshot, conditions: list[Condition], now: float
+) -> tuple[Condition, ...]:
+    """The conditions with transition times; types that are no longer set are removed."""
+    types = {each.type for each in conditions}
     known = tuple(each for each in snapshot.stored.status.conditions if each.type in types)
-    return merge_conditions(known, events, now)
+    return merge_conditions(known, conditions, now)
 
 
 def _status_update(snapshot: GraphSnapshot, desired: GraphStatus) -> StatusUpdate:
@@ -196,14 +198,18 @@ def _new_events(
     graph: Graph, snapshot: GraphSnapshot, desired: GraphStatus, writes: tuple[Intent, ...]
 ) -> list[GraphEvent]:
     events = []
-    made = any(isinstance(each, Create) and each.target.kind == "PodCliqueSet" for each in writes)
-    if made and graph.constrained:
+    creates_set = any(isinstance(each, Create) and each.target.kind == "PodCliqueSet" for each in writes)
+    if creates_set and graph.constrained:
         domains = ", ".join(_constraints(graph))
-        events.append(GraphEvent("TopologyConstraintsApplied", f"Constrained: {domains}", of_status=False))
+        events.append(
+            GraphEvent(
+                "TopologyConstraintsApplied", f"Applied topology constraints: {domains}", of_status=False
+            )
+        )
     for component, count in scaling.replica_changes(graph, snapshot):
-        note = f"{component.name} goes from {component.replicas} to {count} replicas"
+        note = f"Scales {component.name} from {component.replicas} to {count} replicas"
         adapter = f"{ScalingAdapter.KIND.name} {naming.child_object(graph, component)}"
-        events.append(GraphEvent("Scaled", f"{note}, as {adapter} says", of_status=False))
+        events.append(GraphEvent("Scaled", f"{note}, as set in {adapter}", of_status=False))
     events += _failure_events(snapshot, desired)
     before, after = find(snapshot.stored.status.conditions, LEVELS), find(desired.conditions, LEVELS)
     bad = after is not None and after.status != "True" and after.reason != _PENDING
@@ -213,5 +219,5 @@ def _new_events(
 
 
 def _constraints(graph: Graph) -> list[str]:
-    whole = [f"the deployment to {graph.topology.domain}"] if graph.topology.domain else []
+    whole = [f"graph to {graph.topology.domain}"] if graph.topology.domain else []
     return whole + [f"{each.name} to {each.domain}" for each in graph.components if each.domain]

@@ -1,5 +1,5 @@
-"""Components that autoscalers scale: each has an adapter, made with the component's count. From then on the
-adapter's count is the component's."""
+"""Components that autoscalers scale: each has a scaling adapter, created with the component's replicas. From
+then on the adapter's replicas are copied to the component."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ACCOUNT = "system:serviceaccount:"
 
 
 def writes(graph: Graph, snapshot: GraphSnapshot, now: float) -> Iterator[Intent]:
-    """Adapters where they are asked for, none elsewhere, and the counts that they ask for."""
+    """Writes that create, delete and follow adapters."""
     for component in graph.components:
         present = _existing(graph, component, snapshot)
         body = adapter(graph, component)
@@ -36,7 +36,7 @@ def writes(graph: Graph, snapshot: GraphSnapshot, now: float) -> Iterator[Intent
 
 
 def replica_changes(graph: Graph, snapshot: GraphSnapshot) -> Iterator[tuple[GraphComponent, int]]:
-    """The components that their adapters want to have another count, with that count."""
+    """The components whose adapter has another number of replicas, with that number."""
     for component in graph.components:
         present = _existing(graph, component, snapshot)
         if component.has_scaling_adapter and present is not None:
@@ -46,7 +46,8 @@ def replica_changes(graph: Graph, snapshot: GraphSnapshot) -> Iterator[tuple[Gra
 
 
 def on_update(old: Graph, new: Graph, by: str) -> Iterator[FieldError]:
-    """Counts that an adapter decides are not for others to change. `by` is who asks, if it is not us."""
+    """Rejects updates of replicas that an adapter decides, except by the planner component. `by` is the
+    requesting user; empty for the operator itself."""
     if not by or (by.startswith(_ACCOUNT) and by.endswith(f":{naming.PLANNER_ACCOUNT}")):
         return
     before = {each.name: each for each in old.components}
@@ -56,30 +57,30 @@ def on_update(old: Graph, new: Graph, by: str) -> Iterator[FieldError]:
             continue
         if known.replicas != component.replicas:
             name = f"{_ADAPTER.name} {naming.child_object(new, component)}"
-            why = f"{known.replicas} is what {name} says: scale that one, and leave replicas out here"
+            why = f"{name} sets {known.replicas} replicas: scale the adapter, and leave out replicas here"
             yield forbidden(f"{component.path}.replicas", why)
 
 
 def _follow_adapter(
     graph: Graph, component: GraphComponent, present: ChildObject, now: float
 ) -> Iterator[Intent]:
-    """The component's count, and what the adapter tells of it."""
+    """Copy the adapter's replicas to the component, and write the adapter's status."""
     if present.metadata.deletion_timestamp is not None:
         return
-    wanted, told = _mapping(present.spec).get("replicas", component.replicas), _mapping(present.status)
+    wanted, status = _mapping(present.spec).get("replicas", component.replicas), _mapping(present.status)
     if wanted != component.replicas:
         about = Target(_GRAPH.api_version, _GRAPH.name, graph.name, graph.namespace)
         pointer = "/" + component.path.replace(".", "/").replace("[", "/").removesuffix("]")
         count = {"op": "add", "path": f"{pointer}/replicas", "value": wanted}
-        # A list may have been put into another order meanwhile.
+        # The list may have been reordered meanwhile.
         same = {"op": "test", "path": f"{pointer}/name", "value": component.name}
         listed = component.path.startswith("spec.components")
         yield Patch(about, [same, count] if listed else [count], type=PatchType.JSON)
-    say: Body = {"replicas": wanted, "selector": selector(graph, component)}
-    if any(told.get(key) != value for key, value in say.items()):
-        if "replicas" in told and told["replicas"] != wanted:
-            say["lastScaleTime"] = rfc3339(now)
-        yield Status(target(adapter(graph, component)), {"status": say})
+    desired: Body = {"replicas": wanted, "selector": selector(graph, component)}
+    if any(status.get(key) != value for key, value in desired.items()):
+        if "replicas" in status and status["replicas"] != wanted:
+            desired["lastScaleTime"] = rfc3339(now)
+        yield Status(target(adapter(graph, component)), {"status": desired})
 
 
 def _existing(graph: Graph, component: GraphComponent, snapshot: GraphSnapshot) -> ChildObject | None:

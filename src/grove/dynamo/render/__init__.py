@@ -1,1 +1,1 @@
-"""From a graph to Kubernetes objects: PodCliqueSets, pods, containers, Services, RBAC."""
+"""Renders a graph as Kubernetes objects: PodCliqueSets, pods, containers, Services, RBAC."""

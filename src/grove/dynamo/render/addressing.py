@@ -1,4 +1,4 @@
-"""How the pods of a multi-node replica find each other, by what runs them."""
+"""Host names and ranks of the pods of a multi-node replica, per backend."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from grove.dynamo.graph import GraphComponent
 
 
 class Role(StrEnum):
-    """What a pod is in its replica."""
+    """The role of a pod in its replica."""
 
     SINGLE = ""
     LEADER = naming.LEADER
@@ -18,32 +18,32 @@ class Role(StrEnum):
 
 
 class Addresses(Protocol):
-    """One way of running replicas that span nodes."""
+    """Host names and ranks with one backend."""
 
     needs_shell: bool
-    """Whether a worker's rank takes a shell to know."""
+    """Whether a shell must compute a worker's rank."""
     dns_is_late: bool
-    """Whether host names may not resolve yet when a leader starts."""
+    """Whether host names of workers may not resolve yet when a leader starts."""
 
     def leader(self, component: GraphComponent) -> str:
-        """The leader's host, for the kubelet to fill in."""
+        """The leader's host name, with variables that the kubelet expands."""
         ...
 
     def leader_in_shell(self, component: GraphComponent) -> str:
-        """The same, for a shell to fill in."""
+        """The leader's host name, with variables that a shell expands."""
         ...
 
     def worker(self, component: GraphComponent, index: int) -> str:
-        """A worker's host, from 0."""
+        """The host name of a worker, counted from 0."""
         ...
 
     def rank(self) -> str:
-        """A worker's rank: the leader's is 0."""
+        """A worker's rank; the leader has rank 0."""
         ...
 
 
 class GroveAddresses:
-    """Under Grove."""
+    """Addresses with the Grove backend."""
 
     needs_shell = True
     dns_is_late = False
@@ -65,7 +65,7 @@ class GroveAddresses:
 
 
 class LeaderWorkerAddresses:
-    """Under LeaderWorkerSet."""
+    """Addresses with LeaderWorkerSet."""
 
     needs_shell = False
     dns_is_late = True

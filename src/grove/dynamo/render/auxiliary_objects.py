@@ -1,4 +1,4 @@
-"""What a deployment needs beside its pods: Services, the rights to find each other, scripts, claims."""
+"""Renders the auxiliary objects of a graph: Services, RBAC for discovery, scripts, PersistentVolumeClaims."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PLANNER_RULES: list[Body] = [
 
 
 def owned_objects(graph: Graph) -> Iterator[Body]:
-    """Objects that go with the deployment, each after those that it names."""
+    """Objects owned by the graph, each after those that it refers to."""
     if graph.discovered_by_kubernetes:
         yield from _rbac_objects(graph, naming.account(graph), naming.role(graph), naming.binding(graph))
     for component in graph.components:
@@ -51,7 +51,7 @@ def owned_objects(graph: Graph) -> Iterator[Body]:
 
 
 def shared_objects(graph: Graph) -> Iterator[Body]:
-    """Objects that several deployments of a namespace have in common; they stay when one goes."""
+    """Objects that the graphs of a namespace share; they stay when a graph is deleted."""
     if any(component.type == PLANNER for component in graph.components):
         account, role = naming.PLANNER_ACCOUNT, naming.PLANNER_ROLE
         yield from _rbac_objects(graph, account, role, f"{role}-binding", PLANNER_RULES)
@@ -60,12 +60,12 @@ def shared_objects(graph: Graph) -> Iterator[Body]:
 
 
 def needs_ssh(graph: Graph) -> bool:
-    """Whether pods log in to each other."""
+    """Whether pods log in to each other by SSH."""
     return any(each.multinode and framework(graph, each) == "trtllm" for each in graph.components)
 
 
 def ssh_secret(graph: Graph, private: str, public: str) -> Body:
-    """The key by which they do."""
+    """The Secret with the SSH key pair of a namespace."""
     body = {"type": "Opaque", "stringData": {"private.key": private, "private.key.pub": public}}
     found = _object("v1", "Secret", naming.SSH_SECRET, graph, body)
     del found["metadata"]["labels"]
@@ -84,8 +84,8 @@ def _rbac_objects(
 
 
 def _service(graph: Graph, component: GraphComponent) -> Body:
-    """It selects by the component's own name, in its own case. A component without a type is not selected by
-    one: its pods do not carry the label."""
+    """The Service of a component. It selects by the component's name in its original case, and by type only
+    if the component has one: otherwise its pods lack the label."""
     selector = {keys.NAMESPACE: graph.dynamo_namespace(component), keys.COMPONENT: component.name}
     if component.type:
         selector[keys.COMPONENT_TYPE] = component.type

@@ -1,4 +1,4 @@
-"""Command lines: which engine they start, what they say, and how more is said to it."""
+"""Command lines of engines: detects the engine, reads flags, and adds flags."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ _ESCAPED = re.compile(r'\\|"|`|\$(?!\([A-Za-z_][A-Za-z0-9_]*\))')
 
 
 class Command(Struct, frozen=True):
-    """What a container runs."""
+    """Command and arguments of a container."""
 
     command: tuple[str, ...] = ()
     args: tuple[str, ...] = ()
 
     @property
     def as_text(self) -> str:
-        """All of it."""
+        """Command and arguments as one line."""
         return " ".join((*self.command, *self.args))
 
 
 def detect_frameworks(command: Command) -> list[str]:
-    """The engines that a command line starts; more than one is nobody's intention."""
+    """The engines that a command line starts; validation rejects more than one."""
     line = command.as_text
     return [name for name in FRAMEWORKS if re.search(_starts(name), line)]
 
@@ -40,7 +40,7 @@ def _starts(name: str) -> str:
 
 
 def flag_value(command: Command, *spellings: str) -> int | None:
-    """The number that follows a flag, as a word of its own or after `=`; the first one counts."""
+    """The number that follows the first of these flags, as the next word or after `=`."""
     words = command.as_text.split()
     for index, word in enumerate(words):
         flag, equals, value = word.partition("=")
@@ -53,12 +53,12 @@ def flag_value(command: Command, *spellings: str) -> int | None:
 
 
 def has_flag(command: Command, flag: str) -> bool:
-    """Whether a flag is said."""
+    """Whether the command line has a flag."""
     return any(word.partition("=")[0] == flag for word in command.as_text.split())
 
 
 def with_flags(command: Command, flags: Sequence[str], name: str, *, in_shell: bool) -> Command:
-    """The command with more flags for the engine. `in_shell`: they hold arithmetic, which takes a shell."""
+    """The command with more flags for the engine. `in_shell`: the flags contain arithmetic for a shell."""
     if command.command and _PYTHON(command.command[0]):
         if not in_shell:
             return Command(command.command, (*command.args, *flags))
@@ -73,7 +73,7 @@ def with_flags(command: Command, flags: Sequence[str], name: str, *, in_shell: b
 
 
 def _after_engine(text: str, name: str) -> int | None:
-    """Where the words about the engine end, in a text for a shell."""
+    """The position after the arguments that name the engine, in a shell script."""
     for segment in _SEGMENT.finditer(text):
         python = _PYTHON_WORD.search(segment[0])
         if python is None:
@@ -85,7 +85,7 @@ def _after_engine(text: str, name: str) -> int | None:
 
 
 def quoted(word: str) -> str:
-    """A word as a shell reads it. `$(NAME)` is left to the kubelet, which has replaced it by then."""
+    """A word quoted for a shell. `$(NAME)` stays as it is: the kubelet expands it before."""
     if _PLAIN(word):
         return word
     return '"' + _ESCAPED.sub(lambda found: "\\" + found[0], word) + '"'

@@ -1,4 +1,4 @@
-"""The containers of Dynamo: what a component's type brings, under what the user wrote."""
+"""Renders the containers of Dynamo: defaults of the component's type, overridden by the user's fields."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _METRICS, _SYSTEM, _NIXL, _HTTP = 9085, 9090, 19090, 8000
 
 
 def main_container(graph: Graph, component: GraphComponent) -> Body:
-    """The container that runs the component."""
+    """The main container of a component."""
     given = {**component.main, "name": MAIN}
     given["env"] = merged_env(graph.env, component.main.get("env", ()))
     return _with_type_defaults(graph, component, component.type, given)
 
 
 def frontend_sidecar(graph: Graph, component: GraphComponent, given: Body, mounts: Iterable[Body]) -> Body:
-    """A frontend beside the main container, with the mounts of that one which it lacks."""
+    """A frontend sidecar, with the volume mounts of the main container that it lacks."""
     found = _with_type_defaults(graph, component, FRONTEND, given)
     own = found.get("volumeMounts", [])
     paths = {each.get("mountPath") for each in own}
@@ -31,11 +31,11 @@ def frontend_sidecar(graph: Graph, component: GraphComponent, given: Body, mount
 
 
 def _with_type_defaults(graph: Graph, component: GraphComponent, kind: str, given: Body) -> Body:
-    """With what its type brings, and variables sorted by name. What the user says wins; lists replace
-    lists."""
+    """The container with the defaults of a type, and variables sorted by name. Fields of the user take
+    precedence; lists replace lists."""
     found = {**_base(kind), **{key: value for key, value in given.items() if value not in ({}, [], "")}}
-    brought = _variables(graph, component, kind, given["name"])
-    env = merged_env(brought, given.get("env", ()))
+    defaults = _variables(graph, component, kind, given["name"])
+    env = merged_env(defaults, given.get("env", ()))
     return {**found, "env": sorted(env, key=lambda each: str(each["name"]))}
 
 
@@ -80,29 +80,29 @@ def _probe(path: str, port: str, *, period: int, timeout: int, failures: int, de
 
 def _variables(graph: Graph, component: GraphComponent, kind: str, name: str) -> list[Body]:
     namespace = graph.dynamo_namespace(component)
-    said = {
+    values = {
         "DYN_NAMESPACE": namespace,
         "DYN_PARENT_DGD_K8S_NAME": graph.name,
         "DYN_PARENT_DGD_K8S_NAMESPACE": graph.namespace,
     }
     if kind:
-        said["DYN_COMPONENT"] = kind
+        values["DYN_COMPONENT"] = kind
     if graph.discovered_by_kubernetes:
-        said["DYN_DISCOVERY_BACKEND"] = keys.KUBERNETES
+        values["DYN_DISCOVERY_BACKEND"] = keys.KUBERNETES
         mode = {**graph.own_annotations, **component.pod_annotations}.get(keys.DISCOVERY_MODE)
         if mode == "container":
-            said |= {"CONTAINER_NAME": name, "DYN_KUBE_DISCOVERY_MODE": mode}
+            values |= {"CONTAINER_NAME": name, "DYN_KUBE_DISCOVERY_MODE": mode}
     if kind == FRONTEND:
-        said |= {"DYNAMO_PORT": str(_HTTP), "DYN_HTTP_PORT": str(_HTTP), "DYN_NAMESPACE_PREFIX": namespace}
+        values |= {"DYNAMO_PORT": str(_HTTP), "DYN_HTTP_PORT": str(_HTTP), "DYN_NAMESPACE_PREFIX": namespace}
     elif kind in WORKERS:
-        said |= _WORKER
+        values |= _WORKER
         if known := generation(graph):
-            said["DYN_NAMESPACE_WORKER_SUFFIX"] = known
+            values["DYN_NAMESPACE_WORKER_SUFFIX"] = known
     elif kind == PLANNER:
-        said |= {"PLANNER_PROMETHEUS_PORT": str(_METRICS), "DYN_SYSTEM_PORT": str(_SYSTEM)}
-    told = [field_env("POD_NAME", "metadata.name"), field_env("POD_NAMESPACE", "metadata.namespace")]
-    told.append(field_env("POD_UID", "metadata.uid"))
-    return [{"name": name, "value": value} for name, value in said.items()] + told
+        values |= {"PLANNER_PROMETHEUS_PORT": str(_METRICS), "DYN_SYSTEM_PORT": str(_SYSTEM)}
+    fields = [field_env("POD_NAME", "metadata.name"), field_env("POD_NAMESPACE", "metadata.namespace")]
+    fields.append(field_env("POD_UID", "metadata.uid"))
+    return [{"name": name, "value": value} for name, value in values.items()] + fields
 
 
 _WORKER = {
@@ -118,6 +118,6 @@ _WORKER = {
 
 
 def field_env(name: str, field: str) -> Body:
-    """A variable that tells a pod about itself."""
+    """An environment variable with a field of the pod (downward API)."""
     found: dict[str, Any] = {"name": name, "valueFrom": {"fieldRef": {"fieldPath": field}}}
     return found

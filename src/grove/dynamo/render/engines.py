@@ -1,4 +1,4 @@
-"""What each engine must be told so that the pods of one replica become one engine."""
+"""Flags, variables and init containers per engine, which join the pods of a multi-node replica."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _VLLM_CACHE = "/root/.cache/vllm"
 
 
 class EngineContainer(Struct, frozen=True):
-    """A main container on its way, and what its pod needs beside it."""
+    """A main container for its engine, with the volumes and init containers that it needs."""
 
     container: Body
     volumes: tuple[Body, ...] = ()
@@ -32,7 +32,7 @@ class EngineContainer(Struct, frozen=True):
 
 
 class ComponentRole(Struct, frozen=True):
-    """One role of one component, and how it finds the others."""
+    """One role of one component, and the addresses of the other pods."""
 
     graph: Graph
     component: GraphComponent
@@ -41,8 +41,8 @@ class ComponentRole(Struct, frozen=True):
 
 
 def framework(graph: Graph, component: GraphComponent) -> str:
-    """The engine of a component: the one that its command starts, else the one that the deployment names;
-    empty for what is none of ours to tune."""
+    """The engine of a component: the one that its command starts, else the one that the graph names; empty
+    for components that run no engine."""
     if not component.runs_engine:
         return ""
     found = command_line.detect_frameworks(command_of(component.main))
@@ -50,12 +50,12 @@ def framework(graph: Graph, component: GraphComponent) -> str:
 
 
 def command_of(container: Body) -> Command:
-    """What a container runs."""
+    """Command and arguments of a container."""
     return Command(tuple(map(str, container.get("command", ()))), tuple(map(str, container.get("args", ()))))
 
 
 def launch(part: ComponentRole, container: Body) -> EngineContainer:
-    """The container as its engine wants it in that role."""
+    """The container with what its engine needs in this role."""
     engine = framework(part.graph, part.component)
     launched = EngineContainer(container)
     if part.component.multinode and part.role is not Role.SINGLE:
@@ -73,8 +73,7 @@ def launch(part: ComponentRole, container: Body) -> EngineContainer:
 
 
 def cache_path(graph: Graph, component: GraphComponent) -> str:
-    """Where the compilation cache of a component is mounted; empty if nobody said and the engine has no
-    place of its own."""
+    """The mount path of a component's compilation cache; empty if it is not set and has no default."""
     if component.cache is None:
         return ""
     default = _VLLM_CACHE if framework(graph, component) == "vllm" else ""
@@ -82,12 +81,12 @@ def cache_path(graph: Graph, component: GraphComponent) -> str:
 
 
 def gpus(component: GraphComponent) -> int:
-    """Whole GPUs of each of its pods."""
+    """GPUs per pod of a component."""
     return gpus_by_resource(component.main) or component.claimed_gpus
 
 
 def gpus_by_resource(container: Body) -> int:
-    """Whole GPUs of a container: its limits count, else what it requests."""
+    """GPUs of a container by its limits, else by its requests."""
     resources = container.get("resources") or {}
     for side in ("limits", "requests"):
         found = [amount for name, amount in (resources.get(side) or {}).items() if is_gpu(name)]
@@ -97,15 +96,17 @@ def gpus_by_resource(container: Body) -> int:
 
 
 def is_gpu(name: str) -> bool:
-    """Whether a resource, or a class of devices, is called like one."""
+    """Whether the name of a resource or device class is that of a GPU."""
     return name == "gpu" or name.endswith("/gpu") or "/mig-" in name or name.startswith("gpu.")
 
 
 def multiprocessing(graph: Graph, component: GraphComponent) -> bool:
     """Whether vLLM spans nodes by itself, without Ray."""
-    said = component.pod_annotations.get(keys.VLLM_EXECUTOR) or graph.own_annotations.get(keys.VLLM_EXECUTOR)
-    if said:
-        return said.lower() == "mp"
+    executor = component.pod_annotations.get(keys.VLLM_EXECUTOR) or graph.own_annotations.get(
+        keys.VLLM_EXECUTOR
+    )
+    if executor:
+        return executor.lower() == "mp"
     version = graph.own_annotations.get(keys.ORIGIN_VERSION) or keys.ORIGIN
     major = version.removeprefix("v").partition(".")[0]
     return major.isdecimal() and int(major) >= 1
@@ -163,7 +164,7 @@ def _data_parallel_flags(part: ComponentRole, command: Command, local: int) -> l
 
 
 def _with_leader_wait(part: ComponentRole, container: Body) -> EngineContainer:
-    """A worker that starts when its leader listens."""
+    """A worker with an init container that waits until its leader listens."""
     host = part.addresses.leader_in_shell(part.component)
     script = f'export LEADER_HOST="{host}" LEADER_PORT="{_PORT}" && exec python3 /scripts/wait-for-leader.py'
     volume = "wait-leader-script"
@@ -228,7 +229,7 @@ def _with_flags(part: ComponentRole, container: Body, flags: list[str], name: st
 
 
 def _with_env(container: Body, entry: dict[str, Any]) -> Body:
-    """With one more variable, last: what the user set stays."""
+    """The container with one more variable, unless the user has set it."""
     env = container.get("env", [])
     if any(each.get("name") == entry["name"] for each in env):
         return container

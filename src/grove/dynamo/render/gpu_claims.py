@@ -1,4 +1,4 @@
-"""GPUs that a component asks for by claims: as many as the templates of its claims say."""
+"""Counts the GPUs that a component requests by resource claims, from its ResourceClaimTemplates."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from grove.dynamo.graph import Body, Graph, GraphComponent
 from grove.dynamo.render import engines
 
 Templates = Mapping[str, Body]
-"""What ResourceClaimTemplates of a namespace make claims of, by name."""
+"""The specs of the ResourceClaimTemplates of a namespace, by name."""
 _COUNTED_FRAMEWORKS = ("vllm", "trtllm")
-"""Engines that are told of their nodes by how many GPUs each has."""
+"""Engines whose multi-node flags depend on the number of GPUs per node."""
 
 
 def template_names(graph: Graph) -> set[str]:
-    """The templates that have to be known."""
+    """The templates that are needed to count GPUs."""
     return {
         name for each in graph.components if _needs_count(graph, each) for name, _ in _claimed_templates(each)
     }
 
 
 def with_claimed_gpus(graph: Graph, templates: Templates) -> Graph:
-    """The deployment with the GPUs that its components get by claims."""
+    """The graph with the GPUs that its components get by claims."""
     components = tuple(
         replace(each, claimed_gpus=_count(each, templates)) if _needs_count(graph, each) else each
         for each in graph.components
@@ -33,15 +33,15 @@ def with_claimed_gpus(graph: Graph, templates: Templates) -> Graph:
 
 
 def problems(graph: Graph, templates: Templates) -> Iterator[str]:
-    """Why GPUs cannot be counted."""
+    """Messages for components whose GPUs cannot be counted."""
     for component in graph.components:
         if not _needs_count(graph, component):
             continue
         for name, request in _claimed_templates(component):
             if name not in templates:
-                yield f"{component.path}: ResourceClaimTemplate {name} does not exist: make it"
+                yield f"{component.path}: ResourceClaimTemplate {name} does not exist: create it"
             elif None in _counts(templates[name], request):
-                why = "does not say how many GPUs it asks for: give every request exactly a count"
+                why = "does not request a fixed number of GPUs: set a count in every request"
                 yield f"{component.path}: ResourceClaimTemplate {name} {why}"
 
 
@@ -53,7 +53,7 @@ def _needs_count(graph: Graph, component: GraphComponent) -> bool:
 
 
 def _claimed_templates(component: GraphComponent) -> Iterator[tuple[str, str]]:
-    """The templates of the main container's claims, each with the request of it that is meant; empty: all."""
+    """The templates of the main container's claims, each with the request that it uses; empty: all."""
     pod = {each.get("name"): each for each in component.pod.get("resourceClaims", ())}
     for claim in (component.main.get("resources") or {}).get("claims", ()):
         if name := pod.get(claim.get("name"), {}).get("resourceClaimTemplateName"):
@@ -69,7 +69,7 @@ def _count(component: GraphComponent, templates: Templates) -> int:
 
 
 def _counts(template: Body, request: str) -> list[int | None]:
-    """How many GPUs each request asks for; None if that depends."""
+    """The number of GPUs of each request; None if it is not fixed."""
     requests = (template.get("devices") or {}).get("requests") or ()
     return [_of_request(each) for each in requests if request in ("", each.get("name"))]
 
@@ -81,7 +81,7 @@ def _of_request(request: Body) -> int | None:
     return found.pop() if len(found) == 1 else None if found else 0
 
 
-def _of_devices(asked: dict[str, Any]) -> int | None:
-    if not engines.is_gpu(str(asked.get("deviceClassName", ""))):
+def _of_devices(request: dict[str, Any]) -> int | None:
+    if not engines.is_gpu(str(request.get("deviceClassName", ""))):
         return 0
-    return None if asked.get("allocationMode") == "All" else int(asked.get("count") or 1)
+    return None if request.get("allocationMode") == "All" else int(request.get("count") or 1)

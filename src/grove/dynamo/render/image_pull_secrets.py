@@ -1,9 +1,9 @@
-"""Which Secrets the images of a component are pulled with: beside those that it names, all of the namespace
-that are for their registries, as in Dynamo.
+"""Discovers image pull Secrets of a component, as Dynamo does: all Secrets of the namespace for the
+registries of its images, in addition to those that it names.
 
-They are a part of the pods' template, so that one which comes late would replace pods that run, for nothing:
-these have their images. So it is taken in as long as no pod of the component's latest template has started,
-or when the component changes anyway; one that is gone is left out then, too.
+The Secrets are part of the pod template, so that a Secret that is created later would replace running pods
+which have their images already. A new Secret is therefore added only as long as no pod of the latest template
+has started, or when the template changes anyway; deleted Secrets are removed then, too.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from grove.dynamo.graph import Body, Graph, GraphComponent
 from grove.dynamo.render import pod_template
 
 Secrets = Mapping[str, frozenset[str]] | None
-"""The registries of each, by name; None if nobody knows."""
+"""The registries of each Secret, by name; None if not known."""
 Names = tuple[str, ...]
 
 
@@ -34,8 +34,8 @@ class _PodSpec(Wire, frozen=True):
 
 
 def matching_secrets(graph: Graph, component: GraphComponent, secrets: Secrets, known: Names = ()) -> Names:
-    """Those that fit the images of a component, but for those that it names by itself; those that it was
-    given, if nobody knows."""
+    """The Secrets for the images of a component, without those that it names itself; the current ones if the
+    Secrets are not known."""
     if secrets is None:
         return known
     if (
@@ -54,12 +54,12 @@ def matching_secrets(graph: Graph, component: GraphComponent, secrets: Secrets, 
 
 
 def current_secrets(component: GraphComponent, pod_spec: Body) -> Names:
-    """Those that it was given, by the pods' spec as it is stored."""
+    """The discovered Secrets in the stored pod spec of a component."""
     return _current_secrets(component, msgspec.convert(pod_spec, _PodSpec))
 
 
 def current_secrets_in_set(component: GraphComponent, workload: PodCliqueSet | None) -> Names:
-    """The same, of a set; both roles of a component that spans nodes are given the same."""
+    """The discovered Secrets of a component in a set; leader and workers have the same."""
     name = naming.clique(component, naming.LEADER if component.multinode else "")
     for clique in workload.spec.template.cliques if workload is not None else ():
         if clique.name == name:
@@ -77,16 +77,16 @@ def _own(component: GraphComponent) -> set[str]:
 
 
 def select_secrets(fit: Names, known: Names, *, changes: bool, started: bool) -> Names:
-    """Those that fit, if that costs nobody a pod that runs; else those that it was given."""
+    """The matching Secrets if using them replaces no started pod, else the current ones."""
     return fit if changes or (has_new(fit, known) and not started) else known
 
 
 def has_new(fit: Names, known: Names) -> bool:
-    """Whether any of them is not among those that the component was given."""
+    """Whether any matching Secret is not among the current ones."""
     return not set(fit) <= set(known)
 
 
 def with_pull_secrets(graph: Graph, chosen: Mapping[str, Names]) -> Graph:
-    """The deployment with Secrets for its components, by their names."""
+    """The graph with the chosen Secrets of its components, by component name."""
     components = tuple(replace(each, pull_secrets=chosen.get(each.name, ())) for each in graph.components)
     return replace(graph, components=components)

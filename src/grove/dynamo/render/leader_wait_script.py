@@ -1,4 +1,6 @@
-"""The script by which a vLLM worker waits for its leader: an init container with the image of its engine."""
+"""The script by which a vLLM worker waits for its leader, in an init container with the image of the engine.
+
+It is the data of a ConfigMap: another text is an update of the ConfigMap of every running graph."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""TensorRT-LLM over several nodes: the leader starts one process for each GPU through `mpirun`, which logs in
-to the workers by SSH with a key that all pods of a namespace share."""
+"""Multi-node TensorRT-LLM: the leader starts one process per GPU with `mpirun`, which logs in to the workers
+by SSH with a key that all pods of a namespace share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FORWARDED = frozenset(
         *("TRITON_PTXAS_PATH", "TRTLLM_USE_UCX_KVCACHE"),
     }
 )
-"""Variables that processes on other nodes need whoever set them."""
+"""Variables that are exported to processes on other nodes, whether or not the container sets them."""
 _TIMEOUT_SECONDS = 300  # seconds until the workers' names resolve
 
 
@@ -29,7 +29,7 @@ def leader_script(
     *,
     wait_for_names: bool,
 ) -> str:
-    """What a leader runs instead of its command."""
+    """The command of a leader."""
     exports = " ".join(f"-x {name}" for name in sorted({*_FORWARDED, *variables}))
     inner = f"trtllm-llmapi-launch {_command_text(command)}".replace("'", "'\\''")
     run = (
@@ -43,7 +43,7 @@ def leader_script(
 
 
 def worker_script(port: int) -> str:
-    """What a worker runs instead of its command: a daemon that the leader logs in to."""
+    """The command of a worker: an SSH daemon that the leader logs in to."""
     folder = "$HOME/.ssh/host_keys"
     make = f'ssh-keygen -q -t "$kind" -N "" -f {folder}/ssh_host_"$kind"_key'
     settings = [
@@ -53,14 +53,14 @@ def worker_script(port: int) -> str:
         "PubkeyAuthentication yes",
         "PasswordAuthentication no",
         "PermitRootLogin yes",
-        # The home may belong to another user than the one that the daemon runs as.
+        # The home directory may belong to another user than that of the daemon.
         "StrictModes no",
         *(f"HostKey {folder}/ssh_host_{kind}_key" for kind in ("rsa", "ecdsa", "ed25519")),
     ]
     steps = [
         *_ssh_key_setup(port),
         f"mkdir -p {folder}",
-        # As root, the daemon wants this folder; as anybody else it does without.
+        # The daemon needs this folder only if it runs as root.
         "{ mkdir -p /run/sshd 2>/dev/null || true; }",
         f"for kind in rsa ecdsa ed25519; do {make} || exit 1; done",
         _write_file(settings, "$HOME/.ssh/sshd_config"),
@@ -70,7 +70,7 @@ def worker_script(port: int) -> str:
 
 
 def _ssh_key_setup(port: int) -> list[str]:
-    """The shared key, where SSH looks for it. `$HOME`, as `~` may be another user's."""
+    """Installs the shared key in `$HOME/.ssh`; not in `~`, which may be another user's home."""
     client = ["Host *", "IdentityFile $HOME/.ssh/id_rsa", "StrictHostKeyChecking no", f"Port {port}"]
     return [
         "mkdir -p $HOME/.ssh",
@@ -97,7 +97,7 @@ def _wait_for_dns(hosts: Sequence[str]) -> str:
 
 
 def _command_text(command: Command) -> str:
-    """The command as one line for a shell."""
+    """The command as one line of a shell script."""
     if command.command and command.command[-1] == "-c":
         return " ".join(command.args)
     return " ".join(quoted(word) for word in (*command.command, *command.args))

@@ -1,4 +1,4 @@
-"""The pods of a component, or of one role of it."""
+"""Renders pod specs, labels and annotations of a component, or of one role of it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BASE: Body = {"restartPolicy": "Always", "terminationGracePeriodSeconds": 60}
 
 
 def pod_spec(part: ComponentRole) -> Body:
-    """The pod spec: what the type and the engine bring, with all that the user wrote over it."""
+    """The pod spec: defaults of the type and the engine, overridden by the user's fields."""
     graph, component = part.graph, part.component
     main = _with_cache(graph, component, containers.main_container(graph, component))
     launched = engines.launch(part, main)
@@ -51,7 +51,7 @@ def _sidecars(graph: Graph, component: GraphComponent, main: Body) -> list[Body]
 
 
 def labels(graph: Graph, component: GraphComponent) -> dict[str, str]:
-    """The labels of its pods. Those by which they are found are nobody else's to set."""
+    """The labels of its pods. The user cannot override those that selectors use."""
     identity = {
         keys.SELECTOR: naming.child_object(graph, component),
         keys.GRAPH: graph.name,
@@ -74,7 +74,7 @@ def labels(graph: Graph, component: GraphComponent) -> dict[str, str]:
 
 
 def discovery_labels(graph: Graph) -> dict[str, str]:
-    """By which frontends find workers."""
+    """The labels by which frontends discover workers."""
     if not graph.discovered_by_kubernetes:
         return {}
     return {keys.DISCOVERY_BACKEND: keys.KUBERNETES, keys.DISCOVERY_ENABLED: "true"}
@@ -104,7 +104,7 @@ def _with_cache(graph: Graph, component: GraphComponent, main: Body) -> Body:
 
 
 def _with_memory(component: GraphComponent, main: Body, volumes: list[Body]) -> tuple[Body, list[Body]]:
-    """With `/dev/shm`, in the place of whatever the user had there."""
+    """Adds the volume `/dev/shm`; it replaces a mount of the user at this path."""
     size = component.shared_memory or _DEFAULT_SHM_SIZE
     if not quantities.parse(size):
         return main, volumes
@@ -120,8 +120,8 @@ def _with_memory(component: GraphComponent, main: Body, volumes: list[Body]) -> 
 
 
 def _ordered_volumes(main: Body, volumes: list[Body]) -> list[Body]:
-    """The volumes in the order in which the main container mounts them; one that nobody declared is a claim
-    of that name."""
+    """The volumes in the order in which the main container mounts them. A mounted volume that is not declared
+    is a PersistentVolumeClaim of that name."""
     named: dict[Any, Body] = {each.get("name"): each for each in volumes}
     mounted = list(dict.fromkeys(each.get("name") for each in main.get("volumeMounts", ())))
     first = [named.get(name, _claim(str(name))) for name in mounted]

@@ -1,4 +1,4 @@
-"""A deployment as a PodCliqueSet, field by field."""
+"""Renders a graph as a PodCliqueSet."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ _KAI_QUEUE = "dynamo"
 
 
 class RenderSettings(Struct, frozen=True):
-    """What the cluster decides about a translation."""
+    """Inputs of rendering that do not come from the graph itself."""
 
     topology: str = ""
-    """The topology that constraints mean."""
+    """The topology of the constraints."""
     scheduler: str = ""
-    """The scheduler of pods that name none, if it must be named."""
+    """The schedulerName of pods that have none; empty: Kubernetes' default."""
     termination_delay: str = _TERMINATION_DELAY
     restarts: Mapping[str, str] = {}
-    """The restart that each component has reached, by name."""
+    """The restart id of each component, by name."""
 
 
 def workload(graph: Graph, setting: RenderSettings) -> Body:
@@ -128,7 +128,7 @@ def _group(graph: Graph, component: GraphComponent, setting: RenderSettings) -> 
     group: Body = {
         "name": component.lower,
         "cliqueNames": [naming.clique(component, role) for role in (Role.LEADER, Role.WORKER)],
-        "replicas": max(component.replicas, 1),  # none at all is a matter of scaling, once it is there
+        "replicas": max(component.replicas, 1),  # 0 is set by scaling, once the group exists
         "minAvailable": component.min_available,
     }
     if component.domain:
@@ -137,6 +137,6 @@ def _group(graph: Graph, component: GraphComponent, setting: RenderSettings) -> 
 
 
 def _constraint(graph: Graph, component: GraphComponent, setting: RenderSettings) -> Body:
-    """With the topology's name only where no set around it says it."""
+    """The constraint of a component; it names the topology only if the set has no constraint."""
     named = {} if graph.topology.domain else {"topologyName": setting.topology}
     return {**named, "pack": {"required": component.domain}}

@@ -1,7 +1,7 @@
-"""Topology constraints where Grove does not enforce them: as Kueue's annotations, or as affinity.
+"""Renders topology constraints without Grove: as annotations for Kueue, or as pod affinity.
 
-A domain is a node label there, by `domainToLabelMapping`. Affinity keeps pods together and knows no gangs:
-the first pod chooses the domain, and others wait if it has no room for them.
+`domainToLabelMapping` maps a domain to a node label. Affinity keeps pods together without gang scheduling:
+the first pod determines the domain, and others stay pending if that domain has no capacity for them.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _REQUIRED_TERMS = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def queue(graph: Graph, topology: DynamoTopology) -> str:
-    """Kueue's queue of a deployment."""
+    """The Kueue queue of a graph."""
     return graph.own_labels.get(QUEUE) or topology.queue_name
 
 
 def domain_labels(graph: Graph, topology: DynamoTopology) -> dict[str, str]:
-    """The node labels that a deployment's domains are, by domain."""
+    """The node labels of the domains of a graph, by domain."""
     domains = (graph.topology.domain, *(each.domain for each in graph.components))
     labels = topology.domain_to_label_mapping
     return {domain: labels[domain] for domain in domains if domain in labels}
@@ -44,54 +44,56 @@ def levels_condition(graph: Graph, known: GraphContext) -> Condition:
     """Whether the domains exist: as levels of Kueue's topologies, or as labels of nodes."""
     if known.topology.mode is TopologyMode.KUEUE:
         return _kueue_levels_condition(graph, known)
-    there = known.node_labels
-    if there is None:
-        return new_condition(
-            LEVELS, None, "TopologyConditionPending", "The nodes have not been looked at yet"
-        )
-    if not (missing := _missing(graph, known, there)):
-        return new_condition(LEVELS, True, "AllTopologyLevelsAvailable", "There are nodes with every label")
+    node_labels = known.node_labels
+    if node_labels is None:
+        return new_condition(LEVELS, None, "TopologyConditionPending", "The nodes are not read yet")
+    if not (missing := _missing(graph, known, node_labels)):
+        return new_condition(LEVELS, True, "AllTopologyLevelsAvailable", "Nodes with every label exist")
     return new_condition(LEVELS, False, "TopologyLevelsUnavailable", f"No node has the label {missing}")
 
 
 def _kueue_levels_condition(graph: Graph, known: GraphContext) -> Condition:
-    """Which of its topologies a queue uses is for Kueue to know: any of them will do."""
-    there = known.kueue_topologies
-    if there is None:
-        return new_condition(LEVELS, None, "TopologyConditionPending", "Kueue's topologies are not known yet")
-    if not there:
-        why = "There is no Topology of Kueue: make one, and name it in the ResourceFlavor of the queue"
+    """Whether any Topology of Kueue has the levels; only Kueue knows which one a queue uses."""
+    topologies = known.kueue_topologies
+    if topologies is None:
+        return new_condition(LEVELS, None, "TopologyConditionPending", "Kueue's Topologies are not read yet")
+    if not topologies:
+        why = "No Topology of Kueue exists: create one, and name it in the ResourceFlavor of the queue"
         return new_condition(LEVELS, False, "TopologyDefinitionNotFound", why)
-    if not (missing := _missing(graph, known, frozenset(chain.from_iterable(there.values())))):
+    if not (missing := _missing(graph, known, frozenset(chain.from_iterable(topologies.values())))):
         return new_condition(
-            LEVELS, True, "AllTopologyLevelsAvailable", "Kueue's topologies have every level"
+            LEVELS, True, "AllTopologyLevelsAvailable", "Kueue's Topologies have every level"
         )
-    why = f"No Topology of Kueue has the level {missing}; there is {', '.join(sorted(there))}"
+    why = (
+        f"No Topology of Kueue has the level {missing}; existing Topologies: {', '.join(sorted(topologies))}"
+    )
     return new_condition(LEVELS, False, "TopologyLevelsUnavailable", why)
 
 
-def _missing(graph: Graph, known: GraphContext, there: frozenset[str]) -> str:
+def _missing(graph: Graph, known: GraphContext, existing: frozenset[str]) -> str:
     found = domain_labels(graph, known.topology).items()
-    return ", ".join(f"{label} ({domain})" for domain, label in found if label not in there)
+    return ", ".join(f"{label} ({domain})" for domain, label in found if label not in existing)
 
 
 def problems(graph: Graph, topology: DynamoTopology) -> Iterator[FieldError]:
-    """What Kueue could not take."""
+    """Errors of graphs that Kueue cannot admit."""
     if topology.mode is not TopologyMode.KUEUE:
         return
     if not queue(graph, topology):
-        why = "say which queue, or set config.dynamo.topologyAwareScheduling.queueName"
+        why = "name a queue, or set config.dynamo.topologyAwareScheduling.queueName"
         yield required(f"metadata.labels[{QUEUE}]", why)
     for component in graph.components:
         name = naming.leader_worker_set(graph, component)
         if component.multinode and len(name) > _MAX_GROUP_NAME:
             yield invalid(
-                component.path, name, f"Kueue takes LeaderWorkerSets of at most {_MAX_GROUP_NAME} letters"
+                component.path,
+                name,
+                f"Kueue accepts names of LeaderWorkerSets with at most {_MAX_GROUP_NAME} characters",
             )
 
 
 def kueue_annotations(graph: Graph, component: GraphComponent, topology: DynamoTopology) -> dict[str, str]:
-    """What Kueue is told about the pods of one replica that spans nodes."""
+    """The annotations for Kueue on the pods of a multi-node component."""
     domain = component.domain or graph.topology.domain
     if topology.mode is not TopologyMode.KUEUE or not domain or not component.multinode:
         return {}
@@ -100,7 +102,7 @@ def kueue_annotations(graph: Graph, component: GraphComponent, topology: DynamoT
 
 
 def with_affinity(graph: Graph, component: GraphComponent, topology: DynamoTopology, spec: Body) -> Body:
-    """The pod spec with all that keeps its pods close together. What the user wrote stays beside it."""
+    """The pod spec with affinity for the domains. Terms of the user are kept."""
     labels = topology.domain_to_label_mapping
     terms, domains = [], []
     by_kueue = topology.mode is TopologyMode.KUEUE and component.multinode
@@ -120,7 +122,7 @@ def with_affinity(graph: Graph, component: GraphComponent, topology: DynamoTopol
 
 
 def _component_term(graph: Graph, component: GraphComponent, label: str) -> Body:
-    """All pods of a component, or of each of its replicas if those span nodes."""
+    """The affinity term of all pods of a component, or of each replica if it is multi-node."""
     if not component.multinode:
         return _term(label, {keys.SELECTOR: naming.child_object(graph, component)})
     return _term(label, {_SET_NAME: naming.leader_worker_set(graph, component)}) | {
@@ -133,7 +135,7 @@ def _term(label: str, selected: dict[str, str]) -> Body:
 
 
 def _require_labels(given: Any, domains: list[str]) -> Body:
-    """Only nodes that are in a domain at all, in every alternative that the user gave."""
+    """Node affinity that requires the labels of the domains, added to every alternative of the user."""
     found: Body = dict(given or {})
     exist = [{"key": label, "operator": "Exists"} for label in dict.fromkeys(domains)]
     alternatives = (found.get(_REQUIRED_TERMS) or {}).get("nodeSelectorTerms") or [{}]

@@ -1,1 +1,1 @@
-"""The programs of the control plane: found, downloaded or built."""
+"""Finds, downloads or builds the programs of the control plane."""

@@ -1,7 +1,7 @@
-"""Find the programs of the control plane: cache, KUBEBUILDER_ASSETS, PATH, official release, own build.
+"""Finds the programs of the control plane: cache, KUBEBUILDER_ASSETS, PATH, official release, own build.
 
-Each part comes from the first place that has it in the minor version we stand on. What is downloaded
-or built goes into the cache; a lock on the cache lets two commands ask for the same at the same time.
+Each program comes from the first of these that has it in the supported minor version. Downloads and builds
+go into the cache; a lock on the cache lets two commands request the same program at the same time.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _VERSION_FLAGS = {"kubectl": ("version", "--client")}
 
 @dataclass(frozen=True, slots=True)
 class Binaries:
-    """Where each part is, and whence it came."""
+    """The path and the origin of each program."""
 
     paths: Mapping[str, Path]
     origins: Mapping[str, str]
@@ -41,7 +41,7 @@ class Binaries:
 
 
 def find(reporter: ProgressReporter, environ: Mapping[str, str] = os.environ) -> Binaries:
-    """Every part of the control plane, fetched or built if it must be."""
+    """All programs of the control plane, downloaded or built if needed."""
     folder = _folder(environ)
     found = _find_installed(PROGRAMS, folder, environ)
     missing = _missing(found)
@@ -49,7 +49,7 @@ def find(reporter: ProgressReporter, environ: Mapping[str, str] = os.environ) ->
         with locked(folder):
             found = _find_installed(
                 PROGRAMS, folder, environ
-            )  # another command may have brought them meanwhile
+            )  # another command may have added them meanwhile
             found |= _fetch(_missing(found), folder, reporter, environ)
             found |= _build(_missing(found), folder, reporter, environ)
     return Binaries(
@@ -63,7 +63,7 @@ def _missing(found: Mapping[str, tuple[Path, str]]) -> list[Program]:
 
 
 def _folder(environ: Mapping[str, str]) -> Path:
-    """One folder for one set of versions on one platform; a changed build recipe is another folder."""
+    """The cache folder for these versions on this platform; a changed build recipe uses another folder."""
     recipe = hashlib.sha256()
     for name in ("go.mod", "go.sum", "main.go"):
         recipe.update((go_build.SOURCES / name).read_bytes())
@@ -95,7 +95,7 @@ def _installed(part: Program, environ: Mapping[str, str]) -> Iterator[tuple[str,
 
 
 def version_of(part: Program, path: Path) -> str:
-    """What a program says its version is; empty if it says nothing of the kind."""
+    """The version that a program reports; empty if it reports none."""
     command = [str(path), *_VERSION_FLAGS.get(part.name, ("--version",))]
     try:
         answer = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
@@ -108,7 +108,7 @@ def version_of(part: Program, path: Path) -> str:
 def _fetch(
     parts: list[Program], folder: Path, reporter: ProgressReporter, environ: Mapping[str, str]
 ) -> dict[str, tuple[Path, str]]:
-    """Official releases, as long as they can be reached; the first that cannot ends the attempt."""
+    """Download official releases; stops at the first one that is unavailable."""
     fetched: dict[str, tuple[Path, str]] = {}
     if environ.get("GROVE_BUILD") == "always":
         return fetched
@@ -119,7 +119,7 @@ def _fetch(
                 download(part, asset(part, system, architecture, environ), folder / part.name, task)
                 fetched[part.name] = (folder / part.name, "release")
     except ReleaseUnavailable as reason:
-        reporter.say(f"no official release to be had ({reason})")
+        reporter.say(f"official release unavailable ({reason})")
     return fetched
 
 
@@ -129,7 +129,7 @@ def _build(
     if not parts:
         return {}
     reporter.say(
-        f"building {', '.join(part.name for part in parts)} from source, once; this takes some minutes"
+        f"building {', '.join(part.name for part in parts)} from source (only once); this takes some minutes"
     )
     go_build.build(folder / _MULTI_CALL, cache_dir(environ), reporter)
     for part in parts:

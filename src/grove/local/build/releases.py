@@ -1,9 +1,8 @@
-"""Official releases: where each part is published, and with which checksum.
+"""Downloads official releases and verifies their checksums.
 
-Kubernetes publishes a `.sha256` beside each binary, etcd one list for a release, and of KWOK's files
-the digest stands in GitHub's description of the release. What does not match its checksum is refused
-and never reaches the cache. GROVE_MIRROR names a server that mirrors them, with the host as first
-folder: `$GROVE_MIRROR/dl.k8s.io/v1.36.3/bin/linux/amd64/kubectl`.
+Kubernetes publishes a `.sha256` file for each binary, etcd one list per release, and GitHub's API has the
+digests of KWOK's files. A file with another checksum is rejected and never reaches the cache. GROVE_MIRROR
+names a mirror, with the host as first folder: `$GROVE_MIRROR/dl.k8s.io/v1.36.3/bin/linux/amd64/kubectl`.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _CHUNK = 1 << 20
 
 
 class ReleaseUnavailable(Exception):
-    """The release cannot be had: no network, or nothing there for this platform."""
+    """The release is unavailable: no network, or no file for this platform."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +45,7 @@ class Asset:
 
 
 def asset(part: Program, system: str, architecture: str, environ: Mapping[str, str] = os.environ) -> Asset:
-    """Where a part is published."""
+    """The published file of a program."""
     mirror = environ.get("GROVE_MIRROR", "").rstrip("/")
     base = mirror or "https:/"
     platform = f"{system}-{architecture}"
@@ -67,14 +66,14 @@ def asset(part: Program, system: str, architecture: str, environ: Mapping[str, s
 
 
 def download(part: Program, published: Asset, destination: Path, task: Task) -> None:
-    """Fetch a part, compare its checksum, and only then put it in place."""
+    """Download a program, verify its checksum, and then move it to its destination."""
     wanted = published.read_checksum(_fetch(published.checksums), published.name)
     if wanted is None:
         raise ReleaseUnavailable(f"no checksum for {published.name} in {published.checksums}")
     content = _fetch(published.url, task)
     found = hashlib.sha256(content).hexdigest()
     if found != wanted:
-        raise LocalError(f"{published.url} has checksum {found}, published is {wanted}: refused")
+        raise LocalError(f"{published.url} has checksum {found}, the published one is {wanted}: rejected")
     draft = destination.with_name(destination.name + ".new")
     draft.write_bytes(_unpack(content, published.name, part.name))
     draft.chmod(0o755)

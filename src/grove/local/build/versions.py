@@ -1,4 +1,4 @@
-"""Which programs make a control plane, and which versions of them we stand on."""
+"""The programs of a control plane, and their supported versions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Program(NamedTuple):
 
     name: str
     version: str
-    release: str  # whose release it comes with
+    release: str  # the project whose release contains it
 
 
 PROGRAMS = (
@@ -29,5 +29,5 @@ PROGRAMS = (
 
 
 def same_minor(found: str, wanted: str) -> bool:
-    """A part of another minor release is another product: it is passed over."""
+    """Whether two versions are of the same minor release; programs of other minor releases are not used."""
     return found.lstrip("v").split(".")[:2] == wanted.split(".")[:2]

@@ -1,7 +1,7 @@
 """The shape of a cluster: how zones, blocks, racks, hosts and NVLink cliques nest. Pure.
 
-A shape is written outermost first, `2x2x4x8`: 2 zones of 2 blocks of 4 racks of 8 hosts. Numbers left
-out are 1 and are left out at the front, so `4x8` is 4 racks of 8 hosts. A fifth number splits each
+A shape is written outermost first, `2x2x4x8`: 2 zones of 2 blocks of 4 racks of 8 hosts. Missing numbers
+at the front are 1, so `4x8` is 4 racks of 8 hosts. A fifth number splits each
 rack into that many NVLink cliques; without it a rack is one clique, as in an NVL72.
 """
 
@@ -28,7 +28,7 @@ _MAX_NODES = 20_000
 
 @dataclass(frozen=True, slots=True)
 class ClusterShape:
-    """How many of each sit in the next larger one."""
+    """How many of each level there are in the next larger one."""
 
     zones: int
     blocks: int
@@ -38,7 +38,7 @@ class ClusterShape:
 
     @property
     def size(self) -> int:
-        """How many hosts there are in all."""
+        """The total number of hosts."""
         return self.zones * self.blocks * self.racks * self.hosts
 
     def __str__(self) -> str:
@@ -47,7 +47,7 @@ class ClusterShape:
 
 
 def parse_shape(text: str) -> ClusterShape:
-    """Read `2x2x4x8`, or fewer numbers, or a fifth for NVLink cliques in a rack."""
+    """Parse `2x2x4x8`, or fewer numbers, or a fifth one for the NVLink cliques of a rack."""
     words = text.lower().split("x")
     if not 1 <= len(words) <= 5 or not all(word.isdecimal() and int(word) > 0 for word in words):
         raise LocalError(
@@ -62,12 +62,12 @@ def parse_shape(text: str) -> ClusterShape:
             f"--shape {text!r}: {shape.cliques} NVLink cliques need at least as many hosts in a rack"
         )
     if shape.size > _MAX_NODES:
-        raise LocalError(f"--shape {text!r} is {shape.size} nodes: at most {_MAX_NODES} fit on one machine")
+        raise LocalError(f"--shape {text!r} is {shape.size} nodes: at most {_MAX_NODES} are supported")
     return shape
 
 
 def shape_for(nodes: int) -> ClusterShape:
-    """One zone and block of full racks, the last one perhaps not quite."""
+    """The default shape for a number of nodes: one zone and one block of full racks, except the last one."""
     if not 0 <= nodes <= _MAX_NODES:
         raise LocalError(f"--nodes {nodes}: choose between 0 and {_MAX_NODES}")
     return ClusterShape(1, 1, max(1, -(-nodes // _HOSTS_PER_RACK)), _HOSTS_PER_RACK)
@@ -95,7 +95,7 @@ def _node(zone: str, block: str, rack: str, host: int, clique: int, gpus: int) -
     }
     resources = {"cpu": "144", "memory": "960Gi", "ephemeral-storage": "3Ti", "pods": "250"}
     if gpus:
-        # The clique label is what NVIDIA's GPU feature discovery writes: cluster UUID and partition.
+        # The clique label has the format of NVIDIA's GPU feature discovery: cluster UUID and partition.
         labels |= {
             "nvidia.com/gpu.present": "true",
             "nvidia.com/gpu.count": str(gpus),

@@ -1,10 +1,10 @@
-"""The command line of each part of the control plane, and the files it reads. Pure.
+"""The command lines of the components of the control plane, and their configuration files. Pure.
 
-Authorisation, admission and TLS are those of a normal cluster. What differs is speed, and is printed
-by `grove up`: etcd does not wait for the disk, leader election is off (there is one of each), and the
-controllers and the scheduler may ask the API server more often than the stock limits allow (garbage
-collection at stock limits removes about 20 objects a second, the scheduler binds 50 pods a second), and
-autoscalers look every second instead of every 15 and scale in after 3 seconds instead of 5 minutes.
+Authorisation, admission and TLS are those of a normal cluster. Settings for speed differ, and `grove up`
+prints them: etcd does not wait for the disk, leader election is off (one instance of each component), the
+controllers and the scheduler have higher client limits (with the defaults garbage collection deletes about
+20 objects and the scheduler binds 50 pods per second), and autoscalers sync every second instead of every
+15 and scale in after 3 seconds instead of 5 minutes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from grove.local.state_dir import ClusterSettings, Ports, StateDir
 
 LOOPBACK = "127.0.0.1"
 SERVICE_RANGE = "127.96.0.0/16"
-"""Loopback, like all the rest: who listens on the address of a Service is what the API server finds there."""
+"""Loopback, as all addresses: the API server reaches a process that listens on the address of a Service."""
 POD_RANGE = "10.244.0.0/16"
 
 ETCD_TUNING = ("--unsafe-no-fsync",)
@@ -84,7 +84,7 @@ def apiserver(binary: Path, state: StateDir, settings: ClusterSettings, ports: P
         f"--bind-address={LOOPBACK}",
         f"--advertise-address={LOOPBACK}",
         f"--secure-port={ports.apiserver}",
-        # The endpoints of the `kubernetes` Service may not be loopback addresses: there are none.
+        # The endpoints of the `kubernetes` Service may not be loopback addresses, so that it has none.
         "--endpoint-reconciler-type=none",
         f"--service-cluster-ip-range={SERVICE_RANGE}",
         f"--tls-cert-file={serving.cert}",
@@ -173,18 +173,18 @@ def kwok(binary: Path, state: StateDir, ports: Ports) -> list[str]:
 
 
 def init_containers(state: StateDir) -> list[str]:
-    """A stand-in of ours for what KWOK does not run."""
+    """The stand-in that runs init containers, which KWOK does not."""
     kubeconfig = state.config(f"{INIT_CONTAINERS}.kubeconfig")
     return [sys.executable, "-m", "grove.local.standins.init_containers", str(kubeconfig)]
 
 
 def dra_standin(state: StateDir) -> list[str]:
-    """A stand-in of ours for the driver of GPU fabrics."""
+    """The stand-in for the DRA driver of GPU fabrics."""
     return [sys.executable, "-m", "grove.local.standins.dra", str(state.config(f"{DRA_STANDIN}.kubeconfig"))]
 
 
 def kwok_config(pace: str, init_containers: bool) -> str:
-    """The stages of KWOK's nodes and pods at a given pace; whether pods wait for their init containers."""
+    """KWOK's stages of nodes and pods at a given pace, and whether pods wait for their init containers."""
     stages = Template((Path(__file__).parents[1] / "kwok.yaml").read_text())
     held = _HELD if init_containers else '"no"'
     return stages.substitute(PACES[pace], held=held, unprepared=_UNPREPARED)
@@ -203,7 +203,7 @@ def scheduler_config(state: StateDir) -> dict[str, Any]:
 
 
 def audit_policy() -> dict[str, Any]:
-    """Every request of everybody but the control plane itself, one line each when it is answered."""
+    """The audit policy: one line per finished request, except those of the control plane itself."""
     own = [
         "system:apiserver",
         "system:kube-controller-manager",

@@ -1,4 +1,4 @@
-"""Is a part up? Asked from outside, by connecting to it and reading its health endpoint."""
+"""Health of a component, from its port and its health endpoint."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import NamedTuple
 from grove.local.cluster import ports
 from grove.local.errors import LocalError
 
-_TIMEOUT_SECONDS = 240.0  # seconds for what takes five on an idle machine
-_PAUSE = 0.05  # no part says by itself that it is ready
+_TIMEOUT_SECONDS = 240.0  # start-up takes five seconds on an idle machine
+_PAUSE = 0.05  # seconds; components do not signal that they are ready
 
 
 class Probe(NamedTuple):
-    """A part, where it listens, and what to ask it; without a path an open port is enough."""
+    """A component, its port, and the path of its health endpoint; without a path an open port is enough."""
 
     part: str
     port: int
@@ -25,19 +25,19 @@ class Probe(NamedTuple):
 
 
 def wait_until_healthy(probe: Probe, ca: Path, meanwhile: Callable[[], None]) -> None:
-    """Ask until the answer is yes; `meanwhile` raises when waiting has become pointless."""
+    """Wait until the component is healthy; `meanwhile` raises if it cannot become so any more."""
     deadline = time.monotonic() + _TIMEOUT_SECONDS
-    while trouble := health_problem(probe, ca):
+    while problem := health_problem(probe, ca):
         meanwhile()
         if time.monotonic() > deadline:
-            raise LocalError(f"{probe.part} did not become ready within {_TIMEOUT_SECONDS:.0f} s: {trouble}")
+            raise LocalError(f"{probe.part} did not become ready within {_TIMEOUT_SECONDS:.0f} s: {problem}")
         time.sleep(_PAUSE)
 
 
 def health_problem(probe: Probe, ca: Path) -> str:
-    """What is wrong with a part, in a few words; empty if nothing is."""
+    """Why a component is unhealthy; empty if it is healthy."""
     if not probe.path:
-        return "" if ports.is_open(probe.port) else "nobody listens on its port"
+        return "" if ports.is_open(probe.port) else "nothing listens on its port"
     connection = http.client.HTTPSConnection(
         "127.0.0.1", probe.port, timeout=5, context=ssl.create_default_context(cafile=str(ca))
     )

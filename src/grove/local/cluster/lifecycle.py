@@ -1,7 +1,7 @@
-"""One local cluster: bring it up, take it down, tell how it is.
+"""Starts and stops a local cluster.
 
-`up` may be called on nothing, on a stopped cluster, on a half-started one and on a running one; it
-starts what does not run. Whatever it started it stops again if it cannot finish or is interrupted.
+`up` may be called for a new, a stopped, a half-started and a running cluster; it starts the components that
+do not run. If it fails or is interrupted, it stops the components that it has started.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ STANDINS = (command_lines.INIT_CONTAINERS, command_lines.DRA_STANDIN)
 _TIMEOUT_SECONDS = {
     "kube-apiserver": 3.0,
     "etcd": 3.0,
-}  # seconds until a part that was asked to end is made to
+}  # seconds between SIGTERM and SIGKILL
 _MAX_ATTEMPTS = 3
 
 
 class PortTaken(LocalError):
-    """Somebody took a port between our choosing it and a part's binding it."""
+    """Another process bound a port after it was chosen and before the component bound it."""
 
 
 @dataclass(frozen=True, slots=True)
 class LocalCluster:
-    """A cluster that runs."""
+    """A running cluster."""
 
     state: StateDir
     record: ClusterRecord
@@ -58,7 +58,7 @@ class LocalCluster:
 def up(
     state: StateDir, settings: ClusterSettings, find: Callable[[], Binaries], reporter: ProgressReporter
 ) -> LocalCluster:
-    """Start what does not run and wait until the cluster can be used."""
+    """Start the components that do not run, and wait until the cluster is ready."""
     state.prepare()
     with state.lock():
         before = state.read()
@@ -70,7 +70,7 @@ def up(
             try:
                 asyncio.run(ensure_nodes(cluster.kubeconfig, before.settings, reporter))
             except ConnectError as error:
-                raise LocalError(f"{error}; to start it anew: grove down, then grove up") from None
+                raise LocalError(f"{error}; to restart the cluster: grove down, then grove up") from None
             return cluster
         try:
             cluster = _start(state, settings, before, find(), reporter)
@@ -82,11 +82,11 @@ def up(
 
 
 def down(state: StateDir, *, delete: bool = False) -> list[str]:
-    """Stop every part; the data stay unless they are to be deleted. Returns what was stopped."""
+    """Stop all components and keep the data, unless `delete`. Returns the names of the stopped components."""
     if not state.root.is_dir():
         return []
     if not (state.root / "run").is_dir():
-        raise LocalError(f"{state.root} holds no cluster of ours: nothing done")
+        raise LocalError(f"{state.root} is not the state directory of a cluster: nothing done")
     with state.lock():
         beside = [OPERATOR] if stop_operator(state) else []
         stopped = beside + stop_components(state)
@@ -96,45 +96,45 @@ def down(state: StateDir, *, delete: bool = False) -> list[str]:
 
 
 def components_of(settings: ClusterSettings) -> tuple[str, ...]:
-    """What a cluster consists of."""
+    """The components of a cluster with these settings."""
     chosen = (settings.init_containers, settings.fabric)
     return (*COMPONENTS, *(part for part, wanted in zip(STANDINS, chosen, strict=True) if wanted))
 
 
 def running(state: StateDir) -> dict[str, Process]:
-    """The parts that run, whoever started them."""
+    """The running components, also those that earlier commands have started."""
     return {name: process for name in (*COMPONENTS, *STANDINS) if (process := find_process(state.pid(name)))}
 
 
 def stop_components(state: StateDir, names: tuple[str, ...] = (*COMPONENTS, *STANDINS)) -> list[str]:
-    """Clients first, then the API server, then the store; all of them, even if one resists."""
+    """Stop clients first, then the API server, then etcd; continues if one cannot be stopped."""
     stopped: list[str] = []
-    stubborn: list[str] = []
+    failures: list[str] = []
     for name in reversed(names):
         if process := find_process(state.pid(name)):
             try:
                 stop(process, _TIMEOUT_SECONDS.get(name, 1.0))
                 stopped.append(name)
             except LocalError as error:
-                stubborn.append(f"{name}: {error}")
+                failures.append(f"{name}: {error}")
                 continue
         state.pid(name).unlink(missing_ok=True)
-    if stubborn:
-        raise LocalError("; ".join(stubborn))
+    if failures:
+        raise LocalError("; ".join(failures))
     return stopped
 
 
-def _check_settings_unchanged(state: StateDir, made: ClusterSettings, asked: ClusterSettings) -> None:
-    """Options that shape the cluster cannot change under it."""
+def _check_settings_unchanged(state: StateDir, stored: ClusterSettings, requested: ClusterSettings) -> None:
+    """Reject options that differ from those of the running or stored cluster."""
     alive = bool(running(state))
     fixed = ("nodes", "gpus", "shape") + (ClusterSettings.__struct_fields__ if alive else ())
     for name in fixed:
-        is_, wanted = getattr(made, name), getattr(asked, name)
-        if is_ != wanted:
+        current, wanted = getattr(stored, name), getattr(requested, name)
+        if current != wanted:
             option = "--" + name.replace("_", "-")
             remedy = "grove down first" if alive and name not in fixed[:3] else "grove down --delete first"
             raise LocalError(
-                f"the cluster in {state.root} has {option} {is_}, asked for is {wanted}: run {remedy}"
+                f"the cluster in {state.root} has {option} {current}, requested is {wanted}: run {remedy}"
             )
 
 
@@ -145,8 +145,8 @@ def _start(
     binaries: Binaries,
     reporter: ProgressReporter,
 ) -> LocalCluster:
-    """Start the parts; ports that nobody asked for are chosen anew if somebody was faster."""
-    stop_components(state)  # a half-started or half-dead cluster is started as a whole
+    """Start the components; ports that the user did not choose are chosen again if they are taken."""
+    stop_components(state)  # a partly running cluster is restarted as a whole
     reporter.say(f"starting {', '.join(components_of(settings))} in {state.root}")
     for attempt in range(_MAX_ATTEMPTS):
         chosen = _ports(settings, before if attempt == 0 else None)
@@ -164,7 +164,7 @@ def _start(
 
 
 def _ports(settings: ClusterSettings, before: ClusterRecord | None) -> Ports:
-    """The ports of last time, so that kubeconfigs stay good, if they are still free."""
+    """The previous ports if they are still free, so that kubeconfigs stay valid."""
     if before and before.settings.port == settings.port:
         last = before.ports
         if all(ports.is_free(getattr(last, name)) for name in Ports.__struct_fields__):
@@ -202,7 +202,7 @@ def _raise_if_exited(state: StateDir, started: dict[str, Process]) -> None:
         if not process.alive:
             last = tail(state.log(name))
             kind = PortTaken if "address already in use" in last else LocalError
-            raise kind(f"{name} ended while starting; the end of {state.log(name)}:\n{last}")
+            raise kind(f"{name} exited while starting; last lines of {state.log(name)}:\n{last}")
 
 
 def _command_lines(
@@ -235,6 +235,6 @@ def _write_configuration(state: StateDir, record: ClusterRecord, pki: Pki) -> No
     for name, text in files.items():
         write_private(state.config(name), text.encode())
     for part in (*COMPONENTS, *STANDINS):
-        # One start, one log: the tail of a log never speaks of an earlier life. The last one is kept.
+        # One log per start, so that its last lines are of this start. The previous log is kept.
         with suppress(FileNotFoundError):
             state.log(part).replace(state.log(f"{part}.previous"))

@@ -1,4 +1,4 @@
-"""The nodes of a local cluster: created from its shape, played by KWOK."""
+"""The nodes of a local cluster: created from its shape, simulated by KWOK."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def gpus_of(node: Node) -> int:
 
 
 async def ensure_nodes(kubeconfig: Path, settings: ClusterSettings, reporter: ProgressReporter) -> None:
-    """Create the nodes that are missing and wait until pods can be made and placed."""
+    """Create the missing nodes and wait until pods can be created and scheduled."""
     manifests = node_manifests(parse_shape(settings.shape), settings.nodes, settings.gpus)
     async with Client(config.load(kubeconfig)) as client:
         await _create(client, manifests)
         nodes = Cache(NODES, Node)
         await _until(client, nodes, lambda: all(map(is_ready, nodes)))
-        # Without its namespace's default service account a pod is refused.
+        # A pod is rejected as long as its namespace has no default service account.
         accounts = Cache(SERVICE_ACCOUNTS, Object, namespace="default")
         await _until(client, accounts, lambda: accounts.get("default", "default") is not None)
     reporter.say(f"{settings.nodes} nodes with {settings.gpus} GPUs each, shape {settings.shape}")
@@ -67,7 +67,7 @@ async def _create(client: Client, manifests: Iterable[dict[str, Any]]) -> None:
 
 
 async def _until(client: Client, cache: Cache[T], satisfied: Callable[[], bool]) -> None:
-    """Watch until what is cached satisfies; each event asks anew."""
+    """Watch until the condition holds for the cached objects; it is evaluated at each watch event."""
     changed = asyncio.Event()
     cache.subscribe(lambda _old, _new: changed.set())
     watching = asyncio.create_task(Reflector(client, cache).run())

@@ -1,4 +1,4 @@
-"""The operator beside a local cluster: a process of its own, known to later commands, gone with `down`."""
+"""The operator process of a local cluster: started by `grove demo`, stopped by `grove down`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from grove.local.errors import LocalError
 from grove.local.state_dir import StateDir
 
 OPERATOR = "operator"
-_IMAGE = "grove.local/initc"  # nobody pulls it: on KWOK's nodes a stand-in runs init containers
+_IMAGE = "grove.local/initc"  # never pulled: on KWOK's nodes a stand-in runs init containers
 _CONFIGURATION = """\
 logFormat: text
 leaderElection: {enabled: true, leaseDuration: 40s, renewDeadline: 30s}  # it shares a busy machine
@@ -27,24 +27,24 @@ _TIMEOUT_SECONDS = 5.0
 
 
 def operator_of(state: StateDir) -> Process | None:
-    """The operator that an earlier command started and that still runs."""
+    """The running operator that an earlier command has started."""
     return find_process(state.pid(OPERATOR))
 
 
 def ensure_operator(state: StateDir) -> Process:
-    """The operator that runs beside this cluster, started if there is none."""
+    """The operator of this cluster; starts it if it does not run."""
     if running := operator_of(state):
         return running
     file = state.config("operator.yaml")
     write_private(file, _CONFIGURATION.encode())
     program = str(Path(sys.executable).with_name("grove"))
     command = [program, "operator", "--config", str(file), "--kubeconfig", str(state.kubeconfig)]
-    state.log(OPERATOR).unlink(missing_ok=True)  # one start, one log
+    state.log(OPERATOR).unlink(missing_ok=True)  # one log per start
     return spawn(command, state.log(OPERATOR), state.pid(OPERATOR), {OperatorEnv.INIT_IMAGE.value: _IMAGE})
 
 
 def stop_operator(state: StateDir) -> bool:
-    """Stop it. Says whether there was one."""
+    """Stop the operator. Returns whether one was running."""
     process = operator_of(state)
     if process is not None:
         stop(process, _TIMEOUT_SECONDS)
@@ -53,9 +53,9 @@ def stop_operator(state: StateDir) -> bool:
 
 
 async def raise_when_exited(state: StateDir, process: Process) -> None:
-    """Raises LocalError when the operator ends, and tells what it said last."""
+    """Raises LocalError with the last lines of its log when the operator exits."""
     ended = asyncio.Event()
-    if hasattr(os, "pidfd_open"):  # elsewhere nobody tells us, and what waits for the operator gives up
+    if hasattr(os, "pidfd_open"):  # elsewhere there is no notification: the caller's timeout ends the wait
         try:
             descriptor = os.pidfd_open(process.pid)
         except ProcessLookupError:
@@ -70,4 +70,4 @@ async def raise_when_exited(state: StateDir, process: Process) -> None:
                 os.close(descriptor)
     await ended.wait()
     log = state.log(OPERATOR)
-    raise LocalError(f"the operator has ended; the end of {log}:\n{tail(log)}")
+    raise LocalError(f"the operator has exited; last lines of {log}:\n{tail(log)}")

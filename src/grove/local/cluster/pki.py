@@ -1,8 +1,8 @@
 """The cluster's own certificate authorities, certificates and kubeconfigs.
 
-The authorities are made once and live as long as the state directory; everything they sign is signed
-anew at each start, so nothing expires on a cluster that is used. Three authorities, as in a normal
-cluster: a client certificate of one opens neither etcd nor the aggregation layer.
+The authorities are created once and kept with the state directory; all certificates are signed again at each
+start, so that none expires on a cluster in use. There are three authorities, as in a normal cluster: a client
+certificate of the cluster authority is accepted neither by etcd nor by the aggregation layer.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Pki:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all, for the owner's eyes only."""
+    """Write a file atomically, readable only by its owner."""
     draft = path.with_name(path.name + ".new")
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
         file.write(content)
@@ -67,7 +67,7 @@ def write_private(path: Path, content: bytes) -> None:
 
 
 def issue_all(folder: Path, now: datetime.datetime) -> Pki:
-    """Make what is missing of the authorities and sign every certificate anew."""
+    """Create missing authorities and sign all certificates again."""
     pki = Pki(folder)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     for authority in ("ca", "etcd-ca", "front-proxy-ca"):
@@ -85,7 +85,7 @@ def issue_all(folder: Path, now: datetime.datetime) -> Pki:
     _sign(pki, "ca", "admin", now, common_name="grove-admin", group="system:masters")
     _sign(pki, "ca", "kube-controller-manager", now, common_name="system:kube-controller-manager")
     _sign(pki, "ca", "kube-scheduler", now, common_name="system:kube-scheduler")
-    # KWOK plays every kubelet at once; no built-in role covers that.
+    # KWOK acts as all kubelets at once; no built-in role covers that.
     _sign(pki, "ca", "kwok", now, common_name="kwok", group="system:masters")
     _sign(pki, "ca", "init-containers", now, group="system:masters")
     _sign(pki, "ca", "dra-standin", now, group="system:masters")
@@ -93,7 +93,7 @@ def issue_all(folder: Path, now: datetime.datetime) -> Pki:
 
 
 def write_kubeconfig(pki: Pki, client: str, server: str, path: Path) -> None:
-    """A kubeconfig with everything inline, so that it can be copied anywhere."""
+    """Write a kubeconfig with inline certificates, so that it can be copied."""
     pair = pki.pair(client)
     cluster = {"server": server, "certificate-authority-data": _base64(pki.pair("ca").cert)}
     user = {"client-certificate-data": _base64(pair.cert), "client-key-data": _base64(pair.key)}

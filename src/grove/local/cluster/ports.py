@@ -1,4 +1,4 @@
-"""Ports on loopback: choose free ones, and tell whether one is taken."""
+"""Loopback ports: chooses free ones, and checks whether one is in use."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import socket
 from grove.local.errors import LocalError
 from grove.local.state_dir import Ports
 
-# Below the range from which systems take the ports of outgoing connections: one chosen here stays free.
+# Below the ephemeral range of outgoing connections, so that a chosen port stays free.
 _FIRST, _LAST = 20_000, 32_000
 
 
@@ -23,14 +23,14 @@ def is_free(port: int) -> bool:
 
 
 def is_open(port: int) -> bool:
-    """Does anybody answer there?"""
+    """Whether a process listens on the port."""
     with socket.socket() as probe:
         probe.settimeout(1)
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def choose(asked_for: int) -> Ports:
-    """Free ports for every part; the API server's may be asked for."""
+    """Free ports for all components; `asked_for` is the port of the API server, 0 for any."""
     if not 0 <= asked_for <= 65_535:
         raise LocalError(f"--port {asked_for}: choose a port up to 65535, or 0 for any free one")
     if asked_for and not is_free(asked_for):

@@ -1,7 +1,7 @@
-"""Start, recognise and stop the processes of a cluster.
+"""Starts, finds and stops the processes of a cluster.
 
-They outlive the command that starts them, so each leaves a pid file. A pid alone is no identity: the
-file also holds when the process started, and a process that was born at another moment is a stranger.
+They outlive the command that starts them, so each has a pid file. A pid may be reused: the file also holds
+the start time, and a process with another start time is not ours.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from grove.local.cluster.pki import write_private
 from grove.local.errors import LocalError
 
-_POLL = 0.02  # the parent of an adopted process gets no event when it ends
+_POLL = 0.02  # seconds; there is no notification when a process of an earlier command exits
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,9 @@ class Process:
 
 
 def start_time(pid: int) -> str:
-    """When a process started, in whatever words this system has; empty if there is none or it is a zombie."""
+    """The start time of a process as the system formats it; empty if it does not exist or is a zombie."""
     try:
-        # After the command's name, which may hold anything: state, ppid, ... the 20th is the start time.
+        # After the command's name, which may contain spaces: state, ppid, ...; the 20th is the start time.
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except FileNotFoundError:
         return "" if Path("/proc/self").exists() else _start_time_by_ps(pid)
@@ -54,7 +54,7 @@ def _start_time_by_ps(pid: int) -> str:
 def spawn(
     command: list[str], log: Path, pid_file: Path, environment: Mapping[str, str] | None = None
 ) -> Process:
-    """Start a part in a session of its own, so that Ctrl-C in the terminal does not reach it."""
+    """Start a component in its own session, so that Ctrl-C in the terminal does not reach it."""
     with log.open("ab") as output:
         try:
             child = subprocess.Popen(
@@ -67,34 +67,34 @@ def spawn(
             )
         except OSError as error:
             raise LocalError(f"cannot run {command[0]}: {error.strerror}") from error
-    child.returncode = 0  # it is meant to outlive us; keeps Python from complaining that it does
+    child.returncode = 0  # it outlives this process; avoids Python's warning about that
     process = Process(child.pid, start_time(child.pid))
     write_private(pid_file, f"{process.pid} {process.started_at}\n".encode())
     return process
 
 
 def find_process(pid_file: Path) -> Process | None:
-    """The process that a pid file speaks of, if it still runs."""
+    """The process of a pid file, if it still runs."""
     try:
-        pid, _, born = pid_file.read_text().strip().partition(" ")
+        pid, _, started_at = pid_file.read_text().strip().partition(" ")
     except FileNotFoundError:
         return None
     if not pid.isdecimal():
         return None
-    process = Process(int(pid), born)
+    process = Process(int(pid), started_at)
     _reap(process.pid)
     return process if process.alive else None
 
 
 def stop(process: Process, timeout: float) -> None:
-    """Ask a process to end; after `timeout` seconds it is made to."""
+    """Stop a process with SIGTERM, and with SIGKILL after `timeout` seconds."""
     for sign, seconds in ((signal.SIGTERM, timeout), (signal.SIGKILL, 10.0)):
         if not process.alive:
             return
         os.kill(process.pid, sign)
         if _wait_for_end(process, seconds):
             return
-    raise LocalError(f"process {process.pid} does not end, not even when killed")
+    raise LocalError(f"process {process.pid} does not exit, even after SIGKILL")
 
 
 def _wait_for_end(process: Process, seconds: float) -> bool:
@@ -108,7 +108,7 @@ def _wait_for_end(process: Process, seconds: float) -> bool:
 
 
 def _reap(pid: int) -> None:
-    """A child that ended stays a zombie until asked for; of others there is nothing to ask."""
+    """Reap an exited child, which stays a zombie otherwise; does nothing for other processes."""
     try:
         os.waitpid(pid, os.WNOHANG)
     except ChildProcessError:

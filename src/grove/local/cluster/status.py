@@ -1,4 +1,4 @@
-"""How a local cluster is: each part, and the nodes."""
+"""The status of a local cluster: the health of each component, and of the nodes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from grove.local.state_dir import Ports, StateDir
 
 
 class ComponentHealth(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """One part: healthy, ailing, died (it should run and does not) or stopped."""
+    """One component: healthy, unhealthy, exited (it should run and does not) or stopped."""
 
     name: str
     state: str
@@ -28,7 +28,7 @@ class ComponentHealth(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
 
 
 class ClusterStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """All parts and the nodes; the nodes are unknown while the API server does not answer."""
+    """All components and the nodes; the nodes are unknown while the API server does not respond."""
 
     state_dir: Path
     server: str
@@ -46,7 +46,7 @@ class ClusterStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 async def read_status(state: StateDir) -> ClusterStatus:
-    """Ask every part how it is."""
+    """Read the health of every component."""
     record = state.read()
     if record is None:
         raise LocalError(f"no cluster in {state.root}: run grove up")
@@ -65,12 +65,12 @@ async def read_status(state: StateDir) -> ClusterStatus:
     try:
         nodes = await read_nodes(state.kubeconfig)
     except KubeError:
-        return found  # the API server went away in between: its nodes are unknown, its state tells why
+        return found  # the API server stopped in between: the nodes are unknown
     return msgspec.structs.replace(found, nodes=len(nodes), ready_nodes=sum(map(is_ready, nodes)))
 
 
 def _probe(name: str, ports: Ports) -> Probe | None:
-    """Where a part tells how it is; stand-ins only listen."""
+    """The health endpoint of a component; None for stand-ins, which have none."""
     return {
         "etcd": Probe("etcd", ports.etcd),
         "kube-apiserver": Probe("kube-apiserver", ports.apiserver, "/readyz"),
@@ -82,13 +82,13 @@ def _probe(name: str, ports: Ports) -> Probe | None:
 
 def _part(state: StateDir, name: str, probe: Probe | None, origins: dict[str, str]) -> ComponentHealth:
     process = running(state).get(name)
-    words = ""
+    last_lines = ""
     if process is None:
-        condition = "died" if state.pid(name).exists() else "stopped"
-        words = tail(state.log(name)) if condition == "died" else ""
+        condition = "exited" if state.pid(name).exists() else "stopped"
+        last_lines = tail(state.log(name)) if condition == "exited" else ""
     else:
-        trouble = health_problem(probe, state.pki / "ca.crt") if probe else ""
-        condition = f"ailing: {trouble}" if trouble else "healthy"
+        problem = health_problem(probe, state.pki / "ca.crt") if probe else ""
+        condition = f"unhealthy: {problem}" if problem else "healthy"
     return ComponentHealth(
         name=name,
         state=condition,
@@ -96,5 +96,5 @@ def _part(state: StateDir, name: str, probe: Probe | None, origins: dict[str, st
         port=probe.port if probe else None,
         origin=origins.get(name, ""),
         log=state.log(name),
-        last_words=words,
+        last_words=last_lines,
     )

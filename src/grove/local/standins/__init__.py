@@ -1,1 +1,1 @@
-"""Stand-ins for what KWOK's nodes do not run: init containers and the DRA driver."""
+"""Stand-ins for what KWOK's nodes do not run: init containers and NVIDIA's DRA driver."""

@@ -1,9 +1,9 @@
-"""A stand-in for kubelets: runs the init containers of ours, which KWOK's nodes only pretend to run.
+"""A stand-in for kubelets: runs Grove's init containers, which KWOK's nodes do not run.
 
-For each pod that has one it does what a kubelet does: mount the pod's token and what it knows of itself, run
-the program, report how it ended. The program is the real one, with the pod's own token, on a connection of
-its own; many of them share this process, as tasks. KWOK holds a pod back until its init container has ended
-well (`kwok.yaml`).
+For each pod with such an init container it does what a kubelet does: mounts the token and the pod
+information, runs the program and reports its exit. It is the real program, with the pod's own token and its
+own connection; all of them run as tasks of this process. KWOK starts a pod only after its init container has
+succeeded (`kwok.yaml`).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class InitContainers:
         self._rng = random.Random()  # noqa: S311 - jitter, not secrets
 
     async def run(self) -> None:
-        """Watch pods, and run what they are to run first."""
+        """Watch pods and run their init containers."""
         async with Client(self._connection) as client:
             self._client = client
             self._pods.subscribe(self._on_pod)
@@ -75,41 +75,43 @@ class InitContainers:
     async def _run(self, pod: InitContainerPod) -> None:
         try:
             await self._run_init_container(pod)
-        except Exception:  # of this pod alone: the others are not to blame
-            log.exception("init container", key=pod.metadata.name, action="give up", reason="a fault of ours")
+        except Exception:  # an error of one pod does not affect the others
+            log.exception("init container", key=pod.metadata.name, action="give up", reason="internal error")
 
     async def _run_init_container(self, pod: InitContainerPod) -> None:
-        """One init container, from its mounts to its end."""
+        """Run one init container, from its mounts to its exit."""
         name = f"{pod.metadata.namespace}/{pod.metadata.name}"
         with TemporaryDirectory(prefix="grove-initc-") as folder:
             try:
-                order = parse(
+                arguments = parse(
                     (*pod.arguments, f"--service-account={folder}/account", f"--pod-info={folder}/info")
                 )
                 async with self._mounts.token(pod, Path(folder) / "account"):
                     await self._report(pod, running(pod))
-                    place = self._place(pod)
-                    await wait(order, place, lambda said: log.info("init container", key=name, reason=said))
+                    context = self._context(pod)
+                    await wait(
+                        arguments, context, lambda line: log.info("init container", key=name, reason=line)
+                    )
             except UsageError as error:
                 log.warning("init container", key=name, action="give up", reason=str(error))
                 await self._report(pod, ended(pod, 1, str(error)))
             else:
                 await self._report(pod, ended(pod, 0))
 
-    def _place(self, pod: InitContainerPod) -> PodContext:
-        """What the pod's environment and its volume of pod information would tell."""
+    def _context(self, pod: InitContainerPod) -> PodContext:
+        """The content of the pod's environment and of its downward API volume."""
         server = urlsplit(self._connection.server)
         gang = pod.metadata.labels.get(labels.GANG, "")
         return PodContext(server.hostname or "", server.port or 443, pod.metadata.namespace, gang)
 
     async def _report(self, pod: InitContainerPod, status: dict[str, object]) -> None:
-        """Until the server has heard it: the pod waits for that, and nobody else says it."""
+        """Patch the pod's status; retries, since the pod waits for it and nothing else reports it."""
         key = f"{pod.metadata.namespace}/{pod.metadata.name}"
         for attempt in itertools.count():
             try:
                 await self._patch_status(pod, status)
             except NotFound:
-                return  # it has gone, and with it the need to report
+                return  # the pod is deleted
             except (BadRequest, Forbidden, Invalid) as error:
                 log.warning("not reported", key=key, action="give up", reason=str(error))
                 return
@@ -133,7 +135,7 @@ class InitContainers:
 
 
 def main() -> None:
-    """`python -m grove.local.standins.init_containers KUBECONFIG`: a part of the local cluster."""
+    """`python -m grove.local.standins.init_containers KUBECONFIG`: a component of the local cluster."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.INFO))
     connection = config.load(Path(sys.argv[1]))
     asyncio.run(InitContainers(connection).run())

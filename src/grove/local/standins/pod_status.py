@@ -1,4 +1,4 @@
-"""Pods as whoever runs their init containers sees them, and what is reported about them."""
+"""Pods with init containers, as the stand-in decodes them, and the statuses that it reports."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class _InitPodStatus(Struct, frozen=True, rename="camel"):
 
 
 class InitContainerPod(Struct, frozen=True):
-    """A pod that may have an init container of ours."""
+    """A pod that may have Grove's init container."""
 
     metadata: ObjectMeta
     spec: _InitPodSpec = _InitPodSpec()
@@ -59,7 +59,7 @@ class InitContainerPod(Struct, frozen=True):
 
     @property
     def needs_init_container(self) -> bool:
-        """It has a node and an init container of ours which has not ended."""
+        """Whether it is scheduled and has an init container of Grove that has not exited."""
         if not self.spec.node_name or self.status.phase != "Pending" or self._init_container is None:
             return False
         reported = [
@@ -69,12 +69,12 @@ class InitContainerPod(Struct, frozen=True):
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """What our init container is told."""
+        """The arguments of Grove's init container."""
         return self._init_container.args if self._init_container else ()
 
     @property
     def token_secret(self) -> str:
-        """The Secret that is mounted into it."""
+        """The Secret that is mounted into the init container."""
         volumes = {volume.name: volume.secret for volume in self.spec.volumes}
         secret = volumes.get(well_known.TOKEN_VOLUME)
         return secret.secret_name if secret else ""
@@ -85,7 +85,7 @@ class InitContainerPod(Struct, frozen=True):
 
 
 def running(pod: InitContainerPod) -> Report:
-    """It has begun."""
+    """The status while the init container runs."""
     now = _now()
     waiting = {"type": "Initialized", "status": "False", "reason": "ContainersNotInitialized"}
     return {
@@ -94,18 +94,23 @@ def running(pod: InitContainerPod) -> Report:
     }
 
 
-def ended(pod: InitContainerPod, code: int, words: str = "") -> Report:
-    """It has ended: well, or for good, since what it is told does not change."""
+def ended(pod: InitContainerPod, code: int, message: str = "") -> Report:
+    """The status after the init container has exited. A failure is final: its arguments do not change."""
     now = _now()
-    end = {"exitCode": code, "reason": "Error" if code else "Completed", "finishedAt": now, "message": words}
+    end = {
+        "exitCode": code,
+        "reason": "Error" if code else "Completed",
+        "finishedAt": now,
+        "message": message,
+    }
     if not code:
         return {"initContainerStatuses": _statuses(pod, {"terminated": end})}
-    waiting = {"waiting": {"reason": "CrashLoopBackOff", "message": words}}
+    waiting = {"waiting": {"reason": "CrashLoopBackOff", "message": message}}
     return {"initContainerStatuses": _statuses(pod, waiting, {"terminated": end})}
 
 
 def _statuses(pod: InitContainerPod, state: Report, last: Report | None = None) -> list[Report]:
-    """Of all init containers: those before ours are the user's, and nobody runs them."""
+    """The statuses of all init containers: those of the user are not run and count as completed."""
     done = {"terminated": {"exitCode": 0, "reason": "Completed", "finishedAt": _now()}}
     statuses = []
     for container in pod.spec.init_containers:

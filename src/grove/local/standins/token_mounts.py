@@ -1,4 +1,4 @@
-"""Volumes with tokens, as a kubelet mounts them: once the Secret is there, and kept up to date."""
+"""Mounts token Secrets as a kubelet does: once the Secret exists, and updated when it changes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class TokenSecret(Struct, frozen=True):
 
 
 class TokenMounts:
-    """All folders in which tokens are mounted."""
+    """The folders into which tokens are mounted."""
 
     def __init__(self, secrets: Cache[TokenSecret]) -> None:
         self._secrets = secrets
@@ -36,7 +36,7 @@ class TokenMounts:
 
     @asynccontextmanager
     async def token(self, pod: InitContainerPod, folder: Path) -> AsyncIterator[None]:
-        """The pod's token in a folder; a pod does not start before its Secret exists."""
+        """Mount the pod's token into a folder; waits until its Secret exists."""
         place = (pod.metadata.namespace, pod.token_secret)
         while (secret := self._secrets.get(*place)) is None:
             self._changed.clear()

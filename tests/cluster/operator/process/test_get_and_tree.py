@@ -72,7 +72,7 @@ async def test_get_and_tree_without_sets(world: World, cluster: LocalCluster) ->
     here = ("-n", world.namespace, "--kubeconfig", str(cluster.kubeconfig))
     empty = await grove("get", *here)
     assert (empty.returncode, empty.stdout) == (0, "")
-    assert empty.stderr == "no PodCliqueSets in this namespace: grove get -A looks in all\n"
+    assert empty.stderr == "no PodCliqueSets in this namespace: grove get -A lists those of all namespaces\n"
     assert json.loads((await grove("get", "-o", "json", *here)).stdout) == {"items": []}
     missing = await grove("tree", "absent", *here)
     assert (missing.returncode, missing.stdout) == (1, "")
@@ -85,8 +85,8 @@ async def test_get_and_tree_without_sets(world: World, cluster: LocalCluster) ->
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("get", "-A", "-n", "x"), "--namespace x and --all-namespaces contradict each other: choose one"),
-        (("tree", "web", "-A"), "web has to be looked for in one namespace: say which with --namespace"),
+        (("get", "-A", "-n", "x"), "--namespace x and --all-namespaces exclude each other: use one of them"),
+        (("tree", "web", "-A"), "web: a name needs a namespace: replace --all-namespaces with --namespace"),
         (("get", "--kubeconfig", "/nowhere"), "kubeconfig /nowhere does not exist: check the path"),
     ],
 )
@@ -110,6 +110,6 @@ async def test_get_without_crds_says_how_to_install_them(clusters) -> None:
     answer = await grove("get", KUBECONFIG=str(bare.kubeconfig))
     assert answer.returncode == 1
     assert answer.stderr == (
-        f"grove: {bare.server} does not know PodCliqueSets: "
-        "install our kinds with grove crds | kubectl apply --server-side -f -\n"
+        f"grove: {bare.server} does not serve PodCliqueSets: "
+        "install the CRDs with grove crds | kubectl apply --server-side -f -\n"
     )

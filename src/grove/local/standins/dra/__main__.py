@@ -1,4 +1,4 @@
-"""`python -m grove.local.standins.dra KUBECONFIG`: a part of the local cluster."""
+"""`python -m grove.local.standins.dra KUBECONFIG`: a component of the local cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The claim templates of domains: they come and go with the domain, and never take somebody else's place."""
+"""The claim templates of domains: created and deleted with the domain, without replacing other objects."""
 
 from __future__ import annotations
 
@@ -18,19 +18,21 @@ log = structlog.get_logger("grove.local")
 
 
 class Templates:
-    """Makes and removes them."""
+    """Creates and deletes claim templates."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
         self.cache: Cache[Object] = Cache(TEMPLATES, Object)
 
     async def make(self, domain: Domain) -> None:
-        """The template of a domain. A name that is taken is waited for, as the driver does."""
+        """Create the template of a domain. Waits while another object has its name, as the driver does."""
         meta, name = domain.metadata, template_of(domain)
         known = self.cache.get(meta.namespace, name)
         if known is not None:
             if known.metadata.labels.get(objects.KEY) != meta.uid:
-                log.warning("template not made", key=name, action="wait", reason="its name is taken")
+                log.warning(
+                    "template not created", key=name, action="wait", reason="another object has its name"
+                )
             return
         mode = domain.spec["channel"].get("allocationMode", "Single")
         body = objects.claim_template(name, meta.namespace, meta.uid, mode)
@@ -39,7 +41,7 @@ class Templates:
             self.cache.apply_reply(made)
 
     async def remove(self, domain: Domain) -> None:
-        """The template of a domain that goes, if it is the domain's."""
+        """Delete the template of a deleted domain, if it belongs to the domain."""
         meta, name = domain.metadata, template_of(domain)
         where = meta.namespace
         try:
@@ -54,7 +56,7 @@ class Templates:
 
 
 def template_of(domain: Domain) -> str:
-    """What a domain calls its template."""
+    """The name of the template of a domain."""
     return str(domain.spec["channel"]["resourceClaimTemplate"]["name"])
 
 

@@ -1,4 +1,4 @@
-"""Claims as the driver reads them, and a domain's nodes as it writes them. Pure."""
+"""Claims as the driver reads them, and the nodes of a domain's status as it writes them. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Entry = dict[str, Any]
 
 
 class Consumer(Struct, frozen=True):
-    """Who uses a claim."""
+    """A consumer of a claim."""
 
     resource: str = ""
     name: str = ""
@@ -36,7 +36,7 @@ class DomainResourceClaim(Struct, frozen=True):
 
     @property
     def domain(self) -> str:
-        """The UID of the ComputeDomain that it is for; empty if it is for something else."""
+        """The UID of the ComputeDomain that the claim is for; empty if it is for another device."""
         for config in self._devices("config"):
             opaque = config.get("opaque") or {}
             if opaque.get("driver") == objects.DRIVER:
@@ -45,7 +45,7 @@ class DomainResourceClaim(Struct, frozen=True):
 
     @property
     def node(self) -> str:
-        """Where it was allocated: each node is a pool of its own."""
+        """The node of the allocation: each node is a pool of its own."""
         results = (each for each in self._devices("results") if each.get("driver") == objects.DRIVER)
         return next((str(each["pool"]) for each in results), "")
 
@@ -59,8 +59,8 @@ class DomainResourceClaim(Struct, frozen=True):
 
 
 def entries(nodes: Iterable[Node], known: Mapping[str, Entry], ready: Mapping[str, bool]) -> list[Entry]:
-    """The nodes of a domain. Who was in it keeps the index; a new one gets the lowest free one of its
-    partition. A node without a fabric has none."""
+    """The nodes of a domain. A known node keeps its index; a new one gets the lowest free index of its
+    partition. A node without a fabric has no index."""
     listed: list[Entry] = []
     taken: dict[str, set[int]] = {}
     for entry in known.values():
@@ -93,5 +93,5 @@ def clique_of(node: Node) -> str:
 
 
 def summary(listed: list[Entry]) -> str:
-    """An elastic domain without nodes is ready, as the driver has it."""
+    """The status of a domain. An elastic domain without nodes is ready, as with the driver."""
     return "Ready" if all(entry["status"] == "Ready" for entry in listed) else "NotReady"

@@ -1,4 +1,4 @@
-"""The driver's part: one key for each node and one for each domain, woken by what happens to them."""
+"""The controller of the stand-in: one key per node and per domain, enqueued by watch events."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from grove.operator.crds import apply_crds
 
 log = structlog.get_logger("grove.local")
 
-_REQUEUE_SECONDS = 0.05  # between a node's joining and its being ready, unless the node says otherwise
+_READY_DELAY = 0.05  # seconds from joining to readiness of a node, unless an annotation sets another delay
 _BY_UID = "uid"
 _BY_DOMAIN = "domain"
 _BY_TEMPLATE = "template"
@@ -41,7 +41,7 @@ _Key = _DomainKey | str  # a domain, or a node by its name
 
 
 class DraStandIn:
-    """Plays the driver for one cluster, until cancelled."""
+    """Simulates the driver for one cluster, until cancelled."""
 
     def __init__(self, client: Client, *, install: bool = True) -> None:
         self._client, self._install = client, install
@@ -54,15 +54,15 @@ class DraStandIn:
         self._slices: Cache[Object] = Cache(RESOURCE_SLICES, Object)
         self._templates = Templates(client)
         self._since: dict[tuple[str, str], float] = {}
-        """When a node joined a domain, by the UID of the domain and the node."""
+        """The time at which a node joined a domain, by the UID of the domain and the name of the node."""
         self._prepared: set[str] = set()
         self._lost: dict[_DomainKey, Domain] = {}
         self._queue: WorkQueue[_Key] = WorkQueue(objects.NAME, self._work, workers=4)
         self.ready = asyncio.Event()
-        """Set when every node that is there has its slice."""
+        """Set when every existing node has its ResourceSlice."""
 
     async def run(self) -> None:
-        """Bring what the driver brings, and play it."""
+        """Install the driver's CRDs and DeviceClasses, and run the controller."""
         if self._install:
             async for _ in apply_crds(self._client, [objects.definition()]):
                 pass
@@ -101,13 +101,14 @@ class DraStandIn:
             return
         name = new.metadata.name
         self._queue.enqueue(name)
-        waiting = {claim.domain for claim in self._claims if claim.node == name}  # for its channel, perhaps
+        # The channel of the node may have changed.
+        waiting = {claim.domain for claim in self._claims if claim.node == name}
         for domain in self._domains:
             if domain.metadata.uid in waiting or _entry(domain, name) is not None:
                 self._queue.enqueue(_key(domain))
 
     def _on_slice(self, old: Object | None, new: Object | None) -> None:
-        """One that goes is missed, unless its node is to have none."""
+        """Restore a deleted ResourceSlice, unless its node publishes none."""
         if old is not None and new is None:
             for owner in old.metadata.owner_references:
                 self._queue.enqueue(owner.name)
@@ -115,7 +116,7 @@ class DraStandIn:
     def _on_domain(self, old: Domain | None, new: Domain | None) -> None:
         found = new or old
         assert found is not None
-        if new is None:  # without our consent, or with its kind
+        if new is None:  # its finalizer was removed by force, or its CRD was deleted
             self._lost[_key(found)] = found
         self._queue.enqueue(_key(found))
 
@@ -126,7 +127,7 @@ class DraStandIn:
                     self._queue.enqueue(_key(domain))
 
     def _on_template(self, old: Object | None, new: Object | None) -> None:
-        """A name that has become free: whose domain waits for it takes it."""
+        """Enqueue the domain that waits for the name of a deleted template."""
         if old is not None and new is None:
             for domain in self._domains.by_index(_BY_TEMPLATE, name_of(old)):
                 self._queue.enqueue(_key(domain))
@@ -147,7 +148,7 @@ class DraStandIn:
     # Nodes.
 
     async def _publish(self, node: Node) -> None:
-        """A channel for every node with GPUs, unless somebody took it away."""
+        """Publish a channel for a node with GPUs, unless an annotation disables it."""
         if node.status.allocatable.get(NVIDIA_GPU, "0") in ("0", 0):
             return
         body = objects.resource_slice(node.metadata.name, node.metadata.uid)
@@ -181,7 +182,7 @@ class DraStandIn:
             body = {"metadata": {"resourceVersion": meta.resource_version,
                                  "finalizers": [*meta.finalizers, objects.KEY]}}  # fmt: skip
             await self._patch_domain(domain, body)
-            return  # its event brings us back
+            return  # the watch event of the patch enqueues the domain again
         if objects.SKIP_TEMPLATE not in meta.annotations:
             await self._templates.make(domain)
         claims = [claim for claim in self._claims.by_index(_BY_DOMAIN, meta.uid) if claim.node]
@@ -193,7 +194,7 @@ class DraStandIn:
             self._queue.enqueue(key, again)
 
     async def _take_nodes(self, uid: str, wanted: set[str]) -> list[Node]:
-        """Label the nodes that pods of the domain are on; one that is in another domain stays there."""
+        """Label the nodes of the domain's pods; a node that is in another domain stays there."""
         for node in list(self._nodes):
             if node.metadata.labels.get(objects.KEY) == uid and node.metadata.name not in wanted:
                 self._since.pop((uid, node.metadata.name), None)
@@ -204,7 +205,7 @@ class DraStandIn:
                 continue
             holder = found.metadata.labels.get(objects.KEY)
             if holder not in (None, uid):
-                log.warning("channel busy", key=name, action="wait", reason=f"it is in domain {holder}")
+                log.warning("channel busy", key=name, action="wait", reason=f"the node is in domain {holder}")
                 continue
             if holder is None:
                 await self._label(name, uid)
@@ -212,13 +213,13 @@ class DraStandIn:
         return joined
 
     def _readiness(self, uid: str, joined: list[Node]) -> tuple[dict[str, bool], float | None]:
-        """Which nodes are ready in the domain, and when the next one will be."""
+        """Which nodes are ready in the domain, and the time at which the next one will be."""
         now = asyncio.get_running_loop().time()
         ready: dict[str, bool] = {}
         again: list[float] = []
         for node in joined:
             notes, name = node.metadata.annotations, node.metadata.name
-            due = self._since.setdefault((uid, name), now) + float(notes.get(objects.DELAY, _REQUEUE_SECONDS))
+            due = self._since.setdefault((uid, name), now) + float(notes.get(objects.DELAY, _READY_DELAY))
             broken = objects.NEVER_READY in notes or objects.FLIP in notes
             ready[name] = not broken and now >= due
             if not broken and now < due:
@@ -234,7 +235,7 @@ class DraStandIn:
             await self._patch_domain(domain, {"status": status}, "status")
 
     async def _prepare(self, claims: list[DomainResourceClaim]) -> None:
-        """Let the pods of these claims start: KWOK waits for the annotation."""
+        """Annotate the pods of these claims as prepared: KWOK waits for the annotation."""
         body = {"metadata": {"annotations": {objects.PREPARED: "true"}}}
         for claim in claims:
             for pod in claim.pods:
@@ -246,7 +247,7 @@ class DraStandIn:
                     self._prepared.add(claim.metadata.uid)
 
     async def _remove_domain(self, domain: Domain) -> None:
-        """At once, whoever still needs it, as the driver does: template, labels, and then our finalizer."""
+        """Delete template, labels and finalizer at once, even if pods use the domain, as the driver does."""
         meta = domain.metadata
         if objects.KEY not in meta.finalizers:
             return
@@ -262,15 +263,10 @@ class DraStandIn:
                 await self._label(node.metadata.name, None)
 
     async def _patch_domain(self, domain: Domain, body: Mapping[str, object], subresource: str = "") -> None:
-        meta = domain.metadata
+        name, namespace = domain.metadata.name, domain.metadata.namespace
         with suppress(NotFound):
             found = await self._client.patch(
-                objects.DOMAINS,
-                meta.name,
-                body,
-                namespace=meta.namespace,
-                as_type=Domain,
-                subresource=subresource,
+                objects.DOMAINS, name, body, namespace=namespace, as_type=Domain, subresource=subresource
             )
             self._domains.apply_reply(found)
 
@@ -285,7 +281,7 @@ def _entry(domain: Domain, node: str) -> dict[str, object] | None:
 
 
 def _relevant_fields(node: Node) -> tuple[object, ...]:
-    """What of a node matters here; its heartbeats do not."""
+    """The fields of a node that the stand-in uses; heartbeats are ignored."""
     notes = {key: text for key, text in node.metadata.annotations.items() if key.startswith(objects.NAME)}
     return node.metadata.uid, node.metadata.labels, notes, node.status.allocatable.get(NVIDIA_GPU)
 

@@ -1,4 +1,4 @@
-"""What the driver calls things, and the objects that it brings with it."""
+"""Names that the driver uses, and the objects that it installs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NAME = "dra-standin"
 DRIVER = Nvidia.driver
 DAEMON_CLASS = "compute-domain-daemon.nvidia.com"
 KEY = NVIDIA_DRIVER_COMPUTE_DOMAIN
-"""The driver's finalizer, and its label on whatever belongs to a domain, with the domain's UID."""
+"""The driver's finalizer, and its label with the domain's UID on objects of a domain."""
 TARGET = "resource.nvidia.com/computeDomainTarget"
 
 PREPARED = "dra-standin/prepared"
@@ -29,7 +29,7 @@ DOMAINS = Resource(COMPUTE_DOMAIN.group, COMPUTE_DOMAIN.version, COMPUTE_DOMAIN.
 
 
 def definition() -> Body:
-    """A CustomResourceDefinition that takes what the driver's own takes."""
+    """A CustomResourceDefinition that accepts the same objects as the driver's own."""
     text = {"type": "string"}
     template = {"type": "object", "required": ["name"], "properties": {"name": text}}
     channel = {
@@ -75,7 +75,7 @@ def definition() -> Body:
 
 
 def device_classes() -> list[Body]:
-    """By which claims ask for a channel, or for a daemon's place."""
+    """The DeviceClasses of channels and of daemons."""
     return [_device_class(CHANNEL_CLASS, "channel"), _device_class(DAEMON_CLASS, "daemon")]
 
 
@@ -86,7 +86,7 @@ def _device_class(name: str, type_: str) -> Body:
 
 
 def resource_slice(node: str, uid: str) -> Body:
-    """What a node has to offer: one channel, which is exclusive, and one place for a daemon."""
+    """The ResourceSlice of a node: one exclusive channel, and one daemon device."""
     devices = [
         {"name": f"{type_}-0", "attributes": {"type": {"string": type_}, "id": {"int": 0}}}
         for type_ in ("channel", "daemon")
@@ -104,7 +104,7 @@ def resource_slice(node: str, uid: str) -> Body:
 
 
 def claim_template(name: str, namespace: str, uid: str, mode: str) -> Body:
-    """What the claims of a domain's pods are made from."""
+    """The ResourceClaimTemplate for the pods of a domain."""
     parameters = {
         "apiVersion": COMPUTE_DOMAIN.api_version,
         "kind": "ComputeDomainChannelConfig",
