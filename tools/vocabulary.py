@@ -107,7 +107,9 @@ def retired_in_document(text: str, place: str) -> Iterator[Finding]:
 def _in_text(text: str, place: str, first: int) -> Iterator[Finding]:
     for found in _PROSE.finditer(text):
         line = first + text.count("\n", 0, found.start())
-        instead = next(new for old, new in RETIRED_PROSE.items() if re.fullmatch(old, found[0], re.IGNORECASE))
+        instead = next(
+            new for old, new in RETIRED_PROSE.items() if re.fullmatch(old, found[0], re.IGNORECASE)
+        )
         yield Finding(f"{place}:{line}", f"word {found[0]!r}: say {instead}")
 
 

@@ -47,7 +47,9 @@ async def test_gang_keeps_its_scheduler_after_default_changes(world: World) -> N
     async with operating(world, backends=AFTER):
         lost = world.pods()[0]
         await world.delete(PODS, lost.name)
-        await world.until(lambda: world.find(PODS, lost.name) is None and world.all_ready(), "its replacement")
+        await world.until(
+            lambda: world.find(PODS, lost.name) is None and world.all_ready(), "its replacement"
+        )
         assert schedulers(world, "w-0") == {"default-scheduler"}
         await world.patch(SETS, "w", {"spec": {"replicas": 2}})
         await world.until(lambda: len(world.pods(gang="w-1")) == 2, "a replica created after the change")

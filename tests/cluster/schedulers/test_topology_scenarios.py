@@ -52,7 +52,9 @@ async def test_gang_without_queue_gets_one_event(world: World) -> None:
 
     async with operating(world, topology_aware=True, backends=KAI) as operator:
         await world.create(SETS, body)
-        await world.until(lambda: world.find(CLIQUES, "nowhere-0-a") and "queue" in errors(), "the error on the clique")
+        await world.until(
+            lambda: world.find(CLIQUES, "nowhere-0-a") and "queue" in errors(), "the error on the clique"
+        )
         await operator.recorder.until_quiet()
         (complaint,) = operator.recorder.warnings()
         assert "needs a queue" in complaint

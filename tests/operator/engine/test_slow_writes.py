@@ -7,7 +7,10 @@ from grove.operator.engine.slow_writes import SlowWrites
 from grove.operator.keys import DomainKey, ReplicaKey, SetKey
 
 SET = SetKey("n", "wl")
-PODS, GANGS = WriteProblem("SLOW_CREATE", "creating pods", "slow"), WriteProblem("SLOW_PATCH", "patching gangs", "slow")
+PODS, GANGS = (
+    WriteProblem("SLOW_CREATE", "creating pods", "slow"),
+    WriteProblem("SLOW_PATCH", "patching gangs", "slow"),
+)
 
 
 class Stage:
