@@ -108,7 +108,7 @@ def _refused(body: bytes) -> InvalidReview:
     found = _BEGINNING.match(body)
     if found is None:
         return InvalidReview(f"not an {KIND} of {API_VERSION}: {why}")
-    place = deep_value_path.place(body) or "the object"
+    place = deep_value_path.find(body) or "the object"
     return TooDeep(found[1].decode(), f"{place}: {why}: shorten it, or put it into a string")
 
 

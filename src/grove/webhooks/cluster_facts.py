@@ -43,7 +43,7 @@ class ClusterLookupFailed(Exception):
     """The cluster could not be asked; the message says what about, and that it is worth another try."""
 
 
-class NodeSurveys(Protocol):
+class NodeCoverage(Protocol):
     """Knows the nodes."""
 
     def channel_coverage(self, vendor: str) -> ChannelCoverage | None:
@@ -61,7 +61,7 @@ class FactCaches(Protocol):
     claim_templates: Cache[ResourceClaimTemplateObject]
 
     @property
-    def fabric_nodes(self) -> NodeSurveys:
+    def fabric_nodes(self) -> NodeCoverage:
         """What nodes have for fabric domains."""
         ...
 
@@ -79,14 +79,14 @@ class ClusterFacts:
             for vendor, cache in self._caches.domains.items()
             if cache.synced_or_absent.is_set() and not cache.synced.is_set()
         }
-        surveys = {
+        coverage = {
             vendor: found
             for vendor in self._caches.domains
             if (found := self._caches.fabric_nodes.channel_coverage(vendor))
         }
-        if not unserved and not surveys:
+        if not unserved and not coverage:
             return self.static_facts
-        return replace(self.static_facts, unserved=frozenset(unserved), channel_coverage=surveys)
+        return replace(self.static_facts, unserved=frozenset(unserved), channel_coverage=coverage)
 
     async def facts_with_topologies(
         self, topologies: Iterable[str], lookups: Iterable[ClusterLookup] = ()
@@ -112,11 +112,11 @@ class ClusterFacts:
             and found.metadata.deletion_timestamp is None
         )
         return tuple(
-            (found.metadata.name, demand)
+            (found.metadata.name, requirement)
             for found in others
             for asked in domain_requirements(found, self.static_facts.fabrics).values()
-            for demand in asked
-            if demand.mode is Mode.EXPLICIT
+            for requirement in asked
+            if requirement.mode is Mode.EXPLICIT
         )
 
     async def device_classes(

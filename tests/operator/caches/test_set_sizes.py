@@ -28,7 +28,7 @@ class Events:
     def __init__(self, limit: int = 50) -> None:
         self.caches = Caches(pods_per_set=limit)
         self.crossed: list[SetKey] = []
-        self.caches.sizes.on_crossing(self.crossed.append)
+        self.caches.sizes.on_limit_crossed(self.crossed.append)
         self._version = 0
 
     def _meta(self, name: str, **carried: str) -> dict[str, Any]:

@@ -20,7 +20,7 @@ class Stage:
 
     def note(self, replica: int, *writes: WriteProblem) -> None:
         self.now += 1
-        self.slow.note(ReplicaKey("n", "wl", replica), writes)
+        self.slow.record(ReplicaKey("n", "wl", replica), writes)
 
     def said(self) -> list[str]:
         return [error.description.partition("message: ")[2] for error in self.slow.errors(SET)]
@@ -29,7 +29,7 @@ class Stage:
 def test_many_replicas_with_one_trouble_are_one_error_with_one_date() -> None:
     stage = Stage()
     for replica in range(5):
-        stage.note(replica, PODS)
+        stage.record(replica, PODS)
         assert stage.slow.errors(SET)[0].observed_at == "1970-01-01T00:00:01Z"
     assert stage.said() == ["creating pods, cause: slow"]
     assert stage.news == [SET], "the rest is no news"
@@ -37,17 +37,17 @@ def test_many_replicas_with_one_trouble_are_one_error_with_one_date() -> None:
 
 def test_an_error_ends_with_the_last_write_that_is_slow() -> None:
     stage = Stage()
-    stage.note(0, PODS)
-    stage.note(1, PODS, GANGS)
+    stage.record(0, PODS)
+    stage.record(1, PODS, GANGS)
     assert len(stage.said()) == 2
-    stage.note(1)
+    stage.record(1)
     assert len(stage.said()) == 1
-    stage.note(0)
+    stage.record(0)
     assert stage.said() == []
     assert stage.news == [SET] * 4
 
 
 def test_keys_without_a_set_report_nothing() -> None:
     stage = Stage()
-    stage.slow.note(DomainKey("nvidia", "n", "d"), (PODS,))
+    stage.slow.record(DomainKey("nvidia", "n", "d"), (PODS,))
     assert stage.news == []

@@ -7,14 +7,14 @@ import threading
 
 import pytest
 
-from grove.operator.reconcilers.plan_thread import Busy, Offload
+from grove.operator.reconcilers.plan_thread import PlanThreadBusy, PlanThread
 
 
 async def test_one_runs_at_a_time_and_the_loop_goes_on():
-    offload, go_on = Offload(), threading.Event()
+    offload, go_on = PlanThread(), threading.Event()
     running = asyncio.create_task(offload.run(go_on.wait))
     await asyncio.sleep(0)
-    with pytest.raises(Busy) as busy:
+    with pytest.raises(PlanThreadBusy) as busy:
         await offload.run(int)
     assert busy.value.at > asyncio.get_running_loop().time()
     go_on.set()
@@ -22,16 +22,16 @@ async def test_one_runs_at_a_time_and_the_loop_goes_on():
 
 
 async def test_it_rests_for_as_long_as_it_worked():
-    offload, loop = Offload(), asyncio.get_running_loop()
+    offload, loop = PlanThread(), asyncio.get_running_loop()
     began = loop.time()
     assert await offload.run(threading.Event().wait, 0.05) is False
-    with pytest.raises(Busy) as busy:
+    with pytest.raises(PlanThreadBusy) as busy:
         offload.check()
     assert busy.value.at >= began + 0.1
 
 
 async def test_what_goes_wrong_there_is_raised_here():
-    offload = Offload()
+    offload = PlanThread()
 
     def wrong() -> None:
         raise ValueError("of this workload")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from grove.operator.caches.registry import Caches
 from grove.operator.keys import Key, ReplicaKey, SetKey
-from grove.operator.watches.enqueue_slices import SLICE, Slices, replicas
+from grove.operator.watches.enqueue_slices import SLICE, SlicedEnqueuer, replicas
 from tests.plan.builders import a_set, read_set
 
 SET = SetKey("ns", "wl")
@@ -19,13 +19,13 @@ def keys(count: int) -> Iterator[Key | None]:
 
 async def test_few_keys_are_woken_at_once():
     woken: list[Key] = []
-    Slices(woken.append).feed(SET, lambda: keys(SLICE - 1))
+    SlicedEnqueuer(woken.append).start(SET, lambda: keys(SLICE - 1))
     assert len(woken) == SLICE // 2 - 1
 
 
 async def test_many_keys_are_woken_slice_by_slice():
     woken: list[Key] = []
-    Slices(woken.append).feed(SET, lambda: keys(3 * SLICE + 2))
+    SlicedEnqueuer(woken.append).start(SET, lambda: keys(3 * SLICE + 2))
     seen = [len(woken)]
     while seen[-1] < 3 * SLICE // 2 + 1:
         await asyncio.sleep(0)
@@ -35,14 +35,14 @@ async def test_many_keys_are_woken_slice_by_slice():
 
 async def test_what_changes_meanwhile_is_woken_once_more_afterwards():
     woken: list[Key] = []
-    slices = Slices(woken.append)
-    slices.feed(SET, lambda: keys(2 * SLICE))
-    slices.feed(SET, lambda: iter(()))
-    slices.feed(SET, lambda: keys(2))
+    slices = SlicedEnqueuer(woken.append)
+    slices.start(SET, lambda: keys(2 * SLICE))
+    slices.start(SET, lambda: iter(()))
+    slices.start(SET, lambda: keys(2))
     for _turn in range(4):
         await asyncio.sleep(0)
     assert woken[-1] == ReplicaKey("ns", "wl", 1)
-    slices.feed(SET, lambda: keys(2))
+    slices.start(SET, lambda: keys(2))
     assert len(woken) == SLICE + 2, "it is over"
 
 

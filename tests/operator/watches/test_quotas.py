@@ -17,7 +17,7 @@ from grove.kube.testing.virtual_time import virtual_time
 from grove.kube.workqueue.queue import WorkQueue
 from grove.operator.engine.api_error_log import ApiErrorLog
 from grove.operator.keys import Key, ReplicaKey
-from grove.operator.watches.quotas import QuotaWakes, freed
+from grove.operator.watches.quotas import QuotaWatch, freed
 
 KEY = ReplicaKey("n", "greedy", 0)
 
@@ -64,7 +64,7 @@ class Stage:
         self.quotas: Cache[ResourceQuota] = Cache(RESOURCE_QUOTAS, ResourceQuota)
         self.refusals = ApiErrorLog()
         self.queue: WorkQueue[Key] = WorkQueue("test", self._work)
-        QuotaWakes(self.quotas, self.refusals, self.queue)
+        QuotaWatch(self.quotas, self.refusals, self.queue)
         self.quotas.apply_event("ADDED", quota(1))
         self.refusals.record(KEY, refused(message))
         self.queue.start()

@@ -43,15 +43,15 @@ class FabricLookup:
     ) -> Mapping[str, Mapping[str, Domain] | None]:
         """By vendor, the domains that a replica asks for, with these replicas of its groups; None if they
         cannot be seen."""
-        if not (asked := domain_requirements(workload, self._fabrics)):
+        if not (requirements := domain_requirements(workload, self._fabrics)):
             return _NOTHING
         found: dict[str, dict[str, Domain] | None] = {}
-        for demand, name in domains_of_replica(workload, asked, key.replica, members):
-            self._caches.fabric_nodes.require(demand.vendor)
-            cache = self._caches.domains[demand.vendor]
+        for requirement, name in domains_of_replica(workload, requirements, key.replica, members):
+            self._caches.fabric_nodes.require(requirement.vendor)
+            cache = self._caches.domains[requirement.vendor]
             if not cache.synced.is_set():
-                found[demand.vendor] = None
-            elif (inside := found.setdefault(demand.vendor, {})) is not None and (
+                found[requirement.vendor] = None
+            elif (inside := found.setdefault(requirement.vendor, {})) is not None and (
                 domain := cache.get(key.namespace, name)
             ):
                 inside[name] = domain
@@ -92,8 +92,8 @@ class FabricLookup:
             return {}
         namespace = workload.metadata.namespace
         return {
-            DomainKey(vendor, namespace, name): stay
-            for (vendor, name), stay in memberships(
+            DomainKey(vendor, namespace, name): membership
+            for (vendor, name), membership in memberships(
                 workload, self._fabrics, self._group_count(workload)
             ).items()
         }
@@ -118,10 +118,10 @@ class FabricLookup:
         self, workload: PodCliqueSet, found: DomainRequirements, replica: int
     ) -> Iterator[DomainKey]:
         count = self._group_count(workload)
-        for demand, name in domains_of_replica(
+        for requirement, name in domains_of_replica(
             workload, found, replica, lambda group: range(count(replica, group))
         ):
-            yield DomainKey(demand.vendor, workload.metadata.namespace, name)
+            yield DomainKey(requirement.vendor, workload.metadata.namespace, name)
 
     def domain_observations(
         self, workload: PodCliqueSet, failures: Mapping[DomainKey, LastError], busy: Mapping[DomainKey, str]
@@ -129,29 +129,29 @@ class FabricLookup:
         """How the domains of a set stand to it."""
         return [
             replace(
-                self._observe_domain(workload, key, stay), failure=failures.get(key), busy=busy.get(key, "")
+                self._observe_domain(workload, key, membership), failure=failures.get(key), busy=busy.get(key, "")
             )
-            for key, stay in self.of_set(workload).items()
+            for key, membership in self.of_set(workload).items()
         ]
 
     def _observe_domain(
-        self, workload: PodCliqueSet, key: DomainKey, stay: DomainMembership
+        self, workload: PodCliqueSet, key: DomainKey, membership: DomainMembership
     ) -> DomainObservation:
         cache = self._caches.domains[key.vendor]
         found = cache.get(key.namespace, key.name)
         state = (
-            domain_state(found, stay.requirement, workload)
+            domain_state(found, membership.requirement, workload)
             if cache.synced.is_set()
             else DomainState.NOT_SERVED
         )
         provider = self._fabrics.of(key.vendor)
         if found is None:
-            return DomainObservation(key.name, provider, stay, state)
+            return DomainObservation(key.name, provider, membership, state)
         state = with_template_state(state, self._template_state(key.vendor, found))
         template = provider.template_name(found)
         pods = self._caches.pods.by_index(BY_CLAIM, (key.namespace, template))
         nodes = frozenset(pod.spec.node_name for pod in pods if pod.spec.node_name)
-        return DomainObservation(key.name, provider, stay, state, found, template=template, nodes=nodes)
+        return DomainObservation(key.name, provider, membership, state, found, template=template, nodes=nodes)
 
     def owned(self, uid: str) -> tuple[Domain, ...]:
         """The domains that name a set as an owner."""
@@ -164,14 +164,14 @@ class FabricLookup:
             for domain in cache.by_index(BY_OWNER, uid):
                 yield DomainKey(vendor, domain.metadata.namespace, domain.metadata.name)
 
-    def users(self, key: DomainKey) -> list[DomainConsumer]:
+    def consumers(self, key: DomainKey) -> list[DomainConsumer]:
         """The sets that need a domain."""
         found = []
         for workload in self._possible_consumers(key):
             if workload.metadata.deletion_timestamp is None:
                 count = self._group_count(workload)
-                if stay := membership_in(workload, self._fabrics, key.vendor, key.name, count):
-                    found.append(DomainConsumer(workload, stay))
+                if membership := membership_in(workload, self._fabrics, key.vendor, key.name, count):
+                    found.append(DomainConsumer(workload, membership))
         return found
 
     def snapshot(self, key: DomainKey) -> DomainSnapshot | None:
@@ -179,8 +179,8 @@ class FabricLookup:
         provider, cache = self._fabrics.of(key.vendor), self._caches.domains[key.vendor]
         if not cache.synced.is_set():
             return None
-        found, users = cache.get(key.namespace, key.name), self.users(key)
-        former, unknown_owner = self._owners(key, found, {user.workload.metadata.uid for user in users})
+        found, consumers = cache.get(key.namespace, key.name), self.consumers(key)
+        former, unknown_owner = self._owners(key, found, {consumer.workload.metadata.uid for consumer in consumers})
         template = provider.template_name(found) if found else key.name
         pods = self._caches.pods.by_index(BY_CLAIM, (key.namespace, template))
         unschedulable = tuple(since for pod in pods if (since := unschedulable_since(pod)) is not None)
@@ -189,7 +189,7 @@ class FabricLookup:
             key.namespace,
             key.name,
             found,
-            tuple(users),
+            tuple(consumers),
             former,
             tuple(chain.from_iterable(map(self._groups, former))),
             unknown_owner,
@@ -217,12 +217,12 @@ class FabricLookup:
                 yield DomainKey(vendor, namespace, domain.metadata.name)
 
     def _owners(
-        self, key: DomainKey, found: Domain | None, users: set[str]
+        self, key: DomainKey, found: Domain | None, consumers: set[str]
     ) -> tuple[tuple[PodCliqueSet, ...], bool]:
         """Sets that own it and do not need it, and whether there is an owner that we do not know."""
         former, unknown_owner = [], False
         for owner in found.metadata.owner_references if found else ():
-            if owner.kind != PodCliqueSet.KIND.name or owner.uid in users:
+            if owner.kind != PodCliqueSet.KIND.name or owner.uid in consumers:
                 continue
             workload = self._caches.sets.get(key.namespace, owner.name)
             if workload is None or workload.metadata.uid != owner.uid:
@@ -249,8 +249,8 @@ class FabricLookup:
 
     def depends_on_group_replicas(self, workload: PodCliqueSet) -> bool:
         """Whether the domains of a set depend on how its groups are scaled."""
-        asked = chain.from_iterable(domain_requirements(workload, self._fabrics).values())
-        return any(demand.scope is Scope.GROUP_REPLICA for demand in asked)
+        requirements = chain.from_iterable(domain_requirements(workload, self._fabrics).values())
+        return any(requirement.scope is Scope.GROUP_REPLICA for requirement in requirements)
 
     def _group_count(self, workload: PodCliqueSet) -> GroupCount:
         """The count of a group that exists is its own, the template's is for one that is yet to be made."""

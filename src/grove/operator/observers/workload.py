@@ -172,7 +172,7 @@ class Observer:
         cliques: Mapping[str, PodClique],
     ) -> bool:
         sizes = self._caches.sizes
-        return is_held(workload, key.replica, groups, cliques, sizes.asked(workload), sizes.limit)
+        return is_held(workload, key.replica, groups, cliques, sizes.requested(workload), sizes.limit)
 
     def _members(
         self, key: ReplicaKey, workload: PodCliqueSet, cliques: Mapping[str, PodClique] | None, group: str

@@ -68,8 +68,8 @@ class FabricReconciler:
         self._emit_remarks(key, snapshot, plan, outcome)
         failures_changed = self._record_failures(key, snapshot, outcome)
         if self._record_busy(key, plan) or failures_changed:
-            for user in snapshot.consumers:
-                self._enqueue(SetKey(user.workload.metadata.namespace, user.workload.metadata.name))
+            for consumer in snapshot.consumers:
+                self._enqueue(SetKey(consumer.workload.metadata.namespace, consumer.workload.metadata.name))
         if not (snapshot.found or snapshot.consumers):
             self._reported.pop(key, None)
         if outcome.namespace_terminating:  # its namespace goes, and with it those who need it
@@ -113,9 +113,9 @@ class FabricReconciler:
             domain_failures.labels(key.vendor, type(intent).__name__.lower()).inc()
             log.warning("domain not in order", key=str(key), action=intent.id, reason=str(result.error))
             if isinstance(intent, Create | Delete):
-                for user in snapshot.consumers:
-                    reason, note = _failure_event(snapshot, user, intent, result.error)
-                    self._emit_on_set(user.workload, reason, note, warning=True)
+                for consumer in snapshot.consumers:
+                    reason, note = _failure_event(snapshot, consumer, intent, result.error)
+                    self._emit_on_set(consumer.workload, reason, note, warning=True)
             if isinstance(intent, Create):
                 self._failures[key] = _failure(intent, str(result.error), before, now)
         return self._failures.get(key) != before
@@ -144,12 +144,12 @@ def _failure(intent: Create, cause: str, before: LastError | None, now: str) -> 
 
 
 def _failure_event(
-    snapshot: DomainSnapshot, user: DomainConsumer, intent: Intent, error: object
+    snapshot: DomainSnapshot, consumer: DomainConsumer, intent: Intent, error: object
 ) -> tuple[EventReason, str]:
     """What a set is told about a write that failed."""
     kind, name = snapshot.provider.api.name, snapshot.name
     if isinstance(intent, Create):
-        shared = user.membership.requirement.scope is Scope.SHARED
-        which = name if shared else f"for replica {user.membership.replicas[0]}"
+        shared = consumer.membership.requirement.scope is Scope.SHARED
+        which = name if shared else f"for replica {consumer.membership.replicas[0]}"
         return EventReason.COMPUTE_DOMAIN_FAILED, f"Failed to create {kind} {which}: {error}"
     return EventReason.COMPUTE_DOMAIN_DELETE_FAILED, f"Could not delete {kind} {name}: {error}"

@@ -22,7 +22,7 @@ LARGE = 500
 _AGAIN = 0.1
 
 
-class Busy(Exception):
+class PlanThreadBusy(Exception):
     """The thread is at work, or rests; `at` is when to come back, by the loop's clock."""
 
     def __init__(self, at: float) -> None:
@@ -30,7 +30,7 @@ class Busy(Exception):
         self.at = at
 
 
-class Offload:
+class PlanThread:
     """Runs one function at a time in a thread."""
 
     def __init__(self) -> None:
@@ -39,15 +39,15 @@ class Offload:
         self._rests_until = 0.0
 
     def check(self) -> None:
-        """Raises Busy if nothing can be run now. To be asked before anything is prepared."""
+        """Raises PlanThreadBusy if nothing can be run now. To be asked before anything is prepared."""
         now = asyncio.get_running_loop().time()
         if self._running:
-            raise Busy(now + _AGAIN)
+            raise PlanThreadBusy(now + _AGAIN)
         if now < self._rests_until:
-            raise Busy(self._rests_until)
+            raise PlanThreadBusy(self._rests_until)
 
     async def run(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """What the function returns. Raises Busy."""
+        """What the function returns. Raises PlanThreadBusy."""
         self.check()
         loop = asyncio.get_running_loop()
         if self._threads is None:

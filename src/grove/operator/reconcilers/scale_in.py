@@ -46,7 +46,7 @@ class ScaleInTracker:
         """How many replicas of a set are too many, as far as is known."""
         return len(self._surplus.get(key, ()))
 
-    def leaving(self, key: SetKey) -> Iterator[Snapshot | None]:
+    def surplus_replicas(self, key: SetKey) -> Iterator[Snapshot | None]:
         """The replicas that are too many and of which something is left, each looked at when its turn comes;
         None for one that is gone or wanted again."""
         surplus = self._surplus.get(key, set())
@@ -62,8 +62,8 @@ class ScaleInTracker:
 
     def plan(self, key: SetKey, now: float) -> Plan:
         """What is to be done about replicas that are too many."""
-        leaving = [snapshot for snapshot in self.leaving(key) if snapshot is not None]
-        return plan_scale_in(leaving, now) if leaving else Plan()
+        snapshots = [snapshot for snapshot in self.surplus_replicas(key) if snapshot is not None]
+        return plan_scale_in(snapshots, now) if snapshots else Plan()
 
     def _waiting_of(self, key: SetKey, uid: str) -> set[int]:
         known, waiting = self._waiting.get(key, ("", set[int]()))

@@ -20,34 +20,34 @@ Keys = Callable[[], Iterator[Key | None]]
 """Begins to go through keys. None stands for a step that found nothing to wake."""
 
 
-class Slices:
+class SlicedEnqueuer:
     """Wakes the keys of any number of owners."""
 
     def __init__(self, enqueue: Callable[[Key], None]) -> None:
         self._enqueue = enqueue
-        self._under_way: dict[Hashable, Keys | None] = {}
+        self._in_progress: dict[Hashable, Keys | None] = {}
         """Owners whose keys are being woken, and what to begin with afterwards."""
 
-    def feed(self, owner: Hashable, keys: Keys) -> None:
+    def start(self, owner: Hashable, keys: Keys) -> None:
         """Wake these keys, for an owner that has one such list at a time."""
-        if owner in self._under_way:
-            self._under_way[owner] = keys
+        if owner in self._in_progress:
+            self._in_progress[owner] = keys
         else:
-            self._under_way[owner] = None
-            self._go_on(owner, keys())
+            self._in_progress[owner] = None
+            self._next_slice(owner, keys())
 
-    def _go_on(self, owner: Hashable, keys: Iterator[Key | None]) -> None:
+    def _next_slice(self, owner: Hashable, keys: Iterator[Key | None]) -> None:
         taken = 0
         for key in islice(keys, SLICE):
             taken += 1
             if key is not None:
                 self._enqueue(key)
         if taken < SLICE:
-            again = self._under_way.pop(owner)
+            again = self._in_progress.pop(owner)
             if again is not None:
-                asyncio.get_running_loop().call_soon(self.feed, owner, again)
+                asyncio.get_running_loop().call_soon(self.start, owner, again)
         else:
-            asyncio.get_running_loop().call_soon(self._go_on, owner, keys)
+            asyncio.get_running_loop().call_soon(self._next_slice, owner, keys)
 
 
 def replicas(caches: Caches, key: SetKey, workload: PodCliqueSet | None) -> Iterator[Key | None]:
@@ -56,7 +56,7 @@ def replicas(caches: Caches, key: SetKey, workload: PodCliqueSet | None) -> Iter
     count = 0 if workload is None or held else workload.spec.replicas
     yield from (ReplicaKey(key.namespace, key.name, index) for index in range(count))
     seen: set[int] = set()
-    for part in chain.from_iterable(caches.parts_of(key)):
+    for part in chain.from_iterable(caches.objects_of_set(key)):
         place = replica_of(part.metadata)
         if place is None or place.replica < count or place.replica in seen:
             yield None

@@ -16,7 +16,7 @@ from grove.fabrics.requirements import domain_requirements
 from grove.operator.caches.registry import Caches
 from grove.operator.keys import DomainKey, Key, ReplicaKey, SetKey, replica_of
 from grove.operator.observers.fabric import FabricLookup
-from grove.operator.watches.enqueue_slices import Slices
+from grove.operator.watches.enqueue_slices import SlicedEnqueuer
 from grove.operator.watches.enqueue_slices import replicas as replicas_of
 from grove.operator.watches.object_changes import changed
 from grove.operator.watches.workloads import replay_and_subscribe
@@ -41,7 +41,7 @@ def register_fabric_handlers(caches: Caches, fabric_lookup: FabricLookup, enqueu
 class _FabricEventHandlers:
     def __init__(self, caches: Caches, fabric_lookup: FabricLookup, enqueue: EnqueueKey) -> None:
         self._caches, self._fabric_lookup, self._enqueue = caches, fabric_lookup, enqueue
-        self._slices = Slices(enqueue)
+        self._slices = SlicedEnqueuer(enqueue)
 
     def on_set(self, old: PodCliqueSet | None, new: PodCliqueSet | None) -> None:
         """The domains that it is in, was in, or owns."""
@@ -56,7 +56,7 @@ class _FabricEventHandlers:
                 yield from self._fabric_lookup.keys_of(workload)
             yield from self._fabric_lookup.owned_keys(found.metadata.uid)
 
-        self._slices.feed((found.metadata.namespace, found.metadata.name), domains)
+        self._slices.start((found.metadata.namespace, found.metadata.name), domains)
 
     def on_group(self, old: PodCliqueScalingGroup | None, new: PodCliqueScalingGroup | None) -> None:
         """A group that is scaled, if the domains of its set depend on that."""
@@ -122,17 +122,17 @@ class _FabricEventHandlers:
                 self._enqueue_consumers(key, replicas=True)
 
     def _enqueue_consumers(self, key: DomainKey, *, replicas: bool) -> None:
-        for user in self._fabric_lookup.users(key):
-            set_name = user.workload.metadata.name
+        for consumer in self._fabric_lookup.consumers(key):
+            set_name = consumer.workload.metadata.name
             self._enqueue(SetKey(key.namespace, set_name))
-            if replicas and user.membership.requirement.scope is Scope.SHARED:
-                self._wake_replicas(user.workload)
+            if replicas and consumer.membership.requirement.scope is Scope.SHARED:
+                self._enqueue_replicas(consumer.workload)
             elif replicas:
-                self._enqueue(ReplicaKey(key.namespace, set_name, user.membership.replicas[0]))
+                self._enqueue(ReplicaKey(key.namespace, set_name, consumer.membership.replicas[0]))
 
-    def _wake_replicas(self, workload: PodCliqueSet) -> None:
+    def _enqueue_replicas(self, workload: PodCliqueSet) -> None:
         key = SetKey(workload.metadata.namespace, workload.metadata.name)
-        self._slices.feed(key, partial(replicas_of, self._caches, key, workload))
+        self._slices.start(key, partial(replicas_of, self._caches, key, workload))
 
     def _partitions(self, vendor: str, domain: Domain | None) -> tuple[str, ...]:
         return self._caches.fabrics.of(vendor).observe(domain).partitions if domain is not None else ()
@@ -141,11 +141,11 @@ class _FabricEventHandlers:
         """Everybody who needs domains, or those of one vendor: its kind has come or gone, or its channels
         have."""
         for workload in self._caches.sets:
-            asked = chain.from_iterable(domain_requirements(workload, self._caches.fabrics).values())
-            if not any(vendor in ("", demand.vendor) for demand in asked):
+            requirements = chain.from_iterable(domain_requirements(workload, self._caches.fabrics).values())
+            if not any(vendor in ("", requirement.vendor) for requirement in requirements):
                 continue
             namespace, set_name = workload.metadata.namespace, workload.metadata.name
             self._enqueue(SetKey(namespace, set_name))
-            self._wake_replicas(workload)
+            self._enqueue_replicas(workload)
             domains = partial(self._fabric_lookup.keys_of, workload)
-            self._slices.feed((namespace, set_name, vendor), domains)
+            self._slices.start((namespace, set_name, vendor), domains)

@@ -5,17 +5,17 @@ from __future__ import annotations
 from grove.kube.cache.cache import HasMetadata
 
 
-def edition(found: HasMetadata) -> tuple[str, int]:
+def spec_revision(found: HasMetadata) -> tuple[str, int]:
     """Which object it is, and which of its specs."""
     return found.metadata.uid, found.metadata.generation
 
 
 def changed(old: HasMetadata, new: HasMetadata) -> bool:
     """The generation counts changes of the spec; of the metadata, nobody counts the changes."""
-    return old.metadata.generation != new.metadata.generation or remarked(old, new)
+    return old.metadata.generation != new.metadata.generation or metadata_changed(old, new)
 
 
-def remarked(old: HasMetadata, new: HasMetadata) -> bool:
+def metadata_changed(old: HasMetadata, new: HasMetadata) -> bool:
     """Whether anything around spec and status has changed."""
     before, after = old.metadata, new.metadata
     return (

@@ -1,6 +1,6 @@
 """Sets that a quota has refused go on as soon as the quota has room.
 
-Other refusals (LimitRange, admission policies, PodSecurity, a missing ServiceAccount or PriorityClass) have
+Other api_errors (LimitRange, admission policies, PodSecurity, a missing ServiceAccount or PriorityClass) have
 no event that ends them: those are retried with back-off, once a minute at the latest.
 """
 
@@ -16,15 +16,15 @@ from grove.kube.workqueue.queue import WorkQueue
 from grove.operator.engine.api_error_log import ApiErrorLog
 from grove.operator.keys import Key
 
-_MOMENT = 0.25  # seconds until the API server's own cache of quotas has learned of a change, too
-_PAUSE = 5.0  # seconds between retries while other workloads of the namespace come and go
+_QUOTA_CACHE_DELAY = 0.25  # seconds until the API server's own cache of quotas has learned of a change, too
+_RETRY_INTERVAL = 5.0  # seconds between retries while other workloads of the namespace come and go
 
 
-class QuotaWakes:
+class QuotaWatch:
     """Wakes the keys of a namespace that were refused when one of its quotas has more room."""
 
-    def __init__(self, quotas: Cache[ResourceQuota], refusals: ApiErrorLog, queue: WorkQueue[Key]) -> None:
-        self._refusals, self._queue = refusals, queue
+    def __init__(self, quotas: Cache[ResourceQuota], api_errors: ApiErrorLog, queue: WorkQueue[Key]) -> None:
+        self._api_errors, self._queue = api_errors, queue
         self._latest: dict[str, float] = {}  # when keys were woken because something was freed
         quotas.subscribe(self._on_quota)
 
@@ -32,7 +32,7 @@ class QuotaWakes:
         if old is None:
             return
         namespace = old.metadata.namespace
-        keys = self._refusals.by_quota(namespace)
+        keys = self._api_errors.by_quota(namespace)
         if not keys:
             self._latest.pop(namespace, None)
             return
@@ -40,10 +40,10 @@ class QuotaWakes:
         if new is None or old.status.hard != new.status.hard:
             for key in keys:
                 self._queue.reset_backoff(key)
-                self._queue.enqueue(key, now + _MOMENT)
+                self._queue.enqueue(key, now + _QUOTA_CACHE_DELAY)
         elif freed(old, new):
-            latest = self._latest.get(namespace, now - _PAUSE)
-            at = latest if latest > now else max(now + _MOMENT, latest + _PAUSE)
+            latest = self._latest.get(namespace, now - _RETRY_INTERVAL)
+            at = latest if latest > now else max(now + _QUOTA_CACHE_DELAY, latest + _RETRY_INTERVAL)
             self._latest[namespace] = at
             for key in keys:
                 self._queue.enqueue(key, at)

@@ -22,8 +22,8 @@ from grove.kube.client.undecodable import Undecodable
 from grove.operator.caches.registry import BY_TEMPLATE, BY_TOPOLOGY, Caches, owning_topology
 from grove.operator.engine.message_backoff import MessageBackoff
 from grove.operator.keys import Key, ReplicaKey, SetKey, TopologyKey, replica_of, set_of
-from grove.operator.watches.enqueue_slices import Slices, replicas
-from grove.operator.watches.object_changes import changed, edition, remarked
+from grove.operator.watches.enqueue_slices import SlicedEnqueuer, replicas
+from grove.operator.watches.object_changes import changed, spec_revision, metadata_changed
 from grove.plan.desired.shared_claims import has_shared_claims
 from grove.schedulers.backend import SchedulerObject
 
@@ -66,7 +66,7 @@ def register_handlers(
     """From now on, changes wake keys; what is there already is news to whoever begins now. `busy_delay` says for
     how long what is on its way may be left alone now."""
     handlers = _WorkloadEventHandlers(caches, enqueue, busy_delay)
-    caches.sizes.on_crossing(handlers.on_crossing)
+    caches.sizes.on_limit_crossed(handlers.on_limit_crossed)
     replay_and_subscribe(caches.sets, handlers.on_set)
     for replica_object in (caches.groups, caches.cliques, caches.gangs):
         replay_and_subscribe(replica_object, handlers.on_replica_object)
@@ -109,7 +109,7 @@ def replay_and_subscribe(cache: Cache[Any], handler: Handler[Any]) -> None:
 class _WorkloadEventHandlers:
     def __init__(self, caches: Caches, enqueue: Enqueue, busy_delay: Callable[[], float]) -> None:
         self._caches, self._enqueue, self._busy_delay = caches, enqueue, busy_delay
-        self._slices = Slices(enqueue)
+        self._slices = SlicedEnqueuer(enqueue)
         self._backoff: MessageBackoff[ReplicaKey] = MessageBackoff()
 
     def on_set(self, old: PodCliqueSet | None, new: PodCliqueSet | None) -> None:
@@ -124,14 +124,14 @@ class _WorkloadEventHandlers:
         self._enqueue(_key_of(found))
         self._enqueue_replicas(_key_of(found), new)
 
-    def on_crossing(self, key: SetKey) -> None:
+    def on_limit_crossed(self, key: SetKey) -> None:
         """A set that has crossed the limit on its pods: it reports that, and its replicas act on it."""
         if (workload := self._caches.sets.get(key.namespace, key.name)) is not None:
             self._enqueue_set_and_replicas(workload)
 
     def on_topology(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
         """The sets that mean it, all of their replicas, if its levels may have changed."""
-        if old is not None and new is not None and edition(old) == edition(new):
+        if old is not None and new is not None and spec_revision(old) == spec_revision(new):
             return
         found = new or old
         assert found is not None
@@ -142,7 +142,7 @@ class _WorkloadEventHandlers:
         """The topology itself, and what schedulers have of it."""
         found = new or old
         assert found is not None
-        if old is None or new is None or edition(old) != edition(new):
+        if old is None or new is None or spec_revision(old) != spec_revision(new):
             self._enqueue(TopologyKey(found.metadata.name))
 
     def on_scheduler_topology(self, old: SchedulerObject | None, new: SchedulerObject | None) -> None:
@@ -212,7 +212,7 @@ class _WorkloadEventHandlers:
                     self._enqueue_replicas(key, self._caches.sets.get(key.namespace, key.name))
 
     def _enqueue_replicas(self, key: SetKey, workload: PodCliqueSet | None) -> None:
-        self._slices.feed(key, partial(replicas, self._caches, key, workload))
+        self._slices.start(key, partial(replicas, self._caches, key, workload))
 
     def on_replica_object(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
         if old is None or new is None or changed(old, new):
@@ -229,7 +229,7 @@ class _WorkloadEventHandlers:
     def on_scheduler_object(self, old: SchedulerObject | None, new: SchedulerObject | None) -> None:
         """What a scheduler was told, at once; what it says to it, with patience: it may never be silent. Of
         Volcano's kind the generation counts changes of the status, too."""
-        if old is None or new is None or old.spec != new.spec or remarked(old, new):
+        if old is None or new is None or old.spec != new.spec or metadata_changed(old, new):
             self.on_any(old, new)
         elif old.reported_status != new.reported_status and (key := replica_of(new.metadata)) is not None:
             now = asyncio.get_running_loop().time()
