@@ -94,7 +94,7 @@ def check(path: str, response: Body) -> None:
     assert response["allowed"] or response["status"]["code"] in (400, 403)
     assert len(json.dumps(response)) < 2_000_000
     if not response["allowed"]:
-        assert "a fault of the Grove operator" not in response["status"]["message"]
+        assert "internal error of the Grove operator" not in response["status"]["message"]
 
 
 @pytest.mark.parametrize("path", Path)

@@ -99,7 +99,7 @@ async def test_a_rule_for_something_else_is_refused_in_words(path):
     pods = {"group": "", "version": "v1", "resource": "pods"}
     response = await respond(reviewer(), path, review("CREATE", {}, resource=pods))
     assert response["status"]["code"] == 400
-    assert response["status"]["message"].startswith("asked about pods.: correct the rules")
+    assert response["status"]["message"].startswith("unexpected resource pods.: correct the rules")
 
 
 @pytest.mark.parametrize("old", [None, [], 1, "x"])
@@ -260,5 +260,5 @@ async def test_a_fault_of_ours_is_an_answer_too(monkeypatch, capsys):
     monkeypatch.setattr("grove.rules.podcliqueset.validation.on_create", broken)
     response = await respond(reviewer(), Path.VALIDATE_SET, review("CREATE", default_set(workload())))
     assert response["status"]["code"] == 500
-    assert "a fault of the Grove operator" in response["status"]["message"]
+    assert "internal error of the Grove operator" in response["status"]["message"]
     assert "review failed" in capsys.readouterr().out

@@ -3,8 +3,8 @@
     watch event ─► work queue ─► observe ─► plan ─► execute ─► publish ─► requeue
                                  (caches)   (pure)  (writes)   (status)   (at a time, or with back-off)
 
-`Controller` connects the parts and holds the order of one pass. What a plan contains is decided in `grove.plan`;
-which watch event enqueues which key, in `grove.operator.watches`.
+`Controller` connects the parts and holds the order of one pass. What a plan contains is decided in
+`grove.plan`; which watch event enqueues which key, in `grove.operator.watches`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from grove.kube.workqueue.queue import WorkQueue
 from grove.operator.caches.nodes import Nodes
 from grove.operator.caches.registry import Caches
 from grove.operator.engine.api_error_log import ApiErrorLog
-from grove.operator.engine.errors import ChildRef, PassErrors, complete_status, unfinished_writes, unfinished
+from grove.operator.engine.errors import ChildRef, PassErrors, complete_status, unfinished, unfinished_writes
 from grove.operator.engine.events import (
     DeletedPods,
     deleted_pods,
@@ -62,7 +62,7 @@ from grove.operator.reconcilers.plan_thread import PlanThreadBusy
 from grove.operator.reconcilers.relabel import find_lost, relabel_existing
 from grove.operator.reconcilers.scale_in import ScaleInTracker
 from grove.operator.reconcilers.topology import TopologyReconciler
-from grove.operator.reconcilers.workload_planner import PlannerInputs, Planner
+from grove.operator.reconcilers.workload_planner import Planner, PlannerInputs
 from grove.operator.watches.quotas import QuotaWatch
 from grove.operator.watches.workloads import busy_delay, register_handlers
 from grove.plan.model import Plan, StatusUpdate
@@ -229,8 +229,8 @@ class Controller:
             moment = self._loop_time() if again else None
         self.queue.enqueue(key, moment if succeeded else None, failed=not succeeded)
 
-    def _requeue_waiting(self, room: int) -> None:
-        for key in self._publisher.release(room):
+    def _requeue_waiting(self, free_slots: int) -> None:
+        for key in self._publisher.release(free_slots):
             self.queue.enqueue(key)
 
     def _assign_placements(self) -> None:
@@ -252,8 +252,8 @@ class Controller:
             raise
 
     def _aggregate_later(self, key: SetKey) -> None:
-        """Enqueue a set after a delay, so that the reports of several replicas are aggregated in one pass. The
-        larger the set, the longer aggregation takes, and the longer is the delay."""
+        """Enqueue a set after a delay, so that the reports of several replicas are aggregated in one pass.
+        The larger the set, the longer aggregation takes, and the longer is the delay."""
         pause = _AGGREGATION_DELAY + _AGGREGATION_DELAY_PER_REPLICA * len(self._reports.of(key))
         self.queue.enqueue(key, self._loop_time() + pause)
 

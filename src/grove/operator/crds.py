@@ -1,7 +1,8 @@
 """Creates or updates CustomResourceDefinitions, whichever tool created them, for `grove crds`.
 
-Helm creates the CRDs of a chart once and never updates them. The whole `spec` is replaced: a server-side apply
-would keep fields that an earlier release declared and this one does not, because Helm is their field manager.
+Helm creates the CRDs of a chart once and never updates them. The whole `spec` is replaced: a server-side
+apply would keep fields that an earlier release declared and this one does not, because Helm is their field
+manager.
 """
 
 from __future__ import annotations
@@ -57,7 +58,9 @@ async def _apply(client: Client, definition: dict[str, Any]) -> AppliedCRD:
             continue  # changed by another writer in between: read it again
         changed = updated.metadata.resource_version != found.metadata.resource_version
         return AppliedCRD(name, "changed" if changed else "unchanged")
-    raise KubeError(f"CustomResourceDefinition {name} keeps changing: find the other writer in its managedFields")
+    raise KubeError(
+        f"CustomResourceDefinition {name} keeps changing: find the other writer in its managedFields"
+    )
 
 
 async def _replace(client: Client, name: str, version: str, spec: dict[str, Any]) -> Object:

@@ -1,4 +1,5 @@
-"""Where a review nests too deeply: the one thing that has to be said of an object that is never decoded."""
+"""Finds the path of a value that is nested too deeply, without decoding the review: for the message of the
+denial."""
 
 from __future__ import annotations
 
@@ -6,14 +7,14 @@ import re
 
 from grove.api.json_depth import MAX_DEPTH
 
-_MAX_SCANNED = 64 * 1024  # bytes; whoever hides deep values behind more is not told where they are
-_MAX_STEPS = 12  # steps of the path
+_MAX_SCANNED = 64 * 1024  # bytes; the path of a deep value behind them is not reported
+_MAX_STEPS = 12  # of the path that are shown
 _MAX_STEP_LENGTH = 63
 _TOKEN = re.compile(rb'"((?:[^"\\]|\\.)*+)"\s*+(:?)|[\[\]{},]', re.DOTALL)
 
 
 def find(text: bytes) -> str:
-    """The path to the value that is too deep, as far as it is worth showing; empty if it is not found."""
+    """The beginning of the path to the value that is too deep; empty if it is not found."""
     path: list[str | int] = []
     for token in _TOKEN.finditer(text[:_MAX_SCANNED]):
         mark = token[0]

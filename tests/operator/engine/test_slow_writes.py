@@ -7,7 +7,10 @@ from grove.operator.engine.slow_writes import SlowWrites
 from grove.operator.keys import DomainKey, ReplicaKey, SetKey
 
 SET = SetKey("n", "wl")
-PODS, GANGS = WriteProblem("SLOW_CREATE", "creating pods", "slow"), WriteProblem("SLOW_PATCH", "patching gangs", "slow")
+PODS, GANGS = (
+    WriteProblem("SLOW_CREATE", "creating pods", "slow"),
+    WriteProblem("SLOW_PATCH", "patching gangs", "slow"),
+)
 
 
 class Stage:
@@ -18,7 +21,7 @@ class Stage:
         self.news: list[SetKey] = []
         self.slow = SlowWrites(lambda: self.now, self.news.append)
 
-    def note(self, replica: int, *writes: WriteProblem) -> None:
+    def record(self, replica: int, *writes: WriteProblem) -> None:
         self.now += 1
         self.slow.record(ReplicaKey("n", "wl", replica), writes)
 

@@ -188,6 +188,6 @@ def test_a_backend_that_cannot_judge_a_definition_says_so():
     in_use = SchedulerBackends({"volcano": confused}, "volcano")
     caches = Caches(in_use.gang_object_kinds, versioned_kinds=in_use.versioned_kinds)
     next(iter(caches.inspected_crds.values())).replace([], "5")
-    assert "could not be judged: ZeroDivisionError" in SchedulerLookup(caches, in_use).incompatibility(
+    assert "could not be checked: ZeroDivisionError" in SchedulerLookup(caches, in_use).incompatibility(
         confused
     )

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from grove.operator.reconcilers.plan_thread import PlanThreadBusy, PlanThread
+from grove.operator.reconcilers.plan_thread import PlanThread, PlanThreadBusy
 
 
 async def test_one_runs_at_a_time_and_the_loop_goes_on():

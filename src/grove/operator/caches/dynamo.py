@@ -1,4 +1,5 @@
-"""The informer caches of DynamoGraphDeployments and the objects created for them, if `dynamo.enabled` is set."""
+"""The informer caches of DynamoGraphDeployments and the objects created for them, if `dynamo.enabled` is
+set."""
 
 from __future__ import annotations
 

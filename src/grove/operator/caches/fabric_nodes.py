@@ -56,8 +56,8 @@ class FabricNodes:
             channel_cache.required.set()
 
     def subscribe(self, listener: Callable[[str], None]) -> None:
-        """Call `listener` with the vendor when the number of its channels changes: after a short delay, once for
-        all changes in between."""
+        """Call `listener` with the vendor when the number of its channels changes: after a short delay, once
+        for all changes in between."""
         self._listeners.append(listener)
 
     def count(self, vendor: str) -> int | None:

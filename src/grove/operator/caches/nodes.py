@@ -42,8 +42,8 @@ class Nodes:
         return tuple(node.metadata.labels for node in self._cache)
 
     async def run(self, client: Client) -> None:
-        """Watch nodes as soon as a key is required, until cancelled. The cache has dropped all other labels, so
-        with more keys the nodes are listed again; until that is done, the former cache is used."""
+        """Watch nodes as soon as a key is required, until cancelled. The cache has dropped all other labels,
+        so with more keys the nodes are listed again; until that is done, the former cache is used."""
         while True:
             await self._keys_added.wait()
             self._keys_added.clear()

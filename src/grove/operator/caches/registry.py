@@ -139,7 +139,8 @@ class Caches:
         self.scheduler_objects = {
             kind: _replica_cache(external_resource(kind), SchedulerObject) for kind in scheduler_kinds
         }
-        """The objects of schedulers for gangs. Their CRDs may be missing: only sets of that scheduler wait."""
+        """The objects of schedulers for gangs. Their CRDs may be missing: only sets of that scheduler
+        wait."""
         self.scheduler_topologies: dict[ForeignKind, Cache[SchedulerObject]] = {
             kind: Cache(external_resource(kind), SchedulerObject) for kind in scheduler_topologies
         }
@@ -210,7 +211,8 @@ class Caches:
         return [cache.resource.label for cache in self.needed if not cache.synced.is_set()]
 
     def objects_of_set(self, key: SetKey) -> Iterator[list[Any]]:
-        """The existing objects of a set that belong to replicas, cache by cache; each cache is read lazily."""
+        """The existing objects of a set that belong to replicas, cache by cache; each cache is read
+        lazily."""
         return (cache.by_index(BY_SET, key) for cache in (*self.replica_objects, self.claims))
 
 
@@ -240,8 +242,8 @@ def _set_cache(resource: Resource) -> Cache[PartialObjectMetadata]:
 
 
 def _requested_domains(fabrics: Providers, workload: PodCliqueSet) -> Iterator[Hashable]:
-    """The domains that a set may require, by vendor, namespace and name. Where the name ends with an index, by
-    its prefix: the index does not grow with the replicas of a set."""
+    """The domains that a set may require, by vendor, namespace and name. Where the name ends with an index,
+    by its prefix: the index does not grow with the replicas of a set."""
     meta = workload.metadata
     for requirement in dict.fromkeys(chain.from_iterable(domain_requirements(workload, fabrics).values())):
         name = requirement.base if requirement.scope is Scope.SHARED else f"{requirement.base}-*"

@@ -1,8 +1,8 @@
 """How many pods each set requests, updated as cliques and groups are created, deleted and scaled.
 
-Each event costs the same, however large the set is: of the cliques or groups of one template only their number
-and the sum of their counts are kept (`grove.api.types.pod_counts`). So the limit on pods also holds where no
-admission webhook is called: for `/scale`, for autoscalers, and in a cluster without our webhooks.
+Each event costs the same, however large the set is: of the cliques or groups of one template only their
+number and the sum of their counts are kept (`grove.api.types.pod_counts`). So the limit on pods also holds
+where no admission webhook is called: for `/scale`, for autoscalers, and in a cluster without our webhooks.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Excess(Struct, frozen=True, gc=False):
 class _SetCounts:
     """The cliques and groups of one set that exist, by the name of their template."""
 
-    __slots__ = ("requested", "cliques", "groups", "over")
+    __slots__ = ("cliques", "groups", "over", "requested")
 
     def __init__(self) -> None:
         self.cliques: dict[str, Live] = {}

@@ -1,7 +1,8 @@
 """Logs writes that the API server rejects: each error once, however often the write is retried.
 
-The status of the set reports the same for its users; the log is for cluster administrators, because the operator
-may lack an RBAC permission. It also remembers which keys exceeded a quota (see `grove.operator.watches.quotas`).
+The status of the set reports the same for its users; the log is for cluster administrators, because the
+operator may lack an RBAC permission. It also remembers which keys exceeded a quota (see
+`grove.operator.watches.quotas`).
 """
 
 from __future__ import annotations

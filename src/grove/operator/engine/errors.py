@@ -1,5 +1,6 @@
-"""Assigns the errors of a pass to the objects whose `status.lastErrors` report them: cliques and groups for their
-own pods and claims, the set for everything else. Also completes statuses with what only the outcome shows."""
+"""Assigns the errors of a pass to the objects whose `status.lastErrors` report them: cliques and groups for
+their own pods and claims, the set for everything else. Also completes statuses with what only the outcome
+shows."""
 
 from __future__ import annotations
 
@@ -102,7 +103,8 @@ def collect_errors(outcome: Outcome, now: float, user_errors: Iterable[UserError
 
 
 def unfinished(outcome: Outcome) -> frozenset[ChildRef | None]:
-    """The cliques and groups with planned writes that are not done; None stands for the set and all children."""
+    """The cliques and groups with planned writes that are not done; None stands for the set and all
+    children."""
     return frozenset(
         _child_of(result.intent) for result in outcome.results if result.state is not IntentState.DONE
     )

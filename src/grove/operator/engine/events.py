@@ -1,7 +1,7 @@
 """Kubernetes Events of a pass: one for each change, on the object that its users look at.
 
-The first creation of a replica emits none, its status shows it better. Later changes do: pods that are created
-and deleted, objects that are deleted by a scale-in, and writes that failed.
+The first creation of a replica emits none, its status shows it better. Later changes do: pods that are
+created and deleted, objects that are deleted by a scale-in, and writes that failed.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ DeletedPods = Mapping[str, DeletedPod]
 
 
 def deleted_pods(caches: Caches, intents: Iterable[Intent]) -> DeletedPods:
-    """The pods that a plan deletes, with their cliques. Read before the deletes are sent: the cache drops a pod
-    without a node with the reply."""
+    """The pods that a plan deletes, with their cliques. Read before the deletes are sent: the cache drops a
+    pod without a node with the reply."""
     found: dict[str, DeletedPod] = {}
     for intent in intents:
         if isinstance(intent, Delete) and intent.target.kind == "Pod":
@@ -79,9 +79,9 @@ def _slot_of(pod_labels: Mapping[str, str]) -> tuple[str, str]:
 def events_of_outcome(
     caches: Caches, workload: PodCliqueSet, outcome: Outcome, deleted_pods: DeletedPods
 ) -> Iterator[EventRecord]:
-    """The events of an outcome. Objects that are deleted with their set, replica or gang emit none: an event for
-    each pod is an API call for each pod, while other workloads wait for the GPUs. Replicas that are deleted
-    together by one scale-in are one event, too."""
+    """The events of an outcome. Objects that are deleted with their set, replica or gang emit none: an event
+    for each pod is an API call for each pod, while other workloads wait for the GPUs. Replicas that are
+    deleted together by one scale-in are one event, too."""
     deleting = workload.metadata.deletion_timestamp is not None
     done = [result for result in outcome.results if result.state is IntentState.DONE]
     if not deleting and (gone := [result for result in done if _is_scaled_in_gang(workload, result.intent)]):
@@ -125,8 +125,8 @@ def _event(
 
 
 def _replacements(done: Iterable[Result], deleted_pods: DeletedPods) -> dict[str, str]:
-    """Pods that were deleted and created again in the same pass, which is one event: by the id of both writes,
-    the name of the deleted pod."""
+    """Pods that were deleted and created again in the same pass, which is one event: by the id of both
+    writes, the name of the deleted pod."""
     gone = {deleted_pod.slot: (id_, deleted_pod.pod) for id_, deleted_pod in deleted_pods.items()}
     deleted = {result.intent.id for result in done}
     pairs: dict[str, str] = {}
@@ -157,9 +157,10 @@ def events_of_plan(workload: PodCliqueSet, plan: Plan, outcome: Outcome) -> Iter
 def lost_scheduling_events(
     caches: Caches, status_updates: Iterable[StatusUpdate], outcome: Outcome
 ) -> Iterator[EventRecord]:
-    """Events for cliques and groups none of whose replicas is scheduled any more, if their status was written:
-    a status is written on the resourceVersion that was read, so only one leader emits the event. No event is
-    emitted with `spec.replicas` 0, during a rollout, and for a gang termination, which has its own event."""
+    """Events for cliques and groups none of whose replicas is scheduled any more, if their status was
+    written: a status is written on the resourceVersion that was read, so only one leader emits the event. No
+    event is emitted with `spec.replicas` 0, during a rollout, and for a gang termination, which has its own
+    event."""
     written = [result.intent for result in outcome.results if result.state is IntentState.DONE]
     done = {intent.target for intent in written if isinstance(intent, Status)}
     for status_update in status_updates:
@@ -178,7 +179,7 @@ def lost_scheduling_events(
             yield EventRecord(
                 _reference(target.api_version, target.kind, found),
                 EventReason.ALL_SCHEDULED_LOST.value,
-                f"None of {found.spec.replicas} replicas is scheduled any more; {before} were scheduled before",
+                f"None of {found.spec.replicas} replicas is scheduled any more; {before} were before",
                 action="Sync",
                 warning=True,
                 reporter=(EventReporter.GROUP if of_group else EventReporter.CLIQUE).value,

@@ -1,8 +1,9 @@
 """Back-off for messages of schedulers that change all the time.
 
-Schedulers repeat why a gang waits, with other numbers each time. The first message is delayed for two seconds:
-most gangs are scheduled by then, and the message is obsolete. From then on each pause is twice as long as the one
-before, up to a minute. After two minutes without a message, the back-off starts from the beginning.
+Schedulers repeat why a gang waits, with other numbers each time. The first message is delayed for two
+seconds: most gangs are scheduled by then, and the message is obsolete. From then on each pause is twice as
+long as the one before, up to a minute. After two minutes without a message, the back-off starts from the
+beginning.
 """
 
 from __future__ import annotations

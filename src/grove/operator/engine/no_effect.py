@@ -1,5 +1,5 @@
-"""Detects plans that repeat although all of their writes succeeded: another writer reverts them, or they have no
-effect. The controller then requeues the key with back-off instead of writing in a loop."""
+"""Detects plans that repeat although all of their writes succeeded: another writer reverts them, or they have
+no effect. The controller then requeues the key with back-off instead of writing in a loop."""
 
 from __future__ import annotations
 

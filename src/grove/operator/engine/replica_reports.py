@@ -1,5 +1,5 @@
-"""Reports of replicas to their set: the summary and the errors of the latest pass over each replica. The pass over
-the set aggregates them into its status."""
+"""Reports of replicas to their set: the summary and the errors of the latest pass over each replica. The pass
+over the set aggregates them into its status."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ class ReplicaReports:
         return self._store(key, ReplicaReport(generation, plan.summary, errors.of_set))
 
     def record_plan_failure(self, key: ReplicaKey, error: Exception, now: float) -> bool:
-        """Store that the plan of a replica failed: users have no other way to learn of it. Returns whether the
-        report changed; its summary is the one of the previous report."""
+        """Store that the plan of a replica failed: users have no other way to learn of it. Returns whether
+        the report changed; its summary is the one of the previous report."""
         known = self.of(parent_of(key)).get(key.replica)
         what = f"replica {key.replica} cannot be planned: correct the template, or see the operator's log"
         why = str(error) if type(error) is ValueError else f"{type(error).__name__}: {error}"

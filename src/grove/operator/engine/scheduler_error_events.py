@@ -15,9 +15,9 @@ from grove.plan.model import UserError
 
 
 class SchedulerErrorEvents:
-    """Emits an event when an error appears, not on every pass: gangs whose scheduler object cannot be written, and
-    sets that request too many pods. An error that is in `status.lastErrors` already was emitted by a former
-    leader."""
+    """Emits an event when an error appears, not on every pass: gangs whose scheduler object cannot be
+    written, and sets that request too many pods. An error that is in `status.lastErrors` already was emitted
+    by a former leader."""
 
     def __init__(self, caches: Caches) -> None:
         self._caches = caches

@@ -13,8 +13,8 @@ from grove.plan.timestamps import rfc3339
 
 
 class SlowWrites:
-    """Keeps the problems with the writes of each set, and since when they exist. `on_change` is called with a set
-    whose problems changed."""
+    """Keeps the problems with the writes of each set, and since when they exist. `on_change` is called with a
+    set whose problems changed."""
 
     def __init__(self, clock: Callable[[], float], on_change: Callable[[SetKey], None]) -> None:
         self._clock, self._on_change = clock, on_change

@@ -1,12 +1,13 @@
-"""Decides when a status is written: after a short delay, so that changes that follow each other are one write.
+"""Decides when a status is written: after a short delay, so that changes that follow each other are one
+write.
 
 | status | written |
 |---|---|
-| differs from the desired one | 0.25 s after the desired status last changed, at the latest 2 s after it first differed |
+| differs from the desired one | 0.25 s after the desired one last changed, 2 s after it first differed at most |
 | of pods that are starting | later, the more statuses of all keys are pending: each will change again soon |
-| while other writes take most slots | when slots become free, at the latest after 20 s, with what is true then |
+| while other writes take most slots | when slots become free, after 20 s at most, with what is true then |
 | a condition gets worse, or a rollout begins or ends | at once |
-| only the scheduler's message about a waiting gang differs | with back-off (see `grove.operator.engine.message_backoff`) |
+| only the scheduler's message about a waiting gang differs | with back-off (see `message_backoff`) |
 """
 
 from __future__ import annotations

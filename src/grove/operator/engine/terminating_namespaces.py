@@ -1,5 +1,5 @@
-"""Sets in terminating namespaces, where nothing can be created any more: creates are tried once, and the set reports
-the errors of that attempt until it is gone."""
+"""Sets in terminating namespaces, where nothing can be created any more: creates are tried once, and the set
+reports the errors of that attempt until it is gone."""
 
 from __future__ import annotations
 

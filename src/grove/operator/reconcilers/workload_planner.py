@@ -1,4 +1,5 @@
-"""From a key to its plan: what is read of the caches for it, and where the plan is made."""
+"""Computes the plan of a set or a replica: reads its inputs from the caches, and calls the planner in the
+event loop or, for a large plan, in a thread. The controller executes the plan."""
 
 from __future__ import annotations
 
@@ -32,10 +33,8 @@ from grove.plan.snapshot import Snapshot
 from grove.plan.writes.collector import bounded, merge_writes
 
 MAX_WRITES = 2000
-"""Writes of one pass. What is left of a larger plan comes with the next: in between, others have their
-turn."""
-
-
+"""Writes of one pass. The rest of a larger plan follows in the next pass: other keys get workers in
+between."""
 _SNAPSHOT_BATCH = 64
 
 
@@ -54,19 +53,20 @@ class PlannerInputs(Struct, frozen=True):
 
 
 class Planner:
-    """Makes plans, and remembers those that only wait to be told."""
+    """Computes plans, and caches those whose statuses are not written yet."""
 
     def __init__(self, inputs: PlannerInputs, aggregate_later: Callable[[SetKey], None]) -> None:
         self._inputs, self._caches, self._aggregate_later = inputs, inputs.caches, aggregate_later
         self._plan_thread = PlanThread()
         self._cached_plans: dict[WorkloadKey, tuple[Snapshot, Plan]] = {}
-        """Plans with nothing to do but to tell, which can wait. While nothing changes, they stay right."""
+        """Plans without writes whose statuses wait for publication. They are valid while the snapshot is
+        equal."""
         self._failed: dict[WorkloadKey, frozenset[str]] = {}
-        """Writes of a plan that was cut which were not done: others go first."""
+        """The ids of failed writes of a plan above `MAX_WRITES`: other writes go first in the next pass."""
 
     async def plan(self, key: WorkloadKey, now: float) -> Plan | None:
-        """What to do about a key; None if there is no such set. Raises PlanThreadBusy if it must be asked again
-        later."""
+        """The plan of a key; None if the set does not exist. Raises PlanThreadBusy if the key must be
+        requeued."""
         began = time.perf_counter()
         plan = await (self._of_replica(key, now) if isinstance(key, ReplicaKey) else self._of_set(key, now))
         if plan is not None:
@@ -76,12 +76,12 @@ class Planner:
         return plan
 
     def drop_cached_plan(self, key: WorkloadKey) -> None:
-        """Nothing of the latest plan waits any more."""
+        """The latest plan of the key is executed or its statuses are written: do not use it again."""
         self._cached_plans.pop(key, None)
 
     def record_failures(self, key: WorkloadKey, plan: Plan, failed: frozenset[str]) -> bool:
-        """Which writes of a plan that was cut were not done. Returns whether the rest should be tried at
-        once: most were."""
+        """Store the failed writes of a plan above `MAX_WRITES`. Returns whether the rest should be planned at
+        once, which is so if most writes succeeded."""
         if len(plan.intents) < MAX_WRITES or not failed:
             self._failed.pop(key, None)
             return False
@@ -89,7 +89,7 @@ class Planner:
         return 2 * len(failed) < len(plan.intents)
 
     def forget(self, key: WorkloadKey) -> None:
-        """There is no such key any more."""
+        """Drop the state of a key that no longer exists."""
         self._cached_plans.pop(key, None)
         self._failed.pop(key, None)
 
@@ -114,15 +114,15 @@ class Planner:
         surplus = await self._surplus_replicas(key)
         current = self._caches.sets.get(key.namespace, key.name)
         if current is None or current.metadata.deletion_timestamp is not None:
-            return Plan(requeue_at=now)  # looking at those that go took a while
+            return Plan(requeue_at=now)  # changed while the surplus replicas were read
         return await self._compute(self._set_plan_function(current, key, surplus, now), large=large)
 
     async def _compute(self, compute: Callable[[], Plan], *, large: bool) -> Plan:
-        return await self._plan_thread.run(make) if large else compute()
+        return await self._plan_thread.run(compute) if large else compute()
 
     async def _surplus_replicas(self, key: SetKey) -> list[Snapshot]:
-        """Replicas that the set no longer has. Of many, a few are looked at at a time: views that differ by a
-        at are as good as any."""
+        """The snapshots of replicas above `spec.replicas`. They are read in batches, with a turn of the event
+        loop in between: the plan does not need them to be of the same instant."""
         found: list[Snapshot] = []
         for number, snapshot in enumerate(self._inputs.scale_in.surplus_replicas(key), 1):
             if snapshot is not None:
@@ -134,7 +134,8 @@ class Planner:
     def _set_plan_function(
         self, workload: PodCliqueSet, key: SetKey, surplus: list[Snapshot], now: float
     ) -> Callable[[], Plan]:
-        """All that is read for the plan of a set, and how to make it of that."""
+        """Read the inputs for the plan of a set. Returns the function that computes it, which reads no
+        cache."""
         inputs, namespace_terminating = self._inputs, self._inputs.terminating_namespaces.includes(key)
         excess = self._caches.sizes.excess(workload)
         compute = partial(
@@ -158,7 +159,7 @@ class Planner:
         deleting = snapshot.workload.metadata.deletion_timestamp is not None
         surplus = key.replica >= snapshot.workload.spec.replicas
         if (deleting or surplus) and self._inputs.scale_in.record(key, snapshot):
-            self._aggregate_later(parent_of(key))  # one plan for all that go
+            self._aggregate_later(parent_of(key))  # the plan of the set deletes all of them
         if surplus and not deleting:
             return Plan()
         large = self._is_large(snapshot)

@@ -1,4 +1,4 @@
-"""What has changed between two states of an object."""
+"""Compares two states of an object, for event mappings: whether spec, metadata or only the status changed."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from grove.kube.cache.cache import HasMetadata
 
 
 def spec_revision(found: HasMetadata) -> tuple[str, int]:
-    """Which object it is, and which of its specs."""
+    """UID and generation of an object."""
     return found.metadata.uid, found.metadata.generation
 
 
 def changed(old: HasMetadata, new: HasMetadata) -> bool:
-    """The generation counts changes of the spec; of the metadata, nobody counts the changes."""
+    """Whether spec or metadata changed. The generation counts changes of the spec only."""
     return old.metadata.generation != new.metadata.generation or metadata_changed(old, new)
 
 
 def metadata_changed(old: HasMetadata, new: HasMetadata) -> bool:
-    """Whether anything around spec and status has changed."""
+    """Whether labels, annotations, finalizers, owners, UID or the deletion timestamp changed."""
     before, after = old.metadata, new.metadata
     return (
         before.uid != after.uid

@@ -193,7 +193,7 @@ async def test_b4_and_b8_what_is_said_of_channels_is_true_in_any_weather(
 
 async def until_said(heard: list[Mapping[str, Any]], sought: Callable[[Mapping[str, Any]], bool]) -> None:
     async def said() -> bool:
-        return any(entry.get("event") == "nodes surveyed" and sought(entry) for entry in heard)
+        return any(entry.get("event") == "nodes checked for channels" and sought(entry) for entry in heard)
 
     await eventually(said)
 
@@ -222,7 +222,7 @@ async def test_b7_nodes_without_a_channel_are_told_of_in_log_and_metrics(
                 await until_counted(yes=len(agents) - 1, no=1)
                 await until_said(heard, lambda one: (one["log_level"], one["reason"]) == ("warning", words))
             await until_counted(yes=len(agents), no=0)
-            alike = ("info", "they are alike")
+            alike = ("info", "all nodes with accelerators have a channel")
             await until_said(heard, lambda one: (one["log_level"], one["reason"]) == alike)
 
 

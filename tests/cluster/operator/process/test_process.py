@@ -93,7 +93,7 @@ async def test_alone_it_starts_works_counts_and_ends(
 ) -> None:
     async with running(tmp_path, operator_account.kubeconfig, configuration()) as operator:
         await operator.hear("working")
-        await operator.hear("certificate shown")
+        await operator.hear("certificate loaded")
         assert await operator.probe("/healthz") == (200, "ok\n")
         await operator.until_ready()
         before = await operator.counted(grove_workloads=0)  # what other tests left behind is gone
@@ -155,7 +155,7 @@ async def test_when_the_leader_is_killed_the_other_goes_on(
 async def hand_over(
     client: Client, namespace: str, leader: OperatorProcess, follower: OperatorProcess
 ) -> None:
-    await follower.hear("certificate shown")
+    await follower.hear("certificate loaded")
     await follower.until_ready()
     assert (await follower.metrics())["grove_leader"] == 0
     await make_available(client, namespace, "first")
@@ -199,7 +199,7 @@ async def test_an_api_server_that_cannot_be_reached_is_waited_for(
             assert "podcliquesets.grove.io" in words
             wire.is_down = False
             await operator.hear("working")
-            await operator.hear("certificate shown")
+            await operator.hear("certificate loaded")
             await operator.until_ready()
 
 
@@ -234,7 +234,7 @@ async def test_without_crds_it_waits_and_says_what_would_help(clusters: Clusters
             await apply(client, definition)
             await established(client, definition["metadata"]["name"])
         await operator.hear("working")
-        await operator.hear("certificate shown")
+        await operator.hear("certificate loaded")
         await operator.until_ready()
 
 
@@ -253,7 +253,7 @@ async def test_a_busy_port_is_one_line(operator_account: Account, tmp_path: Path
     said = words.decode().splitlines()[-1]
     assert said == (
         f"grove: server.{place}.port: cannot listen on 127.0.0.1:{port} (Address already in use): "
-        "choose another, or 0 for any free one"
+        "choose another port, or 0 for any free one"
     )
 
 
