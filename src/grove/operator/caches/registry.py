@@ -198,10 +198,10 @@ class Caches:
 
     def claim_owner(self, claim: PartialObjectMetadata) -> HasMetadata | None:
         """What says the replica of a claim: itself, or the clique or group that it belongs to."""
-        carried, namespace = claim.metadata.labels, claim.metadata.namespace
-        if name := carried.get(labels.CLIQUE):
+        claim_labels, namespace = claim.metadata.labels, claim.metadata.namespace
+        if name := claim_labels.get(labels.CLIQUE):
             return self.cliques.get(namespace, name)
-        if name := carried.get(labels.GROUP):
+        if name := claim_labels.get(labels.GROUP):
             return self.groups.get(namespace, name)
         return claim
 

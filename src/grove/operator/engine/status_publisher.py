@@ -3,7 +3,7 @@ write.
 
 | status | written |
 |---|---|
-| differs from the desired one | 0.25 s after the desired one last changed, 2 s after it first differed at most |
+| differs from the desired one | 0.25 s after the last change of that, at most 2 s after the first |
 | of pods that are starting | later, the more statuses of all keys are pending: each will change again soon |
 | while other writes take most slots | when slots become free, after 20 s at most, with what is true then |
 | a condition gets worse, or a rollout begins or ends | at once |
