@@ -216,18 +216,18 @@ class Controller:
         if later is None:
             self._planner.drop_cached_plan(key)
         rest = self._loop_time() if continue_now else None
-        moments = [moment for moment in (requeue_at, later, rest) if moment is not None]
-        self.queue.enqueue(key, min(moments, default=None), failed=retry or not published)
+        times = [at for at in (requeue_at, later, rest) if at is not None]
+        self.queue.enqueue(key, min(times, default=None), failed=retry or not published)
 
     async def _reconcile_topology_or_domain(self, key: TopologyKey | DomainKey) -> None:
         if isinstance(key, DomainKey):
             succeeded, due = await self._fabric_reconciler.reconcile(key)
-            moment = None if due is None else self._loop_time() + due - self._clock()
+            requeue_at = None if due is None else self._loop_time() + due - self._clock()
         else:
             assert self._topology_reconciler is not None
             succeeded, again = await self._topology_reconciler.reconcile(key, self._clock())
-            moment = self._loop_time() if again else None
-        self.queue.enqueue(key, moment if succeeded else None, failed=not succeeded)
+            requeue_at = self._loop_time() if again else None
+        self.queue.enqueue(key, requeue_at if succeeded else None, failed=not succeeded)
 
     def _requeue_waiting(self, free_slots: int) -> None:
         for key in self._publisher.release(free_slots):

@@ -135,17 +135,17 @@ class Manager:
 
     async def _serve_graphs(self, writes: Transport, executor: Executor, recorder: EventRecorder) -> None:
         """Reconcile DynamoGraphDeployments, if they are enabled, until cancelled."""
-        known, settings = self.graphs, self._dynamo
-        if known is None or settings is None:
+        graph_caches, settings = self.graphs, self._dynamo
+        if graph_caches is None or settings is None:
             await asyncio.Event().wait()
             return
 
         def graphs() -> GraphReconciler:
             return GraphReconciler(
-                self.caches, known, writes, executor.limiter, recorder.record, settings, self._nodes
+                self.caches, graph_caches, writes, executor.limiter, recorder.record, settings, self._nodes
             )
 
-        await serve(graphs, Client(self._transport), known, self._grace)
+        await serve(graphs, Client(self._transport), graph_caches, self._grace)
 
     async def _wait_for_optional_caches(self) -> None:
         """Wait a few seconds for the caches of shared claims, fabric domains and scheduler objects. After
@@ -164,6 +164,6 @@ class Manager:
             log.warning("CRDs are missing", key="operator", action="wait", reason=reason)
 
 
-def _graph_caches(known: GraphContext) -> GraphCaches:
-    kueue = known.without_grove and known.topology.mode is TopologyMode.KUEUE
-    return GraphCaches(without_grove=known.without_grove, pull_secrets=known.pull_secrets, kueue=kueue)
+def _graph_caches(context: GraphContext) -> GraphCaches:
+    kueue = context.without_grove and context.topology.mode is TopologyMode.KUEUE
+    return GraphCaches(without_grove=context.without_grove, pull_secrets=context.pull_secrets, kueue=kueue)

@@ -97,8 +97,8 @@ class ClusterFacts:
         for name in sorted(filter(_NAME, topologies))[:_MAX_NAMES]:
             if (domains := await self._domains(name)) is not None:
                 known[name] = domains
-        asked = [lookup for lookup in lookups if _NAME(lookup.name)][:_MAX_NAMES]
-        found = {lookup: await self._lookup(lookup) for lookup in asked}
+        valid = [lookup for lookup in lookups if _NAME(lookup.name)][:_MAX_NAMES]
+        found = {lookup: await self._lookup(lookup) for lookup in valid}
         base_facts = self.base_facts()
         return replace(base_facts, topologies=known, found=found) if known or found else base_facts
 
@@ -114,8 +114,8 @@ class ClusterFacts:
         return tuple(
             (found.metadata.name, requirement)
             for found in others
-            for asked in domain_requirements(found, self.static_facts.fabrics).values()
-            for requirement in asked
+            for requirements in domain_requirements(found, self.static_facts.fabrics).values()
+            for requirement in requirements
             if requirement.mode is Mode.EXPLICIT
         )
 

@@ -41,9 +41,9 @@ class GraphClusterFacts:
         served = self._leader_worker_sets()
         return replace(self._static_context, topologies=found, leader_worker_sets=served)
 
-    def facts(self, known: GraphContext) -> Facts:
+    def facts(self, context: GraphContext) -> Facts:
         """The same topologies as facts for Grove's own rules."""
-        return replace(self._cluster_facts.static_facts, topologies=known.topologies)
+        return replace(self._cluster_facts.static_facts, topologies=context.topologies)
 
 
 def _topology_names(body: Body) -> set[str]:

@@ -140,7 +140,7 @@ def configurations(
 
 
 def _configuration(
-    wanted: Registration,
+    registration: Registration,
     address: ServiceAddress | UrlAddress,
     operator: str,
     exempt: tuple[str, ...],
@@ -148,27 +148,27 @@ def _configuration(
 ) -> Body:
     ca_field = {"caBundle": base64.b64encode(ca_bundle).decode()} if ca_bundle else {}
     webhook: Body = {
-        "name": wanted.webhook,
+        "name": registration.webhook,
         "admissionReviewVersions": ["v1"],
-        "clientConfig": {**address.client_config(wanted.path), **ca_field},
+        "clientConfig": {**address.client_config(registration.path), **ca_field},
         "failurePolicy": "Fail",
         "matchPolicy": "Exact",
         "sideEffects": "None",
         "timeoutSeconds": TIMEOUT_SECONDS,
-        "matchConditions": _conditions(wanted, operator, exempt),
-        "rules": _RULES[wanted.path],
+        "matchConditions": _conditions(registration, operator, exempt),
+        "rules": _RULES[registration.path],
     }
     webhooks = [webhook]
-    if wanted is VALIDATE_TOPOLOGY:
+    if registration is VALIDATE_TOPOLOGY:
         webhooks.append({**webhook, **_TOPOLOGY_DELETION})
-    if wanted is AUTHORIZE:
+    if registration is AUTHORIZE:
         webhook["objectSelector"] = {"matchLabels": {labels.MANAGED_BY: labels.OPERATOR}}
-    if wanted.resource is MUTATING_WEBHOOKS:
+    if registration.resource is MUTATING_WEBHOOKS:
         webhook["reinvocationPolicy"] = "IfNeeded"
     return {
-        "apiVersion": wanted.resource.api_version,
-        "kind": wanted.resource.kind,
-        "metadata": {"name": wanted.name},
+        "apiVersion": registration.resource.api_version,
+        "kind": registration.resource.kind,
+        "metadata": {"name": registration.name},
         "webhooks": webhooks,
     }
 
@@ -180,15 +180,15 @@ leaves the spec unchanged: finalizers can be removed from objects that are inval
 running."""
 
 
-def _conditions(wanted: Registration, operator: str, exempt: tuple[str, ...]) -> list[Body]:
+def _conditions(registration: Registration, operator: str, exempt: tuple[str, ...]) -> list[Body]:
     # Conditions read the stored object: a request could claim a deletionTimestamp of its own.
-    if wanted is AUTHORIZE:
+    if registration is AUTHORIZE:
         conditions = [("not-being-deleted", _NOT_BEING_DELETED)]
     else:
         conditions = [("not-being-deleted-or-spec-changed", _OR_SPEC_CHANGED)]
     if operator:
         conditions.append(("not-by-the-operator", f"request.userInfo.username != {json.dumps(operator)}"))
-    if exempt and wanted is AUTHORIZE:
+    if exempt and registration is AUTHORIZE:
         names = json.dumps(list(exempt), separators=(",", ":"))
         conditions.append(("not-by-exempt-users", f"!(request.userInfo.username in {names})"))
     return [{"name": name, "expression": expression} for name, expression in conditions]

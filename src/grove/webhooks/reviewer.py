@@ -134,13 +134,13 @@ class Reviewer:
     async def _validate_graph(self, request: AdmissionRequest) -> bytes:
         _require_resource(request, _GRAPHS, NVIDIA)
         new = request.new()
-        known = await self._graphs.context_for(new)
+        context = await self._graphs.context_for(new)
         if request.operation == "CREATE":
-            verdict = graph_validation.on_create(new, known, self._graphs.facts(known))
+            verdict = graph_validation.on_create(new, context, self._graphs.facts(context))
         else:
-            user, ours = request.user_info.username, self._cluster_facts.static_facts.operator_user
+            user, operator_user = request.user_info.username, self._cluster_facts.static_facts.operator_user
             verdict = graph_validation.on_update(
-                request.old(), new, known, by=user if ours and user != ours else ""
+                request.old(), new, context, by=user if operator_user and user != operator_user else ""
             )
         if verdict.allowed:
             return admission_review.allowed(request.uid, verdict.warnings)

@@ -108,7 +108,7 @@ def test_deleted_set_is_forgotten():
     assert found is not None
     events.caches.sets.apply_event("DELETED", found)
     events.clique("wl-0-a", "a", HUGE, "DELETED")
-    assert events.caches.sizes._known == {}
+    assert events.caches.sizes._counts == {}
 
 
 CHANGES = st.lists(

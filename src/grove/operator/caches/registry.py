@@ -87,7 +87,7 @@ def external_resource(kind: ForeignKind) -> Resource:
 
 
 class Caches:
-    """Everything that plans are made from."""
+    """All caches, from which snapshots for plans are read."""
 
     def __init__(
         self,
@@ -197,7 +197,7 @@ class Caches:
         )
 
     def claim_owner(self, claim: PartialObjectMetadata) -> HasMetadata | None:
-        """What says the replica of a claim: itself, or the clique or group that it belongs to."""
+        """The object whose labels name the replica of a claim: its clique or group, else the claim itself."""
         claim_labels, namespace = claim.metadata.labels, claim.metadata.namespace
         if name := claim_labels.get(labels.CLIQUE):
             return self.cliques.get(namespace, name)

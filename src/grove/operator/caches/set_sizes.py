@@ -54,7 +54,7 @@ class SetSizes:
     ) -> None:
         self.limit = limit
         self._sets = sets
-        self._known: dict[SetKey, _SetCounts] = {}
+        self._counts: dict[SetKey, _SetCounts] = {}
         self._listeners: list[Callable[[SetKey], None]] = []
         sets.subscribe(self._on_set)
         cliques.subscribe(self._on_clique)
@@ -71,10 +71,10 @@ class SetSizes:
 
     def requested(self, workload: PodCliqueSet) -> int:
         """How many pods a set requests, as of the latest watch event."""
-        known = self._known.get(SetKey(workload.metadata.namespace, workload.metadata.name))
+        counts = self._counts.get(SetKey(workload.metadata.namespace, workload.metadata.name))
         return (
-            known.requested
-            if known is not None
+            counts.requested
+            if counts is not None
             else pod_counts.of_set(workload.spec.replicas, workload.spec.template)
         )
 
@@ -90,7 +90,7 @@ class SetSizes:
             if found is not None and (key := set_of(found.metadata)) is not None:
                 name = found.metadata.labels.get(labels.CLIQUE_TEMPLATE, "")
                 live = Live(sign, sign * pod_counts.of_clique(found.spec.replicas))
-                _add(self._known.setdefault(key, _SetCounts()).cliques, name, live)
+                _add(self._counts.setdefault(key, _SetCounts()).cliques, name, live)
         self._note(old, new)
 
     def _on_group(self, old: PodCliqueScalingGroup | None, new: PodCliqueScalingGroup | None) -> None:
@@ -98,7 +98,7 @@ class SetSizes:
             if found is not None and (key := set_of(found.metadata)) is not None:
                 spec = found.spec
                 live = Live(sign, sign * pod_counts.of_group(spec.replicas, spec.min_available))
-                _add(self._known.setdefault(key, _SetCounts()).groups, _template_of(found), live)
+                _add(self._counts.setdefault(key, _SetCounts()).groups, _template_of(found), live)
         self._note(old, new)
 
     def _note(
@@ -112,25 +112,25 @@ class SetSizes:
 
     def _compare(self, key: SetKey) -> None:
         """Call the listeners if a set has crossed the limit, in either direction."""
-        workload, known = self._sets.get(key.namespace, key.name), self._known.setdefault(key, _SetCounts())
-        known.requested = 0
+        workload, counts = self._sets.get(key.namespace, key.name), self._counts.setdefault(key, _SetCounts())
+        counts.requested = 0
         if workload is not None:
             spec = workload.spec
-            known.requested = pod_counts.of_set(spec.replicas, spec.template, known.cliques, known.groups)
-        over = known.requested > self.limit
-        if known.over != over:
-            known.over = over
+            counts.requested = pod_counts.of_set(spec.replicas, spec.template, counts.cliques, counts.groups)
+        over = counts.requested > self.limit
+        if counts.over != over:
+            counts.over = over
             for listener in self._listeners:
                 listener(key)
-        if workload is None and not known.cliques and not known.groups:
-            del self._known[key]
+        if workload is None and not counts.cliques and not counts.groups:
+            del self._counts[key]
 
 
-def _add(known: dict[str, Live], name: str, live: Live) -> None:
-    if (total := known.get(name, NONE) + live) == NONE:
-        known.pop(name, None)
+def _add(counts: dict[str, Live], name: str, live: Live) -> None:
+    if (total := counts.get(name, NONE) + live) == NONE:
+        counts.pop(name, None)
     else:
-        known[name] = total
+        counts[name] = total
 
 
 def _template_of(group: PodCliqueScalingGroup) -> str:

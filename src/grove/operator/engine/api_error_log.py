@@ -40,7 +40,7 @@ class ApiErrorLog:
             return
         errors = collect_errors(replace(outcome, results=rejected), 0)
         found = [error.description for error in errors.of_set]
-        found += [error.description for part in errors.of_children.values() for error in part]
+        found += [error.description for each in errors.of_children.values() for error in each]
         for message in found:
             if message not in self._logged.get(key, ()):
                 log.warning("write rejected", key=str(key), action="retry", reason=message)

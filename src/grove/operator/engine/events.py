@@ -220,8 +220,8 @@ def _is_deleted_with_parent(result: Result, gangs: set[str], deleting: bool) -> 
     """Whether an object was deleted with its set, or with the base gang that its name begins with."""
     if not isinstance(result.intent, Delete):
         return False
-    words = result.intent.target.name.split("-")
-    return deleting or any("-".join(words[:count]) in gangs for count in range(1, len(words)))
+    segments = result.intent.target.name.split("-")
+    return deleting or any("-".join(segments[:count]) in gangs for count in range(1, len(segments)))
 
 
 def _reason_and_note(result: Result, replaced: Mapping[str, str]) -> tuple[EventReason, str] | None:

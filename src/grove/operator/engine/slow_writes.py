@@ -34,7 +34,7 @@ class SlowWrites:
         before = self._errors.get(parent, {})
         # Of many replicas with the same problem, the first determines the cause and the timestamp.
         found = {each.words: each for each in reversed([*chain.from_iterable(of_set.values())])}
-        after = {words: before.get(words) or self._error(found[words]) for words in sorted(found)}
+        after = {text: before.get(text) or self._error(found[text]) for text in sorted(found)}
         self._errors[parent] = after
         if not after:
             self.forget(parent)

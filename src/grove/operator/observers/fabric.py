@@ -246,8 +246,8 @@ class FabricLookup:
 
     def _possible_consumers(self, key: DomainKey) -> Iterator[PodCliqueSet]:
         """The sets that may require a domain, by its name or a prefix of its name."""
-        words = key.name.split("-")
-        roots = ("-".join(words[:count]) for count in range(1, len(words)))
+        segments = key.name.split("-")
+        roots = ("-".join(segments[:count]) for count in range(1, len(segments)))
         named = (key.name, *(f"{root}-*" for root in roots))
         sets = (self._caches.sets.by_index(BY_DOMAIN, (key.vendor, key.namespace, name)) for name in named)
         found = {workload.metadata.name: workload for workload in chain.from_iterable(sets)}

@@ -115,13 +115,13 @@ class GraphReconciler:
         self._terminating.pop(key, None)
         self._observer.forget(key)
         self._publisher.forget(key)
-        left = self._observer.workload(key)
-        if left is None or left.metadata.deletion_timestamp is not None:
+        workload = self._observer.workload(key)
+        if workload is None or workload.metadata.deletion_timestamp is not None:
             self.queue.forget(key)
             self._executor.forget(key)
             return
-        meta = left.metadata
-        about = Target(left.api_version, left.kind, meta.name, meta.namespace)
+        meta = workload.metadata
+        about = Target(workload.api_version, workload.kind, meta.name, meta.namespace)
         outcome = await self._executor.execute(key, [Delete(about, uid=meta.uid)])
         self.queue.enqueue(key, None, failed=outcome.failed)
 

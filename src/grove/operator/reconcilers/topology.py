@@ -88,9 +88,9 @@ class TopologyReconciler:
         own = cache.get("", own_name)
         if not reference:
             return SchedulerTopology(backend, cache.synced.is_set(), "", own, error=error)
-        left = own if own and reference != own_name and _controlled(own, topology) else None
+        former = own if own and reference != own_name and _controlled(own, topology) else None
         found = cache.get("", reference)
-        return SchedulerTopology(backend, cache.synced.is_set(), reference, found, left, error)
+        return SchedulerTopology(backend, cache.synced.is_set(), reference, found, former, error)
 
     def _orphaned(self, key: TopologyKey) -> Iterator[Intent]:
         """Deletes the scheduler objects of a topology that is gone, also if it was deleted while no operator

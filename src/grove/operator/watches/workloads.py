@@ -81,8 +81,8 @@ def register_handlers(
     replay_and_subscribe(caches.claims, handlers.on_claim)
     replay_and_subscribe(caches.claim_templates, handlers.on_template)
     caches.claim_templates.on_undecodable(handlers.on_undecodable_template)
-    for seen in (caches.claims, caches.claim_templates):
-        seen.on_synced_or_absent(handlers.on_claim_kind)
+    for cache in (caches.claims, caches.claim_templates):
+        cache.on_synced_or_absent(handlers.on_claim_kind)
     for named in (caches.topologies, caches.topology_bindings):
         replay_and_subscribe(named, handlers.on_topology)
         if topologies:
@@ -261,9 +261,9 @@ class _WorkloadEventHandlers:
         else:
             self.on_any(old, new)
             return
-        moment = asyncio.get_running_loop().time() + pause
+        at = asyncio.get_running_loop().time() + pause
         for key in keys:
-            self._enqueue(key, moment)
+            self._enqueue(key, at)
 
     def _is_terminating(self, key: ReplicaKey) -> bool:
         workload = self._caches.sets.get(key.namespace, key.set_name)
@@ -275,10 +275,10 @@ class _WorkloadEventHandlers:
         """Enqueues the replica of an object at once. A new object waits for the busy delay: the operator
         created it, and more objects follow."""
         pause = self._busy_delay() if old is None else 0.0
-        moment = (asyncio.get_running_loop().time() + pause,) if pause else ()
+        at = (asyncio.get_running_loop().time() + pause,) if pause else ()
         for found in (old, new):
             if found is not None and (key := replica_of(found.metadata)):
-                self._enqueue(key, *moment)
+                self._enqueue(key, *at)
 
 
 def _key_of_status(found: HasMetadata) -> Key | None:
