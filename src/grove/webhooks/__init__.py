@@ -1,1 +1,1 @@
-"""Admission webhooks: answer reviews with the verdicts of `grove.rules`, over TLS that renews its certificate."""
+"""Admission webhooks: answer reviews with the verdicts of `grove.rules`, over TLS with automatic rotation."""

@@ -86,7 +86,8 @@ async def test_a_follower_answers_as_the_leader_does(
         ),
         (
             {"authorizer": {"enabled": True}},
-            "authorizer.enabled: the operator's ServiceAccount is not known: set GROVE_OPERATOR_SERVICE_ACCOUNT_NAME",
+            "authorizer.enabled: the operator's ServiceAccount is not known: "
+            "set GROVE_OPERATOR_SERVICE_ACCOUNT_NAME",
         ),
     ],
 )
