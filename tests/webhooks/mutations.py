@@ -1,5 +1,4 @@
-"""Admission reviews of real manifests, with faults in their structure, their values, their JSON and their
-bytes."""
+"""Admission reviews of real manifests, with faults in structure, values, JSON and bytes."""
 
 from __future__ import annotations
 

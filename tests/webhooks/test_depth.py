@@ -1,5 +1,4 @@
-"""Nesting: objects that are too deep are denied undecoded; the deepest accepted ones need half of the
-stack."""
+"""Nesting: too deep objects are denied undecoded; the deepest accepted ones need half of the stack."""
 
 from __future__ import annotations
 

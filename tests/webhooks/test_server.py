@@ -1,5 +1,4 @@
-"""The webhooks over HTTP: requests that are no reviews are rejected at once, in one line, with bounded
-cost."""
+"""The webhooks over HTTP: requests that are no reviews are rejected in one line, with bounded cost."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Configures the operator's log: one line per message on standard error, for programs (JSON) or for people
-(text).
+"""Configures the operator's log: one line per message on standard error, as JSON or as text for people.
 
 Every line carries what it is about (`key`), what is done (`action`) and why (`reason`). Messages of libraries
 through Python's own logging have the same format, so that a JSON log is JSON throughout.

@@ -63,8 +63,7 @@ class OperatorSettings(Struct, frozen=True):
 
     @property
     def lease_namespace(self) -> str:
-        """From the command line, else the configuration, else the pod's own namespace, else the
-        kubeconfig."""
+        """From the command line, the configuration, the pod's own namespace or the kubeconfig."""
         configured = self.configuration.leader_election.resource_namespace
         return self.namespace or configured or _pods_namespace() or self.connection.namespace
 

@@ -1,5 +1,4 @@
-"""The HTTP servers of the operator: probes, metrics, webhooks and, if enabled, a list of its tasks for
-debugging.
+"""The HTTP servers of the operator: probes, metrics, webhooks and, if enabled, its asyncio tasks.
 
 Every operator replica serves them, leader or not. Port 0 takes any free port; the log shows which.
 """

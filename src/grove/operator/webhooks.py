@@ -1,5 +1,4 @@
-"""The admission webhooks of one operator process: their endpoint, their certificate, and whether they are
-ready."""
+"""The admission webhooks of one operator process: their endpoint, certificate and readiness."""
 
 from __future__ import annotations
 

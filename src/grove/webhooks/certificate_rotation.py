@@ -1,5 +1,4 @@
-"""Creates, stores and renews the certificate of the webhooks, and writes the CA into the webhook
-configurations.
+"""Creates and renews the certificate of the webhooks, and writes the CA into their configurations.
 
 Every operator replica does so; the Secret and resourceVersions coordinate them. Nothing polls: a pass runs
 when a certificate is due for renewal, and when one of our webhook configurations is created, changed or loses

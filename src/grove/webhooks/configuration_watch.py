@@ -1,5 +1,4 @@
-"""Watches our webhook configurations: by which name the API server calls the webhooks, and which CA it
-trusts.
+"""Watches our webhook configurations: which host the API server calls, and which CA it trusts.
 
 Each is watched by its name, so that the RBAC permission can be limited to these names. A configuration that
 does not exist is no error; its creation, and a removal of its caBundle, arrive as watch events.
@@ -49,8 +48,7 @@ class _Configuration(Struct, frozen=True):
 
 
 class WebhookClientConfig(Struct, frozen=True):
-    """How an API server calls a webhook: the host name, and the CA that it trusts (empty: its system's
-    roots)."""
+    """How an API server calls a webhook: the host, and the CA that it trusts (empty: its system's roots)."""
 
     host: str
     ca_bundle: bytes

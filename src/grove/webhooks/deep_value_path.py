@@ -1,5 +1,4 @@
-"""Finds the path of a value that is nested too deeply, without decoding the review: for the message of the
-denial."""
+"""Finds the path of a value that is nested too deeply, for the denial; the review is not decoded."""
 
 from __future__ import annotations
 

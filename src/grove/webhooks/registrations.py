@@ -176,8 +176,7 @@ def _configuration(
 _NOT_BEING_DELETED = "oldObject == null || !has(oldObject.metadata.deletionTimestamp)"
 _OR_SPEC_CHANGED = f"{_NOT_BEING_DELETED} || (object != null && object.spec != oldObject.spec)"
 """A finalizer can keep an object for any time. So an update of a terminating object is exempt only if it
-leaves the spec unchanged: finalizers can be removed from objects that are invalid, and while no operator is
-running."""
+leaves the spec unchanged: finalizers can be removed from invalid objects, and without an operator."""
 
 
 def _conditions(registration: Registration, operator: str, exempt: tuple[str, ...]) -> list[Body]:

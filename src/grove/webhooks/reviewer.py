@@ -1,5 +1,4 @@
-"""Answers admission reviews: decodes the request, collects the facts, calls the rules, and encodes the
-response."""
+"""Answers admission reviews: decodes the request, collects facts, calls the rules, encodes the response."""
 
 from __future__ import annotations
 
@@ -183,8 +182,7 @@ def _validate(
 
 
 def _require_resource(request: AdmissionRequest, plurals: frozenset[str], group: str = GROVE) -> None:
-    """Raises InvalidReview for a resource that the webhook does not handle: the webhook configuration is
-    wrong."""
+    """Raises InvalidReview for a resource that the webhook does not handle: its configuration is wrong."""
     resource = request.resource
     if resource.group != group or resource.resource not in plurals:
         about = f"{resource.resource}.{resource.group}"[:200]

@@ -1,5 +1,4 @@
-"""The HTTP server of the webhooks: passes reviews to the reviewer, and rejects other requests with one line
-of text.
+"""The HTTP server of the webhooks: passes reviews to the reviewer, and rejects other requests.
 
 Size and time are bounded here, before anything is decoded. Nothing is decompressed: API servers do not
 compress, and a compressed body may be an attempt to exhaust memory.

@@ -1,5 +1,4 @@
-"""The placement key: gangs are assigned once, in the order of their requests, and give their assignment
-back."""
+"""The placement key: gangs are assigned once, in request order, and release their assignment."""
 
 from __future__ import annotations
 

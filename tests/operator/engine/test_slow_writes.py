@@ -1,5 +1,4 @@
-"""Slow writes as last errors of their set: while they are in flight, with one timestamp, and equal ones
-merged."""
+"""Slow writes as last errors of their set: while in flight, with one timestamp, equal ones merged."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Backends of other projects, found by entry point; scheduler objects in the caches, and what they
-enqueue."""
+"""Backends of other projects, found by entry point; scheduler objects in the caches."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""When a set is enqueued for replicas that are deleted: not for each pod, and as soon as it has something to
-do."""
+"""When a set is enqueued for deleted replicas: not for each pod, and as soon as it must act."""
 
 from __future__ import annotations
 

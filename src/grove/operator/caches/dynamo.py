@@ -1,5 +1,4 @@
-"""The informer caches of DynamoGraphDeployments and the objects created for them, if `dynamo.enabled` is
-set."""
+"""The informer caches of DynamoGraphDeployments and of the objects created for them."""
 
 from __future__ import annotations
 

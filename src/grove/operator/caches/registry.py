@@ -139,8 +139,7 @@ class Caches:
         self.scheduler_objects = {
             kind: _replica_cache(external_resource(kind), SchedulerObject) for kind in scheduler_kinds
         }
-        """The objects of schedulers for gangs. Their CRDs may be missing: only sets of that scheduler
-        wait."""
+        """The objects of schedulers for gangs. If a CRD is missing, only sets of that scheduler wait."""
         self.scheduler_topologies: dict[ForeignKind, Cache[SchedulerObject]] = {
             kind: Cache(external_resource(kind), SchedulerObject) for kind in scheduler_topologies
         }
@@ -211,8 +210,7 @@ class Caches:
         return [cache.resource.label for cache in self.needed if not cache.synced.is_set()]
 
     def objects_of_set(self, key: SetKey) -> Iterator[list[Any]]:
-        """The existing objects of a set that belong to replicas, cache by cache; each cache is read
-        lazily."""
+        """The objects of a set that belong to replicas, cache by cache; each cache is read lazily."""
         return (cache.by_index(BY_SET, key) for cache in (*self.replica_objects, self.claims))
 
 

@@ -63,8 +63,7 @@ class ApiErrorLog:
 
 
 def _is_rejection(result: Result) -> bool:
-    """Whether the API server answered and rejected the write. Failures of the server itself are logged by the
-    client."""
+    """Whether the API server rejected the write. Failures of the server itself are logged by the client."""
     error = result.error
     if result.state is not IntentState.FAILED or not isinstance(error, ApiError):
         return False

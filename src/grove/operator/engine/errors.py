@@ -1,6 +1,5 @@
 """Assigns the errors of a pass to the objects whose `status.lastErrors` report them: cliques and groups for
-their own pods and claims, the set for everything else. Also completes statuses with what only the outcome
-shows."""
+their own pods and claims, the set for everything else. Also adds the errors to statuses."""
 
 from __future__ import annotations
 
@@ -103,8 +102,7 @@ def collect_errors(outcome: Outcome, now: float, user_errors: Iterable[UserError
 
 
 def unfinished(outcome: Outcome) -> frozenset[ChildRef | None]:
-    """The cliques and groups with planned writes that are not done; None stands for the set and all
-    children."""
+    """The cliques and groups with planned writes that are not done; None: the set and all of them."""
     return frozenset(
         _child_of(result.intent) for result in outcome.results if result.state is not IntentState.DONE
     )
@@ -118,8 +116,7 @@ def unfinished_writes(outcome: Outcome) -> frozenset[str]:
 def complete_status(
     status_update: StatusUpdate, errors: PassErrors, remaining: frozenset[ChildRef | None]
 ) -> StatusUpdate:
-    """Add what only the outcome shows: `observedGeneration`, if no write of the object is `remaining`, and
-    `lastErrors`."""
+    """Add `lastErrors` and, if no write of the object is `remaining`, `observedGeneration`."""
     if not hasattr(status_update.desired, "last_errors"):
         return status_update
     complete = remaining.isdisjoint({None, (status_update.target.kind, status_update.target.name)})

@@ -1,5 +1,4 @@
-"""Decides when a status is written: after a short delay, so that changes that follow each other are one
-write.
+"""Decides when a status is written: after a short delay, so that successive changes are one write.
 
 | status | written |
 |---|---|
@@ -59,8 +58,7 @@ class StatusPublisher(Generic[K]):
     def due_updates(
         self, key: K, status_updates: tuple[StatusUpdate, ...], now: float, *, busy: bool
     ) -> tuple[list[StatusUpdate], float | None]:
-        """The status updates to write now, or the time to requeue the key at; none and None if no status
-        differs."""
+        """The status updates to write now, or the time to requeue at; none and None if no status differs."""
         changed = [
             status_update
             for status_update in status_updates

@@ -1,5 +1,4 @@
-"""Metrics of fabric domains: how many exist in which phase, how long they take to be ready, and failed
-writes."""
+"""Metrics of fabric domains: how many are in which phase, their time to ready, and failed writes."""
 
 from __future__ import annotations
 
@@ -58,8 +57,7 @@ class DomainReadyTimer:
         self._started_at: dict[str, float] = {}
 
     def on_domain(self, old: Domain | None, new: Domain | None) -> None:
-        """A domain was added, updated or deleted. The time of creation is that of the API server, in
-        seconds."""
+        """A domain was added, updated or deleted. Its creation time is known to the second."""
         if new is None:
             if old is not None:
                 self._started_at.pop(old.metadata.uid, None)

@@ -56,7 +56,7 @@ class GangConditionTimer:
         self._started_at: dict[str, float] = {}
 
     def on_existing(self, gang: PodGang) -> None:
-        """A gang that exists at start: its time of creation is that of the API server, in seconds."""
+        """A gang that exists at start: its creation time is known to the second."""
         created = gang.metadata.creation_timestamp
         if created and not is_true(gang.status.conditions, self._condition):
             self._started_at[gang.metadata.uid] = timestamps.parse(created).timestamp()

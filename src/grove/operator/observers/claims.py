@@ -1,5 +1,4 @@
-"""Reads the shared ResourceClaims of a set or a replica, and the templates that the set refers to, from the
-caches."""
+"""Reads shared ResourceClaims, and the templates that sets refer to, from the caches."""
 
 from __future__ import annotations
 

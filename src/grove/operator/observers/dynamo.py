@@ -54,8 +54,7 @@ class GraphObserver:
         """SSH key pairs of deployments whose Secret is not created yet."""
 
     async def of(self, key: GraphKey, stored: StoredGraph) -> GraphSnapshot:
-        """The snapshot of a deployment. One that cannot be decoded has no children: its plan reports the
-        error."""
+        """The snapshot of a deployment; without children if it cannot be decoded, which the plan reports."""
         snapshot = GraphSnapshot(
             stored=stored,
             context=self._context(),

@@ -224,8 +224,7 @@ class FabricLookup:
     def _owners(
         self, key: DomainKey, found: Domain | None, consumers: set[str]
     ) -> tuple[tuple[PodCliqueSet, ...], bool]:
-        """The owners of a domain that no longer require it, and whether it has an owner that is not in the
-        cache."""
+        """The owners of a domain that no longer require it, and whether it has an unknown owner."""
         former, unknown_owner = [], False
         for owner in found.metadata.owner_references if found else ():
             if owner.kind != PodCliqueSet.KIND.name or owner.uid in consumers:
@@ -259,8 +258,7 @@ class FabricLookup:
         return any(requirement.scope is Scope.GROUP_REPLICA for requirement in requirements)
 
     def _group_count(self, workload: PodCliqueSet) -> GroupCount:
-        """Returns the replicas of a group: `spec.replicas` of an existing group, else those of the
-        template."""
+        """A function for the replicas of a group: its own if it exists, else those of the template."""
         meta = workload.metadata
         templates = {group.name: group.replicas for group in workload.spec.template.pod_clique_scaling_groups}
 

@@ -1,5 +1,4 @@
-"""Reads snapshots for plans from the caches: all objects of a replica, or all objects of a set that is
-deleted."""
+"""Reads snapshots for plans from the caches: all objects of a replica, or of a set that is deleted."""
 
 from __future__ import annotations
 

@@ -126,8 +126,7 @@ class GraphReconciler:
         self.queue.enqueue(key, None, failed=outcome.failed)
 
     async def _publish(self, key: GraphKey, plan: GraphPlan) -> tuple[bool, float | None]:
-        """Write the status if it is due. Returns whether the write succeeded, and when it is due
-        otherwise."""
+        """Write the status if it is due. Returns whether that succeeded, and when it is due otherwise."""
         status_updates = (plan.status_update,) if plan.status_update is not None else ()
         due, later = self._publisher.due_updates(key, status_updates, self._loop_time(), busy=False)
         if not due:

@@ -42,8 +42,7 @@ class FabricReconciler:
         self._enqueue: EnqueueKey = lambda _: None
         self.fabric_lookup = FabricLookup(caches)
         self._reported: dict[DomainKey, set[tuple[str, ...]]] = {}
-        """Domain UID, set UID and reason of events that are emitted: again only after the cause was
-        absent."""
+        """Domain UID, set UID and reason of emitted events, which are not repeated while the cause lasts."""
         self._failures: dict[DomainKey, LastError] = {}
         """The last error of domains that could not be created."""
         self._busy: dict[DomainKey, str] = {}

@@ -1,5 +1,4 @@
-"""Tracks replicas that are deleted: surplus ones, above `spec.replicas` of their set, and those of a deleted
-set.
+"""Tracks replicas that are to be deleted: those above `spec.replicas`, and those of a deleted set.
 
 The plan of the set deletes them together: the lower `spec.replicas` is verified once for all of them, and
 objects without GPUs are deleted after the pods of all of them. The tracker knows which replicas these are,
@@ -27,8 +26,7 @@ class ScaleInTracker:
         """The UID of the set (a new set may have its name), and its deleted replicas that still have pods."""
 
     def record(self, key: ReplicaKey, snapshot: Snapshot) -> bool:
-        """Store the state of a replica that is to be deleted. Returns whether its set has something to do
-        now."""
+        """Store the state of a replica that is to be deleted. Returns whether its set must act now."""
         parent, deleting = parent_of(key), snapshot.workload.metadata.deletion_timestamp is not None
         waiting = self._waiting_of(parent, snapshot.workload.metadata.uid)
         if has_pods(snapshot):

@@ -1,5 +1,4 @@
-"""Reconciles topologies: one key for each name. Writes the topology objects of schedulers and the status of
-ours."""
+"""Reconciles topologies: one key for each name. Writes schedulers' topology objects and our statuses."""
 
 from __future__ import annotations
 

@@ -33,8 +33,7 @@ from grove.plan.snapshot import Snapshot
 from grove.plan.writes.collector import bounded, merge_writes
 
 MAX_WRITES = 2000
-"""Writes of one pass. The rest of a larger plan follows in the next pass: other keys get workers in
-between."""
+"""Writes of one pass. The rest of a larger plan follows in the next pass, after those of other keys."""
 _SNAPSHOT_BATCH = 64
 
 
@@ -59,14 +58,12 @@ class Planner:
         self._inputs, self._caches, self._aggregate_later = inputs, inputs.caches, aggregate_later
         self._plan_thread = PlanThread()
         self._cached_plans: dict[WorkloadKey, tuple[Snapshot, Plan]] = {}
-        """Plans without writes whose statuses wait for publication. They are valid while the snapshot is
-        equal."""
+        """Plans whose statuses wait to be written. They are valid while the snapshot is equal."""
         self._failed: dict[WorkloadKey, frozenset[str]] = {}
         """The ids of failed writes of a plan above `MAX_WRITES`: other writes go first in the next pass."""
 
     async def plan(self, key: WorkloadKey, now: float) -> Plan | None:
-        """The plan of a key; None if the set does not exist. Raises PlanThreadBusy if the key must be
-        requeued."""
+        """The plan of a key; None if the set does not exist. Raises PlanThreadBusy: requeue the key."""
         began = time.perf_counter()
         plan = await (self._of_replica(key, now) if isinstance(key, ReplicaKey) else self._of_set(key, now))
         if plan is not None:
@@ -134,8 +131,7 @@ class Planner:
     def _set_plan_function(
         self, workload: PodCliqueSet, key: SetKey, surplus: list[Snapshot], now: float
     ) -> Callable[[], Plan]:
-        """Read the inputs for the plan of a set. Returns the function that computes it, which reads no
-        cache."""
+        """Read the inputs for the plan of a set. Returns a function that computes it without the caches."""
         inputs, namespace_terminating = self._inputs, self._inputs.terminating_namespaces.includes(key)
         excess = self._caches.sizes.excess(workload)
         compute = partial(

@@ -67,8 +67,7 @@ class _GraphEventHandlers:
             self._enqueue(key)
 
     def _written_by_others(self, old: StoredGraph, new: StoredGraph) -> bool:
-        """Whether the status was changed by another writer: our own changes come with the reply of the
-        write."""
+        """Whether another writer changed the status: our own changes come with the reply of the write."""
         return old.status != new.status and not self._graph_caches.graphs.applying_reply
 
     def on_set(self, old: PodCliqueSet | None, new: PodCliqueSet | None) -> None:
@@ -102,8 +101,7 @@ class _GraphEventHandlers:
             self._enqueue_failed(new.metadata.namespace)
 
     def on_secret(self, old: PullSecret | None, new: PullSecret | None) -> None:
-        """A new or changed image pull Secret: pods that have not started may need it. A deletion has no
-        effect."""
+        """A new or changed image pull Secret: pods that have not started may need it."""
         if new is None or (old is not None and old.registries == new.registries):
             return
         for stored in self._graph_caches.graphs:

@@ -1,5 +1,4 @@
-"""Event mapping for ResourceQuotas: enqueues keys whose writes exceeded a quota when the quota is raised or
-freed.
+"""Event mapping for ResourceQuotas: enqueues keys that exceeded a quota when it is raised or freed.
 
 Other rejections (LimitRange, admission policies, PodSecurity, a missing ServiceAccount or PriorityClass) have
 no watch event that resolves them: they are retried with back-off, once a minute at the latest.

@@ -1,5 +1,4 @@
-"""Event mapping for sets, replicas and topologies: which watch event enqueues which key, and after which
-delay.
+"""Event mapping for sets, replicas and topologies: which watch event enqueues which key, and when.
 
 Status changes of pods enqueue their replica after a short delay: the pods of a replica get their nodes and
 become ready one after another, and one pass over all of them is enough. Other status changes enqueue nothing,
@@ -124,14 +123,12 @@ class _WorkloadEventHandlers:
         self._enqueue_replicas(_key_of(found), new)
 
     def on_limit_crossed(self, key: SetKey) -> None:
-        """A set crossed the limit on pods: its status reports that, and its replicas create pods or do
-        not."""
+        """A set crossed the limit on pods: enqueues it and its replicas, which report or apply that."""
         if (workload := self._caches.sets.get(key.namespace, key.name)) is not None:
             self._enqueue_set_and_replicas(workload)
 
     def on_topology(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
-        """Enqueues the sets that refer to a topology, with all of their replicas, if its levels may have
-        changed."""
+        """Enqueues the sets that refer to a topology, with all replicas, if its levels may have changed."""
         if old is not None and new is not None and spec_revision(old) == spec_revision(new):
             return
         found = new or old
@@ -147,8 +144,7 @@ class _WorkloadEventHandlers:
             self._enqueue(TopologyKey(found.metadata.name))
 
     def on_scheduler_topology(self, old: SchedulerObject | None, new: SchedulerObject | None) -> None:
-        """Enqueues the topology that a scheduler's object is created for, and those that refer to the
-        object."""
+        """Enqueues the topology that owns a scheduler's topology object, and those that refer to it."""
         found = new or old
         assert found is not None
         if owner := owning_topology(found):
@@ -184,8 +180,7 @@ class _WorkloadEventHandlers:
                 self.on_any(owner, None)
 
     def on_template(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
-        """Enqueues the sets that refer to a template: they may wait for it, or for its annotation that allows
-        sharing."""
+        """Enqueues the sets that refer to a template: they may wait for it or for its annotation."""
         if new is None or (old is not None and not changed(old, new)):
             return
         template_key = (new.metadata.namespace, new.metadata.name)
@@ -208,8 +203,7 @@ class _WorkloadEventHandlers:
         self._enqueue_replicas(_key_of(workload), workload)
 
     def on_rbac_object(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
-        """Enqueues the set, which repairs the object; a new object also enqueues the replicas, which wait for
-        it."""
+        """Enqueues the set, which repairs the object; a new one also enqueues replicas that wait for it."""
         for found in (old, new):
             if found is not None and (key := set_of(found.metadata)):
                 self._enqueue(key)
