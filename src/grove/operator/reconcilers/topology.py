@@ -100,9 +100,7 @@ class TopologyReconciler:
                 continue
             try:
                 yield from backend.on_topology_delete(key.name, found)
-            except (
-                Exception
-            ) as problem:  # raised by a backend of another project: the other backends continue
+            except Exception as problem:  # raised by a backend of another project
                 why, about = f"{type(problem).__name__}: {problem}", f"{backend.name} {key.name}"
                 log.warning("scheduler topology not deleted", key=about, action="continue", reason=why)
 
