@@ -62,9 +62,8 @@ async def test_b7_automatic_mode_compares_nodes_with_channels():
     before = fabric_nodes.channel_coverage("nvidia")
     node_cache.apply_event("MODIFIED", node("a", "8", "8", holder="d2"))
     assert fabric_nodes.nodes_by_domain("nvidia") == {"d2": ["a"]}
-    assert (
-        fabric_nodes.channel_coverage("nvidia") is before
-    )  # a node that joins a domain does not change the coverage
+    unchanged = fabric_nodes.channel_coverage("nvidia") is before
+    assert unchanged, "a node that joins a domain does not change the coverage"
     assert [dict(node.metadata.labels) for node in node_cache] == [{"nvidia": "d2"}, {}, {}, {}]
     fabric_nodes._channel_caches["nvidia"].apply_event("ADDED", slice_("c", "9"))
     assert fabric_nodes.channel_coverage("nvidia") == ChannelCoverage(3, (), 4)
