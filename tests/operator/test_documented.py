@@ -1,4 +1,4 @@
-"""What docs/operator.md promises is what there is."""
+"""docs/operator.md lists every metric and every exit code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operator's log, as it leaves a process."""
+"""The operator's log, as a process writes it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-SPEAK = """
+SCRIPT = """
 import logging, warnings, structlog
 from grove.api.configuration.types import LogFormat, LogLevel
 from grove.operator import logs
@@ -17,7 +17,7 @@ from grove.operator.keys import ReplicaKey
 logs.configure(LogLevel({level!r}), LogFormat({format!r}))
 log = structlog.get_logger("grove.operator")
 log.debug("noticed", key="a", action="none", reason="curiosity")
-log.info("working", key=ReplicaKey("ns", "set", 1), action="lead", reason="our turn")
+log.info("working", key=ReplicaKey("ns", "set", 1), action="lead", reason="leader")
 log.warning("not published", key="a", action="retry", reason="conflict")
 try:
     1 / 0
@@ -28,15 +28,15 @@ warnings.warn("deprecated")
 """
 
 
-def log_line(level: str = "info", format_: str = "json") -> list[str]:
-    code = SPEAK.format(level=level, format=format_)
+def log_lines(level: str = "info", format_: str = "json") -> list[str]:
+    code = SCRIPT.format(level=level, format=format_)
     return subprocess.run(
         [sys.executable, "-c", code], capture_output=True, check=True, text=True
     ).stderr.splitlines()
 
 
-def test_every_line_is_json_and_says_key_action_and_reason():
-    working, unpublished, failed, slow, warned = map(json.loads, log_line())
+def test_json_log_line_has_key_action_and_reason():
+    working, unpublished, failed, slow, warned = map(json.loads, log_lines())
     assert list(working) == ["time", "level", "message", "key", "action", "reason"]
     assert working["time"].endswith("Z")
     assert (working["message"], working["key"]) == ("working", "ns/set/1")
@@ -47,12 +47,12 @@ def test_every_line_is_json_and_says_key_action_and_reason():
 
 
 @pytest.mark.parametrize(("level", "first"), [("debug", "noticed"), ("info", "working"), ("error", "failed")])
-def test_the_level_decides_what_is_told(level, first):
-    assert json.loads(log_line(level)[0])["message"] == first
+def test_log_level_filters_messages(level, first):
+    assert json.loads(log_lines(level)[0])["message"] == first
 
 
-def test_people_read_text():
-    line = log_line(format_="text")[0]
+def test_text_format_is_readable_without_colours():
+    line = log_lines(format_="text")[0]
     assert "working" in line
     assert "key=ns/set/1" in line
     assert "\x1b" not in line  # colours are for terminals

@@ -1,4 +1,4 @@
-"""What surrounds the operator: settings, and works that end together."""
+"""The operator process: its settings, and coroutines that end together."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from grove.operator.process import OperatorSettings, run_until_first_ends, timin
         ("", "", "", "from-context"),
     ],
 )
-def test_where_the_lease_is(monkeypatch, command_line, configured, pod, expected):
+def test_lease_namespace_precedence(monkeypatch, command_line, configured, pod, expected):
     monkeypatch.setattr(process, "_pods_namespace", lambda: pod)
     config = OperatorConfiguration(leader_election=LeaderElection(resource_namespace=configured))
     connection = Config("https://127.0.0.1", StaticCredentials(), namespace="from-context")
     assert OperatorSettings(config, connection, command_line).lease_namespace == expected
 
 
-def test_the_pods_namespace_is_in_a_file(tmp_path):
+def test_pod_namespace_is_read_from_service_account(tmp_path):
     assert process._pods_namespace(tmp_path) == ""
     (tmp_path / "namespace").write_text("grove-system\n")
     assert process._pods_namespace(tmp_path) == "grove-system"
 
 
-def test_the_election_is_timed_as_configured():
+def test_lease_timing_follows_configuration():
     assert timing_of(LeaderElection()) == LeaseTiming(15, 10, 2)
     assert timing_of(LeaderElection(lease_duration="1m", renew_deadline="2500ms")) == LeaseTiming(60, 2.5, 2)
 
@@ -51,14 +51,14 @@ async def clean_up(done: list[str]) -> None:
 
 
 @virtual_time
-async def test_when_one_work_ends_the_others_may_clean_up():
+async def test_first_end_cancels_others_with_cleanup():
     done: list[str] = []
     await run_until_first_ends(asyncio.sleep(1), clean_up(done))
     assert done == ["cleaned up"]
 
 
 @virtual_time
-async def test_what_one_work_raises_is_raised():
+async def test_exception_of_one_coroutine_is_raised():
     done: list[str] = []
 
     async def fail() -> None:
@@ -69,7 +69,7 @@ async def test_what_one_work_raises_is_raised():
 
 
 @virtual_time
-async def test_cancelled_from_outside_all_works_clean_up():
+async def test_outer_cancellation_cancels_all_with_cleanup():
     done: list[str] = []
     task = asyncio.create_task(run_until_first_ends(clean_up(done), clean_up(done)))
     await asyncio.sleep(1)

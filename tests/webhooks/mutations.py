@@ -1,4 +1,4 @@
-"""Reviews of real manifests, with faults in their structure, their values, their JSON and their bytes."""
+"""Admission reviews of real manifests, with faults in structure, values, JSON and bytes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _child(kind: str, **spec: Any) -> Body:
 
 @cache
 def manifests() -> tuple[Body, ...]:
-    """Every object that a webhook is asked about, of all manifests that there are."""
+    """Every object in the repository's manifests that a webhook reviews."""
     files = sorted(file for folder in FOLDERS if folder.is_dir() for file in folder.glob("*.yaml"))
     found = [body for file in files for body in _documents(file) if body.get("kind") in PATHS]
     children = (
@@ -153,14 +153,14 @@ KEYS = (
 
 
 class Mutator:
-    """Puts faults into a review. Values that JSON cannot spell are put in at the end, for marks."""
+    """Puts faults into a review. Values that are not JSON replace placeholders in the encoded text."""
 
     def __init__(self, chance: Random) -> None:
         self._chance = chance
         self._raw: list[str] = []
 
     def review(self) -> tuple[Path, bytes]:
-        """A review with up to six faults, and where it is sent."""
+        """A review with up to six faults, and its URL path."""
         chance = self._chance
         body = chance.choice(manifests())
         plural, paths = PATHS[body["kind"]]
@@ -177,7 +177,7 @@ class Mutator:
         return path, self._spoil_bytes(text.encode("utf-8", "surrogatepass"))
 
     def _targets(self, document: Body) -> list[Any]:
-        """The object, the one that it replaces, and, now and then, the request and the review."""
+        """The new and the old object, and sometimes the request or the review."""
         request = document.get("request")
         if not isinstance(request, dict) or self._chance.random() < 0.01:
             return [document]
@@ -185,31 +185,33 @@ class Mutator:
         return objects if objects and self._chance.random() < 0.96 else [request]
 
     def _spoil(self, document: Any) -> None:
-        """One fault, at a random place below."""
-        chance, place = self._chance, document
-        while isinstance(place, dict | list) and place:
-            keys = list(place) if isinstance(place, dict) else list(range(len(place)))
+        """One fault, at a random place in the document."""
+        chance, container = self._chance, document
+        while isinstance(container, dict | list) and container:
+            keys = list(container) if isinstance(container, dict) else list(range(len(container)))
             key = chance.choice(keys)
-            if not isinstance(place[key], dict | list) or not place[key] or chance.random() < 0.15:
-                self._spoil_entry(place, key)
+            if not isinstance(container[key], dict | list) or not container[key] or chance.random() < 0.15:
+                self._spoil_entry(container, key)
                 return
-            place = place[key]
+            container = container[key]
 
-    def _spoil_entry(self, place: Any, key: Any) -> None:
+    def _spoil_entry(self, container: Any, key: Any) -> None:
         chance = self._chance
         match chance.randrange(8):
             case 0:
-                del place[key]
-            case 1 if isinstance(place, dict):
-                place[chance.choice(KEYS)] = place.pop(key)
-            case 2 if isinstance(place, list):
-                place.extend([place[key]] * chance.choice((1, 2, 500)))
+                del container[key]
+            case 1 if isinstance(container, dict):
+                container[chance.choice(KEYS)] = container.pop(key)
+            case 2 if isinstance(container, list):
+                container.extend([container[key]] * chance.choice((1, 2, 500)))
             case 3:
-                place[key] = chance.choice(([place[key]], {"a": place[key]}, [place[key]] * 3))
-            case 4 if isinstance(place, dict):
-                place[chance.choice(KEYS)] = self._mark()
+                container[key] = chance.choice(
+                    ([container[key]], {"a": container[key]}, [container[key]] * 3)
+                )
+            case 4 if isinstance(container, dict):
+                container[chance.choice(KEYS)] = self._mark()
             case _:
-                place[key] = self._mark()
+                container[key] = self._mark()
 
     def _mark(self) -> str:
         fit = (NUMBERS, TEXTS, SHAPES)

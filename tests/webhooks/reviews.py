@@ -1,4 +1,4 @@
-"""Reviews as API servers send them, and the answers to them, without a cluster."""
+"""Builds admission reviews as API servers send them, and gets the responses without a cluster."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def reviewer(
     authorizer: bool = True,
     dynamo: bool = True,
 ) -> Reviewer:
-    """Nothing is known, and who asks the server learns that nothing is there."""
+    """A reviewer with empty caches; by default the API server has no objects either."""
     client = Client(replies or StubTransport(lambda _: refused(404, "NotFound"), lambda _: 0.0))
     caches = Caches()
     cluster_facts = ClusterFacts(
@@ -80,7 +80,7 @@ def reviewer(
 
 
 async def respond(by: Reviewer, path: str, body: Any) -> Body:
-    """The response, checked for its form."""
+    """The response, whose form is checked."""
     sent = body if isinstance(body, bytes) else msgspec.json.encode(body)
     answer = json.loads(await by.answer(path, sent))
     assert (answer["apiVersion"], answer["kind"]) == ("admission.k8s.io/v1", "AdmissionReview")
@@ -91,7 +91,7 @@ async def respond(by: Reviewer, path: str, body: Any) -> Body:
 
 
 def patched(body: Body, response: Body) -> Body:
-    """The object after the patch of an answer, as an API server applies it."""
+    """The object after the patch of a response, as an API server applies it."""
     body = copy.deepcopy(body)
     for operation in json.loads(base64.b64decode(response.get("patch", "W10="))):
         apply(body, operation)
@@ -99,9 +99,9 @@ def patched(body: Body, response: Body) -> Body:
 
 
 def apply(document: Any, operation: Body) -> None:
-    """One operation of RFC 6902, of those that we use; strict about what must be there."""
-    *way, last = [part.replace("~1", "/").replace("~0", "~") for part in operation["path"].split("/")[1:]]
-    for part in way:
+    """Apply one operation of RFC 6902, of those in use; fails if the path does not exist."""
+    *parents, last = [part.replace("~1", "/").replace("~0", "~") for part in operation["path"].split("/")[1:]]
+    for part in parents:
         document = document[int(part)] if isinstance(document, list) else document[part]
     key = int(last) if isinstance(document, list) else last
     if operation["op"] == "remove":

@@ -1,4 +1,4 @@
-"""Reviews of real manifests with random faults, over HTTP: each gets an answer of one line."""
+"""Reviews of real manifests with random faults, over HTTP: each is answered, with a message of one line."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FACTS = Facts(
 
 
 def why_bad(status: int, text: str) -> str:
-    """What is wrong with an answer; empty if it is as it should be."""
+    """What is wrong with a response; empty if it is well-formed."""
     if status != 200:
         return "" if 400 <= status < 500 and len(text.splitlines()) == 1 else f"HTTP {status}: {text[:300]}"
     answer = json.loads(text)
@@ -87,27 +87,27 @@ WORST: list[Any] = [
 ]
 
 
-async def test_every_value_at_every_place_is_answered() -> None:
-    """One object of each kind, each place of it with each of the values that rules have to survive."""
-    asked = reviewer(FACTS)
+async def test_every_value_at_every_path_is_answered() -> None:
+    """One object of each kind, with each of the worst values at each path."""
+    by = reviewer(FACTS)
     for body in {body["kind"] + body["apiVersion"]: body for body in manifests()}.values():
         plural, paths = PATHS[body["kind"]]
         group, _, version = body["apiVersion"].partition("/")
         resource = {"group": group, "version": version, "resource": plural}
-        for way, value in product(places(body), WORST):
-            spoiled = replaced(body, way, value)
+        for path_in_object, value in product(places(body), WORST):
+            spoiled = replaced(body, path_in_object, value)
             for path, operation in product(paths, ("CREATE", "UPDATE")):
                 sent = msgspec.json.encode(review(operation, spoiled, body, resource))
-                bad = why_bad(200, (await asked.answer(path, sent)).decode())
-                assert not bad, (path, way, value)
+                bad = why_bad(200, (await by.answer(path, sent)).decode())
+                assert not bad, (path, path_in_object, value)
 
 
-def test_the_manifests_are_of_every_kind_and_none_is_deep() -> None:
+def test_manifests_cover_every_kind_and_none_is_too_deep() -> None:
     assert {body["kind"] for body in manifests()} == set(PATHS)
     assert {body["apiVersion"] for body in manifests()} >= {"nvidia.com/v1alpha1", "nvidia.com/v1beta1"}
     assert not any(too_deep(json.dumps(body).encode()) for body in manifests())
 
 
-def test_a_seed_reproduces_its_review() -> None:
+def test_seed_reproduces_review() -> None:
     for seed in range(20):
         assert Mutator(Random(seed)).review() == Mutator(Random(seed)).review()

@@ -1,4 +1,4 @@
-"""Reviews of DynamoGraphDeployments: filled in, refused in words, looked up where caches know nothing."""
+"""Reviews of DynamoGraphDeployments: defaults, denials, and lookups of what is not in the caches."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def graph_review(operation, new, old=None):
     return review(operation, new, old, resource=GRAPH)
 
 
-async def test_what_is_left_out_is_filled_in_by_a_patch():
+async def test_graph_defaults_are_patched():
     body = deployment(component())
     response = await respond(reviewer(), Path.DEFAULT_GRAPH, graph_review("CREATE", body))
     after = patched(body, response)
@@ -28,25 +28,25 @@ async def test_what_is_left_out_is_filled_in_by_a_patch():
     assert "patch" not in again
 
 
-async def test_what_does_not_fit_is_refused_before_the_schema_can_forget_it():
+async def test_undecodable_graph_is_denied_before_schema_prunes():
     response = await respond(reviewer(), Path.DEFAULT_GRAPH, graph_review("CREATE", manifest("superseded")))
     assert not response["allowed"]
     for field in ("spec.topologyConstraints:", "spec.topologyConstraints.enabled:", "spec.services:"):
         assert field in response["status"]["message"]
 
 
-async def test_a_broken_rule_is_told():
+async def test_invalid_graph_is_denied_with_field():
     response = await respond(reviewer(), Path.VALIDATE_GRAPH, graph_review("CREATE", deployment()))
     assert response["status"]["message"].startswith("spec.components: Required value")
 
 
-async def test_a_change_is_judged_by_what_is_stored():
+async def test_graph_update_is_validated_against_stored():
     old, new = deployment(component()), deployment(component("Other"))
     response = await respond(reviewer(), Path.VALIDATE_GRAPH, graph_review("UPDATE", new, old))
     assert "cannot be added" in response["status"]["message"]
 
 
-async def test_a_topology_that_no_cache_knows_is_asked_for():
+async def test_topology_missing_in_cache_is_read_for_graph():
     levels = [{"domain": domain, "key": f"example/{domain}"} for domain in ("zone", "block")]
     topology = {"metadata": {"name": "dc"}, "spec": {"levels": levels}}
 
@@ -55,37 +55,37 @@ async def test_a_topology_that_no_cache_knows_is_asked_for():
             return Response(200, {}, msgspec.json.encode(topology))
         return refused(404, "NotFound")
 
-    asked = StubTransport(reply, lambda _: 0.0)
+    transport = StubTransport(reply, lambda _: 0.0)
     response = await respond(
-        reviewer(FACTS, asked), Path.VALIDATE_GRAPH, graph_review("CREATE", manifest("both"))
+        reviewer(FACTS, transport), Path.VALIDATE_GRAPH, graph_review("CREATE", manifest("both"))
     )
     assert response["allowed"], json.dumps(response)
 
 
-async def test_without_the_switch_there_is_nothing_to_ask():
+async def test_dynamo_disabled_serves_no_graph_paths():
     assert not {Path.DEFAULT_GRAPH, Path.VALIDATE_GRAPH} & set(reviewer(dynamo=False).paths)
 
 
-async def test_one_that_was_stored_under_other_rules_can_still_be_annotated():
-    old = deployment(component(unheard=True))
-    new = deployment(component(unheard=True), annotations={"a": "b"})
+async def test_stored_invalid_graph_can_be_annotated():
+    old = deployment(component(unknown=True))
+    new = deployment(component(unknown=True), annotations={"a": "b"})
     for path in (Path.DEFAULT_GRAPH, Path.VALIDATE_GRAPH):
         assert (await respond(reviewer(), path, graph_review("UPDATE", new, old)))["allowed"]
-        worse = deployment(component(unheard=True, more=1))
+        worse = deployment(component(unknown=True, more=1))
         assert not (await respond(reviewer(), path, graph_review("UPDATE", worse, old)))["allowed"]
 
 
-async def test_a_count_that_an_adapter_decides_is_for_us_and_planners_to_change():
+async def test_adapter_replicas_change_only_by_operator_or_planner():
     old = deployment(component(replicas=2, scalingAdapter={}))
     new = deployment(component(replicas=3, scalingAdapter={}))
     planner = "system:serviceaccount:ns:planner-serviceaccount"
-    asked = reviewer(replace(FACTS, operator_user=OPERATOR))
+    by = reviewer(replace(FACTS, operator_user=OPERATOR))
     for user, allowed in (("jane", False), (OPERATOR, True), (planner, True)):
         change = review("UPDATE", new, old, resource=GRAPH, userInfo={"username": user})
-        assert (await respond(asked, Path.VALIDATE_GRAPH, change))["allowed"] == allowed
+        assert (await respond(by, Path.VALIDATE_GRAPH, change))["allowed"] == allowed
 
 
-async def test_a_count_that_is_left_out_stays_what_an_adapter_made_it():
+async def test_omitted_replicas_keep_value_of_adapter():
     old = deployment(component(replicas=5, scalingAdapter={}, minAvailable=1))
     new = deployment(component(scalingAdapter={}, minAvailable=1))
     response = await respond(reviewer(), Path.DEFAULT_GRAPH, graph_review("UPDATE", new, old))

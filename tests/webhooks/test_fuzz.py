@@ -1,4 +1,4 @@
-"""Reviews that nobody sane would send: all are answered, in bounded time, and none by a fault of ours."""
+"""Malformed and huge reviews: all are answered, with bounded work and memory, and without internal errors."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ json_values = st.recursive(
 )
 
 
-def places(document: Any, way: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Every place in a document."""
+def places(document: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The path of every value in a document."""
     inner = (
         document.items()
         if isinstance(document, dict)
@@ -56,14 +56,14 @@ def places(document: Any, way: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         if isinstance(document, list)
         else ()
     )
-    return [way, *(place for key, value in inner for place in places(value, (*way, key)))]
+    return [path, *(place for key, value in inner for place in places(value, (*path, key)))]
 
 
-def replaced(document: Any, way: tuple[Any, ...], value: Any) -> Any:
-    if not way:
+def replaced(document: Any, path: tuple[Any, ...], value: Any) -> Any:
+    if not path:
         return value
     copied = dict(document) if isinstance(document, dict) else list(document)
-    copied[way[0]] = replaced(document[way[0]], way[1:], value)
+    copied[path[0]] = replaced(document[path[0]], path[1:], value)
     return copied
 
 
@@ -94,22 +94,22 @@ def check(path: str, response: Body) -> None:
     assert response["allowed"] or response["status"]["code"] in (400, 403)
     assert len(json.dumps(response)) < 2_000_000
     if not response["allowed"]:
-        assert "a fault of the Grove operator" not in response["status"]["message"]
+        assert "internal error of the Grove operator" not in response["status"]["message"]
 
 
 @pytest.mark.parametrize("path", Path)
 @quick
 @given(new=objects, old=objects, operation=operations, resource=st.sampled_from([SET, TOPOLOGY, GRAPH]))
 @example(new=RICH, old=RICH, operation="UPDATE", resource=SET)
-def test_every_object_gets_an_answer(path, new, old, operation, resource):
+def test_every_object_is_answered(path, new, old, operation, resource):
     response = ask(path, review(operation, new, old, resource))
     check(path, response)
 
 
 @quick
 @given(new=spoiled)
-def test_defaults_fit_the_object_that_was_sent(new):
-    """Whatever the object is like, the patch can be applied, and leaves nothing for a second call."""
+def test_default_patch_applies_and_is_idempotent(new):
+    """For any object the patch can be applied, and a second review returns no patch."""
     if not isinstance(new, dict):
         return
     response = ask(Path.DEFAULT_SET, review("CREATE", new))
@@ -121,13 +121,13 @@ def test_defaults_fit_the_object_that_was_sent(new):
 @pytest.mark.parametrize("path", Path)
 @quick
 @given(body=st.binary(max_size=200) | json_values.map(lambda value: json.dumps(value).encode()))
-def test_every_body_gets_an_answer(path, body):
+def test_every_body_is_answered(path, body):
     with suppress(InvalidReview):
         check(path, ask(path, body))
 
 
 @pytest.mark.parametrize("path", Path)
-def test_bytes_that_were_changed_on_the_way_get_an_answer(path):
+def test_corrupted_bytes_are_answered(path):
     whole = json.dumps(review("UPDATE", RICH, RICH)).encode()
     for _, chance in seeds(200):
         body = bytearray(whole)
@@ -193,7 +193,7 @@ HUGE = {
 @pytest.mark.parametrize("path", [Path.DEFAULT_SET, Path.VALIDATE_SET])
 @pytest.mark.parametrize("make", HUGE, ids=lambda make: make.__name__)
 @pytest.mark.parametrize("operation", ["CREATE", "UPDATE"])
-def test_work_grows_no_faster_than_the_object(make, path, operation):
+def test_work_is_not_quadratic_in_object_size(make, path, operation):
     """Steps are counted, not seconds: four times the object may take eight times the steps, not sixteen."""
     steps = [work(path, operation, make(count)) for count in (HUGE[make] // 4, HUGE[make])]
     squared = make is all_start_after_all  # its size is the square of its count
@@ -201,7 +201,7 @@ def test_work_grows_no_faster_than_the_object(make, path, operation):
 
 
 def work(path: str, operation: str, body: Body) -> int:
-    """Function calls that answering takes: the same on every machine."""
+    """The number of function calls for one response: the same on every machine."""
     sent = json.dumps(review(operation, body, body)).encode()
     count = 0
 
@@ -218,7 +218,7 @@ def work(path: str, operation: str, body: Body) -> int:
     return count
 
 
-def test_memory_is_bounded_by_what_was_sent():
+def test_memory_is_bounded_by_request_size():
     sent = json.dumps(review("CREATE", identical_cliques(1_000))).encode()
     tracemalloc.start()
     try:
@@ -229,5 +229,5 @@ def test_memory_is_bounded_by_what_was_sent():
     assert peak < 40 * len(sent)
 
 
-def test_the_words_are_those_of_the_api():
+def test_fuzz_words_include_api_fields():
     assert {"metadata", "spec", "status"} <= set(PodCliqueSet.__struct_encode_fields__) <= set(WORDS)

@@ -1,4 +1,4 @@
-"""A patch leads from one document to the other, and is empty only if they are the same."""
+"""A JSON patch turns one document into the other, and is empty only if they are equal."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ documents = st.dictionaries(keys, json_values, max_size=4)
 
 
 @given(before=documents, after=documents)
-def test_applied_to_the_one_it_gives_the_other(before, after):
+def test_patch_turns_before_into_after(before, after):
     result = copy.deepcopy(before)
     for operation in diff(before, after):
         apply(result, operation)
@@ -35,7 +35,7 @@ def sort(value):
 
 
 @given(document=documents)
-def test_nothing_is_done_to_what_is_the_same(document):
+def test_equal_documents_have_empty_patch(document):
     assert list(diff(document, copy.deepcopy(document))) == []
 
 
@@ -49,5 +49,5 @@ def test_nothing_is_done_to_what_is_the_same(document):
         ({"x": {}}, {"x": {"a/b~c": 1}}, [("add", "/x/a~1b~0c")]),
     ],
 )
-def test_as_few_operations_as_possible(before, after, operations):
+def test_patch_has_minimal_operations(before, after, operations):
     assert [(each["op"], each["path"]) for each in diff(before, after)] == operations

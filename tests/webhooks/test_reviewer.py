@@ -1,4 +1,4 @@
-"""Which rule answers a review, and the forms of its answers."""
+"""Which rule decides a review, and the forms of the responses."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.webhooks.reviews import OPERATOR, TOPOLOGY, UID, patched, respond, re
 AWARE = Facts(topology_aware=True)
 
 
-async def test_defaults_come_as_a_patch():
+async def test_defaults_are_patched():
     body = workload()
     response = await respond(reviewer(), Path.DEFAULT_SET, review("CREATE", body))
     assert (response["uid"], response["allowed"], response["patchType"]) == (UID, True, "JSONPatch")
@@ -37,13 +37,13 @@ async def test_defaults_come_as_a_patch():
     assert {each["op"] for each in operations} == {"add"}
 
 
-async def test_what_is_complete_needs_no_patch():
+async def test_complete_set_gets_no_patch():
     whole = default_set(workload())
     response = await respond(reviewer(), Path.DEFAULT_SET, review("UPDATE", whole, whole))
     assert response == {"uid": UID, "allowed": True, "status": {"code": 200}}
 
 
-async def test_a_refusal_tells_everything_at_once():
+async def test_denial_lists_all_errors():
     wrong = default_set(workload(terminationDelay="0s"))
     wrong["spec"]["replicas"] = -1
     response = await respond(reviewer(), Path.VALIDATE_SET, review("CREATE", wrong))
@@ -55,7 +55,7 @@ async def test_a_refusal_tells_everything_at_once():
     )
 
 
-async def test_warnings_come_along():
+async def test_allowed_set_carries_warnings():
     body = default_set(workload())
     body["spec"]["template"]["cliques"][0]["spec"]["podSpec"]["restartPolicy"] = "Never"
     response = await respond(reviewer(), Path.VALIDATE_SET, review("CREATE", body))
@@ -63,7 +63,7 @@ async def test_warnings_come_along():
     assert "restartPolicy" in response["warnings"][0]
 
 
-async def test_an_update_is_judged_with_what_is_stored():
+async def test_update_is_validated_against_stored_set():
     old, new = (
         default_set(workload(cliqueStartupType=f"CliqueStartupType{x}")) for x in ("AnyOrder", "InOrder")
     )
@@ -71,46 +71,46 @@ async def test_an_update_is_judged_with_what_is_stored():
     assert "field is immutable" in response["status"]["message"]
 
 
-async def test_a_topology_is_judged():
+async def test_invalid_topology_is_denied():
     levels = [{"domain": "rack", "key": "a"}, {"domain": "rack", "key": "b"}]
     body = {"metadata": {"name": "t"}, "spec": {"levels": levels}}
     response = await respond(reviewer(), Path.VALIDATE_TOPOLOGY, review("CREATE", body, resource=TOPOLOGY))
     assert response["status"]["message"] == 'spec.levels[1].domain: Duplicate value: "rack"'
 
 
-async def test_who_loses_by_the_end_of_a_topology_is_told():
+async def test_topology_delete_warns_about_affected_sets():
     caches = Caches()
     body = workload(topologyConstraint={"topologyName": "h100", "packDomain": "rack"})
     found = msgspec.json.decode(msgspec.json.encode(default_set(body)), type=PodCliqueSet)
     caches.sets.apply_event("ADDED", found)
     levels = [{"domain": "rack", "key": "a"}]
     old = {"metadata": {"name": "h100"}, "kind": "ClusterTopology", "spec": {"levels": levels}}
-    asked = review("DELETE", None, old, TOPOLOGY, name="h100")
+    request = review("DELETE", None, old, TOPOLOGY, name="h100")
     for facts, warned in ((AWARE, True), (Facts(), False)):
-        nobody = Client(StubTransport(lambda _: refused(404, "NotFound"), lambda _: 0.0))
-        by = Reviewer(ClusterFacts(caches, nobody, facts))
-        response = await respond(by, Path.VALIDATE_TOPOLOGY, asked)
+        client = Client(StubTransport(lambda _: refused(404, "NotFound"), lambda _: 0.0))
+        by = Reviewer(ClusterFacts(caches, client, facts))
+        response = await respond(by, Path.VALIDATE_TOPOLOGY, request)
         assert response["allowed"]
         assert ("PodCliqueSet ns/app loses rack" in str(response.get("warnings"))) is warned
 
 
 @pytest.mark.parametrize("path", [Path.DEFAULT_SET, Path.VALIDATE_SET, Path.VALIDATE_TOPOLOGY])
-async def test_a_rule_for_something_else_is_refused_in_words(path):
+async def test_unexpected_resource_is_denied_with_message(path):
     pods = {"group": "", "version": "v1", "resource": "pods"}
     response = await respond(reviewer(), path, review("CREATE", {}, resource=pods))
     assert response["status"]["code"] == 400
-    assert response["status"]["message"].startswith("asked about pods.: correct the rules")
+    assert response["status"]["message"].startswith("unexpected resource pods.: correct the rules")
 
 
 @pytest.mark.parametrize("old", [None, [], 1, "x"])
-async def test_without_the_objects_nothing_can_be_said(old):
+async def test_update_without_old_object_is_denied(old):
     response = await respond(reviewer(), Path.VALIDATE_SET, review("UPDATE", default_set(workload()), old))
     assert response["status"]["code"] == 400
     assert response["status"]["message"].startswith("request.oldObject: ")
 
 
 @pytest.mark.parametrize(
-    ("body", "words"),
+    ("body", "message"),
     [
         (b"", "truncated"),
         (b"{", "truncated"),
@@ -124,23 +124,23 @@ async def test_without_the_objects_nothing_can_be_said(old):
         (b'{"a":' * 100_000, "nested more than 200 levels"),
     ],
 )
-async def test_what_is_no_review_is_told_so(body, words):
-    with pytest.raises(InvalidReview, match=words) as told:
+async def test_invalid_review_raises_with_reason(body, message):
+    with pytest.raises(InvalidReview, match=message) as error:
         await reviewer().answer(Path.VALIDATE_SET, body)
-    assert len(str(told.value).splitlines()) == 1
+    assert len(str(error.value).splitlines()) == 1
 
 
 @pytest.mark.parametrize(
     ("field", "value"), [("apiVersion", "admission.k8s.io/v1beta1"), ("kind", "Pod"), ("kind", "x" * 10**6)]
 )
-async def test_another_version_or_kind_is_told_so(field, value):
-    with pytest.raises(InvalidReview, match=r"not an AdmissionReview of .* but") as told:
+async def test_other_review_version_or_kind_raises(field, value):
+    with pytest.raises(InvalidReview, match=r"not an AdmissionReview of .* but") as error:
         await respond(reviewer(), Path.VALIDATE_SET, {**review("CREATE", workload()), field: value})
-    assert len(str(told.value)) < 400
+    assert len(str(error.value)) < 400
 
 
 @pytest.mark.parametrize("path", Path)
-async def test_deep_objects_are_refused_not_stumbled_over(path):
+async def test_deep_objects_are_denied_without_exception(path):
     deep = review("CREATE", "DEEP")
     for depth in (500, 900, 2_000, 100_000):
         nested = b'{"spec":' * depth + b"1" + b"}" * depth
@@ -155,8 +155,8 @@ async def test_deep_objects_are_refused_not_stumbled_over(path):
 SERVED = {labels.MANAGED_BY: labels.OPERATOR, labels.PART_OF: "app"}
 
 
-def managed(operation: str, user: str = "jane", carried: dict[str, str] = SERVED):
-    found = {"metadata": {"name": "app-0", "labels": carried}}
+def managed(operation: str, user: str = "jane", object_labels: dict[str, str] = SERVED):
+    found = {"metadata": {"name": "app-0", "labels": object_labels}}
     sides = {"CREATE": (found, None), "UPDATE": (found, found), "DELETE": (None, found)}
     services = {"group": "", "version": "v1", "resource": "services"}
     return review(operation, *sides[operation], services, userInfo={"username": user})
@@ -172,50 +172,50 @@ def replied(body: object) -> Response:
 
 
 @pytest.mark.parametrize("operation", ["CREATE", "UPDATE", "DELETE"])
-async def test_a_set_that_the_cache_does_not_know_yet_protects_its_objects(operation):
-    asked = the_set()
-    response = await respond(reviewer(replies=asked), Path.AUTHORIZE, managed(operation))
+async def test_set_missing_in_cache_protects_its_objects(operation):
+    transport = the_set()
+    response = await respond(reviewer(replies=transport), Path.AUTHORIZE, managed(operation))
     assert response["status"]["code"] == 403
     assert "belongs to PodCliqueSet app" in response["status"]["message"]
-    assert [sent.request.name for sent in asked.sent] == ["app"]
-    ours = await respond(reviewer(replies=asked), Path.AUTHORIZE, managed(operation, OPERATOR))
+    assert [sent.request.name for sent in transport.sent] == ["app"]
+    ours = await respond(reviewer(replies=transport), Path.AUTHORIZE, managed(operation, OPERATOR))
     assert ours["allowed"]
 
 
-async def test_what_has_no_set_passes_with_a_warning():
+async def test_object_without_set_is_allowed_with_warning():
     response = await respond(reviewer(), Path.AUTHORIZE, managed("UPDATE"))
     assert response["allowed"]
     assert "does not exist" in response["warnings"][0]
-    stray = await respond(reviewer(), Path.AUTHORIZE, managed("DELETE", carried={}))
-    assert "has no label" in stray["warnings"][0]
+    unlabelled = await respond(reviewer(), Path.AUTHORIZE, managed("DELETE", object_labels={}))
+    assert "has no label" in unlabelled["warnings"][0]
 
 
-async def test_without_the_authorizer_there_is_no_such_path():
+async def test_authorizer_disabled_serves_no_path():
     assert Path.AUTHORIZE not in reviewer(authorizer=False).paths
 
 
 CONSTRAINED = {"topologyConstraint": {"topologyName": "h100", "pack": {"preferred": "rack"}}}
 
 
-async def test_a_topology_that_the_cache_does_not_know_is_asked_for():
+async def test_topology_missing_in_cache_is_read():
     body = {"metadata": {"name": "h100"}, "spec": {"levels": [{"domain": "rack", "key": "r"}]}}
-    asked = StubTransport(lambda _: replied(body), lambda _: 0.0)
+    transport = StubTransport(lambda _: replied(body), lambda _: 0.0)
     new = review("CREATE", default_set(workload(**CONSTRAINED)))
-    assert (await respond(reviewer(AWARE, asked), Path.VALIDATE_SET, new))["allowed"]
-    assert len(asked.sent) == 1
+    assert (await respond(reviewer(AWARE, transport), Path.VALIDATE_SET, new))["allowed"]
+    assert len(transport.sent) == 1
 
 
-async def test_a_topology_that_does_not_exist_is_refused_by_name():
-    asked = StubTransport(lambda _: refused(404, "NotFound"), lambda _: 0.0)
+async def test_missing_topology_is_denied_by_name():
+    transport = StubTransport(lambda _: refused(404, "NotFound"), lambda _: 0.0)
     new = review("CREATE", default_set(workload(**CONSTRAINED)))
-    response = await respond(reviewer(AWARE, asked), Path.VALIDATE_SET, new)
+    response = await respond(reviewer(AWARE, transport), Path.VALIDATE_SET, new)
     assert '"h100" not found' in response["status"]["message"]
-    assert len(asked.sent) == 2  # under both names of the kind
+    assert len(transport.sent) == 2  # of both topology kinds
 
 
-async def test_a_server_that_cannot_be_asked_is_no_reason_to_refuse_for_good():
-    asked = StubTransport(lambda _: LostReply("gone"), lambda _: 0.0)
-    client = Client(asked)
+async def test_failed_lookup_is_denied_as_retriable():
+    transport = StubTransport(lambda _: LostReply("gone"), lambda _: 0.0)
+    client = Client(transport)
     by = Reviewer(ClusterFacts(Caches(), client, AWARE))
     response = await respond(by, Path.VALIDATE_SET, review("CREATE", default_set(workload(**CONSTRAINED))))
     assert response["status"]["code"] == 503
@@ -226,39 +226,39 @@ QUEUED = {"metadata": {"name": "default"}, "status": {"state": "Open"}}
 
 
 @pytest.mark.parametrize(
-    ("reply", "said"),
+    ("reply", "message"),
     [
         (lambda: replied(QUEUED), ""),
         (lambda: refused(404, "NotFound"), 'Volcano queue "default" not found'),
         (lambda: refused(403, "Forbidden"), "Queue default could not be looked up"),
     ],
 )
-async def test_what_a_scheduler_wants_to_know_is_looked_up(reply, said):
-    asked = StubTransport(lambda _: reply(), lambda _: 0.0)
+async def test_scheduler_lookup_decides_admission(reply, message):
+    transport = StubTransport(lambda _: reply(), lambda _: 0.0)
     body = default_set(workload())
     body["spec"]["template"]["cliques"][0]["spec"]["podSpec"]["schedulerName"] = "volcano"
-    by = reviewer(Facts(backends=in_use("volcano")), asked)
+    by = reviewer(Facts(backends=in_use("volcano")), transport)
     response = await respond(by, Path.VALIDATE_SET, review("CREATE", body))
-    assert response["allowed"] == (not said)
-    assert said in response["status"].get("message", "")
-    assert [sent.request.name for sent in asked.sent] == ["default"]
+    assert response["allowed"] == (not message)
+    assert message in response["status"].get("message", "")
+    assert [sent.request.name for sent in transport.sent] == ["default"]
 
 
-async def test_names_that_cannot_exist_are_not_asked_for():
-    asked = StubTransport(lambda _: refused(404, "NotFound"), lambda _: 0.0)
-    cluster_facts = ClusterFacts(Caches(), Client(asked), AWARE)
+async def test_invalid_names_are_not_looked_up():
+    transport = StubTransport(lambda _: refused(404, "NotFound"), lambda _: 0.0)
+    cluster_facts = ClusterFacts(Caches(), Client(transport), AWARE)
     odd = ["", "..", "a/b", "a?b", "A", "x" * 300, "é", "a\n"]
     await cluster_facts.facts_with_topologies(odd + [f"t{number}" for number in range(1000)])
     assert await cluster_facts.parent("ns", "../x") is None
-    assert {sent.request.name for sent in asked.sent} == {"t0", "t1", "t10", "t100"}
+    assert {sent.request.name for sent in transport.sent} == {"t0", "t1", "t10", "t100"}
 
 
-async def test_a_fault_of_ours_is_an_answer_too(monkeypatch, capsys):
+async def test_rule_exception_is_denied_as_internal_error(monkeypatch, capsys):
     def broken(*_: object) -> None:
         raise KeyError("x")
 
     monkeypatch.setattr("grove.rules.podcliqueset.validation.on_create", broken)
     response = await respond(reviewer(), Path.VALIDATE_SET, review("CREATE", default_set(workload())))
     assert response["status"]["code"] == 500
-    assert "a fault of the Grove operator" in response["status"]["message"]
+    assert "internal error of the Grove operator" in response["status"]["message"]
     assert "review failed" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""Whether a caller would be answered, found by calling."""
+"""The self-check calls the webhooks as an API server does, and reports why they would fail."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ TRUST = AUTHORITY.certificate
 
 
 @pytest.mark.parametrize(
-    ("pair", "caller", "words"),
+    ("pair", "client_config", "message"),
     [
         (GOOD, WebhookClientConfig(HOST, TRUST), ""),
         (GOOD, WebhookClientConfig(HOST, OTHER.certificate + TRUST), ""),
@@ -68,13 +68,13 @@ TRUST = AUTHORITY.certificate
         (GOOD, WebhookClientConfig(HOST, b"\xff"), "webhooks that answer ("),
     ],
 )
-async def test_what_a_caller_waits_for(pair, caller, words):
+async def test_selfcheck_reports_untrusted_or_broken_tls(pair, client_config, message):
     async with serving(pair) as address:
-        said = await selfcheck.failure(address, caller)
-    assert said.startswith(words)
-    assert bool(said) == bool(words)
-    assert len(said.splitlines()) <= 1
+        failure = await selfcheck.failure(address, client_config)
+    assert failure.startswith(message)
+    assert bool(failure) == bool(message)
+    assert len(failure.splitlines()) <= 1
 
 
-async def test_nobody_there():
+async def test_selfcheck_reports_refused_connection():
     assert (await selfcheck.failure(("127.0.0.1", 1), None)).startswith("webhooks that answer (")

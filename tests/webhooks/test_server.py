@@ -1,4 +1,4 @@
-"""The webhooks over HTTP: what is no review is refused at once, in one line, and costs no more than that."""
+"""The webhooks over HTTP: requests that are no reviews are rejected in one line, with bounded cost."""
 
 from __future__ import annotations
 
@@ -47,26 +47,26 @@ def _payload(body: Any) -> Any:
 
 
 @pytest.mark.parametrize("path", [Path.DEFAULT_SET, Path.VALIDATE_SET])
-async def test_a_review_is_answered(url, path):
+async def test_review_is_answered(url, path):
     status, text = await response_to(url, path)
     assert status == 200
     assert json.loads(text)["response"] == {"uid": UID, "allowed": True, "status": {"code": 200}}
 
 
-async def test_a_charset_changes_nothing(url):
+async def test_charset_in_content_type_is_accepted(url):
     assert (await response_to(url, Path.VALIDATE_SET, Content_Type="application/json; charset=utf-8"))[
         0
     ] == 200
 
 
-async def test_a_refused_object_is_an_answer_and_not_an_error(url):
+async def test_denied_object_is_http_200(url):
     body = json.dumps(review("CREATE", workload(terminationDelay="0s"))).encode()
     status, text = await response_to(url, Path.VALIDATE_SET, body)
     assert (status, json.loads(text)["response"]["allowed"]) == (200, False)
 
 
 @pytest.mark.parametrize(
-    ("body", "method", "headers", "status", "words"),
+    ("body", "method", "headers", "status", "message"),
     [
         (b"", "GET", {}, 405, ""),
         (b"", "DELETE", {}, 405, ""),
@@ -82,20 +82,20 @@ async def test_a_refused_object_is_an_answer_and_not_an_error(url):
     ],
     ids=lambda value: repr(value)[:20],
 )
-async def test_what_cannot_be_answered_is_told_why(url, body, method, headers, status, words):
+async def test_invalid_request_gets_http_error_with_reason(url, body, method, headers, status, message):
     got, text = await response_to(url, Path.VALIDATE_SET, body, method, **headers)
     assert got == status
-    assert words in text
+    assert message in text
     assert len(text.splitlines()) == 1
 
 
-async def test_elsewhere_there_is_nothing(url):
+async def test_unknown_path_is_404_and_health_is_ok(url):
     assert (await response_to(url, "/webhooks/nothing"))[0] == 404
     assert await response_to(url, server.HEALTH, None, "GET") == (200, "ok\n")
 
 
-async def test_a_body_without_end_is_cut_off(url):
-    """In pieces, so that nobody is told its length beforehand."""
+async def test_endless_body_is_rejected_as_too_large(url):
+    """Chunked, so that the length is not known beforehand."""
 
     async def endless() -> AsyncIterator[bytes]:
         while True:
@@ -105,10 +105,10 @@ async def test_a_body_without_end_is_cut_off(url):
         status, _ = await response_to(url, Path.VALIDATE_SET, endless())
         assert status == 413
     except aiohttp.ClientError:
-        pass  # it hung up on us, in the middle of our sentence
+        pass  # the server closed the connection while the body was being sent
 
 
-async def test_a_body_that_never_arrives_is_given_up(url, monkeypatch):
+async def test_missing_body_times_out(url, monkeypatch):
     monkeypatch.setattr(server, "_BODY_TIMEOUT", 0.1)
     never = asyncio.Event()
 
@@ -120,7 +120,7 @@ async def test_a_body_that_never_arrives_is_given_up(url, monkeypatch):
     assert (status, "did not arrive" in text) == (408, True)
 
 
-async def test_a_body_that_trickles_in_is_given_up(url, monkeypatch):
+async def test_trickling_body_times_out(url, monkeypatch):
     """The limit is for the whole body, not for the silence between two bytes."""
     monkeypatch.setattr(server, "_BODY_TIMEOUT", 0.2)
 
@@ -133,7 +133,7 @@ async def test_a_body_that_trickles_in_is_given_up(url, monkeypatch):
     assert (status, "did not arrive" in text) == (408, True)
 
 
-async def test_large_bodies_that_never_end_hold_up_nobody(url):
+async def test_stalled_large_bodies_do_not_block_small_ones(url):
     never = asyncio.Event()
 
     async def dripping() -> AsyncIterator[bytes]:
@@ -146,12 +146,12 @@ async def test_large_bodies_that_never_end_hold_up_nobody(url):
     assert {status for status, _ in await asyncio.gather(*slow)} == {408}
 
 
-async def test_a_bomb_is_not_inflated(url):
+async def test_compressed_body_is_rejected(url):
     bomb = gzip.compress(b" " * 2**26)
     status, _ = await response_to(url, Path.VALIDATE_SET, bomb, Content_Encoding="gzip")
     assert status == 415
 
 
-async def test_many_at_once_are_all_answered(url):
+async def test_concurrent_reviews_are_all_answered(url):
     answers = await asyncio.gather(*(response_to(url, Path.VALIDATE_SET) for _ in range(100)))
     assert {status for status, _ in answers} == {200}

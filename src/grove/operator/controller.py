@@ -1,4 +1,11 @@
-"""The loop, and only this: observe, plan, execute, publish, and know when to look again."""
+"""Reconciles one key of the work queue: observe, plan, execute, publish the status, requeue.
+
+    watch event ─► work queue ─► observe ─► plan ─► execute ─► publish ─► requeue
+                                 (caches)   (pure)  (writes)   (status)   (at a time, or with back-off)
+
+`Controller` connects the parts and holds the order of one pass. What a plan contains is decided in
+`grove.plan`; which watch event enqueues which key, in `grove.operator.watches`.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +26,7 @@ from grove.kube.workqueue.queue import WorkQueue
 from grove.operator.caches.nodes import Nodes
 from grove.operator.caches.registry import Caches
 from grove.operator.engine.api_error_log import ApiErrorLog
-from grove.operator.engine.errors import ChildRef, PassErrors, complete_status, undone, unfinished
+from grove.operator.engine.errors import ChildRef, PassErrors, complete_status, unfinished, unfinished_writes
 from grove.operator.engine.events import (
     DeletedPods,
     deleted_pods,
@@ -51,12 +58,12 @@ from grove.operator.observers.topology import TopologyLookup
 from grove.operator.observers.topology_usage import TopologyUsageObserver
 from grove.operator.observers.workload import Observer
 from grove.operator.reconcilers.fabric import FabricReconciler
-from grove.operator.reconcilers.plan_thread import Busy
+from grove.operator.reconcilers.plan_thread import PlanThreadBusy
 from grove.operator.reconcilers.relabel import find_lost, relabel_existing
 from grove.operator.reconcilers.scale_in import ScaleInTracker
 from grove.operator.reconcilers.topology import TopologyReconciler
-from grove.operator.reconcilers.workload_planner import Parts, Planner
-from grove.operator.watches.quotas import QuotaWakes
+from grove.operator.reconcilers.workload_planner import Planner, PlannerInputs
+from grove.operator.watches.quotas import QuotaWatch
 from grove.operator.watches.workloads import busy_delay, register_handlers
 from grove.plan.model import Plan, StatusUpdate
 from grove.plan.placement import Assigner, NoAssigner
@@ -66,12 +73,12 @@ log = structlog.get_logger("grove.operator")
 
 _NO_WRITES = Outcome(())
 _AGGREGATION_DELAY = 0.2
-_MOST_STATUSES = 1000  # of one pass: a replica may have thousands of cliques
-_GATHERING_EACH = 0.00002  # seconds for each replica of the set
+_MAX_STATUSES = 1000  # of one pass: a replica may have thousands of cliques
+_AGGREGATION_DELAY_PER_REPLICA = 0.00002  # seconds for each replica of the set
 
 
 class Controller:
-    """Brings every key in order, whenever something about it changes."""
+    """Reconciles every key that a watch event, a time or a failure puts into the work queue."""
 
     def __init__(
         self,
@@ -93,9 +100,9 @@ class Controller:
         self._topologies = TopologyLookup(caches, enabled=topology_aware)
         schedulers = SchedulerLookup(caches, backends)
         self._publisher: StatusPublisher[Key] = StatusPublisher()
-        self._slow = SlowWrites(clock, self._gather)
+        self._slow = SlowWrites(clock, self._aggregate_later)
         self._writes: KeyedExecutor[Key] = KeyedExecutor(
-            executor, lambda: self.queue, self._slow.note, self._publisher.defer
+            executor, lambda: self.queue, self._slow.record, self._publisher.defer
         )
         self._fabric_reconciler = FabricReconciler(caches, self._writes, emit, clock)
         self._observer = Observer(
@@ -118,21 +125,21 @@ class Controller:
             "workloads",
             self._reconcile,
             workers=workers,
-            lane_of=self._reports.place,
+            lane_of=self._reports.lane,
             tenant=tenant_of,
             backoff=backoff,
         )
-        parts = Parts(
+        inputs = PlannerInputs(
             caches=caches,
             observer=self._observer,
             reports=self._reports,
-            endings=self._terminating,
-            retirements=self._scale_in,
+            terminating_namespaces=self._terminating,
+            scale_in=self._scale_in,
             topologies=self._topologies,
             domains=self._fabric_reconciler,
             errors=self._errors_of,
         )
-        self._planner = Planner(parts, self._gather)
+        self._planner = Planner(inputs, self._aggregate_later)
         self._topology_reconciler = None
         if topology_aware:
             usage = TopologyUsageObserver(caches, nodes or Nodes(), self.queue.enqueue)
@@ -151,7 +158,7 @@ class Controller:
             enqueue=self.queue.enqueue,
             clock=clock,
         )
-        QuotaWakes(caches.quotas, self._api_errors, self.queue)
+        QuotaWatch(caches.quotas, self._api_errors, self.queue)
 
     async def _reconcile(self, key: Key) -> None:
         """One pass over one key."""
@@ -172,7 +179,7 @@ class Controller:
             return
         try:
             plan = await self._plan(key, now)
-        except Busy as busy:
+        except PlanThreadBusy as busy:
             self.queue.enqueue(key, busy.at)
             return
         if plan is None:
@@ -180,7 +187,7 @@ class Controller:
             return
         known = deleted_pods(self._caches, plan.intents)
         if plan.intents:
-            self._planner.told(key)
+            self._planner.drop_cached_plan(key)
         outcome = await self._writes.execute(key, plan.intents) if plan.intents else _NO_WRITES
         if relabelled := relabel_existing(outcome):
             await self._writes.execute(key, relabelled)
@@ -193,37 +200,37 @@ class Controller:
             self.queue.enqueue(PlacementKey())
         self._api_errors.record(key, _NO_WRITES if self._terminating.includes(key) else outcome)
         remaining = unfinished(outcome) | ({None} if plan.partial else frozenset())
-        goes_on = self._planner.note_failures(key, plan, undone(outcome))
+        continue_now = self._planner.record_failures(key, plan, unfinished_writes(outcome))
         self._record_result(key, plan, errors, remaining)
         self._emit_events(key, plan, outcome, known)
         stuck = self._no_effect.repeated(key, plan.intents if outcome.done else ())
         retry = outcome.failed or outcome.outdated or stuck
         requeue_at = None if plan.requeue_at is None else self._loop_time() + plan.requeue_at - now
         if plan.intents and (outcome.done or outcome.outdated) and not outcome.failed:
-            # What was written is in the cache: the status of what is true now comes with the next pass.
+            # The replies are in the cache: the next pass computes the status from them.
             soon = self._loop_time() + busy_delay(self.queue.backlog)
             self.queue.enqueue(key, requeue_at if retry else soon, failed=retry)
             return
         remaining |= {None} if self._terminating.includes(key) else frozenset()
         published, later = await self._publish(key, plan.status_updates, errors, remaining)
         if later is None:
-            self._planner.told(key)
-        rest = self._loop_time() if goes_on else None
-        moments = [moment for moment in (requeue_at, later, rest) if moment is not None]
-        self.queue.enqueue(key, min(moments, default=None), failed=retry or not published)
+            self._planner.drop_cached_plan(key)
+        rest = self._loop_time() if continue_now else None
+        times = [at for at in (requeue_at, later, rest) if at is not None]
+        self.queue.enqueue(key, min(times, default=None), failed=retry or not published)
 
     async def _reconcile_topology_or_domain(self, key: TopologyKey | DomainKey) -> None:
         if isinstance(key, DomainKey):
             succeeded, due = await self._fabric_reconciler.reconcile(key)
-            moment = None if due is None else self._loop_time() + due - self._clock()
+            requeue_at = None if due is None else self._loop_time() + due - self._clock()
         else:
             assert self._topology_reconciler is not None
             succeeded, again = await self._topology_reconciler.reconcile(key, self._clock())
-            moment = self._loop_time() if again else None
-        self.queue.enqueue(key, moment if succeeded else None, failed=not succeeded)
+            requeue_at = self._loop_time() if again else None
+        self.queue.enqueue(key, requeue_at if succeeded else None, failed=not succeeded)
 
-    def _requeue_waiting(self, room: int) -> None:
-        for key in self._publisher.release(room):
+    def _requeue_waiting(self, free_slots: int) -> None:
+        for key in self._publisher.release(free_slots):
             self.queue.enqueue(key)
 
     def _assign_placements(self) -> None:
@@ -237,33 +244,33 @@ class Controller:
     async def _plan(self, key: WorkloadKey, now: float) -> Plan | None:
         try:
             return await self._planner.plan(key, now)
-        except Busy:
+        except PlanThreadBusy:
             raise
-        except Exception as error:  # of this workload alone, whose user is told; the queue logs it
+        except Exception as error:  # concerns this workload only: its status reports it, the queue logs it
             if isinstance(key, ReplicaKey) and self._reports.record_plan_failure(key, error, now):
                 self.queue.enqueue(parent_of(key))
             raise
 
-    def _gather(self, key: SetKey) -> None:
-        """What several replicas of a set report within a moment is added up once. The larger a set is, the
-        longer that takes, and the longer is the moment."""
-        pause = _AGGREGATION_DELAY + _GATHERING_EACH * len(self._reports.of(key))
+    def _aggregate_later(self, key: SetKey) -> None:
+        """Enqueue a set after a delay, so that the reports of several replicas are aggregated in one pass.
+        The larger the set, the longer aggregation takes, and the longer is the delay."""
+        pause = _AGGREGATION_DELAY + _AGGREGATION_DELAY_PER_REPLICA * len(self._reports.of(key))
         self.queue.enqueue(key, self._loop_time() + pause)
 
     def _errors_of(self, key: SetKey) -> tuple[LastError, ...]:
-        """What the status of a set reports besides the errors of its replicas."""
+        """The errors in the status of a set that do not come from its replicas."""
         return (*self._reports.of_set(key), *self._slow.errors(key), *self._undecodable.errors(key))
 
     def _record_result(
         self, key: WorkloadKey, plan: Plan, errors: PassErrors, remaining: frozenset[ChildRef | None]
     ) -> None:
-        """Tell the set how a replica stands, or what is wrong with itself, if that is news."""
+        """Store the result of a pass over a replica or a set, and enqueue the set if the result changed."""
         if isinstance(key, ReplicaKey):
             changed = self._reports.record(key, self._workload(key), plan, errors, remaining)
         else:
-            changed = self._reports.note_set(key, errors)
+            changed = self._reports.record_set(key, errors)
         if changed:
-            self._gather(parent_of(key))
+            self._aggregate_later(parent_of(key))
 
     async def _publish(
         self,
@@ -272,13 +279,13 @@ class Controller:
         errors: PassErrors,
         remaining: frozenset[ChildRef | None],
     ) -> tuple[bool, float | None]:
-        """Publish what is due. Returns whether that went well, and when more will be due."""
+        """Write the statuses that are due. Returns whether the writes succeeded, and when more are due."""
         updates = tuple(complete_status(status_update, errors, remaining) for status_update in status_updates)
         busy = not self._executor.limiter.free_slots
         due, later = self._publisher.due_updates(key, updates, self._loop_time(), busy=busy)
         if not due:
             return True, later
-        due, rest = due[:_MOST_STATUSES], due[_MOST_STATUSES:]
+        due, rest = due[:_MAX_STATUSES], due[_MAX_STATUSES:]
         outcome = await self._writes.execute(key, status_writes(due))
         for error in outcome.errors:
             log.warning("status not published", key=str(key), action="retry", reason=str(error))

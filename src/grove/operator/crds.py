@@ -1,7 +1,8 @@
-"""Bringing CustomResourceDefinitions up to date, whoever made them and however.
+"""Creates or updates CustomResourceDefinitions, whichever tool created them, for `grove crds`.
 
-Helm makes those of a chart once and never looks at them again. The whole `spec` is replaced: an apply would
-leave standing what an earlier release declared and this one does not, as Helm is on record as its manager.
+Helm creates the CRDs of a chart once and never updates them. The whole `spec` is replaced: a server-side
+apply would keep fields that an earlier release declared and this one does not, because Helm is their field
+manager.
 """
 
 from __future__ import annotations
@@ -21,18 +22,18 @@ from grove.kube.errors import AlreadyExists, Conflict, KubeError, NotFound
 
 _MANAGER = "grove-crds"
 _ATTEMPTS = 5
-_SERVED_TIMEOUT = 60.0  # seconds until a definition is served; a moment on any API server that is well
+_SERVED_TIMEOUT = 60.0  # seconds until a definition is served; a healthy API server needs less than one
 
 
 class AppliedCRD(Struct, frozen=True):
-    """One definition, now as it should be, and what was done to it."""
+    """The name of an up-to-date definition, and what was done: created, changed or unchanged."""
 
     name: str
     action: str
 
 
 async def apply_crds(client: Client, definitions: Iterable[dict[str, Any]]) -> AsyncIterator[AppliedCRD]:
-    """Make or mend each definition, and wait until it is served."""
+    """Create or update each definition, and wait until it is served."""
     for definition in definitions:
         applied = await _apply(client, definition)
         await _wait_until_served(client, definition)
@@ -54,10 +55,12 @@ async def _apply(client: Client, definition: dict[str, Any]) -> AppliedCRD:
                 return AppliedCRD(name, "created")
             updated = await _replace(client, name, found.metadata.resource_version, definition["spec"])
         except (AlreadyExists, Conflict):
-            continue  # somebody else is at it: see what they made of it
+            continue  # changed by another writer in between: read it again
         changed = updated.metadata.resource_version != found.metadata.resource_version
         return AppliedCRD(name, "changed" if changed else "unchanged")
-    raise KubeError(f"CustomResourceDefinition {name} keeps changing: see who else writes it")
+    raise KubeError(
+        f"CustomResourceDefinition {name} keeps changing: find the other writer in its managedFields"
+    )
 
 
 async def _replace(client: Client, name: str, version: str, spec: dict[str, Any]) -> Object:
@@ -71,7 +74,7 @@ async def _replace(client: Client, name: str, version: str, spec: dict[str, Any]
 
 
 async def _wait_until_served(client: Client, definition: dict[str, Any]) -> None:
-    """Wait until the API server says so. One name is watched: the right to do so may be for it alone."""
+    """Wait until the API server serves it. One name is watched: RBAC may allow only that name."""
     name = definition["metadata"]["name"]
     version = definition["spec"]["versions"][0]["name"]
     served = asyncio.Event()

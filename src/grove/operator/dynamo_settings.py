@@ -1,4 +1,5 @@
-"""Whether this operator serves DynamoGraphDeployments, and under which circumstances."""
+"""Whether this operator serves DynamoGraphDeployments, with which settings, and whether Dynamo's own operator
+conflicts with it."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from grove.schedulers.registry import SchedulerBackends
 
 
 class DynamoSettings(Struct, frozen=True):
-    """The layer as the operator's configuration wants it."""
+    """The settings for DynamoGraphDeployments from the operator's configuration."""
 
     context: GraphContext = GraphContext()
     facts: Facts = Facts()
@@ -30,14 +31,14 @@ class DynamoSettings(Struct, frozen=True):
         in_use: SchedulerBackends | None = None,
         fabrics: Providers | None = None,
     ) -> DynamoSettings | None:
-        """None if it is switched off."""
+        """The settings; None if `dynamo.enabled` is false."""
         if not config.dynamo.enabled:
             return None
         return cls(GraphContext.of(config), Facts.of(config, in_use=in_use, fabrics=fabrics))
 
 
 async def dynamo_operator_conflict(client: Client) -> str:
-    """Why the layer must not act: somebody else serves these kinds. Empty if nobody does."""
+    """Why DynamoGraphDeployments must not be served: another operator does. Empty if none does."""
     name = DynamoGraphDeployment.KIND.crd_name
     try:
         found: Any = await client.get(CUSTOM_RESOURCE_DEFINITIONS, name, as_type=dict)

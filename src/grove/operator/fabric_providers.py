@@ -1,4 +1,5 @@
-"""Which fabric vendors are in use, and whether the cluster has what the automatic mode needs."""
+"""Loads the fabric providers of the configuration, and checks at start whether the cluster has what the
+automatic mode needs."""
 
 from __future__ import annotations
 
@@ -22,11 +23,11 @@ PREFLIGHT_FAILED = "MNNVL preflight check failed"
 
 
 class PreflightError(Exception):
-    """The cluster lacks what the automatic mode needs; the message says what, and what would help."""
+    """The cluster lacks what the automatic mode needs; the message says what, and what the user can do."""
 
 
 def load_providers(config: OperatorConfiguration) -> Providers:
-    """The vendors that a configuration lists, those of others found by entry point. Raises
+    """The providers that a configuration lists, those of other projects found by entry point. Raises
     ConfigurationError."""
     others: dict[str, Factory] = {
         point.name: lambda point=point: _load_provider(point)  # type: ignore[misc]
@@ -42,22 +43,22 @@ def _load_provider(point: Any) -> FabricDomainProvider:
 
 
 async def preflight(client: Client, provider: FabricDomainProvider) -> None:
-    """Look, before anything is done, whether the automatic mode can work here. Raises Unfit."""
+    """Check before any write whether the cluster supports the automatic mode. Raises PreflightError."""
     try:
         discovery = await _discover(client, provider)
     except KubeError as problem:
-        raise PreflightError(f"what the API server serves cannot be seen: {problem}") from None
+        raise PreflightError(f"cannot read which APIs the cluster serves: {problem}") from None
     for finding in provider.preflight(discovery):
         if finding.severity is Severity.FATAL:
             raise PreflightError(finding.words)
-        log.warning("MNNVL preflight check", key=provider.vendor, action="go on", reason=finding.words)
+        log.warning("MNNVL preflight check", key=provider.vendor, action="continue", reason=finding.words)
     log.info(
         "MNNVL preflight check passed", key=provider.vendor, action="start", reason=provider.api.crd_name
     )
 
 
 async def _discover(client: Client, provider: FabricDomainProvider) -> Discovery:
-    """Group by group: one that is down does not stand in the way of the others."""
+    """Read what is served, API group by API group: a group that is down does not affect the others."""
     served: set[tuple[str, str, str]] = set()
     for kind in (provider.api, CLAIMS):
         try:
@@ -75,10 +76,10 @@ async def _discover(client: Client, provider: FabricDomainProvider) -> Discovery
     )
 
 
-async def _names(client: Client, resource: Resource, **wanted: object) -> list[str] | None:
-    """The names of objects that are only worth a warning: None if they cannot be seen."""
+async def _names(client: Client, resource: Resource, **parameters: object) -> list[str] | None:
+    """The names of objects whose absence is only a warning; None if they cannot be listed."""
     try:
-        answer = await client.raw("GET", resource.path() + query(wanted))
+        answer = await client.raw("GET", resource.path() + query(parameters))
     except KubeError:
         return None
     found = msgspec.json.decode(answer.body).get("items") or []

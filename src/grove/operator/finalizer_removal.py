@@ -1,7 +1,7 @@
-"""Letting go of every set when the operator leaves for good.
+"""Removes the operator's finalizer from every set when the operator is uninstalled.
 
-Nobody else takes off its finalizer: a set that is deleted later would hang for ever. The pods, and all else
-that a set has, stay as they are.
+No other component removes it: a set that is deleted afterwards would terminate for ever. The pods and all
+other objects of a set are kept.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _ATTEMPTS = 5
 
 
 async def remove_finalizers(client: Client) -> AsyncIterator[str]:
-    """Take the operator's finalizer off every set; yields each as `namespace/name`."""
+    """Remove the operator's finalizer from every set; yields each set as `namespace/name`."""
     for _ in range(_ATTEMPTS):
         sets = await _sets_with_finalizer(client)
         if not sets:
@@ -27,13 +27,13 @@ async def remove_finalizers(client: Client) -> AsyncIterator[str]:
         for found in sets:
             if await _remove_finalizer(client, found):
                 yield f"{found.metadata.namespace}/{found.metadata.name}"
-    raise KubeError("the finalizers of PodCliqueSets keep coming back: stop every operator first")
+    raise KubeError("the finalizers of PodCliqueSets are added again: stop every operator first")
 
 
 async def _sets_with_finalizer(client: Client) -> list[Object]:
     try:
         found = await client.list(_SETS, as_type=Object)
-    except NotFound:  # no such kind, no such sets
+    except NotFound:  # the kind is not served, so there are no sets
         return []
     return [each for each in found.items if well_known.SET_FINALIZER in each.metadata.finalizers]
 
@@ -44,6 +44,6 @@ async def _remove_finalizer(client: Client, found: Object) -> bool:
     body = {"metadata": {"resourceVersion": meta.resource_version, "finalizers": rest}}
     try:
         await client.patch(_SETS, meta.name, body, namespace=meta.namespace, as_type=Object)
-    except (Conflict, NotFound):  # changed under our hands, or gone: the next round sees
+    except (Conflict, NotFound):  # changed in between, or gone: the next attempt lists again
         return False
     return True

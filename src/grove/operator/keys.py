@@ -1,4 +1,4 @@
-"""The pieces of work: each key names a part of the world that one plan brings in order."""
+"""The keys of the work queue: each names the objects that one plan reconciles."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from grove.api.naming import labels
 
 
 class SetKey(NamedTuple):
-    """A set as a whole: its finalizer, its status, its end."""
+    """A set as a whole: its finalizer, its status, its deletion."""
 
     namespace: str
     name: str
@@ -19,7 +19,7 @@ class SetKey(NamedTuple):
 
 
 class ReplicaKey(NamedTuple):
-    """One replica of a set, with all that belongs to it."""
+    """One replica of a set, with all objects that belong to it."""
 
     namespace: str
     set_name: str
@@ -30,14 +30,14 @@ class ReplicaKey(NamedTuple):
 
 
 class PlacementKey(NamedTuple):
-    """The places of all gangs: there is one of it, for they compete for the same nodes."""
+    """The placement of all gangs: a single key, because gangs compete for the same nodes."""
 
     def __str__(self) -> str:
         return "placement"
 
 
 class TopologyKey(NamedTuple):
-    """A topology, and what schedulers have of it: of either kind, as both share their names."""
+    """A topology of either kind, with the topology objects of schedulers; both kinds share their names."""
 
     name: str
 
@@ -61,27 +61,27 @@ Key = WorkloadKey | PlacementKey | TopologyKey | DomainKey
 
 
 def parent_of(key: WorkloadKey) -> SetKey:
-    """The set that a key is about."""
+    """The set of a key."""
     return SetKey(key.namespace, key.set_name) if isinstance(key, ReplicaKey) else key
 
 
 def tenant_of(key: Key) -> tuple[str, str]:
-    """Keys that share workers while their writes are slow: those of one kind and namespace. Sets have a share
-    of their own: they report what their replicas wait for."""
+    """The tenant of a key in the work queue: keys of one type and namespace share workers while their writes
+    are slow. Sets have workers of their own: they report what their replicas wait for."""
     namespace = "" if isinstance(key, PlacementKey | TopologyKey) else key.namespace
     return type(key).__name__, namespace
 
 
 def replica_of(metadata: ObjectMeta) -> ReplicaKey | None:
-    """The replica that an object's labels put it into; None if they do not say."""
-    carried = metadata.labels
-    set_name, index = carried.get(labels.PART_OF), carried.get(labels.SET_REPLICA, "")
-    if not set_name or not index.isdecimal() or carried.get(labels.MANAGED_BY) != labels.OPERATOR:
+    """The replica that an object's labels name; None if they name none."""
+    found = metadata.labels
+    set_name, index = found.get(labels.PART_OF), found.get(labels.SET_REPLICA, "")
+    if not set_name or not index.isdecimal() or found.get(labels.MANAGED_BY) != labels.OPERATOR:
         return None
     return ReplicaKey(metadata.namespace, set_name, int(index))
 
 
 def set_of(metadata: ObjectMeta) -> SetKey | None:
-    """The set that an object's labels put it into."""
+    """The set that an object's labels name; None if they name none."""
     set_name = metadata.labels.get(labels.PART_OF)
     return SetKey(metadata.namespace, set_name) if set_name else None

@@ -1,7 +1,7 @@
-"""The operator's log: one line an event on standard error, for machines (JSON) or for people (text).
+"""Configures the operator's log: one line per message on standard error, as JSON or as text for people.
 
-Every line carries what it is about (`key`), what is done (`action`) and why (`reason`). What libraries say
-through Python's own logging comes out the same way, so that a log of JSON is JSON throughout.
+Every line carries what it is about (`key`), what is done (`action`) and why (`reason`). Messages of libraries
+through Python's own logging have the same format, so that a JSON log is JSON throughout.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LEVELS = {LogLevel.DEBUG: logging.DEBUG, LogLevel.INFO: logging.INFO, LogLevel.
 
 
 def configure(level: LogLevel, format_: LogFormat) -> None:
-    """From now on the whole process logs like this."""
+    """Set level and format for the whole process."""
     as_json = format_ is LogFormat.JSON
     structlog.configure(
         processors=[
@@ -56,7 +56,7 @@ def _text() -> list[Processor]:
 
 
 def _encode(event: EventDict, **_: Any) -> bytes:
-    """What one looks for first comes first."""
+    """Encode a line with the time, the level and the message first."""
     head = {name: event.pop(name) for name in ("time", "level", "message")}
     return msgspec.json.encode({**head, **event}, enc_hook=str)
 
@@ -68,8 +68,8 @@ def _key_as_text(_logger: object, _method: str, event: EventDict) -> EventDict:
 
 
 class _LibraryLogHandler(logging.Handler):
-    """Hands on what asyncio, aiohttp and Python's warnings say."""
+    """Passes messages of asyncio, aiohttp and Python's warnings to structlog."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        words = record.getMessage()
-        structlog.get_logger().log(record.levelno, words, key=record.name, exc_info=record.exc_info)
+        message = record.getMessage()
+        structlog.get_logger().log(record.levelno, message, key=record.name, exc_info=record.exc_info)

@@ -1,4 +1,5 @@
-"""What an operator does, without the process around it: watch always, act in its turn."""
+"""One operator without the process around it: its caches watch from the start, its controllers run while it
+is the leader. Leader election, probes and signals are in `grove.operator.process`."""
 
 from __future__ import annotations
 
@@ -34,11 +35,11 @@ from grove.schedulers.registry import SchedulerBackends
 log = structlog.get_logger("grove.operator")
 
 _OPTIONAL_SYNC_TIMEOUT = 5.0
-_EVENT_FLUSH_TIMEOUT = 0.5  # seconds for events that are yet to be told when we stop
+_EVENT_FLUSH_TIMEOUT = 0.5  # seconds for writing queued events at the end
 
 
 class Manager:
-    """One operator on one transport. It may `watch` for long before it is to `lead`, which it does once."""
+    """One operator on one transport. `watch` may run long before `lead`, which runs once."""
 
     def __init__(
         self,
@@ -78,13 +79,13 @@ class Manager:
         self.synced = asyncio.Event()
 
     async def run(self, writes: Transport | None = None) -> None:
-        """Watch and lead, until cancelled: an operator that is alone. `writes` may be fenced."""
+        """Watch and lead without an election, until cancelled. `writes` may be a fenced transport."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.watch())
             tasks.create_task(self.lead(writes or self._transport))
 
     async def watch(self) -> None:
-        """Keep the caches in step with the cluster, until cancelled."""
+        """Run the reflectors of all caches, until cancelled."""
         client = Client(self._transport)
         crd_watch = CrdWatch()
         async with asyncio.TaskGroup() as tasks:
@@ -101,11 +102,11 @@ class Manager:
             for cache in self.caches.needed:
                 await cache.synced.wait()
             await self._wait_for_optional_caches()
-            log.info("synced", key="operator", action="watch", reason="everything that exists is known")
+            log.info("synced", key="operator", action="watch", reason="all needed informer caches are synced")
             self.synced.set()
 
     async def lead(self, writes: Transport) -> None:
-        """Act, as soon as everything that exists is known, until cancelled."""
+        """Run the controllers as soon as the caches are synced, until cancelled."""
         await self.synced.wait()
         python_gc.freeze_cached_objects()
         executor = Executor(writes, self.caches.resources, store=CacheStore(self.caches.all))
@@ -125,7 +126,7 @@ class Manager:
         with LeaderMetrics(self.caches):
             recorder.start()
             controller.queue.start()
-            log.info("working", key="operator", action="lead", reason="it is our turn")
+            log.info("working", key="operator", action="lead", reason="this operator is the leader")
             try:
                 await self._serve_graphs(writes, executor, recorder)
             finally:
@@ -133,29 +134,29 @@ class Manager:
                 await recorder.close(_EVENT_FLUSH_TIMEOUT)
 
     async def _serve_graphs(self, writes: Transport, executor: Executor, recorder: EventRecorder) -> None:
-        """DynamoGraphDeployments, if they are ours to serve. Until cancelled."""
-        known, settings = self.graphs, self._dynamo
-        if known is None or settings is None:
+        """Reconcile DynamoGraphDeployments, if they are enabled, until cancelled."""
+        graph_caches, settings = self.graphs, self._dynamo
+        if graph_caches is None or settings is None:
             await asyncio.Event().wait()
             return
 
         def graphs() -> GraphReconciler:
             return GraphReconciler(
-                self.caches, known, writes, executor.limiter, recorder.record, settings, self._nodes
+                self.caches, graph_caches, writes, executor.limiter, recorder.record, settings, self._nodes
             )
 
-        await serve(graphs, Client(self._transport), known, self._grace)
+        await serve(graphs, Client(self._transport), graph_caches, self._grace)
 
     async def _wait_for_optional_caches(self) -> None:
-        """Give shared claims, fabric domains and what schedulers were told a moment to be seen. Longer waits
-        only who uses them."""
+        """Wait a few seconds for the caches of shared claims, fabric domains and scheduler objects. After
+        that only the sets that use them wait."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_OPTIONAL_SYNC_TIMEOUT):
                 for cache in (*self.caches.optional, *self.caches.inspected_crds.values()):
                     await cache.synced_or_absent.wait()
 
     async def _log_missing_crds(self) -> None:
-        """Without our CRDs there is nothing to do but wait for them: say so once, and what would help."""
+        """Log once which of our CRDs are missing, and how to create them: the caches wait for them."""
         for cache in self.caches.needed:
             await cache.synced_or_absent.wait()
         if missing := self.caches.unsynced:
@@ -163,6 +164,6 @@ class Manager:
             log.warning("CRDs are missing", key="operator", action="wait", reason=reason)
 
 
-def _graph_caches(known: GraphContext) -> GraphCaches:
-    kueue = known.without_grove and known.topology.mode is TopologyMode.KUEUE
-    return GraphCaches(without_grove=known.without_grove, pull_secrets=known.pull_secrets, kueue=kueue)
+def _graph_caches(context: GraphContext) -> GraphCaches:
+    kueue = context.without_grove and context.topology.mode is TopologyMode.KUEUE
+    return GraphCaches(without_grove=context.without_grove, pull_secrets=context.pull_secrets, kueue=kueue)

@@ -1,10 +1,10 @@
-"""One operator process: caches that are always warm, a turn to act, and a way to end.
+"""One operator process: caches that are always synced, leader election, servers, and an orderly end.
 
     configuration ─► transport ─► caches ─► election ─► controller
                         └► probes, metrics, webhooks      (leader only)
 
-The process ends when it is told to, or when it led and may no longer: there is one way to begin, and it is
-the one that is tested most (docs/decisions/lost-leadership.md).
+The process ends at SIGTERM or SIGINT, or when it loses leadership: it then starts again from the beginning,
+which is the path that is tested most (docs/decisions/lost-leadership.md).
 """
 
 from __future__ import annotations
@@ -38,38 +38,38 @@ from grove.schedulers.registry import SchedulerBackends
 
 log = structlog.get_logger("grove.operator")
 
-_GRACE = 2.0  # for work in progress, so that with the lease released all is over within five seconds
+_GRACE = 2.0  # seconds for work in progress, so that the process ends within five, the lease released
 
 
 class LeadershipEnded(Exception):
-    """We led and may no longer; the message says why."""
+    """This process was the leader and no longer is; the message says why."""
 
 
 class OperatorSettings(Struct, frozen=True):
-    """All that a process needs to know."""
+    """The configuration of a process, with what comes from the command line and the environment."""
 
     configuration: OperatorConfiguration
     connection: Config
     namespace: str = ""
-    """Where the lease is, if the command line says so."""
+    """The namespace of the lease, if the command line gives one."""
     init_image: str = ""
-    """The image of the init container that start order needs."""
+    """The image of the init container for startup order."""
     account: str = ""
-    """The ServiceAccount that we run as, if we were told."""
+    """The ServiceAccount that the process runs as, if the environment names it."""
     backends: SchedulerBackends | None = None
-    """The schedulers that workloads may use; None: they are told nothing."""
+    """The backends of the schedulers that workloads may use; None: no scheduler objects are written."""
     fabrics: Providers = Providers()
     """The vendors whose fabric domains are managed."""
 
     @property
     def lease_namespace(self) -> str:
-        """By command line, by configuration, by the pod we run in, by kubeconfig."""
+        """From the command line, the configuration, the pod's own namespace or the kubeconfig."""
         configured = self.configuration.leader_election.resource_namespace
         return self.namespace or configured or _pods_namespace() or self.connection.namespace
 
     @property
     def operator_namespace(self) -> str:
-        """Where we live, and keep what is ours."""
+        """The namespace of the operator's own objects, such as the Secret of its certificate."""
         return self.namespace or _pods_namespace() or self.connection.namespace
 
 
@@ -79,8 +79,8 @@ def _pods_namespace(folder: Path = SERVICE_ACCOUNT) -> str:
 
 
 async def operate(settings: OperatorSettings) -> None:
-    """Run until SIGTERM or SIGINT. Raises CannotListen or ConfigError before anything is done,
-    Unfit if the cluster lacks what is enabled, LeadershipEnded after."""
+    """Run until SIGTERM or SIGINT. Raises ListenError, ConfigError, or PreflightError (the cluster lacks what
+    is enabled) before any write, and LeadershipEnded when leadership is lost."""
     python_gc.raise_thresholds()
     stop_requested = _signals()
     transport = HttpTransport(settings.connection)
@@ -121,12 +121,12 @@ async def operate(settings: OperatorSettings) -> None:
             await run_until_first_ends(stop_requested.wait(), *coroutines)
     finally:
         await transport.close()
-    log.info("stopped", key="operator", action="exit", reason="told to stop")
+    log.info("stopped", key="operator", action="exit", reason="stop signal received")
 
 
 async def reject_dynamo_operator(client: Client) -> None:
-    """Raises ConfigError if Dynamo's own operator serves what we were told to. A server that does not answer
-    yet is asked again before anything is done."""
+    """Raises ConfigError if Dynamo's own operator serves DynamoGraphDeployments. If the API server does not
+    answer yet, `grove.operator.reconcilers.dynamo.serve` checks again before any write."""
     try:
         why = await dynamo_operator_conflict(client)
     except KubeError:
@@ -136,7 +136,7 @@ async def reject_dynamo_operator(client: Client) -> None:
 
 
 async def _lead(settings: OperatorSettings, transport: HttpTransport, manager: Manager) -> None:
-    """Lead, in our turn. Who does not see the cluster yet does not stand for election."""
+    """Run for election once the caches are synced, and lead when elected."""
     await manager.synced.wait()
     election = settings.configuration.leader_election
     if not election.enabled:
@@ -145,7 +145,9 @@ async def _lead(settings: OperatorSettings, transport: HttpTransport, manager: M
     client = Client(transport)
     name, identity = election.resource_name, new_identity()
     elector = Elector(client, settings.lease_namespace, name, identity, timing=timing_of(election))
-    log.info("following", key=f"{settings.lease_namespace}/{name}", action="stand", reason=identity)
+    log.info(
+        "following", key=f"{settings.lease_namespace}/{name}", action="run for election", reason=identity
+    )
     async with elector.lead() as leadership:
         fenced = FencedTransport(transport, leadership, elector.timing.longest_write)
         await run_until_first_ends(leadership.ended(), manager.lead(fenced))
@@ -153,13 +155,13 @@ async def _lead(settings: OperatorSettings, transport: HttpTransport, manager: M
 
 
 def timing_of(election: LeaderElection) -> LeaseTiming:
-    """The durations of the configuration, which has been checked."""
+    """The durations of the validated configuration."""
     written = (election.lease_duration, election.renew_deadline, election.retry_period)
     return LeaseTiming(*(durations.parse(text).total_seconds() for text in written))
 
 
 async def run_until_first_ends(*coroutines: Coroutine[Any, Any, object]) -> None:
-    """Run all until one ends; the others are cancelled and awaited, and what any of them raised is raised."""
+    """Run all until one ends; cancel and await the others, and raise what any of them raised."""
     tasks = [
         asyncio.create_task(coroutine, name=getattr(coroutine, "__qualname__", None))
         for coroutine in coroutines
@@ -176,11 +178,11 @@ async def run_until_first_ends(*coroutines: Coroutine[Any, Any, object]) -> None
 
 
 def _signals() -> asyncio.Event:
-    """Set when the process is told to stop. Told again, it stops at once, as processes do."""
+    """An event that is set at SIGTERM or SIGINT. A second signal ends the process at once, by default."""
     loop, stop_requested = asyncio.get_running_loop(), asyncio.Event()
 
     def stop(number: signal.Signals) -> None:
-        log.info("stopping", key="operator", action="finish what is under way", reason=number.name)
+        log.info("stopping", key="operator", action="finish work in progress", reason=number.name)
         stop_requested.set()
         for each in (signal.SIGTERM, signal.SIGINT):
             loop.remove_signal_handler(each)

@@ -1,6 +1,6 @@
-"""Where the operator answers: its probes, its metrics, its webhooks and, if wanted, what it is doing.
+"""The HTTP servers of the operator: probes, metrics, webhooks and, if enabled, its asyncio tasks.
 
-Every replica answers, leader or not. A port of 0 takes any free one; the log says which.
+Every operator replica serves them, leader or not. Port 0 takes any free port; the log shows which.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ NotReadyReasons = Callable[[], Awaitable[list[str]]]
 
 
 class ListenError(Exception):
-    """An address or a port cannot be had; the message names the key to change."""
+    """An address or a port cannot be bound; the message names the configuration key to change."""
 
 
 class Endpoint(Struct, frozen=True):
-    """One address, the configuration's key for it, and who answers there."""
+    """One address, its configuration key, and the application that is served there."""
 
     key: str
     host: str
@@ -41,11 +41,11 @@ class Endpoint(Struct, frozen=True):
     runner: web.AppRunner
     tls: ssl.SSLContext | None = None
     opened: Callable[[tuple[str, int]], None] = lambda _: None
-    """Told where it listens, once it does."""
+    """Called with the address once the endpoint listens."""
 
 
 def endpoints(config: OperatorConfiguration, not_ready_reasons: NotReadyReasons) -> Iterator[Endpoint]:
-    """What the configuration asks for, on plain HTTP. `not_ready_reasons` says what keeps us from being ready."""
+    """The plain HTTP endpoints of the configuration. `/readyz` fails with the `not_ready_reasons`."""
     health, metrics, debugging = config.server.health_probes, config.server.metrics, config.debugging
     probes = {"/healthz": _handler(_alive), "/readyz": _readiness(not_ready_reasons)}
     yield Endpoint("server.healthProbes.port", health.bind_address, health.port, _runner(probes))
@@ -57,10 +57,10 @@ def endpoints(config: OperatorConfiguration, not_ready_reasons: NotReadyReasons)
 
 
 @asynccontextmanager
-async def serving(wanted: Iterable[Endpoint]) -> AsyncIterator[None]:
-    """Answer at all these places while the body runs. Raises CannotListen."""
+async def serving(endpoints: Iterable[Endpoint]) -> AsyncIterator[None]:
+    """Serve all these endpoints while the body runs. Raises ListenError."""
     async with AsyncExitStack() as stack:
-        for endpoint in wanted:
+        for endpoint in endpoints:
             await stack.enter_async_context(_serving(endpoint))
         yield
 
@@ -114,15 +114,15 @@ def _listen(endpoint: Endpoint) -> socket.socket:
     except OSError as problem:
         where = f"{endpoint.host or '*'}:{endpoint.port}"
         busy = problem.errno == errno.EADDRINUSE
-        remedy = "choose another, or 0 for any free one" if busy else "check the address"
-        # Names that cannot be resolved have numbers of their own, below 0, and words that fit.
+        remedy = "choose another port, or 0 for any free one" if busy else "check the address"
+        # Failed name resolution has errno values of its own, below 0, with a fitting strerror.
         number = problem.errno or 0
         why = os.strerror(number) if number > 0 else problem.strerror
         raise ListenError(f"{endpoint.key}: cannot listen on {where} ({why}): {remedy}") from None
 
 
 def _bind(host: str, port: int) -> socket.socket:
-    """Without a host, all addresses: those of both families where the machine has both."""
+    """Bind a socket; without a host to all addresses, of both families where the machine has both."""
     if not host and socket.has_dualstack_ipv6():
         try:
             return socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True)
@@ -141,7 +141,7 @@ def _metrics() -> web.Response:
 
 
 def _tasks() -> web.Response:
-    """Where each task stands."""
+    """The stack of each asyncio task."""
     output = io.StringIO()
     for task in sorted(asyncio.all_tasks(), key=asyncio.Task.get_name):
         output.write(f"{task.get_name()}\n")

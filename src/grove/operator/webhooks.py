@@ -1,4 +1,4 @@
-"""The webhooks of one operator process: where they listen, with which certificate, and whether they work."""
+"""The admission webhooks of one operator process: their endpoint, certificate and readiness."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from grove.webhooks.dynamo_facts import GraphClusterFacts
 from grove.webhooks.reviewer import Reviewer
 
 ACCOUNT = OperatorEnv.SERVICE_ACCOUNT
-"""The environment variable that says as whom we run."""
+"""The environment variable that names the operator's ServiceAccount."""
 
 
 class AdmissionWebhooks:
-    """Answers on every replica, leader or not. Raises ConfigError if it never could. `sets` tells whether the
-    cluster serves LeaderWorkerSets."""
+    """Serves on every operator replica, leader or not. Raises ConfigError if the configuration does not allow
+    it. `leader_worker_sets` returns whether the cluster serves LeaderWorkerSets."""
 
     def __init__(
         self,
@@ -45,7 +45,9 @@ class AdmissionWebhooks:
     ) -> None:
         where, authorizer = config.server.webhooks, config.authorizer.enabled
         if authorizer and not account:
-            raise ConfigError(f"authorizer.enabled: who we are is not known: set {ACCOUNT}")
+            raise ConfigError(
+                f"authorizer.enabled: the operator's ServiceAccount is not known: set {ACCOUNT}"
+            )
         facts = Facts.of(
             config,
             operator_user=registrations.account(operator_namespace, account) if account else "",
@@ -89,15 +91,16 @@ class AdmissionWebhooks:
         self.address = loopback.get(host, host), port
 
     async def run(self) -> None:
-        """Keep the certificate good, until cancelled."""
+        """Watch the webhook configurations and renew the certificate, until cancelled."""
         async with asyncio.TaskGroup() as tasks:
-            # Who injects must see the configurations; for a brought certificate they only tell who trusts it.
+            # Automatic rotation writes the caBundle, so it must read the configurations; with a certificate
+            # from files they are only read to check that the API server trusts it.
             tasks.create_task(self._configurations.watch(self._client, needed=self.rotator is not None))
             if self.rotator is not None:
                 tasks.create_task(self.rotator.run())
 
     async def not_ready_reasons(self) -> list[str]:
-        """What an API server that calls us waits for; empty if it is answered."""
+        """Why an API server that calls the webhooks would fail; empty if they answer."""
         if not self._configurations.ready:
             return ["the webhook configurations"]
         if not self.serving.ready or self.address is None:

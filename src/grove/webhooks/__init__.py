@@ -1,1 +1,1 @@
-"""Admission: reviews in, the rules' verdicts out, over TLS that renews itself."""
+"""Admission webhooks: answer reviews with the verdicts of `grove.rules`, over TLS with automatic rotation."""

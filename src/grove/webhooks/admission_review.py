@@ -1,4 +1,4 @@
-"""AdmissionReview, admission.k8s.io/v1: what an API server asks, and the forms of our answers."""
+"""Decodes AdmissionReview requests (admission.k8s.io/v1) and encodes the responses, for the reviewer."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _NULL = Raw(b"null")
 
 
 class InvalidReview(ValueError):
-    """What was sent cannot be answered; one line says why."""
+    """The body is not a review that can be answered; the message says why, in one line."""
 
 
 class TooDeep(InvalidReview):
-    """The object nests so deeply that it is not decoded. The review has a UID, so that it can be answered."""
+    """The object is nested too deeply to be decoded. The review has a UID, so that it can be answered."""
 
     def __init__(self, uid: str, why: str) -> None:
         super().__init__(why)
@@ -32,7 +32,7 @@ class TooDeep(InvalidReview):
 
 
 class RequestResource(Struct, frozen=True):
-    """What the request is about, as the API server's URLs call it."""
+    """Group, version and plural name of the requested resource."""
 
     group: str = ""
     version: str = ""
@@ -40,13 +40,13 @@ class RequestResource(Struct, frozen=True):
 
 
 class RequestUser(Struct, frozen=True):
-    """Who asks."""
+    """The user of the request."""
 
     username: str = ""
 
 
 class AdmissionRequest(Struct, frozen=True, rename="camel"):
-    """One request that an API server asks about."""
+    """One request that an API server wants to have reviewed."""
 
     uid: str
     operation: str
@@ -58,11 +58,11 @@ class AdmissionRequest(Struct, frozen=True, rename="camel"):
     old_object: Raw = _NULL
 
     def new(self) -> dict[str, Any]:
-        """The object as it is to be. Raises NotAReview if there is none."""
+        """The new object. Raises InvalidReview if there is none."""
         return _object(self.object, "request.object")
 
     def old(self) -> dict[str, Any]:
-        """The object as it is stored. Raises NotAReview if there is none."""
+        """The stored object. Raises InvalidReview if there is none."""
         return _object(self.old_object, "request.oldObject")
 
 
@@ -83,16 +83,16 @@ _BEGINNING = re.compile(
 
 
 def read(body: bytes) -> AdmissionRequest:
-    """The request in a review. Raises NotAReview, or TooDeep."""
+    """The request in a review. Raises InvalidReview, or TooDeep."""
     if too_deep(body):
-        raise _refused(body)
+        raise _too_deep_error(body)
     try:
         review = _decoder.decode(body)
     except (msgspec.MsgspecError, ValueError) as problem:
         raise InvalidReview(f"not an {KIND} of {API_VERSION}: {_why(problem)}") from None
     if (review.api_version, review.kind) != (API_VERSION, KIND):
-        said = f"{review.kind} of {review.api_version}"[:200]
-        raise InvalidReview(f"not an {KIND} of {API_VERSION} but {said}")
+        found = f"{review.kind} of {review.api_version}"[:200]
+        raise InvalidReview(f"not an {KIND} of {API_VERSION} but {found}")
     return review.request
 
 
@@ -103,13 +103,13 @@ def _object(raw: Raw, field: str) -> dict[str, Any]:
         raise InvalidReview(f"{field}: {_why(problem)}") from None
 
 
-def _refused(body: bytes) -> InvalidReview:
+def _too_deep_error(body: bytes) -> InvalidReview:
     why = f"nested more than {MAX_DEPTH} levels deep"
     found = _BEGINNING.match(body)
     if found is None:
         return InvalidReview(f"not an {KIND} of {API_VERSION}: {why}")
-    place = deep_value_path.place(body) or "the object"
-    return TooDeep(found[1].decode(), f"{place}: {why}: shorten it, or put it into a string")
+    path = deep_value_path.find(body) or "the object"
+    return TooDeep(found[1].decode(), f"{path}: {why}: reduce the nesting, or put it into a string")
 
 
 def _why(problem: Exception) -> str:
@@ -117,14 +117,14 @@ def _why(problem: Exception) -> str:
 
 
 def one_line(text: str) -> str:
-    """Text for terminals and logs. It may quote what a user sent: line ends, control sequences."""
+    """Text for terminals and logs, with line ends and control sequences escaped: it may quote user input."""
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
 
 
 def allowed(uid: str, warnings: Sequence[str] = (), patch: Sequence[dict[str, Any]] = ()) -> bytes:
-    """Yes, with this patch if there is one."""
+    """A response that allows the request, with a patch if there is one."""
     response: dict[str, Any] = {"uid": uid, "allowed": True, "status": {"code": HTTPStatus.OK}}
     if warnings:
         response["warnings"] = [one_line(warning) for warning in warnings]
@@ -137,7 +137,7 @@ def allowed(uid: str, warnings: Sequence[str] = (), patch: Sequence[dict[str, An
 def denied(
     uid: str, message: str, warnings: Sequence[str] = (), code: HTTPStatus = HTTPStatus.FORBIDDEN
 ) -> bytes:
-    """No, and why: what whoever wrote the object gets to read."""
+    """A response that denies the request, with the message that the user gets."""
     status: dict[str, Any] = {"code": code, "message": one_line(message)}
     if code is HTTPStatus.FORBIDDEN:
         status["reason"] = "Forbidden"

@@ -1,7 +1,8 @@
-"""Certificates that look after themselves: made, kept, renewed and announced by whichever replica is there.
+"""Creates and renews the certificate of the webhooks, and writes the CA into their configurations.
 
-Nothing polls. A pass is made when a certificate is due, and when somebody made, changed or wiped one of our
-webhook configurations: another replica that announces a new authority wakes this one the same way.
+Every operator replica does so; the Secret and resourceVersions coordinate them. Nothing polls: a pass runs
+when a certificate is due for renewal, and when one of our webhook configurations is created, changed or loses
+its caBundle. Another replica that writes a new CA triggers a pass the same way.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from grove.webhooks.registrations import SERVICE
 
 log = structlog.get_logger("grove.webhooks")
 
-_MAX_INTERVAL = 12 * 3600.0  # then the Secret is read again, in case someone else has replaced it
-_MIN_INTERVAL = 1.0  # between two passes, should somebody else keep writing what we write
+_MAX_INTERVAL = 12 * 3600.0  # then the Secret is read again, in case another writer has replaced it
+_MIN_INTERVAL = 1.0  # between two passes, if another writer keeps changing the same fields
 
 
 class CertificateRotator:
-    """Looks after the certificate of one replica, side by side with those of the others."""
+    """Renews the certificate of one operator replica, concurrently with the other replicas."""
 
     def __init__(
         self,
@@ -58,7 +59,7 @@ class CertificateRotator:
                 due = await self.refresh()
                 interval = min(_MAX_INTERVAL, max(_MIN_INTERVAL, (due - self.wall_clock()).total_seconds()))
                 self.last_error, failures = "", 0
-            except Exception as problem:  # admission keeps answering with the certificate that it has
+            except Exception as problem:  # admission keeps serving with the current certificate
                 self.last_error = str(problem) or type(problem).__name__
                 interval, failures = backoff.pause(failures, rng), failures + 1
                 log.warning("certificate not renewed", key=self._key, action="retry", reason=self.last_error)
@@ -83,7 +84,7 @@ class CertificateRotator:
         )
         due = await certificate_manager.refresh()
         if self._serving.current_pair is not before:
-            log.info("certificate shown", key=self._key, action="serve", reason=f"due {due:%Y-%m-%d}")
+            log.info("certificate loaded", key=self._key, action="serve", reason=f"due {due:%Y-%m-%d}")
         return due
 
     @property
@@ -92,7 +93,7 @@ class CertificateRotator:
 
 
 def hosts(namespace: str, configurations: WebhookConfigurations) -> tuple[str, ...]:
-    """The names that the certificate must be good for: those of the Service, and those that we are called."""
+    """The DNS names of the certificate: those of the Service, and those in the webhook configurations."""
     service = (f"{SERVICE}.{namespace}.svc", SERVICE, f"{SERVICE}.{namespace}")
     full = (f"{SERVICE}.{namespace}.svc.cluster.local",)
     configured = sorted(

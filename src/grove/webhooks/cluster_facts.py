@@ -1,7 +1,7 @@
-"""What the rules are told of the cluster: from the caches, and where those know nothing, from the server.
+"""Collects the facts about the cluster that admission rules need: from the caches, else from the API server.
 
-A topology and a set that names it may be applied in one breath, and a cache is a moment behind. So a name
-that the cache does not know is asked for before anything is refused or waved through because of it.
+A topology and a set that refers to it may be applied together, and a cache lags behind. So a name that is not
+in the cache is read from the API server before a request is denied or allowed because of it.
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ from grove.topology.constraints import topology_name_of
 from grove.topology.nesting import nestings
 
 T = TypeVar("T")
-_TIMEOUT = 2.0  # seconds for all live reads of a review: the API server that asks us waits for 5
-_MAX_NAMES = 4  # that are looked up; a set that names two topologies is refused anyway
+_TIMEOUT = 2.0  # seconds for one live read of a review: the API server waits for 5 for our response
+_MAX_NAMES = 4  # that are looked up; a set that refers to two topologies is denied anyway
 _MAX_CLAIMS = 20
-_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?").fullmatch  # others cannot exist
+_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?").fullmatch  # objects cannot have other names
 
 
 class ClusterLookupFailed(Exception):
-    """The cluster could not be asked; the message says what about, and that it is worth another try."""
+    """An object could not be read; the message says which, and that the request can be retried."""
 
 
-class NodeSurveys(Protocol):
-    """Knows the nodes."""
+class NodeCoverage(Protocol):
+    """The channels of nodes."""
 
     def channel_coverage(self, vendor: str) -> ChannelCoverage | None:
-        """How they stand; None if nobody knows."""
+        """How many nodes with accelerators have a channel; None if not known."""
         ...
 
 
 class FactCaches(Protocol):
-    """The caches that are looked at."""
+    """The caches that are read."""
 
     sets: Cache[PodCliqueSet]
     topologies: Cache[ClusterTopology]
@@ -61,8 +61,8 @@ class FactCaches(Protocol):
     claim_templates: Cache[ResourceClaimTemplateObject]
 
     @property
-    def fabric_nodes(self) -> NodeSurveys:
-        """What nodes have for fabric domains."""
+    def fabric_nodes(self) -> NodeCoverage:
+        """The channels and accelerators of nodes."""
         ...
 
 
@@ -73,37 +73,37 @@ class ClusterFacts:
         self._caches, self._client, self.static_facts = caches, client, static_facts
 
     def base_facts(self) -> Facts:
-        """The standing facts, which vendors' kinds are not served, and what nodes have for their domains."""
+        """The static facts, the vendors whose kinds are not served, and the channels of nodes."""
         unserved = {
             vendor
             for vendor, cache in self._caches.domains.items()
             if cache.synced_or_absent.is_set() and not cache.synced.is_set()
         }
-        surveys = {
+        coverage = {
             vendor: found
             for vendor in self._caches.domains
             if (found := self._caches.fabric_nodes.channel_coverage(vendor))
         }
-        if not unserved and not surveys:
+        if not unserved and not coverage:
             return self.static_facts
-        return replace(self.static_facts, unserved=frozenset(unserved), channel_coverage=surveys)
+        return replace(self.static_facts, unserved=frozenset(unserved), channel_coverage=coverage)
 
     async def facts_with_topologies(
         self, topologies: Iterable[str], lookups: Iterable[ClusterLookup] = ()
     ) -> Facts:
-        """The standing facts, what these topologies are like, those aside that do not exist, and what
-        schedulers want to know before they take a set."""
+        """The base facts, the levels of those of these topologies that exist, and the objects that scheduler
+        backends look up for the validation of a set."""
         known: dict[str, tuple[str, ...]] = {}
         for name in sorted(filter(_NAME, topologies))[:_MAX_NAMES]:
             if (domains := await self._domains(name)) is not None:
                 known[name] = domains
-        asked = [lookup for lookup in lookups if _NAME(lookup.name)][:_MAX_NAMES]
-        found = {lookup: await self._lookup(lookup) for lookup in asked}
+        valid = [lookup for lookup in lookups if _NAME(lookup.name)][:_MAX_NAMES]
+        found = {lookup: await self._lookup(lookup) for lookup in valid}
         base_facts = self.base_facts()
         return replace(base_facts, topologies=known, found=found) if known or found else base_facts
 
     def domain_sharers(self, namespace: str, name: str) -> tuple[tuple[str, DomainRequirement], ...]:
-        """What other sets of the namespace ask for by name."""
+        """The domains that other sets of the namespace require by name."""
         others = (
             found
             for found in self._caches.sets
@@ -112,42 +112,45 @@ class ClusterFacts:
             and found.metadata.deletion_timestamp is None
         )
         return tuple(
-            (found.metadata.name, demand)
+            (found.metadata.name, requirement)
             for found in others
-            for asked in domain_requirements(found, self.static_facts.fabrics).values()
-            for demand in asked
-            if demand.mode is Mode.EXPLICIT
+            for requirements in domain_requirements(found, self.static_facts.fabrics).values()
+            for requirement in requirements
+            if requirement.mode is Mode.EXPLICIT
         )
 
     async def device_classes(
         self, namespace: str, sources: Iterable[ClaimSource]
     ) -> Mapping[ClaimSource, frozenset[str] | None]:
-        """Of which classes the devices are that claims ask for; None: there is no such claim, or template."""
-        places = {source: source.namespace or namespace for source in sources}
-        asked = [source for source in sources if _NAME(source.name) and _NAME(places[source])][:_MAX_CLAIMS]
-        found = await asyncio.gather(*(self._classes(namespace, source) for source in asked))
-        return dict(zip(asked, found, strict=True))
+        """The device classes that claims or templates request; None for one that does not exist."""
+        valid = [source for source in sources if _NAME(source.name) and _NAME(source.namespace or namespace)][
+            :_MAX_CLAIMS
+        ]
+        found = await asyncio.gather(*(self._classes(namespace, source) for source in valid))
+        return dict(zip(valid, found, strict=True))
 
     async def _classes(self, namespace: str, source: ClaimSource) -> frozenset[str] | None:
-        """None, too, if it is a template of another namespace that is not shared with this one."""
-        place = source.namespace or namespace
-        if not source.claim and (known := self._caches.claim_templates.get(place, source.name)):
-            notes, spec = known.metadata.annotations, msgspec.json.decode(known.spec.spec)
+        """The device classes of one source; None also for a template of another namespace that is not shared
+        with this one."""
+        source_namespace = source.namespace or namespace
+        if not source.claim and (known := self._caches.claim_templates.get(source_namespace, source.name)):
+            annotations, spec = known.metadata.annotations, msgspec.json.decode(known.spec.spec)
         else:
             resource = RESOURCE_CLAIMS if source.claim else RESOURCE_CLAIM_TEMPLATES
             body = await _read(
                 f"{resource.kind} {source.name}",
-                lambda: self._client.get(resource, source.name, namespace=place, as_type=dict),
+                lambda: self._client.get(resource, source.name, namespace=source_namespace, as_type=dict),
             )
             if body is None:
                 return None
-            notes, spec = body["metadata"].get("annotations") or {}, body.get("spec") or {}
+            annotations, spec = body["metadata"].get("annotations") or {}, body.get("spec") or {}
             spec = spec if source.claim else spec.get("spec") or {}
-        return device_classes_in(spec) if place == namespace or shared_with(notes, namespace) else None
+        usable = source_namespace == namespace or shared_with(annotations, namespace)
+        return device_classes_in(spec) if usable else None
 
     def facts_for_topology(self, kind: str, name: str) -> Facts:
-        """The standing facts, and who would notice a change of this topology. It is for a warning: what the
-        caches know will do."""
+        """The static facts, and the sets that a change of this topology affects. It is for a warning, so the
+        caches are good enough."""
         if not self.static_facts.topology_aware:
             return self.static_facts
         named = ((found, found.spec.template) for found in self._caches.sets)
@@ -173,7 +176,7 @@ class ClusterFacts:
         )
 
     async def parent(self, namespace: str, name: str) -> ParentSet | None:
-        """The set of that name; None if there certainly is none."""
+        """The set of that name; None if the API server has none either."""
         known: PodCliqueSet | Object | None = self._caches.sets.get(namespace, name)
         if known is None and namespace and _NAME(name):
             known = await _read(
@@ -185,7 +188,7 @@ class ClusterFacts:
         return ParentSet(name, known.metadata.annotations) if known is not None else None
 
     async def _domains(self, name: str) -> tuple[str, ...] | None:
-        # Of two with one name, the first counts.
+        # Of two topologies with one name, the ClusterTopology is used.
         kinds = (self._caches.topologies, self._caches.topology_bindings)
         for cache in kinds:
             if (known := cache.get("", name)) is not None:

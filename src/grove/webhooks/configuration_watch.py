@@ -1,7 +1,7 @@
-"""Whom the API server calls and whom it trusts then: our webhook configurations, watched.
+"""Watches our webhook configurations: which host the API server calls, and which CA it trusts.
 
-Each is watched by its name, so that the right to do so can be for these names only. What is not there is
-nobody's call; when it comes, or when somebody wipes the trust out of it, that is an event.
+Each is watched by its name, so that the RBAC permission can be limited to these names. A configuration that
+does not exist is no error; its creation, and a removal of its caBundle, arrive as watch events.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ class _Configuration(Struct, frozen=True):
 
 
 class WebhookClientConfig(Struct, frozen=True):
-    """An API server's view of us: the name that it calls, and whom it trusts (empty: its system's roots)."""
+    """How an API server calls a webhook: the host, and the CA that it trusts (empty: its system's roots)."""
 
     host: str
     ca_bundle: bytes
 
 
 class WebhookConfigurations:
-    """All that is known of who calls."""
+    """The caches of all our webhook configurations."""
 
     def __init__(self, registrations: Iterable[Registration]) -> None:
         self.changed = asyncio.Event()
@@ -68,12 +68,12 @@ class WebhookConfigurations:
             cache.subscribe(lambda *_: self.changed.set())
 
     async def watch(self, client: Client, *, needed: bool = True) -> None:
-        """Keep in step with the cluster, until cancelled. If they are not `needed`, a lack of rights to see
-        them is taken for an answer."""
+        """Run the reflectors, until cancelled. If the configurations are not `needed`, a missing RBAC
+        permission is logged and accepted."""
         self._forbidden = not needed and await self._is_forbidden(client)
         if self._forbidden:
-            reason = "no right to see them: whom the API server trusts is not checked"
-            log.warning("not watched", key="webhook configurations", action="go on", reason=reason)
+            reason = "forbidden by RBAC: whether the API server trusts the certificate is not checked"
+            log.warning("not watched", key="webhook configurations", action="continue", reason=reason)
             await asyncio.Event().wait()
         async with asyncio.TaskGroup() as tasks:
             for cache in self._caches:
@@ -86,17 +86,17 @@ class WebhookConfigurations:
             except Forbidden:
                 return True
             except KubeError:
-                return False  # the watch will go on asking
+                return False  # the reflector retries
         return False
 
     async def synced(self) -> None:
-        """Wait until all is known."""
+        """Wait until all caches are synced."""
         for cache in self._caches:
             await cache.synced.wait()
 
     @property
     def ready(self) -> bool:
-        """Whether all is known that we may know."""
+        """Whether all caches are synced, or reading them is forbidden."""
         return self._forbidden or all(cache.synced.is_set() for cache in self._caches)
 
     @property
@@ -105,7 +105,7 @@ class WebhookConfigurations:
         return [(cache.resource, found.metadata.name) for cache in self._caches for found in cache]
 
     def __iter__(self) -> Iterator[WebhookClientConfig]:
-        """Each way in which we are called, once."""
+        """Each distinct client configuration of the webhooks."""
         webhooks = (webhook for cache in self._caches for found in cache for webhook in found.webhooks)
         client_configs = (
             WebhookClientConfig(_host(each.client_config), _ca_bundle(each.client_config))

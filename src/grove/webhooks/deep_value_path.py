@@ -1,4 +1,4 @@
-"""Where a review nests too deeply: the one thing that has to be said of an object that is never decoded."""
+"""Finds the path of a value that is nested too deeply, for the denial; the review is not decoded."""
 
 from __future__ import annotations
 
@@ -6,33 +6,33 @@ import re
 
 from grove.api.json_depth import MAX_DEPTH
 
-_LOOKED_AT = 64 * 1024  # bytes; whoever hides deep values behind more is not told where they are
-_SHOWN = 12  # steps of the way
-_LONGEST_STEP = 63
+_MAX_SCANNED = 64 * 1024  # bytes; the path of a deep value behind them is not reported
+_MAX_STEPS = 12  # of the path that are shown
+_MAX_STEP_LENGTH = 63
 _TOKEN = re.compile(rb'"((?:[^"\\]|\\.)*+)"\s*+(:?)|[\[\]{},]', re.DOTALL)
 
 
-def place(text: bytes) -> str:
-    """The way to the value that is too deep, as far as it is worth showing; empty if it is not found."""
-    way: list[str | int] = []
-    for token in _TOKEN.finditer(text[:_LOOKED_AT]):
+def find(text: bytes) -> str:
+    """The beginning of the path to the value that is too deep; empty if it is not found."""
+    path: list[str | int] = []
+    for token in _TOKEN.finditer(text[:_MAX_SCANNED]):
         mark = token[0]
         if token[2]:
-            way[-1:] = [token[1].decode("utf-8", "replace")]
+            path[-1:] = [token[1].decode("utf-8", "replace")]
         elif mark in b"[{":
-            way.append(0 if mark == b"[" else "")
-            if len(way) > MAX_DEPTH:
-                return _shown(way)
+            path.append(0 if mark == b"[" else "")
+            if len(path) > MAX_DEPTH:
+                return _formatted(path)
         elif mark in b"]}":
-            way[-1:] = []
-        elif mark == b"," and way and isinstance(way[-1], int):
-            way[-1] += 1
+            path[-1:] = []
+        elif mark == b"," and path and isinstance(path[-1], int):
+            path[-1] += 1
     return ""
 
 
-def _shown(way: list[str | int]) -> str:
-    steps = way[2:] if way[:2] == ["request", "object"] else way[1:]
+def _formatted(path: list[str | int]) -> str:
+    steps = path[2:] if path[:2] == ["request", "object"] else path[1:]
     text = "".join(
-        f"[{step}]" if isinstance(step, int) else f".{step[:_LONGEST_STEP]}" for step in steps[:_SHOWN]
+        f"[{step}]" if isinstance(step, int) else f".{step[:_MAX_STEP_LENGTH]}" for step in steps[:_MAX_STEPS]
     )
     return " ".join(text.removeprefix(".").split())

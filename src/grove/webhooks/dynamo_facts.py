@@ -1,4 +1,4 @@
-"""What the rules of DynamoGraphDeployments are told of the cluster."""
+"""Collects the facts about the cluster that the admission rules of DynamoGraphDeployments need."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class GraphClusterFacts:
         self._leader_worker_sets = leader_worker_sets
 
     async def context_for(self, body: Body) -> GraphContext:
-        """The standing facts, every topology in the caches, and those that the deployment means: they may
-        have been made in the same breath. Raises Unseen."""
+        """The static context, every topology in the caches, and those that the deployment refers to, which
+        may have been created together with it. Raises ClusterLookupFailed."""
         found = {
             each.metadata.name: tuple(level.domain for level in each.spec.levels)
             for each in (*self._caches.topology_bindings, *self._caches.topologies)
@@ -41,13 +41,13 @@ class GraphClusterFacts:
         served = self._leader_worker_sets()
         return replace(self._static_context, topologies=found, leader_worker_sets=served)
 
-    def facts(self, known: GraphContext) -> Facts:
-        """What Grove's own rules are told of the same."""
-        return replace(self._cluster_facts.static_facts, topologies=known.topologies)
+    def facts(self, context: GraphContext) -> Facts:
+        """The same topologies as facts for Grove's own rules."""
+        return replace(self._cluster_facts.static_facts, topologies=context.topologies)
 
 
 def _topology_names(body: Body) -> set[str]:
     spec = body.get("spec")
     constraint = spec.get("topologyConstraint") if isinstance(spec, dict) else None
-    said = [constraint.get(key) for key in NAMES] if isinstance(constraint, dict) else []
-    return {name for name in said if isinstance(name, str)}
+    values = [constraint.get(key) for key in NAMES] if isinstance(constraint, dict) else []
+    return {name for name in values if isinstance(name, str)}

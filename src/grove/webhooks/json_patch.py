@@ -1,4 +1,4 @@
-"""The JSON patch from one document to another: as few operations as its shape allows."""
+"""Computes the JSON patch from one document to another, for mutating webhooks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Operation = dict[str, Any]
 
 
 def diff(before: Any, after: Any, path: str = "") -> Iterator[Operation]:
-    """Operations that turn one into the other. Lists of another length are replaced as a whole."""
+    """The operations that turn `before` into `after`. Lists of another length are replaced as a whole."""
     if before is after:
         return
     if isinstance(before, dict) and isinstance(after, dict):
@@ -17,17 +17,17 @@ def diff(before: Any, after: Any, path: str = "") -> Iterator[Operation]:
     elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
         for index, (old, new) in enumerate(zip(before, after, strict=True)):
             yield from diff(old, new, f"{path}/{index}")
-    elif type(before) is not type(after) or before != after:  # True is not 1 to whoever reads JSON
+    elif type(before) is not type(after) or before != after:  # in JSON, true is not 1
         yield {"op": "replace", "path": path, "value": after}
 
 
 def _diff_mappings(before: dict[str, Any], after: dict[str, Any], path: str) -> Iterator[Operation]:
     for key, old in before.items():
-        place = f"{path}/{_escaped(key)}"
+        child = f"{path}/{_escaped(key)}"
         if key in after:
-            yield from diff(old, after[key], place)
+            yield from diff(old, after[key], child)
         else:
-            yield {"op": "remove", "path": place}
+            yield {"op": "remove", "path": child}
     for key, new in after.items():
         if key not in before:
             yield {"op": "add", "path": f"{path}/{_escaped(key)}", "value": new}

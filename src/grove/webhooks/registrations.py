@@ -1,8 +1,8 @@
-"""How the API server learns of our webhooks: names, paths, and as few requests as possible.
+"""The webhook configurations: names, paths, rules and match conditions that keep the number of reviews small.
 
-The chart's templates say the same in another language; a test compares the two. Conditions keep requests away
-that must not depend on us: updates of terminating objects that leave the spec unchanged, and what the
-operator itself does to recover.
+The chart's templates contain the same; a test compares the two. Match conditions exempt requests that must
+not depend on the operator: updates of terminating objects that leave the spec unchanged, and the operator's
+own writes.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from grove.kube.client.resource import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, R
 Body = dict[str, Any]
 
 SERVICE = "grove-operator"
-"""The Service before the operator, and the ServiceAccount that it runs as."""
+"""The name of the operator's Service and of its ServiceAccount."""
 TIMEOUT_SECONDS = 5
-"""An answer takes a millisecond. Who waits for more waits for a server that is gone."""
+"""A response takes a millisecond; longer waits are for a server that is gone."""
 
 
 class Path(StrEnum):
-    """Where a webhook is answered."""
+    """The URL path of a webhook."""
 
     DEFAULT_SET = "/webhooks/default-podcliqueset"
     VALIDATE_SET = "/webhooks/validate-podcliqueset"
@@ -46,7 +46,7 @@ class Path(StrEnum):
 
 
 class Registration(Struct, frozen=True):
-    """One configuration object with its webhook."""
+    """One webhook configuration object with its webhook."""
 
     resource: Resource
     name: str
@@ -88,7 +88,7 @@ VALIDATE_GRAPH = Registration(
 
 
 class ServiceAddress(Struct, frozen=True):
-    """Where the operator answers inside a cluster."""
+    """The address of the operator inside a cluster."""
 
     namespace: str
     name: str = SERVICE
@@ -101,7 +101,7 @@ class ServiceAddress(Struct, frozen=True):
 
 
 class UrlAddress(Struct, frozen=True):
-    """Where it answers on the machine of the API server, `https://127.0.0.1:9443` for example."""
+    """The address of an operator outside of the cluster, `https://127.0.0.1:9443` for example."""
 
     base: str
 
@@ -111,12 +111,12 @@ class UrlAddress(Struct, frozen=True):
 
 
 def account(namespace: str, name: str = SERVICE) -> str:
-    """The user that a ServiceAccount is to the API server."""
+    """The user name of a ServiceAccount."""
     return f"system:serviceaccount:{namespace}:{name}"
 
 
 def served(*, authorizer: bool, dynamo: bool = False) -> tuple[Registration, ...]:
-    """The webhooks that an operator answers."""
+    """The webhooks that an operator serves."""
     always = (DEFAULT_SET, VALIDATE_SET, VALIDATE_TOPOLOGY)
     protecting = (AUTHORIZE,) if authorizer else ()
     return (*always, *protecting, *((DEFAULT_GRAPH, VALIDATE_GRAPH) if dynamo else ()))
@@ -131,8 +131,8 @@ def configurations(
     exempt: Iterable[str] = (),
     ca_bundle: bytes = b"",
 ) -> list[Body]:
-    """The configuration objects. `operator` and `exempt` are users whose requests need no answer of ours;
-    without `ca_bundle`, the caBundle is left to whoever injects it."""
+    """The configuration objects. Requests of the users `operator` and `exempt` are not sent to the webhooks;
+    without `ca_bundle`, certificate rotation or another injector writes the caBundle."""
     return [
         _configuration(each, address, operator, tuple(exempt), ca_bundle)
         for each in served(authorizer=authorizer, dynamo=dynamo)
@@ -140,7 +140,7 @@ def configurations(
 
 
 def _configuration(
-    wanted: Registration,
+    registration: Registration,
     address: ServiceAddress | UrlAddress,
     operator: str,
     exempt: tuple[str, ...],
@@ -148,27 +148,27 @@ def _configuration(
 ) -> Body:
     ca_field = {"caBundle": base64.b64encode(ca_bundle).decode()} if ca_bundle else {}
     webhook: Body = {
-        "name": wanted.webhook,
+        "name": registration.webhook,
         "admissionReviewVersions": ["v1"],
-        "clientConfig": {**address.client_config(wanted.path), **ca_field},
+        "clientConfig": {**address.client_config(registration.path), **ca_field},
         "failurePolicy": "Fail",
         "matchPolicy": "Exact",
         "sideEffects": "None",
         "timeoutSeconds": TIMEOUT_SECONDS,
-        "matchConditions": _conditions(wanted, operator, exempt),
-        "rules": _RULES[wanted.path],
+        "matchConditions": _conditions(registration, operator, exempt),
+        "rules": _RULES[registration.path],
     }
     webhooks = [webhook]
-    if wanted is VALIDATE_TOPOLOGY:
+    if registration is VALIDATE_TOPOLOGY:
         webhooks.append({**webhook, **_TOPOLOGY_DELETION})
-    if wanted is AUTHORIZE:
+    if registration is AUTHORIZE:
         webhook["objectSelector"] = {"matchLabels": {labels.MANAGED_BY: labels.OPERATOR}}
-    if wanted.resource is MUTATING_WEBHOOKS:
+    if registration.resource is MUTATING_WEBHOOKS:
         webhook["reinvocationPolicy"] = "IfNeeded"
     return {
-        "apiVersion": wanted.resource.api_version,
-        "kind": wanted.resource.kind,
-        "metadata": {"name": wanted.name},
+        "apiVersion": registration.resource.api_version,
+        "kind": registration.resource.kind,
+        "metadata": {"name": registration.name},
         "webhooks": webhooks,
     }
 
@@ -176,19 +176,18 @@ def _configuration(
 _NOT_BEING_DELETED = "oldObject == null || !has(oldObject.metadata.deletionTimestamp)"
 _OR_SPEC_CHANGED = f"{_NOT_BEING_DELETED} || (object != null && object.spec != oldObject.spec)"
 """A finalizer can keep an object for any time. So an update of a terminating object is exempt only if it
-leaves the spec unchanged: finalizers can be removed from objects that are invalid, and while the operator is
-away."""
+leaves the spec unchanged: finalizers can be removed from invalid objects, and without an operator."""
 
 
-def _conditions(wanted: Registration, operator: str, exempt: tuple[str, ...]) -> list[Body]:
+def _conditions(registration: Registration, operator: str, exempt: tuple[str, ...]) -> list[Body]:
     # Conditions read the stored object: a request could claim a deletionTimestamp of its own.
-    if wanted is AUTHORIZE:
+    if registration is AUTHORIZE:
         conditions = [("not-being-deleted", _NOT_BEING_DELETED)]
     else:
         conditions = [("not-being-deleted-or-spec-changed", _OR_SPEC_CHANGED)]
     if operator:
         conditions.append(("not-by-the-operator", f"request.userInfo.username != {json.dumps(operator)}"))
-    if exempt and wanted is AUTHORIZE:
+    if exempt and registration is AUTHORIZE:
         names = json.dumps(list(exempt), separators=(",", ":"))
         conditions.append(("not-by-exempt-users", f"!(request.userInfo.username in {names})"))
     return [{"name": name, "expression": expression} for name, expression in conditions]
@@ -247,7 +246,7 @@ _RULES: dict[Path, list[Body]] = {
     Path.VALIDATE_GRAPH: [_GRAPHS],
 }
 
-# What goes is only commented on: nobody's delete waits for an operator that is away, nor fails for it.
+# A deletion gets warnings only: it neither waits for an operator that is not running, nor fails without it.
 _TOPOLOGY_DELETION: Body = {
     "name": "clustertopology.deletion.webhooks.grove.io",
     "failurePolicy": "Ignore",

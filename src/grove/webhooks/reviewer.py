@@ -1,4 +1,4 @@
-"""A review in, an answer out: which rule is asked, and with what."""
+"""Answers admission reviews: decodes the request, collects facts, calls the rules, encodes the response."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _TOPOLOGIES = frozenset({ClusterTopology.KIND.plural, ClusterTopologyBinding.KIN
 
 
 class Reviewer:
-    """Answers reviews, one at a time and each on its own."""
+    """Answers reviews; each is independent of the others."""
 
     def __init__(
         self,
@@ -60,11 +60,11 @@ class Reviewer:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Where there is something to be asked."""
+        """The URL paths that are served."""
         return tuple(self._handlers)
 
     async def answer(self, path: str, body: bytes) -> bytes:
-        """The review that answers. Raises NotAReview only if there is nobody to answer to."""
+        """The response to a review. Raises InvalidReview only if the request has no UID to respond to."""
         try:
             request = admission_review.read(body)
         except TooDeep as problem:
@@ -77,8 +77,8 @@ class Reviewer:
             return admission_review.denied(request.uid, str(problem), code=HTTPStatus.SERVICE_UNAVAILABLE)
         except Exception:
             key = f"{request.namespace}/{request.name}"
-            log.exception("review failed", key=key, action=path, reason="a fault that nobody foresaw")
-            why = f"a fault of the Grove operator, which logged it: {path} {request.operation} {key}"
+            log.exception("review failed", key=key, action=path, reason="unexpected exception")
+            why = f"internal error of the Grove operator, see its log: {path} {request.operation} {key}"
             return admission_review.denied(request.uid, why, code=HTTPStatus.INTERNAL_SERVER_ERROR)
 
     async def _default_set(self, request: AdmissionRequest) -> bytes:
@@ -117,8 +117,8 @@ class Reviewer:
         )
 
     async def _default_graph(self, request: AdmissionRequest) -> bytes:
-        """What does not fit its type is refused here already: the API server would name but one field of it,
-        and forget what it does not know."""
+        """Denies objects that do not fit their type already before validation: the API server would report
+        only one of the fields, and drop unknown ones."""
         _require_resource(request, _GRAPHS, NVIDIA)
         before = request.new()
         wrong = decoder.decode_errors(before)
@@ -133,13 +133,13 @@ class Reviewer:
     async def _validate_graph(self, request: AdmissionRequest) -> bytes:
         _require_resource(request, _GRAPHS, NVIDIA)
         new = request.new()
-        known = await self._graphs.context_for(new)
+        context = await self._graphs.context_for(new)
         if request.operation == "CREATE":
-            verdict = graph_validation.on_create(new, known, self._graphs.facts(known))
+            verdict = graph_validation.on_create(new, context, self._graphs.facts(context))
         else:
-            user, ours = request.user_info.username, self._cluster_facts.static_facts.operator_user
+            user, operator_user = request.user_info.username, self._cluster_facts.static_facts.operator_user
             verdict = graph_validation.on_update(
-                request.old(), new, known, by=user if ours and user != ours else ""
+                request.old(), new, context, by=user if operator_user and user != operator_user else ""
             )
         if verdict.allowed:
             return admission_review.allowed(request.uid, verdict.warnings)
@@ -182,11 +182,11 @@ def _validate(
 
 
 def _require_resource(request: AdmissionRequest, plurals: frozenset[str], group: str = GROVE) -> None:
-    """A rule that was written for something else must not be taken for one of ours."""
+    """Raises InvalidReview for a resource that the webhook does not handle: its configuration is wrong."""
     resource = request.resource
     if resource.group != group or resource.resource not in plurals:
         about = f"{resource.resource}.{resource.group}"[:200]
-        raise InvalidReview(f"asked about {about}: correct the rules of the webhook configuration")
+        raise InvalidReview(f"unexpected resource {about}: correct the rules of the webhook configuration")
 
 
 def _labels(body: Mapping[str, Any]) -> Mapping[str, str]:

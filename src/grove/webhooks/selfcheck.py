@@ -1,4 +1,5 @@
-"""Whether the webhooks work: called over TLS as an API server calls them, trusting whom it trusts."""
+"""Checks, for the readiness probe, whether the webhooks answer: calls them over TLS as an API server does,
+with the CA that the API server trusts."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ _REQUEST = f"GET {HEALTH} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r
 
 
 async def failure(address: tuple[str, int], client_config: WebhookClientConfig | None) -> str:
-    """What this caller waits for; empty if it is answered. Without a caller, any answer will do."""
+    """What the API server still waits for with this client configuration; empty if the webhooks answer.
+    Without a client configuration, the certificate is not verified."""
     name = client_config.host if client_config else ""
     try:
         context = _context(client_config.ca_bundle if client_config else None)

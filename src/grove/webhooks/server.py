@@ -1,7 +1,7 @@
-"""The webhooks over HTTP: what is no review is told so at once, in one line, whatever it is.
+"""The HTTP server of the webhooks: passes reviews to the reviewer, and rejects other requests.
 
-Size and time are bounded here, before anything is decoded. Nothing is inflated: API servers do not compress,
-and whoever does may mean to fill our memory.
+Size and time are bounded here, before anything is decoded. Nothing is decompressed: API servers do not
+compress, and a compressed body may be an attempt to exhaust memory.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from grove.webhooks.admission_review import InvalidReview, one_line
 from grove.webhooks.reviewer import Reviewer
 
 MAX_BYTES = 7 * 1024 * 1024
-"""Two objects as large as an API server stores them, and what is around them."""
+"""Two objects of the largest size that an API server stores, and the review around them."""
 HEALTH = "/healthz"
 _BODY_TIMEOUT = 5.0  # seconds for a body to arrive
 _SMALL = 256 * 1024  # bytes; nearly all reviews have less
-_LARGE_AT_ONCE = 8  # so that memory is bounded, whoever sends
+_LARGE_AT_ONCE = 8  # reviews, so that memory is bounded
 _KEEPALIVE_TIMEOUT = (
-    120.0  # seconds; API servers let go of idle connections after 90, so that we never hang up on one
+    120.0  # seconds; API servers close idle connections after 90, so the server never does first
 )
 
 
 def application(reviewer: Reviewer) -> web.Application:
-    """What is answered where."""
+    """The routes of the webhooks and of the health check."""
     application = web.Application(client_max_size=MAX_BYTES)
     handler = _ReviewHandler(reviewer)
     for path in reviewer.paths:
@@ -39,7 +39,7 @@ def application(reviewer: Reviewer) -> web.Application:
 
 
 def runner(application: web.Application) -> web.AppRunner:
-    """Runs it, so that connections are kept and their contents never inflated."""
+    """A runner that keeps connections alive and never decompresses bodies."""
     return web.AppRunner(
         application,
         access_log=None,
@@ -60,7 +60,7 @@ class _ReviewHandler:
         self._large_bodies = asyncio.Semaphore(_LARGE_AT_ONCE)
 
     async def answer(self, request: web.Request) -> web.Response:
-        """One review. A refusal of the request itself is an HTTP error, of the object an answer."""
+        """One review. An invalid request gets an HTTP error; a denied object is a regular response."""
         started = perf_counter()
         reply = await self._reply(request)
         metrics.reviews.labels(request.path, str(reply.status)).observe(perf_counter() - started)
@@ -76,7 +76,7 @@ class _ReviewHandler:
         except TimeoutError:
             return _refuse(HTTPStatus.REQUEST_TIMEOUT, f"the body did not arrive within {_BODY_TIMEOUT:g} s")
         except web.HTTPRequestEntityTooLarge:
-            return _refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"more than {MAX_BYTES} bytes")
+            return _refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body has more than {MAX_BYTES} bytes")
         try:
             answer = await self._reviewer.answer(request.path, body)
         except InvalidReview as problem:
@@ -87,5 +87,5 @@ class _ReviewHandler:
 def _refuse(status: HTTPStatus, why: str) -> web.Response:
     reply = web.Response(status=status, text=f"{one_line(why)}\n")
     if status is not HTTPStatus.BAD_REQUEST:
-        reply.force_close()  # what is left of the body is not worth reading
+        reply.force_close()  # the rest of the body is not read
     return reply

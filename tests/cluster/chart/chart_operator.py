@@ -48,5 +48,5 @@ async def operator_of(site: LocalCluster, admin: Client, folder: Path) -> AsyncI
     who = await account(admin, site, NAMESPACE, ACCOUNT)
     async with running(folder, who.kubeconfig, yaml.safe_load(config)) as operator:
         await operator.hear("working")
-        await operator.hear("certificate shown")
+        await operator.hear("certificate loaded")
         yield operator

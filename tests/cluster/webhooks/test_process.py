@@ -88,7 +88,8 @@ async def test_leader_and_follower_both_serve_webhooks(
         ),
         (
             {"authorizer": {"enabled": True}},
-            "authorizer.enabled: who we are is not known: set GROVE_OPERATOR_SERVICE_ACCOUNT_NAME",
+            "authorizer.enabled: the operator's ServiceAccount is not known: "
+            "set GROVE_OPERATOR_SERVICE_ACCOUNT_NAME",
         ),
     ],
 )

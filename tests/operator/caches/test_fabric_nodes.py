@@ -1,4 +1,4 @@
-"""What nodes have for fabric domains, as watches tell of it."""
+"""Channels and accelerators of nodes, counted from watch events."""
 
 from __future__ import annotations
 
@@ -26,31 +26,31 @@ def node(name, gpus, version="1", holder=""):
     return msgspec.convert({"metadata": meta, "status": status}, Node)
 
 
-async def test_channels_are_counted_and_every_change_of_their_number_is_news(monkeypatch):
+async def test_channel_count_change_notifies_once(monkeypatch):
     monkeypatch.setattr("grove.operator.caches.fabric_nodes._NOTIFY_DELAY", 0.0)
-    fabric_nodes, news = FabricNodes(BOTH), asyncio.Queue()
-    fabric_nodes.subscribe(news.put_nowait)
+    fabric_nodes, changes = FabricNodes(BOTH), asyncio.Queue()
+    fabric_nodes.subscribe(changes.put_nowait)
     channel_cache = fabric_nodes._channel_caches["nvidia"]
     assert not channel_cache.required.is_set()
     fabric_nodes.require("nvidia")
-    fabric_nodes.require("example")  # has no driver, and nothing to look at
+    fabric_nodes.require("example")  # has no driver, and nothing to watch
     assert channel_cache.required.is_set()
     assert fabric_nodes.count("nvidia") is None
     channel_cache.replace([slice_("a"), slice_("b")], "5")
     assert (fabric_nodes.count("nvidia"), fabric_nodes.count("example")) == (2, None)
-    assert await asyncio.wait_for(news.get(), 120) == "nvidia"
+    assert await asyncio.wait_for(changes.get(), 120) == "nvidia"
     channel_cache.apply_event("MODIFIED", slice_("a", "6"))
     assert fabric_nodes._timer is None
     channel_cache.apply_event("DELETED", slice_("b", "7"))
     channel_cache.apply_event("DELETED", slice_("a", "8"))
     assert fabric_nodes.count("nvidia") == 0
-    assert await asyncio.wait_for(news.get(), 120) == "nvidia"
-    assert news.empty()  # once for both
-    assert fabric_nodes.channel_coverage("nvidia") is None  # nobody looks at nodes
+    assert await asyncio.wait_for(changes.get(), 120) == "nvidia"
+    assert changes.empty()  # once for both
+    assert fabric_nodes.channel_coverage("nvidia") is None  # nodes are not watched
     assert fabric_nodes.nodes_by_domain("nvidia") == {}
 
 
-async def test_b7_nodes_are_compared_with_channels_where_domains_come_by_themselves():
+async def test_b7_automatic_mode_compares_nodes_with_channels():
     fabric_nodes = FabricNodes(BOTH, automatic=True)
     assert fabric_nodes._channel_caches["nvidia"].required.is_set()
     fabric_nodes._channel_caches["nvidia"].replace([slice_("a"), slice_("b")], "5")
@@ -62,9 +62,8 @@ async def test_b7_nodes_are_compared_with_channels_where_domains_come_by_themsel
     before = fabric_nodes.channel_coverage("nvidia")
     node_cache.apply_event("MODIFIED", node("a", "8", "8", holder="d2"))
     assert fabric_nodes.nodes_by_domain("nvidia") == {"d2": ["a"]}
-    assert (
-        fabric_nodes.channel_coverage("nvidia") is before
-    )  # nobody looks again because a node has joined a domain
+    unchanged = fabric_nodes.channel_coverage("nvidia") is before
+    assert unchanged, "a node that joins a domain does not change the coverage"
     assert [dict(node.metadata.labels) for node in node_cache] == [{"nvidia": "d2"}, {}, {}, {}]
     fabric_nodes._channel_caches["nvidia"].apply_event("ADDED", slice_("c", "9"))
     assert fabric_nodes.channel_coverage("nvidia") == ChannelCoverage(3, (), 4)

@@ -1,4 +1,4 @@
-"""How many pods sets ask for, as events tell it: the same as if all was added up anew."""
+"""Requested pods of sets, counted from watch events: the same as a sum over all objects."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ HUGE = 2**31 - 1
 
 
 class Events:
-    """Brings objects into caches, as a watch does."""
+    """Applies watch events to caches."""
 
     def __init__(self, limit: int = 50) -> None:
         self.caches = Caches(pods_per_set=limit)
         self.crossed: list[SetKey] = []
-        self.caches.sizes.on_crossing(self.crossed.append)
+        self.caches.sizes.on_limit_crossed(self.crossed.append)
         self._version = 0
 
-    def _meta(self, name: str, **carried: str) -> dict[str, Any]:
+    def _meta(self, name: str, **object_labels: str) -> dict[str, Any]:
         self._version += 1
         return {
             "name": name,
@@ -39,7 +39,7 @@ class Events:
             "uid": name,
             "generation": self._version,
             "resourceVersion": str(self._version),
-            "labels": {labels.MANAGED_BY: labels.OPERATOR, labels.PART_OF: "wl", **carried},
+            "labels": {labels.MANAGED_BY: labels.OPERATOR, labels.PART_OF: "wl", **object_labels},
         }
 
     def set(self, replicas: int, **meta: Any) -> None:
@@ -65,7 +65,7 @@ class Events:
         return self.caches.sizes.excess(found)
 
 
-def test_a_set_crosses_the_limit_by_its_own_count_and_back():
+def test_set_replicas_cross_limit_and_back():
     events = Events()
     events.set(3)  # 3 x (2 + 4 x 3) = 42
     assert (events.excess, events.crossed) == (None, [])
@@ -76,7 +76,7 @@ def test_a_set_crosses_the_limit_by_its_own_count_and_back():
     assert (events.excess, events.crossed) == (None, [KEY, KEY])
 
 
-def test_a_set_crosses_the_limit_by_the_counts_of_its_parts():
+def test_clique_and_group_replicas_cross_limit():
     events = Events()
     events.set(3)
     events.clique("wl-0-a", "a", 2)
@@ -92,14 +92,14 @@ def test_a_set_crosses_the_limit_by_the_counts_of_its_parts():
     assert events.crossed == [KEY] * 4
 
 
-def test_a_set_that_was_made_again_is_another():
+def test_recreated_set_is_counted_again():
     events = Events()
     events.set(3, uid="first", generation=1)
     events.set(HUGE, uid="second", generation=1)
     assert events.crossed == [KEY]
 
 
-def test_a_set_that_is_gone_is_forgotten():
+def test_deleted_set_is_forgotten():
     events = Events()
     events.clique("wl-0-a", "a", HUGE)
     events.set(1)
@@ -108,7 +108,7 @@ def test_a_set_that_is_gone_is_forgotten():
     assert found is not None
     events.caches.sets.apply_event("DELETED", found)
     events.clique("wl-0-a", "a", HUGE, "DELETED")
-    assert events.caches.sizes._known == {}
+    assert events.caches.sizes._counts == {}
 
 
 CHANGES = st.lists(
@@ -117,7 +117,7 @@ CHANGES = st.lists(
 
 
 @given(CHANGES)
-def test_whatever_happened_the_sum_is_that_of_what_is_there(changes):
+def test_requested_pods_equal_sum_after_any_events(changes):
     events = Events(limit=0)
     events.set(2)
     live: dict[str, int] = {}

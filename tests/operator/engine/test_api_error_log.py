@@ -1,4 +1,4 @@
-"""What is refused is logged once, whoever refused it; a server that is not well is not logged here."""
+"""Rejected writes are logged once, whichever component rejects them; server errors are not logged here."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ def outcome(error: KubeError) -> Outcome:
     return Outcome((Result(intent, IntentState.FAILED, "wl-0-a-x", error=error),))
 
 
-def answer(code: int, reason: str, message: str = "no") -> KubeError:
+def api_answer(code: int, reason: str, message: str = "no") -> KubeError:
     return api_error("create pods n", ApiStatus(code=code, reason=reason, message=message))
 
 
 @pytest.mark.parametrize(
     ("error", "logged"),
     [
-        (answer(403, "Forbidden"), 1),
-        (answer(422, "Invalid"), 1),
-        (answer(500, "InternalError", WEBHOOK), 1),
-        (answer(500, "InternalError"), 0),
-        (answer(503, "ServiceUnavailable"), 0),
-        (answer(429, "TooManyRequests"), 0),
+        (api_answer(403, "Forbidden"), 1),
+        (api_answer(422, "Invalid"), 1),
+        (api_answer(500, "InternalError", WEBHOOK), 1),
+        (api_answer(500, "InternalError"), 0),
+        (api_answer(503, "ServiceUnavailable"), 0),
+        (api_answer(429, "TooManyRequests"), 0),
         (LostReply("cut"), 0),
     ],
 )
-def test_a_refusal_is_logged_once(error: KubeError, logged: int) -> None:
-    refusals = ApiErrorLog()
+def test_rejection_is_logged_once(error: KubeError, logged: int) -> None:
+    error_log = ApiErrorLog()
     with capture_logs() as logs:
         for _ in range(3):
-            refusals.record(KEY, outcome(error))
-    assert [line["event"] for line in logs] == ["refused"] * logged
+            error_log.record(KEY, outcome(error))
+    assert [line["event"] for line in logs] == ["write rejected"] * logged
     assert all(error.status.message in line["reason"] for line in logs)  # type: ignore[attr-defined]

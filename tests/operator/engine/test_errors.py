@@ -1,4 +1,4 @@
-"""Whose error it is, and that one trouble is told once."""
+"""Which object reports an error, and that equal errors are merged."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from grove.operator.engine.errors import PassErrors, collect_errors, complete_st
 from grove.plan.model import StatusUpdate, UserError
 
 
-def refused(pod: str, why: str) -> Result:
+def rejected_pod(pod: str, why: str) -> Result:
     metadata = {"name": pod, "ownerReferences": [{"name": "w-0-a"}]}
     intent = Create(Target("v1", "Pod", pod, "default"), {"metadata": metadata})
     return Result(intent, IntentState.FAILED, pod, error=RuntimeError(f'pods "{pod}" is forbidden: {why}'))
 
 
-def test_what_all_pods_of_a_clique_are_refused_for_is_one_error_of_the_clique():
+def test_same_pod_errors_of_clique_are_one_error():
     found = collect_errors(
-        Outcome((refused("w-0-a-bcdfg", "quota"), refused("w-0-a-hjklm", "quota"))), now=0.0
+        Outcome((rejected_pod("w-0-a-bcdfg", "quota"), rejected_pod("w-0-a-hjklm", "quota"))), now=0.0
     )
     (error,) = found.of_children["PodClique", "w-0-a"]
     assert error.code == "ERR_CREATE_POD"
@@ -31,14 +31,14 @@ def test_what_all_pods_of_a_clique_are_refused_for_is_one_error_of_the_clique():
     assert not found.of_set
 
 
-def test_different_reasons_are_different_errors():
+def test_different_causes_are_different_errors():
     found = collect_errors(
-        Outcome((refused("w-0-a-bcdfg", "quota"), refused("w-0-a-hjklm", "policy"))), now=0.0
+        Outcome((rejected_pod("w-0-a-bcdfg", "quota"), rejected_pod("w-0-a-hjklm", "policy"))), now=0.0
     )
     assert len(found.of_children["PodClique", "w-0-a"]) == 2
 
 
-def unclaimed(name: str, why: str, kind: str = "PodClique", owner: str = "w-0-a") -> Result:
+def rejected_claim(name: str, why: str, kind: str = "PodClique", owner: str = "w-0-a") -> Result:
     metadata = {"name": name, "ownerReferences": [{"kind": kind, "name": owner}]}
     intent = Create(Target("resource.k8s.io/v1", "ResourceClaim", name, "default"), {"metadata": metadata})
     return Result(
@@ -46,9 +46,9 @@ def unclaimed(name: str, why: str, kind: str = "PodClique", owner: str = "w-0-a"
     )
 
 
-def test_of_many_claims_that_a_clique_is_refused_the_first_is_named():
+def test_same_claim_errors_name_first_claim():
     found = collect_errors(
-        Outcome((unclaimed("w-0-a-0-t", "quota"), unclaimed("w-0-a-1-t", "quota"))), now=0.0
+        Outcome((rejected_claim("w-0-a-0-t", "quota"), rejected_claim("w-0-a-1-t", "quota"))), now=0.0
     )
     (error,) = found.of_children["PodClique", "w-0-a"]
     assert error.code == "ERR_SYNC_PCLQ_RESOURCE_CLAIM"
@@ -56,16 +56,16 @@ def test_of_many_claims_that_a_clique_is_refused_the_first_is_named():
     assert not found.of_set
 
 
-def test_a_groups_claims_are_told_on_the_group_and_the_sets_on_the_set():
+def test_claim_error_is_reported_on_claim_owner():
     kinds = ("PodCliqueSet", "PodCliqueScalingGroup")
-    of_set, of_group = (unclaimed("w-0-t", "quota", kind, "w-0-x") for kind in kinds)
+    of_set, of_group = (rejected_claim("w-0-t", "quota", kind, "w-0-x") for kind in kinds)
     found = collect_errors(Outcome((of_set, of_group)), now=0.0)
     assert [error.code for error in found.of_set] == ["ERR_SYNC_PCS_RESOURCE_CLAIM"]
     (error,) = found.of_children["PodCliqueScalingGroup", "w-0-x"]
     assert error.code == "ERR_SYNC_PCSG_RESOURCE_CLAIM"
 
 
-def test_a_complaint_is_told_on_the_part_that_it_names_or_on_the_set():
+def test_user_error_is_reported_on_named_object_or_set():
     of_group = UserError("", "CODE", "three", group="w-0-x")
     user_errors = (UserError("w-0-a", "CODE", "one"), UserError("", "CODE", "two"), of_group)
     found = collect_errors(Outcome(()), 0.0, user_errors)
@@ -95,7 +95,7 @@ def test_a_complaint_is_told_on_the_part_that_it_names_or_on_the_set():
         (Create(Target("v1", "ServiceAccount", "w", "default"), {}), "ERR_CREATE_SERVICEACCOUNT"),
     ],
 )
-def test_errors_have_the_codes_that_clients_know(intent, code):
+def test_failed_write_has_upstream_error_code(intent, code):
     (error,) = collect_errors(
         Outcome((Result(intent, IntentState.FAILED, error=RuntimeError("no")),)), now=0.0
     ).of_set
@@ -104,7 +104,7 @@ def test_errors_have_the_codes_that_clients_know(intent, code):
     assert error.description.endswith(", cause: no")
 
 
-def test_a_name_that_is_taken_is_called_so_for_programs_too():
+def test_name_conflict_is_prefixed_in_cause():
     intent = Create(Target("v1", "Service", "w-0", "default"), {})
     taken = name_conflict_error("create Service w-0", ObjectMeta(name="w-0"))
     (error,) = collect_errors(
@@ -123,21 +123,21 @@ CLIQUE, GROUP = PodCliqueStatus(observed_generation=1), PodCliqueScalingGroupSta
     ("kind", "name", "status", "results", "observed"),
     [
         ("PodClique", "w-0-b", CLIQUE, (), 2),
-        ("PodClique", "w-0-b", CLIQUE, (DONE, refused("w-0-a-bcdfg", "quota")), 2),
-        ("PodClique", "w-0-a", CLIQUE, (DONE, refused("w-0-a-bcdfg", "quota")), 1),
-        ("PodClique", "w-0-b", CLIQUE, (SKIPPED, refused("w-0-a-bcdfg", "quota")), 1),
-        ("PodCliqueScalingGroup", "w-0-x", GROUP, (refused("w-0-x-0-a-bcdfg", "quota"),), 2),
-        ("PodCliqueScalingGroup", "w-0-x", GROUP, (unclaimed("t", "quota"),), 2),
+        ("PodClique", "w-0-b", CLIQUE, (DONE, rejected_pod("w-0-a-bcdfg", "quota")), 2),
+        ("PodClique", "w-0-a", CLIQUE, (DONE, rejected_pod("w-0-a-bcdfg", "quota")), 1),
+        ("PodClique", "w-0-b", CLIQUE, (SKIPPED, rejected_pod("w-0-a-bcdfg", "quota")), 1),
+        ("PodCliqueScalingGroup", "w-0-x", GROUP, (rejected_pod("w-0-x-0-a-bcdfg", "quota"),), 2),
+        ("PodCliqueScalingGroup", "w-0-x", GROUP, (rejected_claim("t", "quota"),), 2),
         (
             "PodCliqueScalingGroup",
             "w-0-x",
             GROUP,
-            (unclaimed("t", "quota", "PodCliqueScalingGroup", "w-0-x"),),
+            (rejected_claim("t", "quota", "PodCliqueScalingGroup", "w-0-x"),),
             1,
         ),
     ],
 )
-def test_a_generation_is_observed_by_whom_nothing_was_refused(kind, name, status, results, observed):
+def test_failed_write_keeps_observed_generation_of_owner(kind, name, status, results, observed):
     status_update = StatusUpdate(
         Target("grove.io/v1alpha1", kind, name, "default"), status, status, observed_generation=2
     )
@@ -148,7 +148,7 @@ def test_a_generation_is_observed_by_whom_nothing_was_refused(kind, name, status
 
 
 @pytest.mark.parametrize(("results", "observed"), [((), 2), ((DONE,), 2), ((SKIPPED,), 1)])
-def test_a_set_has_observed_a_generation_when_all_of_its_own_writes_are_done(results, observed):
+def test_set_generation_is_observed_after_all_writes(results, observed):
     before, after = PodCliqueSetStatus(observed_generation=1), PodCliqueSetStatus(observed_generation=2)
     status_update = StatusUpdate(Target("grove.io/v1alpha1", "PodCliqueSet", "w", "default"), before, after)
     assert (

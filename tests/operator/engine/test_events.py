@@ -1,4 +1,4 @@
-"""What is news: what goes as a whole is told once, and the end of a set tells itself."""
+"""Events of a pass: one for objects that are deleted together, none for those deleted with their set."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.plan.builders import a_clique, a_set, read_set
 
 SET = read_set(a_set("a:1", replicas=20))
 SCALED_IN = read_set(a_set("a:1", replicas=1))
-ENDING = replace(SET, metadata=replace(SET.metadata, deletion_timestamp="2026-01-01T00:00:00Z"))
+DELETED_SET = replace(SET, metadata=replace(SET.metadata, deletion_timestamp="2026-01-01T00:00:00Z"))
 POD = Target("v1", "Pod", "wl-1-a-xyz", "ns")
 CLIQUE = Target("grove.io/v1alpha1", "PodClique", "wl-1-a", "ns")
 GANG = Target("scheduler.grove.io/v1alpha1", "PodGang", "wl-1", "ns")
@@ -34,22 +34,31 @@ OTHER = Target("scheduler.grove.io/v1alpha1", "PodGang", "wl-11", "ns")
 
 
 @pytest.mark.parametrize(
-    ("workload", "deleted", "told"),
+    ("workload", "deleted", "emitted"),
     [
         (SET, [POD], 1),
         (SET, [POD, CLIQUE], 2),
         (SET, [POD, CLIQUE, GANG], 1),
         (SET, [POD, OTHER], 2),
-        (ENDING, [POD, CLIQUE, GANG], 0),
+        (DELETED_SET, [POD, CLIQUE, GANG], 0),
         (SCALED_IN, [GANG, POD], 1),
         (SCALED_IN, [CLIQUE], 0),
         (SCALED_IN, [GANG, OTHER, POD], 1),
     ],
-    ids=["a pod", "a clique", "a whole replica", "another", "a set", "too many", "the rest of it", "two"],
+    ids=[
+        "pod",
+        "pod and clique",
+        "replica",
+        "pod and gang of another replica",
+        "deleted set",
+        "surplus replica",
+        "clique of surplus replica",
+        "two surplus replicas",
+    ],
 )
-def test_what_went_along_is_no_news(workload, deleted: list[Target], told: int) -> None:
+def test_objects_deleted_with_parent_emit_no_event(workload, deleted: list[Target], emitted: int) -> None:
     outcome = Outcome(tuple(Result(Delete(target, uid="u"), IntentState.DONE) for target in deleted))
-    assert len(list(events_of_outcome(Caches(), workload, outcome, {}))) == told
+    assert len(list(events_of_outcome(Caches(), workload, outcome, {}))) == emitted
 
 
 @pytest.mark.parametrize(
@@ -63,63 +72,77 @@ def test_what_went_along_is_no_news(workload, deleted: list[Target], told: int) 
         ),
     ],
 )
-def test_replicas_that_go_together_are_told_of_together(names: list[str], note: str) -> None:
+def test_replicas_scaled_in_together_are_one_event(names: list[str], note: str) -> None:
     gone = [Result(Delete(replace(GANG, name=name), uid="u"), IntentState.DONE) for name in names]
-    (told,) = events_of_outcome(Caches(), SCALED_IN, Outcome(tuple(gone)), {})
-    assert (told.regarding.kind, told.reason, told.note) == ("PodCliqueSet", "PodGangDeleteSuccessful", note)
+    (event,) = events_of_outcome(Caches(), SCALED_IN, Outcome(tuple(gone)), {})
+    assert (event.regarding.kind, event.reason, event.note) == (
+        "PodCliqueSet",
+        "PodGangDeleteSuccessful",
+        note,
+    )
 
 
-def test_what_could_not_be_deleted_is_told_in_any_case() -> None:
+def test_failed_delete_of_deleted_set_emits_event() -> None:
     failed = Result(Delete(POD, uid="u"), IntentState.FAILED, error=ValueError("no"))
-    assert len(list(events_of_outcome(Caches(), ENDING, Outcome((failed,)), {}))) == 1
+    assert len(list(events_of_outcome(Caches(), DELETED_SET, Outcome((failed,)), {}))) == 1
 
 
 def read_clique() -> PodClique:
-    carried = {labels.MANAGED_BY: labels.OPERATOR, labels.CLIQUE: CLIQUE.name}
-    meta = {"namespace": "ns", "resourceVersion": "1", "name": CLIQUE.name, "uid": "c", "labels": carried}
+    object_labels = {labels.MANAGED_BY: labels.OPERATOR, labels.CLIQUE: CLIQUE.name}
+    meta = {
+        "namespace": "ns",
+        "resourceVersion": "1",
+        "name": CLIQUE.name,
+        "uid": "c",
+        "labels": object_labels,
+    }
     return msgspec.json.decode(
         msgspec.json.encode({"metadata": meta, "spec": a_clique("a")["spec"]}), type=PodClique
     )
 
 
-def test_a_pod_that_never_had_a_node_is_told_of_on_its_clique() -> None:
-    """It is gone with the answer to its delete: nobody can be asked any more where it belonged."""
+def test_deleted_pod_without_node_emits_event_on_clique() -> None:
+    """The cache drops it with the reply of the delete, so its clique is read before."""
     caches = Caches()
-    carried = {labels.MANAGED_BY: labels.OPERATOR, labels.CLIQUE: CLIQUE.name}
-    meta = {"namespace": "ns", "resourceVersion": "1", "labels": carried}
+    object_labels = {labels.MANAGED_BY: labels.OPERATOR, labels.CLIQUE: CLIQUE.name}
+    meta = {"namespace": "ns", "resourceVersion": "1", "labels": object_labels}
     pod = {"metadata": {**meta, "name": POD.name, "uid": "u"}}
     caches.pods.apply_reply(msgspec.json.decode(msgspec.json.encode(pod), type=Pod))
     caches.cliques.apply_reply(read_clique())
     intent = Delete(POD, uid="u")
     known = deleted_pods(caches, [intent])
     caches.pods.apply_delete_reply("ns", POD.name, "u", None)
-    (told,) = events_of_outcome(caches, SET, Outcome((Result(intent, IntentState.DONE),)), known)
-    assert (told.regarding.kind, told.regarding.name) == ("PodClique", CLIQUE.name)
+    (event,) = events_of_outcome(caches, SET, Outcome((Result(intent, IntentState.DONE),)), known)
+    assert (event.regarding.kind, event.regarding.name) == ("PodClique", CLIQUE.name)
 
 
-def test_a_pod_that_is_replaced_is_told_of_once() -> None:
-    carried = {labels.CLIQUE: CLIQUE.name, labels.POD_INDEX: "0"}
+def test_replaced_pod_is_one_event() -> None:
+    object_labels = {labels.CLIQUE: CLIQUE.name, labels.POD_INDEX: "0"}
     clique = read_clique()
     owners = [{"uid": "c"}]
-    body = {"metadata": {"labels": carried, "ownerReferences": owners}}
-    going, coming = Delete(POD, uid="u"), Create(Target("v1", "Pod", "wl-1-a-new", "ns"), body)
-    other = Create(Target("v1", "Pod", "wl-1-a-more", "ns"), {
-        "metadata": {"labels": carried | {labels.POD_INDEX: "1"}, "ownerReferences": owners}})  # fmt: skip
-    known = {going.id: DeletedPod(clique, (CLIQUE.name, "0"), POD.name)}
+    body = {"metadata": {"labels": object_labels, "ownerReferences": owners}}
+    deletion, creation = Delete(POD, uid="u"), Create(Target("v1", "Pod", "wl-1-a-new", "ns"), body)
+    other_labels = object_labels | {labels.POD_INDEX: "1"}
+    other_body = {"metadata": {"labels": other_labels, "ownerReferences": owners}}
+    other = Create(Target("v1", "Pod", "wl-1-a-more", "ns"), other_body)
+    known = {deletion.id: DeletedPod(clique, (CLIQUE.name, "0"), POD.name)}
     done = Outcome(
-        tuple(Result(intent, IntentState.DONE, name=intent.target.name) for intent in (coming, going, other))
+        tuple(
+            Result(intent, IntentState.DONE, name=intent.target.name)
+            for intent in (creation, deletion, other)
+        )
     )
-    notes = [told.note for told in events_of_outcome(Caches(), SET, done, known)]
+    notes = [event.note for event in events_of_outcome(Caches(), SET, done, known)]
     assert notes == ["Created pod wl-1-a-new in place of wl-1-a-xyz", "Created pod wl-1-a-more"]
     half = Outcome(
-        (Result(coming, IntentState.FAILED, error=ValueError("no")), Result(going, IntentState.DONE))
+        (Result(creation, IntentState.FAILED, error=ValueError("no")), Result(deletion, IntentState.DONE))
     )
-    reasons = [told.reason for told in events_of_outcome(Caches(), SET, half, known)]
+    reasons = [event.reason for event in events_of_outcome(Caches(), SET, half, known)]
     assert reasons == ["PodCreateFailed", "PodDeleteSuccessful"]
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "wanted", "state", "told"),
+    ("before", "after", "replicas", "state", "emitted"),
     [
         (2, 0, 2, IntentState.DONE, True),
         (2, 1, 2, IntentState.DONE, False),
@@ -127,13 +150,13 @@ def test_a_pod_that_is_replaced_is_told_of_once() -> None:
         (2, 0, 0, IntentState.DONE, False),
         (2, 0, 2, IntentState.CONFLICT, False),
     ],
-    ids=["all lost", "some lost", "none there before", "none asked for", "another leader tells"],
+    ids=["all lost", "some lost", "none scheduled before", "zero replicas", "conflict with another leader"],
 )
-def test_who_lost_all_places_says_so(
-    before: int, after: int, wanted: int, state: IntentState, told: bool
+def test_all_scheduled_replicas_lost_emits_warning(
+    before: int, after: int, replicas: int, state: IntentState, emitted: bool
 ) -> None:
     caches, clique = Caches(), read_clique()
-    caches.cliques.apply_event("ADDED", replace(clique, spec=replace(clique.spec, replicas=wanted)))
+    caches.cliques.apply_event("ADDED", replace(clique, spec=replace(clique.spec, replicas=replicas)))
     status_update = StatusUpdate(
         CLIQUE,
         PodCliqueStatus(scheduled_replicas=before),
@@ -141,11 +164,11 @@ def test_who_lost_all_places_says_so(
     )
     outcome = Outcome(tuple(Result(intent, state) for intent in status_writes([status_update])))
     found = list(lost_scheduling_events(caches, [status_update], outcome))
-    assert [each.reason for each in found] == (["AllScheduledReplicasLost"] if told else [])
+    assert [each.reason for each in found] == (["AllScheduledReplicasLost"] if emitted else [])
     assert all(each.warning and each.regarding.name == CLIQUE.name for each in found)
 
 
-def test_what_a_termination_takes_down_is_told_by_the_termination() -> None:
+def test_gang_termination_emits_no_scheduling_loss() -> None:
     caches = Caches()
     caches.cliques.apply_event("ADDED", read_clique())
     for restart_pending in (True, False):
@@ -157,29 +180,29 @@ def test_what_a_termination_takes_down_is_told_by_the_termination() -> None:
         assert bool(list(lost_scheduling_events(caches, [status_update], outcome))) is not restart_pending
 
 
-def test_what_an_update_takes_down_is_no_loss() -> None:
+def test_rollout_emits_no_scheduling_loss() -> None:
     caches = Caches()
     caches.cliques.apply_event("ADDED", read_clique())
     progress = PodCliqueUpdateProgress(
         update_started_at="2026-01-01T00:00:00Z", pod_clique_set_generation_hash="h", pod_template_hash="t"
     )
-    for ended, told in ((None, False), ("2026-01-01T00:01:00Z", True)):
-        going = PodCliqueStatus(update_progress=replace(progress, update_ended_at=ended))
-        status_update = StatusUpdate(CLIQUE, PodCliqueStatus(scheduled_replicas=1), going)
+    for ended, emitted in ((None, False), ("2026-01-01T00:01:00Z", True)):
+        rollout = PodCliqueStatus(update_progress=replace(progress, update_ended_at=ended))
+        status_update = StatusUpdate(CLIQUE, PodCliqueStatus(scheduled_replicas=1), rollout)
         outcome = Outcome(
             tuple(Result(intent, IntentState.DONE) for intent in status_writes([status_update]))
         )
-        assert bool(list(lost_scheduling_events(caches, [status_update], outcome))) is told
+        assert bool(list(lost_scheduling_events(caches, [status_update], outcome))) is emitted
 
 
-def test_what_the_update_of_its_group_takes_down_is_no_loss_of_a_clique() -> None:
-    clique, carried = read_clique(), {labels.MANAGED_BY: labels.OPERATOR}
+def test_group_rollout_emits_no_scheduling_loss_for_clique() -> None:
+    clique, object_labels = read_clique(), {labels.MANAGED_BY: labels.OPERATOR}
     member = replace(clique.metadata, labels={**clique.metadata.labels, labels.GROUP: "wl-1-x"})
-    meta = ObjectMeta(name="wl-1-x", namespace="ns", uid="g", resource_version="1", labels=carried)
+    meta = ObjectMeta(name="wl-1-x", namespace="ns", uid="g", resource_version="1", labels=object_labels)
     progress = PodCliqueScalingGroupUpdateProgress(
         update_started_at="2026-01-01T00:00:00Z", pod_clique_set_generation_hash="h"
     )
-    for ended, told in ((None, False), ("2026-01-01T00:01:00Z", True)):
+    for ended, emitted in ((None, False), ("2026-01-01T00:01:00Z", True)):
         caches = Caches()
         caches.cliques.apply_event("ADDED", replace(clique, metadata=member))
         status = PodCliqueScalingGroupStatus(update_progress=replace(progress, update_ended_at=ended))
@@ -189,4 +212,4 @@ def test_what_the_update_of_its_group_takes_down_is_no_loss_of_a_clique() -> Non
         outcome = Outcome(
             tuple(Result(intent, IntentState.DONE) for intent in status_writes([status_update]))
         )
-        assert bool(list(lost_scheduling_events(caches, [status_update], outcome))) is told
+        assert bool(list(lost_scheduling_events(caches, [status_update], outcome))) is emitted

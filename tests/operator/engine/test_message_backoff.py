@@ -1,4 +1,4 @@
-"""Who keeps talking is listened to less and less, and who was silent for a while begins anew."""
+"""Back-off for changing messages: pauses double, and start from the beginning after a quiet time."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from hypothesis import strategies as st
 from grove.operator.engine.message_backoff import MessageBackoff
 
 
-def recorded(backoff: MessageBackoff[str], moments: list[float]) -> list[float]:
-    """When one is listened to who speaks at these moments."""
-    listened = []
-    for now in moments:
+def recorded(backoff: MessageBackoff[str], times: list[float]) -> list[float]:
+    """At which of these times a message is used, if one arrives at each."""
+    used = []
+    for now in times:
         if backoff.due_at("key", now) <= now:
             backoff.record("key", now)
-            listened.append(now)
-    return listened
+            used.append(now)
+    return used
 
 
-def test_the_pauses_become_longer_up_to_a_minute():
+def test_pause_doubles_up_to_one_minute():
     every_second = [float(second) for second in range(300)]
     assert recorded(MessageBackoff(), every_second) == [2, 6, 14, 30, 62, 122, 182, 242]
 
 
-def test_who_was_silent_for_two_minutes_begins_anew():
+def test_two_quiet_minutes_reset_backoff():
     backoff = MessageBackoff()
     assert recorded(backoff, [float(second) for second in range(63)]) == [2, 6, 14, 30, 62]
     assert recorded(backoff, [190.0, 191.0, 192.0, 193.0]) == [192.0]
 
 
-def test_asking_changes_nothing():
+def test_due_at_is_stable_until_recorded():
     backoff = MessageBackoff()
     assert {backoff.due_at("key", now) for now in (10.0, 10.5, 11.9, 12.0, 13.0)} == {12.0}
     assert backoff.due_at("other", 13.0) == 15.0
@@ -40,9 +40,9 @@ def test_asking_changes_nothing():
 
 
 @given(st.lists(st.floats(0.0, 10_000.0), max_size=200))
-def test_nobody_is_heard_more_often_than_the_pauses_allow_nor_waits_for_ever(moments):
-    moments = sorted(moments)
-    listened = recorded(backoff := MessageBackoff(), moments)
-    assert all(later - earlier > 1.99 for earlier, later in pairwise(listened))
-    if moments:
-        assert backoff.due_at("key", moments[-1]) <= moments[-1] + 60.0
+def test_any_message_times_respect_pause_bounds(times):
+    times = sorted(times)
+    used = recorded(backoff := MessageBackoff(), times)
+    assert all(later - earlier > 1.99 for earlier, later in pairwise(used))
+    if times:
+        assert backoff.due_at("key", times[-1]) <= times[-1] + 60.0

@@ -1,4 +1,4 @@
-"""The placement key: places are given once, in the order in which they were asked for, and come back."""
+"""The placement key: gangs are assigned once, in request order, and release their assignment."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class OneRack:
         return None if given else Assignment({"a": {"rack": "r1"}})
 
 
-def test_who_comes_first_is_placed_and_the_next_when_the_place_is_free() -> None:
+def test_gangs_are_assigned_in_request_order() -> None:
     placement = PlacementState(OneRack())
     assert placement.request(FIRST, ["wl-0"])
     assert placement.request(SECOND, ["wl-1"])
-    assert not placement.request(SECOND, ["wl-1"]), "asking again is no news"
+    assert not placement.request(SECOND, ["wl-1"]), "the same request again is not new"
     assert placement.assign() == {FIRST}
     assert placement.of(FIRST, SET) == {"wl-0": Assignment({"a": {"rack": "r1"}})}
     assert placement.of(SECOND, SET) == {}
@@ -38,7 +38,7 @@ def test_who_comes_first_is_placed_and_the_next_when_the_place_is_free() -> None
     assert placement.of(FIRST, SET) == {}
 
 
-def test_the_first_assigner_assigns_nothing_and_lets_nobody_wait() -> None:
+def test_no_assigner_assigns_nothing_and_blocks_no_gang() -> None:
     placement = PlacementState(NoAssigner())
     assert placement.of(FIRST, SET) is None
     assert placement.assign() == set()

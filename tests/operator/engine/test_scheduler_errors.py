@@ -1,4 +1,4 @@
-"""A gang that cannot be told to its scheduler is an event when that begins, and only then."""
+"""An error of a scheduler object or of the pod limit emits an event when it appears, and only then."""
 
 from __future__ import annotations
 
@@ -17,13 +17,19 @@ from tests.plan.builders import a_set, read_set
 KEY = ReplicaKey("ns", "wl", 0)
 
 
-def user_error(words: str = "no queue", clique: str = "wl-0-a") -> UserError:
-    return UserError(clique, "ERR_SYNC_PODGROUP", words, "wl-0", "KAIBackendMappingFailed")
+def user_error(message: str = "no queue", clique: str = "wl-0-a") -> UserError:
+    return UserError(clique, "ERR_SYNC_PODGROUP", message, "wl-0", "KAIBackendMappingFailed")
 
 
 def meta(name: str) -> dict[str, object]:
-    carried = {labels.MANAGED_BY: labels.OPERATOR}
-    return {"name": name, "namespace": "ns", "uid": f"u-{name}", "resourceVersion": "3", "labels": carried}
+    object_labels = {labels.MANAGED_BY: labels.OPERATOR}
+    return {
+        "name": name,
+        "namespace": "ns",
+        "uid": f"u-{name}",
+        "resourceVersion": "3",
+        "labels": object_labels,
+    }
 
 
 def with_gang() -> Caches:
@@ -33,41 +39,41 @@ def with_gang() -> Caches:
     return caches
 
 
-def new_events(by: SchedulerErrorEvents, *user_errors: UserError) -> list[tuple[str, str, str, bool]]:
+def new_events(events: SchedulerErrorEvents, *user_errors: UserError) -> list[tuple[str, str, str, bool]]:
     return [
         (each.regarding.uid, each.reason, each.note, each.warning)
-        for each in by.new_events(KEY, "ns", user_errors)
+        for each in events.new_events(KEY, "ns", user_errors)
     ]
 
 
 EVENT = ("u-wl-0", "KAIBackendMappingFailed", "no queue", True)
 
 
-def test_it_is_told_when_it_begins_and_again_only_after_it_was_over():
-    by = SchedulerErrorEvents(with_gang())
-    assert new_events(by, user_error(), user_error(clique="wl-0-b")) == [EVENT], (
+def test_error_emits_event_again_only_after_it_cleared():
+    events = SchedulerErrorEvents(with_gang())
+    assert new_events(events, user_error(), user_error(clique="wl-0-b")) == [EVENT], (
         "once for all cliques of the gang"
     )
-    assert new_events(by, user_error()) == []
-    assert new_events(by, user_error("another queue")) == [(*EVENT[:2], "another queue", True)]
-    assert new_events(by) == []
-    assert new_events(by, user_error()) == [EVENT]
-    by.forget(KEY)
-    assert new_events(by, user_error()) == [EVENT]
+    assert new_events(events, user_error()) == []
+    assert new_events(events, user_error("another queue")) == [(*EVENT[:2], "another queue", True)]
+    assert new_events(events) == []
+    assert new_events(events, user_error()) == [EVENT]
+    events.forget(KEY)
+    assert new_events(events, user_error()) == [EVENT]
 
 
-def test_a_gang_that_is_not_there_yet_is_told_of_when_it_is():
+def test_error_of_missing_gang_emits_event_once_it_exists():
     caches = Caches()
-    by = SchedulerErrorEvents(caches)
-    assert new_events(by, user_error()) == []
+    events = SchedulerErrorEvents(caches)
+    assert new_events(events, user_error()) == []
     caches.gangs.apply_event("ADDED", next(iter(with_gang().gangs)))
-    assert new_events(by, user_error()) == [EVENT]
+    assert new_events(events, user_error()) == [EVENT]
 
 
-def test_what_the_leader_before_has_told_is_not_told_again():
+def test_error_reported_by_former_leader_emits_no_event():
     caches = with_gang()
-    said = "[Operation: Sync, Code: ERR_SYNC_PODGROUP] message: no queue"
-    errors = [{"code": "ERR_SYNC_PODGROUP", "description": said, "observedAt": "2026-01-01T00:00:00Z"}]
+    description = "[Operation: Sync, Code: ERR_SYNC_PODGROUP] message: no queue"
+    errors = [{"code": "ERR_SYNC_PODGROUP", "description": description, "observedAt": "2026-01-01T00:00:00Z"}]
     spec = {"roleName": "a", "replicas": 1, "podSpec": {}}
     body = {"metadata": meta("wl-0-a"), "spec": spec, "status": {"lastErrors": errors}}
     clique = msgspec.json.decode(msgspec.json.encode(body), type=PodClique)
@@ -76,19 +82,19 @@ def test_what_the_leader_before_has_told_is_not_told_again():
     assert new_events(SchedulerErrorEvents(caches), user_error("something else")) != []
 
 
-def test_a_set_that_asks_for_too_many_pods_is_an_event_once():
+def test_pod_limit_exceeded_emits_event_once():
     caches = Caches()
     key = SetKey("ns", "wl")
     caches.sets.replace([read_set(a_set("a:1"))], "1")
     user_error = too_many_pods(9, 5)
-    by = SchedulerErrorEvents(caches)
-    (news,) = by.new_events(key, "ns", (user_error,))
-    assert (news.regarding.kind, news.regarding.name, news.reason) == (
+    events = SchedulerErrorEvents(caches)
+    (event,) = events.new_events(key, "ns", (user_error,))
+    assert (event.regarding.kind, event.regarding.name, event.reason) == (
         "PodCliqueSet",
         "wl",
         "PodLimitExceeded",
     )
-    assert "asks for 9 pods" in news.note
-    assert list(by.new_events(key, "ns", (user_error,))) == []
-    assert list(by.new_events(key, "ns", ())) == []
-    assert len(list(by.new_events(key, "ns", (user_error,)))) == 1
+    assert "asks for 9 pods" in event.note
+    assert list(events.new_events(key, "ns", (user_error,))) == []
+    assert list(events.new_events(key, "ns", ())) == []
+    assert len(list(events.new_events(key, "ns", (user_error,)))) == 1

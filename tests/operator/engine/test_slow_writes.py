@@ -1,4 +1,4 @@
-"""Slow writes in the errors of their set: there while they are in flight, with one date, and once for all."""
+"""Slow writes as last errors of their set: while in flight, with one timestamp, equal ones merged."""
 
 from __future__ import annotations
 
@@ -13,44 +13,44 @@ PODS, GANGS = (
 )
 
 
-class Stage:
-    """Replicas of one set, noted once a second."""
+class SlowWritesRun:
+    """Replicas of one set, each recorded one second after the other."""
 
     def __init__(self) -> None:
         self.now = 0.0
-        self.news: list[SetKey] = []
-        self.slow = SlowWrites(lambda: self.now, self.news.append)
+        self.changed: list[SetKey] = []
+        self.slow = SlowWrites(lambda: self.now, self.changed.append)
 
-    def note(self, replica: int, *writes: WriteProblem) -> None:
+    def record(self, replica: int, *writes: WriteProblem) -> None:
         self.now += 1
-        self.slow.note(ReplicaKey("n", "wl", replica), writes)
+        self.slow.record(ReplicaKey("n", "wl", replica), writes)
 
-    def said(self) -> list[str]:
+    def messages(self) -> list[str]:
         return [error.description.partition("message: ")[2] for error in self.slow.errors(SET)]
 
 
-def test_many_replicas_with_one_trouble_are_one_error_with_one_date() -> None:
-    stage = Stage()
+def test_same_problem_of_many_replicas_is_one_error() -> None:
+    run = SlowWritesRun()
     for replica in range(5):
-        stage.note(replica, PODS)
-        assert stage.slow.errors(SET)[0].observed_at == "1970-01-01T00:00:01Z"
-    assert stage.said() == ["creating pods, cause: slow"]
-    assert stage.news == [SET], "the rest is no news"
+        run.record(replica, PODS)
+        assert run.slow.errors(SET)[0].observed_at == "1970-01-01T00:00:01Z"
+    assert run.messages() == ["creating pods, cause: slow"]
+    assert run.changed == [SET], "the other replicas change nothing"
 
 
-def test_an_error_ends_with_the_last_write_that_is_slow() -> None:
-    stage = Stage()
-    stage.note(0, PODS)
-    stage.note(1, PODS, GANGS)
-    assert len(stage.said()) == 2
-    stage.note(1)
-    assert len(stage.said()) == 1
-    stage.note(0)
-    assert stage.said() == []
-    assert stage.news == [SET] * 4
+def test_error_clears_with_last_slow_write() -> None:
+    run = SlowWritesRun()
+    run.record(0, PODS)
+    run.record(1, PODS, GANGS)
+    assert len(run.messages()) == 2
+    run.record(1)
+    assert len(run.messages()) == 1
+    run.record(0)
+    assert run.messages() == []
+    assert run.changed == [SET] * 4
 
 
-def test_keys_without_a_set_report_nothing() -> None:
-    stage = Stage()
-    stage.slow.note(DomainKey("nvidia", "n", "d"), (PODS,))
-    assert stage.news == []
+def test_key_without_set_reports_no_error() -> None:
+    run = SlowWritesRun()
+    run.slow.record(DomainKey("nvidia", "n", "d"), (PODS,))
+    assert run.changed == []

@@ -1,4 +1,4 @@
-"""What is counted about fabric domains."""
+"""Metrics of fabric domains."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def sample(name, **labels):
     return REGISTRY.get_sample_value(name, labels) or 0
 
 
-def test_domains_by_phase_and_how_long_they_took():
+def test_domain_metrics_follow_phase_and_time_to_ready():
     caches = Caches(fabrics=BOTH)
     cache = caches.domains["nvidia"]
     workload = a_set(clique("worker"), auto="enabled")

@@ -1,4 +1,4 @@
-"""What is counted, and what is not counted twice."""
+"""Metrics of gangs: the time until a condition is true, observed once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def gang(status: str = "") -> PodGang:
 
 
 class TimerRun:
-    """A milestone on a clock of the test's own."""
+    """A timer with a clock that the test sets."""
 
     def __init__(self) -> None:
         self.now = CREATED_AT
@@ -37,12 +37,12 @@ class TimerRun:
 
     @property
     def observed(self) -> tuple[float | None, float | None]:
-        """How often, and how many seconds in all."""
+        """The number of observations, and the sum of their seconds."""
         value = self._registry.get_sample_value
         return value("waited_count"), value("waited_sum")
 
 
-def test_the_time_from_creation_to_the_condition():
+def test_timer_observes_creation_to_condition():
     run = TimerRun()
     run.changed(0.3, None, gang())
     run.changed(1, gang(), gang("False"))
@@ -51,7 +51,7 @@ def test_the_time_from_creation_to_the_condition():
     assert run.observed == (1, 2.5)
 
 
-def test_only_the_first_time_counts():
+def test_timer_observes_first_time_only():
     run = TimerRun()
     run.changed(0, None, gang())
     for moment, before, after in ((1, "", "True"), (2, "True", "False"), (3, "False", "True")):
@@ -60,21 +60,21 @@ def test_only_the_first_time_counts():
 
 
 @pytest.mark.parametrize(("status", "expected"), [("False", (1, 60)), ("True", (0, 0))])
-def test_a_gang_that_was_there_before_counts_from_its_creation_unless_it_is_there_already(status, expected):
+def test_existing_gang_is_timed_unless_condition_is_true(status, expected):
     run = TimerRun()
     run.timer.on_existing(gang(status))
     run.changed(60, gang(status), gang("True"))
     assert run.observed == expected
 
 
-def test_a_gang_that_is_told_anew_when_ready_is_not_counted():
+def test_gang_added_with_condition_true_is_not_timed():
     run = TimerRun()
     run.changed(0, None, gang("True"))
     run.changed(5, gang("True"), gang("True"))
     assert run.observed == (0, 0)
 
 
-def test_a_gang_that_goes_is_forgotten():
+def test_deleted_gang_is_forgotten():
     run = TimerRun()
     run.changed(0, None, gang())
     run.changed(1, gang(), None)

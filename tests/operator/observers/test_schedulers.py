@@ -1,4 +1,4 @@
-"""Backends of others, found by entry point; what schedulers were told, as far as it can be seen."""
+"""Backends of other projects, found by entry point; scheduler objects in the caches."""
 
 from __future__ import annotations
 
@@ -49,16 +49,16 @@ def profiles(*names: str) -> Scheduler:
     return Scheduler(tuple(map(SchedulerProfile, names)))
 
 
-def test_another_projects_backend_is_found_if_it_is_listed(other: None):
+def test_external_backend_is_loaded_if_listed(other: None):
     assert sorted(load_backends(profiles("other")).by_name) == ["default-scheduler", "other"]
     assert list(load_backends(profiles()).by_name) == ["default-scheduler"]
     (wrong,) = load_backends(profiles("worse")).of("worse").unschedulable_reasons(None)
     assert "AttributeError" in wrong
-    with pytest.raises(ConfigurationError, match="no scheduler backend nobody"):
-        load_backends(profiles("nobody"))
+    with pytest.raises(ConfigurationError, match="no scheduler backend unknown"):
+        load_backends(profiles("unknown"))
 
 
-def test_a_set_has_the_backend_that_its_pods_name_or_the_default_one():
+def test_backend_is_named_by_pods_or_default():
     schedulers = SchedulerLookup(Caches(), IN_USE)
     assert schedulers.of(read_set(a_set("a")), 0, {}, ()) is KAI
     named = a_set("a")
@@ -67,14 +67,14 @@ def test_a_set_has_the_backend_that_its_pods_name_or_the_default_one():
     assert SchedulerLookup(Caches(), None).of(read_set(a_set("a")), 0, {}, ()) is None
 
 
-def a_group(version: str = "3", generation: int = 1, said: str = "", spec: Any = None) -> SchedulerObject:
-    carried = {labels.MANAGED_BY: labels.OPERATOR, labels.PART_OF: "wl", labels.SET_REPLICA: "0"}
-    meta = ObjectMeta("wl-0", "ns", "u", version, generation, labels=carried)
-    status = ObjectStatus((ObjectCondition("PodGroupScheduled", "False", said),)) if said else None
+def a_group(version: str = "3", generation: int = 1, message: str = "", spec: Any = None) -> SchedulerObject:
+    object_labels = {labels.MANAGED_BY: labels.OPERATOR, labels.PART_OF: "wl", labels.SET_REPLICA: "0"}
+    meta = ObjectMeta("wl-0", "ns", "u", version, generation, labels=object_labels)
+    status = ObjectStatus((ObjectCondition("PodGroupScheduled", "False", message),)) if message else None
     return SchedulerObject(meta, spec or {}, status)
 
 
-def test_what_was_told_is_known_once_it_can_be_seen_or_cannot_be_there():
+def test_scheduler_objects_are_none_until_synced_or_absent():
     caches = Caches(IN_USE.gang_object_kinds)
     schedulers = SchedulerLookup(caches, IN_USE)
     assert schedulers.objects(REPLICA, KAI) is None
@@ -92,7 +92,7 @@ def enqueued_keys(caches: Caches) -> set[Key]:
     return keys
 
 
-def test_replicas_are_woken_by_changes_of_what_was_told_and_when_it_comes_into_sight():
+def test_scheduler_object_change_enqueues_replica():
     caches = Caches(IN_USE.gang_object_kinds)
     caches.sets.apply_event("ADDED", read_set(a_set("a:1")))
     cache, keys = caches.scheduler_objects[POD_GROUP], enqueued_keys(caches)
@@ -111,30 +111,30 @@ def test_replicas_are_woken_by_changes_of_what_was_told_and_when_it_comes_into_s
     assert keys == set()
 
 
-async def test_a_scheduler_that_never_stops_talking_is_listened_to_less_and_less():
-    """Of some kinds the generation counts changes of the status, too."""
-    caches, moments = Caches(IN_USE.gang_object_kinds), set()
+async def test_scheduler_status_change_enqueues_with_backoff():
+    """The generation of some kinds counts changes of the status, too."""
+    caches, times = Caches(IN_USE.gang_object_kinds), set()
     cache, began = caches.scheduler_objects[POD_GROUP], asyncio.get_running_loop().time()
     cache.apply_event("ADDED", a_group())
-    register_handlers(caches, lambda key, at=0.0: moments.add(at))
-    moments.clear()
+    register_handlers(caches, lambda key, at=0.0: times.add(at))
+    times.clear()
     for version in range(4, 30):
-        cache.apply_event("MODIFIED", a_group(str(version), generation=version, said=f"{version} nodes"))
-    (moment,) = moments
-    assert moment >= began + 2, "not at once: most gangs have their nodes by then"
+        cache.apply_event("MODIFIED", a_group(str(version), generation=version, message=f"{version} nodes"))
+    (at,) = times
+    assert at >= began + 2, "delayed: most gangs are scheduled by then"
 
 
 def scheduler_topology(name: str, owner: str = "", version: str = "3") -> SchedulerObject:
-    owners, carried = (), {}
+    owners, object_labels = (), {}
     if owner:
         owners = (OwnerReference("grove.io/v1alpha1", "ClusterTopology", owner, "u-1", controller=True),)
-        carried = {labels.MANAGED_BY: labels.OPERATOR}
+        object_labels = {labels.MANAGED_BY: labels.OPERATOR}
     return SchedulerObject(
-        ObjectMeta(name, uid="k", resource_version=version, labels=carried, owner_references=owners)
+        ObjectMeta(name, uid="k", resource_version=version, labels=object_labels, owner_references=owners)
     )
 
 
-def test_a_topology_is_woken_by_its_own_changes_and_those_of_what_schedulers_have_of_it():
+def test_scheduler_topology_change_enqueues_topology():
     caches = Caches((), (TOPOLOGY,))
     keys = enqueued_keys(caches)
     caches.topologies.apply_event("ADDED", cluster_topology("zone", name="racks"))
@@ -160,7 +160,7 @@ def a_definition(version: str = "7", *, capable: bool = True) -> InspectedCRD:
     return InspectedCRD(meta, msgspec.Raw(msgspec.json.encode({"versions": [served]})))
 
 
-def test_a_volcano_that_will_not_do_is_noticed_and_when_it_does_its_users_are_woken():
+def test_compatible_volcano_crd_enqueues_replicas():
     volcano = Volcano()
     in_use = SchedulerBackends({"volcano": volcano}, "volcano")
     caches = Caches(in_use.gang_object_kinds, versioned_kinds=in_use.versioned_kinds)
@@ -170,7 +170,7 @@ def test_a_volcano_that_will_not_do_is_noticed_and_when_it_does_its_users_are_wo
         caches.inspected_crds.values(),
         enqueued_keys(caches),
     )
-    assert schedulers.incompatibility(volcano) == "", "nobody has looked"
+    assert schedulers.incompatibility(volcano) == "", "not checked yet"
     cache.replace([], "5")
     assert "install Volcano 1.14" in schedulers.incompatibility(volcano)
     cache.apply_event("ADDED", a_definition(capable=False))
@@ -183,11 +183,11 @@ def test_a_volcano_that_will_not_do_is_noticed_and_when_it_does_its_users_are_wo
     assert IN_USE.versioned_kinds == ()
 
 
-def test_a_backend_that_cannot_judge_a_definition_says_so():
+def test_backend_exception_is_reported_as_incompatibility():
     confused = type("Confused", (Volcano,), {"crd_problem": lambda *_: 1 / 0})()
     in_use = SchedulerBackends({"volcano": confused}, "volcano")
     caches = Caches(in_use.gang_object_kinds, versioned_kinds=in_use.versioned_kinds)
     next(iter(caches.inspected_crds.values())).replace([], "5")
-    assert "could not be judged: ZeroDivisionError" in SchedulerLookup(caches, in_use).incompatibility(
+    assert "could not be checked: ZeroDivisionError" in SchedulerLookup(caches, in_use).incompatibility(
         confused
     )

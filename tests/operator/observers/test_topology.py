@@ -1,4 +1,4 @@
-"""Which topology a set means, of two kinds that may bear the same name."""
+"""Which topology a set refers to, of two kinds that may have the same name."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ META = ObjectMeta(name="racks", uid="u", resource_version="3")
 WANTING = read_set(packed(a_set("a"), "rack"))
 
 
-def test_a_topology_comes_before_a_binding_of_the_same_name():
+def test_topology_overrides_binding_of_same_name():
     caches = Caches()
     topologies = TopologyLookup(caches, enabled=True)
     assert topologies.of(WANTING) == missing()
@@ -31,7 +31,7 @@ def test_a_topology_comes_before_a_binding_of_the_same_name():
     assert topologies.of(WANTING).keys == {"rack": "of-topology"}
 
 
-def test_a_set_that_asks_for_nothing_means_none_and_switched_off_nobody_does():
+def test_topology_is_missing_without_constraint_or_disabled():
     caches = Caches()
     assert TopologyLookup(caches, enabled=True).of(read_set(a_set("a"))) == missing("")
     assert TopologyLookup(caches, enabled=False).of(WANTING) is None

@@ -1,4 +1,4 @@
-"""What is seen around topologies, and how seldom they are woken for it."""
+"""Nodes and sets of topologies, and when a change enqueues them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def node(name: str, version: str, **labels: str) -> PartialObjectMetadata:
 
 
 class TopologyUsageRun:
-    """Topologies, nodes, and who is woken when."""
+    """A topology, nodes, and the keys that are enqueued."""
 
     def __init__(self) -> None:
         self.caches, self.nodes = Caches(), Nodes()
@@ -34,25 +34,25 @@ class TopologyUsageRun:
         )
         self.caches.topologies.apply_event("ADDED", RACKS)
 
-    def look(self) -> _NodeLabelCache:
-        """As if the server had told of all nodes."""
-        seen = self.nodes._cache = _NodeLabelCache(self.nodes._keys)
-        seen.subscribe(self.nodes._changed)
-        return seen
+    def list_nodes(self) -> _NodeLabelCache:
+        """A synced cache of nodes with the required labels."""
+        cache = self.nodes._cache = _NodeLabelCache(self.nodes._keys)
+        cache.subscribe(self.nodes._changed)
+        return cache
 
 
-async def test_of_nodes_only_the_labels_that_matter_are_kept_and_only_their_changes_are_news():
+async def test_only_required_node_labels_are_kept_and_notify():
     run = TopologyUsageRun()
     assert run.usage.of(RACKS).nodes is None
-    seen = run.look()
-    seen.replace([node("a", "1", zone="z", rack="r", other="x")], "1")
-    (kept,) = seen
+    cache = run.list_nodes()
+    cache.replace([node("a", "1", zone="z", rack="r", other="x")], "1")
+    (kept,) = cache
     assert (kept.metadata.labels, kept.metadata.annotations) == ({"zone": "z", "rack": "r"}, {})
     assert run.usage.of(RACKS).nodes == ({"zone": "z", "rack": "r"},)
     run.enqueued.clear()
-    seen.apply_event("MODIFIED", node("a", "2", zone="z", rack="r", other="y"))
+    cache.apply_event("MODIFIED", node("a", "2", zone="z", rack="r", other="y"))
     assert run.enqueued == []
-    seen.apply_event("MODIFIED", node("a", "3", zone="z", rack="q"))
+    cache.apply_event("MODIFIED", node("a", "3", zone="z", rack="q"))
     ((key, at),) = run.enqueued
     assert key == TopologyKey("racks")
     assert at > asyncio.get_running_loop().time() + UPDATE_DELAY / 2
@@ -60,7 +60,7 @@ async def test_of_nodes_only_the_labels_that_matter_are_kept_and_only_their_chan
     assert run.usage.of(other).nodes is None, "a label that was not kept is not known"
 
 
-async def test_sets_that_name_a_topology_are_its_users():
+async def test_set_naming_topology_is_its_user():
     run = TopologyUsageRun()
     body = packed(a_set("a"), "rack")
     run.caches.sets.apply_event("ADDED", read_set(body))

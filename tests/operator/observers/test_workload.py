@@ -1,4 +1,4 @@
-"""Pods that are out of sight: seen to go, or to be looked for before anybody takes their place."""
+"""Pods that left the cache: deleted ones, and lost ones that are looked up before they are replaced."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from grove.plan.desired.shared_claims import ClaimObjects
 from tests.plan.builders import a_clique, a_pod, a_set, read_set
 
 KEY = ReplicaKey("ns", "wl", 0)
-CARRIED = {labels.MANAGED_BY: labels.OPERATOR, labels.PART_OF: "wl", labels.SET_REPLICA: "0"}
+LABELS = {labels.MANAGED_BY: labels.OPERATOR, labels.PART_OF: "wl", labels.SET_REPLICA: "0"}
 
 
-def a_member(name: str = "p", version: int = 2, **words: bool) -> Pod:
-    pod = a_pod(name, **words)
+def a_member(name: str = "p", version: int = 2, **state: bool) -> Pod:
+    pod = a_pod(name, **state)
     meta = replace(pod.metadata, namespace="ns", resource_version=str(version))
-    return replace(pod, metadata=replace(meta, labels={**meta.labels, **CARRIED}))
+    return replace(pod, metadata=replace(meta, labels={**meta.labels, **LABELS}))
 
 
 def a_gang(*names: str) -> PodGang:
     references = [{"namespace": "ns", "name": name} for name in names]
     body = {
-        "metadata": {"name": "wl-0", "namespace": "ns", "resourceVersion": "3", "labels": CARRIED},
+        "metadata": {"name": "wl-0", "namespace": "ns", "resourceVersion": "3", "labels": LABELS},
         "spec": {"podgroups": [{"name": "wl-0-a", "minReplicas": 1, "podReferences": references}]},
     }
     return msgspec.json.decode(msgspec.json.encode(body), type=PodGang)
@@ -42,7 +42,7 @@ def a_gang(*names: str) -> PodGang:
 
 @pytest.fixture
 def caches() -> Caches:
-    """A set whose gang names the pod `p`, which is there."""
+    """A set whose gang refers to the existing pod `p`."""
     caches = Caches()
     caches.sets.apply_event("ADDED", read_set(a_set("a:1")))
     caches.gangs.apply_event("ADDED", a_gang("p"))
@@ -56,7 +56,7 @@ def deleted_pods(observer: Observer) -> frozenset[str]:
     return snapshot.deleted_pods
 
 
-def test_a_pod_that_terminated_and_went_is_gone(caches):
+def test_terminated_pod_is_deleted(caches):
     observer = Observer(caches)
     caches.pods.apply_event("MODIFIED", a_member(version=4, terminating=True))
     caches.pods.apply_event("DELETED", a_member(version=5, terminating=True))
@@ -64,7 +64,7 @@ def test_a_pod_that_terminated_and_went_is_gone(caches):
     assert deleted_pods(observer) == {"p"}
 
 
-def test_a_pod_that_went_all_at_once_is_to_be_looked_for(caches):
+def test_pod_gone_without_terminating_is_lost(caches):
     observer = Observer(caches)
     caches.pods.apply_event("DELETED", a_member(version=4))
     (lost,) = observer.lost_pods(KEY)
@@ -72,13 +72,13 @@ def test_a_pod_that_went_all_at_once_is_to_be_looked_for(caches):
     assert deleted_pods(observer) == frozenset()
 
 
-def test_it_is_called_by_its_name_and_uid_and_gets_back_what_it_is_found_by():
+def test_restore_labels_patches_by_name_and_uid():
     patch = restore_labels(a_member())
     assert (patch.target.kind, patch.target.name) == ("Pod", "p")
-    assert patch.body == {"metadata": {"uid": "uid-p", "labels": CARRIED}}
+    assert patch.body == {"metadata": {"uid": "uid-p", "labels": LABELS}}
 
 
-def test_a_pod_that_answers_is_a_member_as_before(caches):
+def test_lost_pod_found_again_is_a_member(caches):
     observer = Observer(caches)
     caches.pods.apply_event("DELETED", a_member(version=4))
     caches.pods.apply_reply(a_member(version=5))
@@ -86,7 +86,7 @@ def test_a_pod_that_answers_is_a_member_as_before(caches):
     assert deleted_pods(observer) == frozenset()
 
 
-def test_a_pod_that_does_not_answer_is_gone(caches):
+def test_lost_pod_not_found_is_deleted(caches):
     observer = Observer(caches)
     caches.pods.apply_event("DELETED", a_member(version=4))
     observer.resolve_lost_pods(KEY, Outcome((Result(restore_labels(a_member()), IntentState.CONFLICT, "p"),)))
@@ -94,14 +94,14 @@ def test_a_pod_that_does_not_answer_is_gone(caches):
     assert deleted_pods(observer) == {"p"}
 
 
-def test_while_nobody_can_say_it_is_still_lost(caches):
+def test_lost_pod_stays_lost_while_patch_fails(caches):
     observer = Observer(caches)
     caches.pods.apply_event("DELETED", a_member(version=4))
     observer.resolve_lost_pods(KEY, Outcome((Result(restore_labels(a_member()), IntentState.FAILED, "p"),)))
     assert len(observer.lost_pods(KEY)) == 1
 
 
-def test_a_pod_that_no_gang_names_is_not_missed(caches):
+def test_lost_pod_without_reference_is_forgotten(caches):
     observer = Observer(caches)
     caches.gangs.apply_event(
         "MODIFIED", replace(gang := a_gang(), metadata=replace(gang.metadata, resource_version="9"))
@@ -117,18 +117,18 @@ def shared(observer: Observer) -> ClaimObjects:
     return snapshot.shared
 
 
-def a_claim(name: str, **place: str) -> PartialObjectMetadata:
-    carried = labels.for_claim("wl", {getattr(labels, key): value for key, value in place.items()})
+def a_claim(name: str, **owner: str) -> PartialObjectMetadata:
+    object_labels = labels.for_claim("wl", {getattr(labels, key): value for key, value in owner.items()})
     return PartialObjectMetadata(
-        ObjectMeta(name=name, namespace="ns", uid=name, resource_version="3", labels=carried)
+        ObjectMeta(name=name, namespace="ns", uid=name, resource_version="3", labels=object_labels)
     )
 
 
-def test_claims_are_seen_by_the_labels_of_their_part_once_all_are_known():
+def test_claims_are_found_by_owner_labels_once_synced():
     caches = Caches()
     own = [{"name": "t", "scope": "AllReplicas"}]
     caches.sets.apply_event("ADDED", read_set(a_set("a:1", resourceSharing=own)))
-    clique = {**a_clique("a:1"), "metadata": {"name": "wl-0-a", "namespace": "ns", "labels": CARRIED}}
+    clique = {**a_clique("a:1"), "metadata": {"name": "wl-0-a", "namespace": "ns", "labels": LABELS}}
     caches.cliques.apply_event("ADDED", msgspec.json.decode(msgspec.json.encode(clique), type=PodClique))
     mine = [
         a_claim("wl-all-t"),
@@ -142,10 +142,12 @@ def test_claims_are_seen_by_the_labels_of_their_part_once_all_are_known():
     caches.claim_templates.replace((), "4")
     assert shared(observer).claims == {claim.metadata.name: claim for claim in mine}
     assert shared(observer).visible
-    assert "resourceclaims.resource.k8s.io" not in caches.unsynced, "nobody else waits for them"
+    assert "resourceclaims.resource.k8s.io" not in caches.unsynced, (
+        "sets without shared claims do not wait for them"
+    )
 
 
-def test_a_replica_of_which_only_a_claim_is_left_is_still_there():
+def test_replica_with_only_a_claim_is_listed():
     caches = Caches()
     caches.claims.replace([a_claim("wl-3-t", SET_REPLICA="3")], "4")
     assert {key.replica for key in replicas(caches, SetKey("ns", "wl"), None) if key} == {3}

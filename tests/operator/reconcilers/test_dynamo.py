@@ -1,4 +1,4 @@
-"""The Dynamo layer and who else may serve its kinds."""
+"""DynamoGraphDeployments: the conflict with Dynamo's own operator, event mapping and snapshots."""
 
 from __future__ import annotations
 
@@ -32,47 +32,47 @@ from grove.operator.watches.dynamo import register_handlers
 from grove.plan.desired.template_hash import template_hash
 from tests.dynamo.builders import component, deployment
 from tests.dynamo.reconcile.test_planner import done
-from tests.dynamo.reconcile.test_planner import snapshot as plan_seen
+from tests.dynamo.reconcile.test_planner import snapshot as plan_snapshot
 from tests.kube.executor.stub_transport import StubTransport, refused
 
 
 def cluster(strategy: str | None) -> Client:
-    """One that has the definition, with that conversion; None: it does not have it."""
+    """A cluster whose CRD has this conversion strategy; None: without the CRD."""
     body = {"metadata": {"name": "d"}, "spec": {"conversion": {"strategy": strategy}}}
     answer = Response(200, {}, msgspec.json.encode(body)) if strategy else refused(404, "NotFound")
     return Client(StubTransport(lambda _: answer, lambda _: 0.0))
 
 
-async def test_a_definition_with_a_conversion_webhook_is_somebody_elses():
+async def test_conversion_webhook_is_rejected_as_dynamo_operator():
     with pytest.raises(ConfigError, match=r"dynamo\.enabled: .* has a conversion webhook"):
         await reject_dynamo_operator(cluster("Webhook"))
 
 
 @pytest.mark.parametrize("strategy", ["None", None])
-async def test_ours_or_none_is_nobody_elses(strategy):
+async def test_crd_without_conversion_webhook_is_accepted(strategy):
     assert await dynamo_operator_conflict(cluster(strategy)) == ""
     await reject_dynamo_operator(cluster(strategy))
 
 
-async def test_a_server_that_does_not_answer_is_asked_again_later():
+async def test_unreadable_crd_does_not_fail_the_start():
     await reject_dynamo_operator(Client(StubTransport(lambda _: refused(403, "Forbidden"), lambda _: 0.0)))
 
 
-def test_the_layer_is_off_unless_it_is_switched_on():
+def test_dynamo_is_disabled_by_default():
     assert DynamoSettings.of(OperatorConfiguration()) is None
     on = DynamoSettings.of(OperatorConfiguration(dynamo=Dynamo(enabled=True)))
     assert on is not None
     assert not on.context.without_grove
 
 
-async def test_a_key_is_one_that_openssh_reads():
+async def test_ssh_key_pair_has_openssh_format():
     private, public = await asyncio.to_thread(ssh_keys.generate_key_pair)
     key = serialization.load_ssh_private_key(private.encode(), None)
     encoding, form = serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH
     assert key.public_key().public_bytes(encoding, form).decode() == public.strip()
 
 
-def test_a_status_that_somebody_else_writes_wakes_its_deployment():
+def test_status_of_other_writer_enqueues_deployment():
     graph_caches, keys = GraphCaches(), set()
 
     def written(version: str) -> StoredGraph:
@@ -88,7 +88,7 @@ def test_a_status_that_somebody_else_writes_wakes_its_deployment():
         assert keys == (set() if ours else {GraphKey("ns", "g")})
 
 
-def test_a_secret_for_another_registry_wakes_the_deployments_beside_it():
+def test_changed_pull_secret_enqueues_deployments():
     graph_caches, keys = GraphCaches(pull_secrets=True), set()
     assert graph_caches.secrets is not None
     for namespace in ("ns", "elsewhere"):
@@ -101,7 +101,7 @@ def test_a_secret_for_another_registry_wakes_the_deployments_beside_it():
         graph_caches.secrets.apply_event(kind, PullSecret(meta, registries=frozenset(registries)))
         return set(keys)
 
-    assert graph_caches.registries("ns") is None, "nobody knows"
+    assert graph_caches.registries("ns") is None, "not synced"
     graph_caches.secrets.replace((), "1")
     assert graph_caches.registries("ns") == {}
     assert enqueued("ADDED", "2", "nvcr.io") == {GraphKey("ns", "g")}
@@ -112,17 +112,17 @@ def test_a_secret_for_another_registry_wakes_the_deployments_beside_it():
     assert graph_caches.registries("ns") == {}
 
 
-async def test_who_may_not_read_secrets_serves_deployments_all_the_same(monkeypatch):
+async def test_unsynced_secrets_do_not_block_deployments(monkeypatch):
     graph_caches = GraphCaches(pull_secrets=True)
     monkeypatch.setattr("grove.operator.caches.dynamo._SECRETS_TIMEOUT", 0.0)
     for cache in graph_caches.all:
         cache.replace((), "1")
     await graph_caches.synced()
-    assert graph_caches.secrets not in graph_caches.all, "what is made of Secrets is not kept"
+    assert graph_caches.secrets not in graph_caches.all, "Secrets that are written are not cached"
     assert graph_caches.secrets in graph_caches.watched
 
 
-def test_kueues_topologies_wake_those_that_grove_does_not_run_whenever_levels_come_or_go():
+def test_kueue_topology_enqueues_deployments_without_grove():
     graph_caches, keys = GraphCaches(kueue=True), set()
     assert graph_caches.kueue is not None
     for name, provider in (("mine", "grove"), ("theirs", "component")):
@@ -136,7 +136,7 @@ def test_kueues_topologies_wake_those_that_grove_does_not_run_whenever_levels_co
         assert keys <= {GraphKey("ns", "theirs")}
         return bool(keys)
 
-    def told(kind: str, version: str, *labels: str) -> bool:
+    def applied(kind: str, version: str, *labels: str) -> bool:
         body = {"metadata": {"name": "dc", "resourceVersion": version}}
         body["spec"] = {"levels": [{"nodeLabel": label} for label in labels]}
         return enqueued(lambda: graph_caches.kueue.apply_event(kind, msgspec.convert(body, KueueTopology)))
@@ -145,25 +145,27 @@ def test_kueues_topologies_wake_those_that_grove_does_not_run_whenever_levels_co
     assert enqueued(graph_caches.kueue.clear), "it is not served"
     assert graph_caches.kueue_topologies == {}
     assert enqueued(lambda: graph_caches.kueue.replace((), "1")), "it is served by now"
-    assert told("ADDED", "2", "zone", "rack")
+    assert applied("ADDED", "2", "zone", "rack")
     assert graph_caches.kueue_topologies == {"dc": ("zone", "rack")}
-    assert not told("MODIFIED", "3", "zone", "rack")
-    assert told("MODIFIED", "4", "zone")
-    assert told("DELETED", "5", "zone")
+    assert not applied("MODIFIED", "3", "zone", "rack")
+    assert applied("MODIFIED", "4", "zone")
+    assert applied("DELETED", "5", "zone")
 
 
 @pytest.mark.parametrize(
     ("phase", "latest", "started"),
     [("Running", True, {"Worker"}), ("Running", False, set()), ("Pending", True, set())],
 )
-async def test_a_component_has_started_when_a_pod_of_its_latest_template_has(phase, latest, started):
-    made = done(plan_seen(deployment(component()))).workload
+async def test_component_started_if_pod_of_latest_template_runs(phase, latest, started):
+    workload = done(plan_snapshot(deployment(component()))).workload
     owner = OwnerReference("nvidia.com/v1beta1", "DynamoGraphDeployment", "app", "u", controller=True)
-    made = replace(made, metadata=replace(made.metadata, resource_version="1", owner_references=(owner,)))
+    workload = replace(
+        workload, metadata=replace(workload.metadata, resource_version="1", owner_references=(owner,))
+    )
     caches, graph_caches = Caches(), GraphCaches(pull_secrets=True)
     assert graph_caches.secrets is not None
-    caches.sets.apply_event("ADDED", made)
-    (clique,) = made.spec.template.cliques
+    caches.sets.apply_event("ADDED", workload)
+    (clique,) = workload.spec.template.cliques
     about = {
         labels.PART_OF: "app",
         labels.TEMPLATE_HASH: template_hash(clique, "") if latest else "older",
@@ -171,12 +173,12 @@ async def test_a_component_has_started_when_a_pod_of_its_latest_template_has(pha
     }
     pod = {"metadata": {"name": "p", "namespace": "ns", "labels": about, "resourceVersion": "1"}}
     caches.pods.apply_event("ADDED", msgspec.convert({**pod, "status": {"phase": phase}}, Pod))
-    stored = plan_seen(deployment(component())).stored
-    sight = GraphObserver(caches, graph_caches, DynamoSettings(), Nodes(), {GraphKey("ns", "app"): "app"})
+    stored = plan_snapshot(deployment(component())).stored
+    observer = GraphObserver(caches, graph_caches, DynamoSettings(), Nodes(), {GraphKey("ns", "app"): "app"})
     graph_caches.secrets.replace((), "1")
-    assert (await sight.of(GraphKey("ns", "app"), stored)).started == set(), "nobody asks"
+    assert (await observer.of(GraphKey("ns", "app"), stored)).started == set(), "there is no new Secret"
     secret = PullSecret(ObjectMeta("s", "ns", "s", "2"), registries=frozenset({"docker.io"}))
     graph_caches.secrets.apply_event("ADDED", secret)
-    snapshot = await sight.of(GraphKey("ns", "app"), stored)
+    snapshot = await observer.of(GraphKey("ns", "app"), stored)
     assert snapshot.started == started
     assert snapshot.pull_secrets == {"s": {"docker.io"}}

@@ -1,4 +1,4 @@
-"""Work on a fabric domain: what is tried again, what is waited for, what is told."""
+"""One pass over a fabric domain: requeues, events and last errors by the outcome of its writes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KEY = DomainKey("nvidia", "ns", "inference-0")
 
 
 class Executor:
-    """Every write ends as the test says."""
+    """Every write ends in the state that the test sets."""
 
     def __init__(self, state: IntentState, error: Exception | None = None) -> None:
         self.state, self.error = state, error
@@ -47,7 +47,7 @@ ENDING = Forbidden(
         (IntentState.FAILED, ENDING, True, None, []),
     ],
 )
-async def test_what_follows_from_how_a_write_ended(state, error, well, again, events):
+async def test_domain_write_result_decides_requeue_and_events(state, error, well, again, events):
     emitted, enqueued = [], []
     found = fabric_reconciler(Executor(state, error), emitted)
     found.register_handlers(lambda key, *_: enqueued.append(key))
@@ -59,7 +59,7 @@ async def test_what_follows_from_how_a_write_ended(state, error, well, again, ev
     assert (SetKey("ns", "inference") in enqueued) is ("ComputeDomainFailed" in events)
 
 
-async def test_what_stands_is_told_once_until_it_is_over():
+async def test_failed_domain_is_observed_with_its_error():
     emitted = []
     found = fabric_reconciler(Executor(IntentState.FAILED, ValueError("no")), emitted)
     for _ in range(2):

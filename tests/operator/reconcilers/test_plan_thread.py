@@ -1,4 +1,4 @@
-"""Large plans in a thread: one at a time, with a rest in between, and who finds it busy comes back."""
+"""Large plans in a thread: one at a time, with a pause in between; PlanThreadBusy says when to requeue."""
 
 from __future__ import annotations
 
@@ -7,31 +7,31 @@ import threading
 
 import pytest
 
-from grove.operator.reconcilers.plan_thread import Busy, Offload
+from grove.operator.reconcilers.plan_thread import PlanThread, PlanThreadBusy
 
 
-async def test_one_runs_at_a_time_and_the_loop_goes_on():
-    offload, go_on = Offload(), threading.Event()
+async def test_second_run_raises_busy_and_loop_continues():
+    offload, go_on = PlanThread(), threading.Event()
     running = asyncio.create_task(offload.run(go_on.wait))
     await asyncio.sleep(0)
-    with pytest.raises(Busy) as busy:
+    with pytest.raises(PlanThreadBusy) as busy:
         await offload.run(int)
     assert busy.value.at > asyncio.get_running_loop().time()
     go_on.set()
     assert await running
 
 
-async def test_it_rests_for_as_long_as_it_worked():
-    offload, loop = Offload(), asyncio.get_running_loop()
+async def test_thread_pauses_for_as_long_as_it_ran():
+    offload, loop = PlanThread(), asyncio.get_running_loop()
     began = loop.time()
     assert await offload.run(threading.Event().wait, 0.05) is False
-    with pytest.raises(Busy) as busy:
+    with pytest.raises(PlanThreadBusy) as busy:
         offload.check()
     assert busy.value.at >= began + 0.1
 
 
-async def test_what_goes_wrong_there_is_raised_here():
-    offload = Offload()
+async def test_exception_in_thread_is_raised():
+    offload = PlanThread()
 
     def wrong() -> None:
         raise ValueError("of this workload")

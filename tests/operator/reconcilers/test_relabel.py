@@ -1,4 +1,4 @@
-"""Objects that were relabelled out of sight get back what they are found by, and nothing else."""
+"""Existing objects without their selector labels get these labels back, and nothing else."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def existing_object(found: dict[str, str], state: IntentState = IntentState.FOUN
 
 
 @pytest.mark.parametrize("key", [labels.MANAGED_BY, labels.PART_OF, labels.SET_REPLICA])
-def test_a_label_that_it_is_found_by_is_put_back(key):
+def test_changed_selector_label_is_restored(key):
     (patch,) = relabel_existing(existing_object({**WANTED, key: "other"}))
     assert patch.body["metadata"] == {"uid": "u", "resourceVersion": "7", "labels": {key: WANTED[key]}}
 
 
-def test_a_group_that_it_is_not_in_is_taken_off():
+def test_wrong_group_label_is_removed():
     (patch,) = relabel_existing(existing_object({**WANTED, labels.GROUP: "g"}))
     assert patch.body["metadata"]["labels"] == {labels.GROUP: None}
 
@@ -34,10 +34,10 @@ def test_a_group_that_it_is_not_in_is_taken_off():
 @pytest.mark.parametrize(
     ("outcome", "why"),
     [
-        (existing_object(WANTED), "it only had not been seen yet"),
-        (existing_object({**WANTED, labels.TEMPLATE_HASH: "old"}), "it is what it was made from"),
-        (existing_object({}, IntentState.WAITING), "it is on its way out"),
+        (existing_object(WANTED), "the cache was only behind"),
+        (existing_object({**WANTED, labels.TEMPLATE_HASH: "old"}), "the template hash is no selector label"),
+        (existing_object({}, IntentState.WAITING), "it is terminating"),
     ],
 )
-def test_others_are_left_to_the_plan(outcome, why):
+def test_objects_with_selector_labels_are_not_patched(outcome, why):
     assert relabel_existing(outcome) == [], why

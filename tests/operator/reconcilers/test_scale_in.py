@@ -1,4 +1,4 @@
-"""When a set is to see to its replicas that go: not for each pod, and not later than it can."""
+"""When a set is enqueued for deleted replicas: not for each pod, and as soon as it must act."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ KEY = SetKey("ns", "wl")
 FINALIZER = ["grove.io/podcliqueset.grove.io"]
 
 
-class WorldObserver:
-    """Observes a world."""
+class SimulatorObserver:
+    """Reads snapshots from a simulator."""
 
     def __init__(self, sim: Simulator) -> None:
-        self._world = sim
+        self._sim = sim
 
     def replica(self, key: ReplicaKey) -> Snapshot:
-        return self._world.snapshot(key.replica)
+        return self._sim.snapshot(key.replica)
 
 
 def running(replicas: int) -> Simulator:
@@ -35,21 +35,21 @@ def running(replicas: int) -> Simulator:
 
 
 def recorded(tracker: ScaleInTracker, sim: Simulator, *indices: int) -> list[bool]:
-    """Whether the set is called when each of these replicas is looked at."""
+    """Whether the set is enqueued when each of these replicas is recorded."""
     return [tracker.record(ReplicaKey(*KEY, index), sim.snapshot(index)) for index in indices]
 
 
-def test_replicas_that_are_too_many() -> None:
+def test_scale_in_enqueues_set_when_last_pod_is_gone() -> None:
     sim = running(3)
-    tracker = ScaleInTracker(WorldObserver(sim))  # type: ignore[arg-type]
+    tracker = ScaleInTracker(SimulatorObserver(sim))  # type: ignore[arg-type]
     assert not tracker.plan(KEY, sim.now).intents
     sim.scale("PodCliqueSet", "wl", 1)
     assert recorded(tracker, sim, 1, 2) == [True, True], "there is something to do"
     sim.execute(tracker.plan(KEY, sim.now))
-    assert recorded(tracker, sim, 1, 2) == [False, False], "pods are on their way"
+    assert recorded(tracker, sim, 1, 2) == [False, False], "pods are terminating"
     assert tracker.plan(KEY, sim.now).requeue_at == sim.now + POD_TERMINATION_WAIT
     actors.finish_terminating(sim, sim.pods("wl-1-a"))
-    assert recorded(tracker, sim, 1) == [False], "so are those of another replica"
+    assert recorded(tracker, sim, 1) == [False], "pods of the other replica are still terminating"
     actors.finish_terminating(sim)
     assert recorded(tracker, sim, 2) == [True], "the last pod is gone"
     sim.execute(tracker.plan(KEY, sim.now))
@@ -57,9 +57,9 @@ def test_replicas_that_are_too_many() -> None:
     assert list(sim.api.all("PodClique")) == ["wl-0-a"]
 
 
-def test_replicas_that_are_wanted_again_hold_up_nobody() -> None:
+def test_replica_scaled_out_again_does_not_block_scale_in() -> None:
     sim = running(3)
-    tracker = ScaleInTracker(WorldObserver(sim))  # type: ignore[arg-type]
+    tracker = ScaleInTracker(SimulatorObserver(sim))  # type: ignore[arg-type]
     sim.scale("PodCliqueSet", "wl", 1)
     recorded(tracker, sim, 1, 2)
     sim.scale("PodCliqueSet", "wl", 2)
@@ -69,11 +69,11 @@ def test_replicas_that_are_wanted_again_hold_up_nobody() -> None:
     assert len(sim.pods("wl-1-a")) == 2
 
 
-def test_the_replicas_of_a_set_that_ends() -> None:
+def test_deleted_set_is_enqueued_when_last_pod_is_gone() -> None:
     sim = running(2)
-    tracker = ScaleInTracker(WorldObserver(sim))  # type: ignore[arg-type]
+    tracker = ScaleInTracker(SimulatorObserver(sim))  # type: ignore[arg-type]
     sim.api.delete("PodCliqueSet", "wl")
-    assert recorded(tracker, sim, 0, 1) == [False, False], "it knows by itself"
+    assert recorded(tracker, sim, 0, 1) == [False, False], "the set is enqueued by its own deletion"
     for pod in sim.pods():
         sim.api.delete("Pod", pod)
     actors.finish_terminating(sim, sim.pods("wl-0-a"))
@@ -82,9 +82,9 @@ def test_the_replicas_of_a_set_that_ends() -> None:
     assert recorded(tracker, sim, 1) == [True]
 
 
-def test_replicas_that_were_never_made_are_not_looked_at_again() -> None:
+def test_surplus_replica_without_objects_is_not_tracked() -> None:
     sim = running(2)
-    tracker = ScaleInTracker(WorldObserver(sim))  # type: ignore[arg-type]
+    tracker = ScaleInTracker(SimulatorObserver(sim))  # type: ignore[arg-type]
     sim.scale("PodCliqueSet", "wl", 1)
     assert recorded(tracker, sim, 2, 3, 40_000) == [False] * 3
     assert recorded(tracker, sim, 1) == [True]

@@ -1,4 +1,4 @@
-"""When a quota has room again, and which keys that wakes."""
+"""When a quota has room again, and which keys that enqueues."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from grove.kube.testing.virtual_time import virtual_time
 from grove.kube.workqueue.queue import WorkQueue
 from grove.operator.engine.api_error_log import ApiErrorLog
 from grove.operator.keys import Key, ReplicaKey
-from grove.operator.watches.quotas import QuotaWakes, freed
+from grove.operator.watches.quotas import QuotaWatch, freed
 
 KEY = ReplicaKey("n", "greedy", 0)
 
@@ -41,14 +41,12 @@ def quota(version: int, hard: str = "4", used: str = "4", namespace: str = "n") 
         ({"pods": "many"}, {"pods": "4"}, False),
     ],
 )
-def test_a_quota_has_room_if_less_is_used(
-    before: dict[str, str], after: dict[str, str], expected: bool
-) -> None:
+def test_quota_is_freed_if_usage_drops(before: dict[str, str], after: dict[str, str], expected: bool) -> None:
     old, new = (ResourceQuota(ObjectMeta(), ResourceQuotaStatus({}, used)) for used in (before, after))
     assert freed(old, new) == expected
 
 
-def refused(message: str) -> Outcome:
+def rejected(message: str) -> Outcome:
     about = Target("v1", "Pod", "greedy-0-a-xyz", "n")
     owner = {"kind": "PodClique", "name": "greedy-0-a"}
     intent = Create(about, {"metadata": {"ownerReferences": [owner]}})
@@ -56,24 +54,24 @@ def refused(message: str) -> Outcome:
     return Outcome((Result(intent, IntentState.FAILED, "greedy-0-a-xyz", error=error),))
 
 
-class Stage:
-    """A quota that one key was refused by, and what the queue works on."""
+class QuotaRun:
+    """A key that exceeded a quota, and the times of its passes."""
 
     def __init__(self, message: str = "exceeded quota: few") -> None:
         self.worked: list[float] = []
         self.quotas: Cache[ResourceQuota] = Cache(RESOURCE_QUOTAS, ResourceQuota)
-        self.refusals = ApiErrorLog()
+        self.api_errors = ApiErrorLog()
         self.queue: WorkQueue[Key] = WorkQueue("test", self._work)
-        QuotaWakes(self.quotas, self.refusals, self.queue)
+        QuotaWatch(self.quotas, self.api_errors, self.queue)
         self.quotas.apply_event("ADDED", quota(1))
-        self.refusals.record(KEY, refused(message))
+        self.api_errors.record(KEY, rejected(message))
         self.queue.start()
 
     async def _work(self, key: Key) -> None:
         assert key == KEY
         self.worked.append(asyncio.get_running_loop().time())
 
-    async def see(self, *events: ResourceQuota, kind: str = "MODIFIED") -> list[float]:
+    async def apply(self, *events: ResourceQuota, kind: str = "MODIFIED") -> list[float]:
         for event in events:
             self.quotas.apply_event(kind, event)
         await asyncio.sleep(60)
@@ -81,35 +79,35 @@ class Stage:
 
 
 @virtual_time
-async def test_a_raised_quota_wakes_the_refused() -> None:
-    assert len(await Stage().see(quota(2, hard="5"))) == 1
+async def test_raised_quota_enqueues_rejected_key() -> None:
+    assert len(await QuotaRun().apply(quota(2, hard="5"))) == 1
 
 
 @virtual_time
-async def test_a_deleted_quota_wakes_the_refused() -> None:
-    assert len(await Stage().see(quota(2), kind="DELETED")) == 1
+async def test_deleted_quota_enqueues_rejected_key() -> None:
+    assert len(await QuotaRun().apply(quota(2), kind="DELETED")) == 1
 
 
 @virtual_time
-async def test_freed_usage_wakes_the_refused_every_few_seconds_at_most() -> None:
-    """Other workloads of the namespace come and go ten times a second."""
-    stage = Stage()
+async def test_freed_quota_enqueues_every_few_seconds_at_most() -> None:
+    """Other workloads of the namespace are created and deleted ten times a second."""
+    run = QuotaRun()
     for number in range(100):
-        stage.quotas.apply_event("MODIFIED", quota(2 + number, used=str(4 - number % 2)))
+        run.quotas.apply_event("MODIFIED", quota(2 + number, used=str(4 - number % 2)))
         await asyncio.sleep(0.1)
-    worked = await stage.see()
+    worked = await run.apply()
     assert 2 <= len(worked) <= 4
     assert worked[0] < 1.0
 
 
 @virtual_time
-async def test_a_quota_wakes_none_that_it_did_not_refuse() -> None:
-    assert not await Stage("violates PodSecurity").see(quota(2, hard="5"))
-    assert not await Stage().see(quota(2, used="5"))
-    assert not await Stage().see(quota(2, hard="5", namespace="other"), kind="ADDED")
-    stage = Stage()
-    stage.refusals.record(KEY, Outcome(()))
-    assert not await stage.see(quota(2, hard="5"))
-    stage = Stage()
-    stage.refusals.forget(KEY)
-    assert not await stage.see(quota(2, hard="5"))
+async def test_quota_enqueues_only_keys_that_exceeded_it() -> None:
+    assert not await QuotaRun("violates PodSecurity").apply(quota(2, hard="5"))
+    assert not await QuotaRun().apply(quota(2, used="5"))
+    assert not await QuotaRun().apply(quota(2, hard="5", namespace="other"), kind="ADDED")
+    run = QuotaRun()
+    run.api_errors.record(KEY, Outcome(()))
+    assert not await run.apply(quota(2, hard="5"))
+    run = QuotaRun()
+    run.api_errors.forget(KEY)
+    assert not await run.apply(quota(2, hard="5"))

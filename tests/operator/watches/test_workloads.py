@@ -1,4 +1,4 @@
-"""Which keys are woken, whenever one begins to listen."""
+"""Event mapping of sets and replicas: which keys existing objects and changes enqueue."""
 
 from __future__ import annotations
 
@@ -37,68 +37,68 @@ def replica(index: int) -> ReplicaKey:
 
 
 def pod_of_replica(index: int) -> Pod:
-    carried = {labels.MANAGED_BY: labels.OPERATOR, labels.PART_OF: "wl", labels.SET_REPLICA: str(index)}
-    return Pod(ObjectMeta(name=f"pod-{index}", namespace="ns", resource_version="2", labels=carried))
+    object_labels = {labels.MANAGED_BY: labels.OPERATOR, labels.PART_OF: "wl", labels.SET_REPLICA: str(index)}
+    return Pod(ObjectMeta(name=f"pod-{index}", namespace="ns", resource_version="2", labels=object_labels))
 
 
 def enqueued(caches: Caches) -> set[Key]:
-    """The keys that are woken by beginning to listen."""
+    """The keys that the registration of the handlers enqueues, and all later ones."""
     keys: set[Key] = set()
     register_handlers(caches, keys.add)
     return keys
 
 
-def test_what_is_there_already_is_news_to_whoever_begins_late():
+def test_existing_objects_are_enqueued_on_registration():
     caches = Caches()
     caches.sets.apply_event("ADDED", read_set(a_set("a:1", replicas=2)))
-    caches.pods.apply_event("ADDED", pod_of_replica(5))  # of a replica that is one too many
+    caches.pods.apply_event("ADDED", pod_of_replica(5))  # of a surplus replica
     assert enqueued(caches) == {SET_KEY, replica(0), replica(1), replica(5)}
 
 
-def test_a_pod_whose_set_is_gone_wakes_its_replica():
+def test_pod_without_set_enqueues_replica():
     caches = Caches()
     caches.pods.apply_event("ADDED", pod_of_replica(3))
     assert enqueued(caches) == {replica(3)}
 
 
-async def test_while_many_wait_what_comes_can_wait_and_what_goes_cannot():
-    caches, moments = Caches(), []
-    register_handlers(caches, lambda key, at=0.0: moments.append(at), busy_delay=lambda: 60.0)
+async def test_busy_delay_applies_to_new_pods_only():
+    caches, times = Caches(), []
+    register_handlers(caches, lambda key, at=0.0: times.append(at), busy_delay=lambda: 60.0)
     now = asyncio.get_running_loop().time()
     caches.pods.apply_event("ADDED", pod_of_replica(3))
-    assert [at >= now + 60.0 for at in moments] == [True]
+    assert [at >= now + 60.0 for at in times] == [True]
     caches.pods.apply_event("DELETED", pod_of_replica(3))
-    assert moments[1:] == [0.0]
+    assert times[1:] == [0.0]
 
 
-async def test_who_leaves_is_looked_at_in_its_turn():
-    caches, moments = Caches(), []
+async def test_deleted_pod_of_surplus_replica_enqueues_later():
+    caches, times = Caches(), []
     caches.sets.apply_event("ADDED", read_set(a_set("a:1", replicas=2)))
-    for index in (1, 2):  # the second is one too many
+    for index in (1, 2):  # the second is surplus
         caches.pods.apply_event("ADDED", pod_of_replica(index))
-    register_handlers(caches, lambda key, at=0.0: moments.append(at))
-    moments.clear()
+    register_handlers(caches, lambda key, at=0.0: times.append(at))
+    times.clear()
     now = asyncio.get_running_loop().time()
     for index in (1, 2):
         caches.pods.apply_event("DELETED", pod_of_replica(index))
-    assert moments[0] == 0.0
-    assert moments[1] > now
+    assert times[0] == 0.0
+    assert times[1] > now
 
 
-def test_leisure_grows_with_those_who_wait_up_to_a_limit():
+def test_busy_delay_grows_with_backlog_up_to_limit():
     assert [busy_delay(waiting) for waiting in (0, 100, 10_000)] == [0.0, 2.0, 8.0]
 
 
-async def test_a_status_that_somebody_else_writes_wakes_whose_it_is():
+async def test_status_of_other_writer_enqueues_key():
     caches, keys = Caches(), set()
-    whole, clique = read_set(a_set("a:1")), a_clique("wl-0-a", 0)
-    caches.sets.apply_event("ADDED", whole)
+    workload, clique = read_set(a_set("a:1")), a_clique("wl-0-a", 0)
+    caches.sets.apply_event("ADDED", workload)
     caches.cliques.apply_event("ADDED", clique)
     register_handlers(caches, lambda key, *_: keys.add(key))
     for version, ours in (("3", False), ("4", True), ("5", False)):
         keys.clear()
         for cache, found, count in (
-            (caches.sets, whole, "replicas"),
+            (caches.sets, workload, "replicas"),
             (caches.cliques, clique, "ready_replicas"),
         ):
             meta = msgspec.structs.replace(found.metadata, resource_version=version)
@@ -110,10 +110,10 @@ async def test_a_status_that_somebody_else_writes_wakes_whose_it_is():
         assert keys == (set() if ours else {SET_KEY, replica(0)})
 
 
-async def test_nobody_is_woken_for_what_does_not_say_where_it_belongs():
+async def test_status_of_object_without_labels_enqueues_nothing():
     caches, keys = Caches(), set()
-    clique, carried = a_clique("wl-0-a", 0), {labels.MANAGED_BY: labels.OPERATOR}
-    stripped = msgspec.structs.replace(clique.metadata, labels=carried)
+    clique, object_labels = a_clique("wl-0-a", 0), {labels.MANAGED_BY: labels.OPERATOR}
+    stripped = msgspec.structs.replace(clique.metadata, labels=object_labels)
     lost = msgspec.structs.replace(clique, metadata=stripped)
     caches.cliques.apply_event("ADDED", lost)
     register_handlers(caches, lambda key, *_: keys.add(key))
@@ -124,7 +124,7 @@ async def test_nobody_is_woken_for_what_does_not_say_where_it_belongs():
     assert keys == set()
 
 
-def test_what_comes_later_wakes_as_well():
+def test_set_added_after_registration_is_enqueued():
     caches = Caches()
     keys = enqueued(caches)
     assert keys == set()
@@ -133,10 +133,10 @@ def test_what_comes_later_wakes_as_well():
 
 
 def an_autoscaler(version: int, **change: object) -> HorizontalPodAutoscaler:
-    carried = {labels.MANAGED_BY: labels.OPERATOR, labels.PART_OF: "wl", labels.SET_REPLICA: "4"}
+    object_labels = {labels.MANAGED_BY: labels.OPERATOR, labels.PART_OF: "wl", labels.SET_REPLICA: "4"}
     body: Any = {
         "metadata": {
-            "name": "wl-4-a", "namespace": "ns", "resourceVersion": str(version), "labels": carried
+            "name": "wl-4-a", "namespace": "ns", "resourceVersion": str(version), "labels": object_labels
         },
         "spec": {"scaleTargetRef": {"kind": "PodClique", "name": "a"}, "maxReplicas": 3, "metrics": [{}]},
     }  # fmt: skip
@@ -144,7 +144,7 @@ def an_autoscaler(version: int, **change: object) -> HorizontalPodAutoscaler:
     return msgspec.json.decode(msgspec.json.encode(body), type=HorizontalPodAutoscaler)
 
 
-def test_what_an_autoscaler_measures_wakes_nobody_but_a_change_of_its_spec_does():
+def test_autoscaler_enqueues_replica_on_spec_change_only():
     caches = Caches()
     caches.autoscalers.apply_event("ADDED", an_autoscaler(2))
     keys = enqueued(caches)
@@ -161,7 +161,7 @@ def a_topology(name: str = "racks", generation: int = 1, version: str = "3") -> 
     return ClusterTopology(metadata=meta, spec=ClusterTopologySpec(levels=(TopologyLevel("rack", "r"),)))
 
 
-def test_a_topology_wakes_the_sets_that_mean_it_and_no_other():
+def test_topology_enqueues_only_sets_that_name_it():
     caches = Caches()
     caches.sets.apply_event("ADDED", read_set(packed(a_set("a:1", replicas=2), "rack")))
     caches.sets.apply_event("ADDED", read_set(packed(a_set("a:1", name="other"), "rack", name="others")))
@@ -173,13 +173,13 @@ def test_a_topology_wakes_the_sets_that_mean_it_and_no_other():
         ("MODIFIED", a_topology(generation=2, version="5"), True),
         ("DELETED", a_topology(generation=2, version="6"), True),
     ]
-    for event, topology, wakes in steps:
+    for event, topology, enqueues in steps:
         keys.clear()
         caches.topologies.apply_event(event, topology)
-        assert keys == ({SET_KEY, replica(0), replica(1)} if wakes else set()), (event, topology)
+        assert keys == ({SET_KEY, replica(0), replica(1)} if enqueues else set()), (event, topology)
 
 
-def test_a_binding_of_the_name_wakes_them_too():
+def test_topology_binding_enqueues_sets_that_name_it():
     caches = Caches()
     caches.sets.apply_event("ADDED", read_set(packed(a_set("a:1"), "rack")))
     keys = enqueued(caches)
@@ -190,22 +190,24 @@ def test_a_binding_of_the_name_wakes_them_too():
     assert keys == {SET_KEY, replica(0)}
 
 
-def a_claim(version: int, deleted: str | None = None, **place: str) -> PartialObjectMetadata:
-    carried = labels.for_claim("wl", {getattr(labels, key): value for key, value in place.items()})
-    meta = ObjectMeta(name="claim", namespace="ns", uid="u", resource_version=str(version), labels=carried)
+def a_claim(version: int, deleted: str | None = None, **owner: str) -> PartialObjectMetadata:
+    object_labels = labels.for_claim("wl", {getattr(labels, key): value for key, value in owner.items()})
+    meta = ObjectMeta(
+        name="claim", namespace="ns", uid="u", resource_version=str(version), labels=object_labels
+    )
     return PartialObjectMetadata(msgspec.structs.replace(meta, deletion_timestamp=deleted))
 
 
 def a_clique(name: str, index: int) -> PodClique:
-    carried = {labels.MANAGED_BY: labels.OPERATOR, labels.PART_OF: "wl", labels.SET_REPLICA: str(index)}
+    object_labels = {labels.MANAGED_BY: labels.OPERATOR, labels.PART_OF: "wl", labels.SET_REPLICA: str(index)}
     body = {
-        "metadata": {"name": name, "namespace": "ns", "resourceVersion": "2", "labels": carried},
+        "metadata": {"name": name, "namespace": "ns", "resourceVersion": "2", "labels": object_labels},
         "spec": {"roleName": "a", "replicas": 1, "podSpec": {"containers": []}},
     }
     return msgspec.json.decode(msgspec.json.encode(body), type=PodClique)
 
 
-def test_a_claim_wakes_the_replica_that_it_belongs_to():
+def test_claim_enqueues_its_replica():
     caches = Caches()
     caches.sets.apply_event("ADDED", read_set(a_set("a:1", replicas=3)))
     caches.cliques.apply_event("ADDED", a_clique("wl-2-a", 2))
@@ -216,18 +218,18 @@ def test_a_claim_wakes_the_replica_that_it_belongs_to():
         ({"CLIQUE": "wl-7-a"}, set()),
         ({}, {SET_KEY, replica(0), replica(1), replica(2)}),
     ]
-    for version, (place, expected) in enumerate(cases):
+    for version, (owner, expected) in enumerate(cases):
         keys.clear()
-        caches.claims.apply_event("ADDED", a_claim(3 * version + 3, **place))
-        assert keys == expected, place
+        caches.claims.apply_event("ADDED", a_claim(3 * version + 3, **owner))
+        assert keys == expected, owner
         keys.clear()
-        caches.claims.apply_event("MODIFIED", a_claim(3 * version + 4, **place))
-        assert keys == set(), "who uses it is not news"
-        caches.claims.apply_event("DELETED", a_claim(3 * version + 5, **place))
-        assert keys == ({SET_KEY} if not place else expected), place
+        caches.claims.apply_event("MODIFIED", a_claim(3 * version + 4, **owner))
+        assert keys == set(), "a status change enqueues nothing"
+        caches.claims.apply_event("DELETED", a_claim(3 * version + 5, **owner))
+        assert keys == ({SET_KEY} if not owner else expected), owner
 
 
-def test_a_template_wakes_the_sets_that_refer_to_it_when_it_comes():
+def test_claim_template_enqueues_referring_sets():
     caches = Caches()
     shared = [{"name": "t", "namespace": "elsewhere", "scope": "AllReplicas"}]
     caches.sets.apply_event("ADDED", read_set(a_set("a:1", resourceSharing=shared)))
@@ -241,7 +243,7 @@ def test_a_template_wakes_the_sets_that_refer_to_it_when_it_comes():
         assert keys == expected
 
 
-def test_sight_of_claims_wakes_those_who_share():
+def test_claims_synced_enqueues_sets_with_shared_claims():
     caches = Caches()
     shared = [{"name": "t", "scope": "AllReplicas"}]
     caches.sets.apply_event("ADDED", read_set(a_set("a:1", resourceSharing=shared)))

@@ -1,4 +1,4 @@
-"""What the operator knows of DynamoGraphDeployments, if it serves them."""
+"""The informer caches of DynamoGraphDeployments and of the objects created for them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _OWNED_KINDS = (SERVICES, SERVICE_ACCOUNTS, ROLES, ROLE_BINDINGS, CONFIG_MAPS)
 
 
 class GraphKey(NamedTuple):
-    """A deployment, with all that is made for it."""
+    """A DynamoGraphDeployment with all objects that are created for it."""
 
     namespace: str
     name: str
@@ -49,7 +49,7 @@ class GraphKey(NamedTuple):
 
 
 class GraphCaches:
-    """Deployments, and what stands beside their sets."""
+    """Caches of DynamoGraphDeployments and of the objects that they own or use, sets aside."""
 
     def __init__(
         self, *, without_grove: bool = False, pull_secrets: bool = False, kueue: bool = False
@@ -58,7 +58,7 @@ class GraphCaches:
         self.children: dict[Resource, Cache[ChildObject]] = {
             resource: Cache(resource, ChildObject, labels=keys.GRAPH) for resource in _OWNED_KINDS
         }
-        # A claim that a deployment uses may be anybody's.
+        # A deployment may use a claim that it did not create and that has no label of ours.
         self.children[PERSISTENT_VOLUME_CLAIMS] = Cache(PERSISTENT_VOLUME_CLAIMS, ChildObject)
         self.needed: tuple[Cache[Any], ...] = (self.graphs, *self.children.values())
         self.children[ADAPTERS] = Cache(ADAPTERS, ChildObject, labels=keys.GRAPH)
@@ -71,41 +71,41 @@ class GraphCaches:
 
     @property
     def all(self) -> tuple[Cache[Any], ...]:
-        """Of all that is written, too."""
+        """The caches whose kinds are written, too."""
         return (self.graphs, *self.children.values())
 
     @property
     def watched(self) -> tuple[Cache[Any], ...]:
-        """To be kept in step."""
+        """The caches that need a reflector."""
         return (*self.all, *(each for each in (self.secrets, self.kueue) if each is not None))
 
     async def synced(self) -> None:
-        """Wait until all is known; of kinds that a cluster may lack, that it does."""
+        """Wait until all caches are synced, or are known to be absent for kinds that a cluster may lack."""
         for cache in self.needed:
             await cache.synced.wait()
         for cache in self.all:
             await cache.synced_or_absent.wait()
         if self.secrets is not None:
-            # Where the right to read them is missing, nobody waits for ever.
+            # Without the RBAC permission to read Secrets this cache never syncs: the wait is bounded.
             with suppress(TimeoutError):
                 async with asyncio.timeout(_SECRETS_TIMEOUT):
                     await self.secrets.synced.wait()
 
     @property
     def leader_worker_sets(self) -> bool:
-        """Whether the cluster serves them."""
+        """Whether the cluster serves LeaderWorkerSets."""
         cache = self.children.get(LEADER_WORKER_SETS)
         return cache is not None and cache.synced.is_set()
 
     @property
     def kueue_topologies(self) -> dict[str, tuple[str, ...]] | None:
-        """The labels that are their levels, by name; None if they are not known."""
+        """The node labels of the levels of each Kueue Topology, by its name; None if not known."""
         if self.kueue is None or not self.kueue.synced_or_absent.is_set():
             return None
         return {each.metadata.name: each.labels for each in self.kueue}
 
     def registries(self, namespace: str) -> dict[str, frozenset[str]] | None:
-        """Of the Secrets for pulling images, by name; None if they are not known."""
+        """The registries of each image pull Secret, by its name; None if Secrets are not known."""
         if self.secrets is None:
             return {}
         if not self.secrets.synced.is_set():
@@ -116,12 +116,12 @@ class GraphCaches:
     def existing(
         self, namespace: str, wanted: Iterator[tuple[str, str]]
     ) -> dict[tuple[str, str], ChildObject]:
-        """Those of these kinds and names that are there."""
+        """The existing objects among these kinds and names."""
         caches = {resource.kind: cache for resource, cache in self.children.items()}
         return {
-            (kind, name): present
+            (kind, name): found
             for kind, name in wanted
-            if kind in caches and (present := caches[kind].get(namespace, name)) is not None
+            if kind in caches and (found := caches[kind].get(namespace, name)) is not None
         }
 
 
@@ -131,7 +131,7 @@ def _pull_secrets() -> Cache[PullSecret]:
 
 
 def owning_graph(metadata: ObjectMeta) -> GraphKey | None:
-    """The deployment that controls an object."""
+    """The DynamoGraphDeployment that is the controller owner of an object."""
     for owner in metadata.owner_references:
         group, _, _ = owner.api_version.partition("/")
         if owner.controller and (group, owner.kind) == (GRAPHS.group, GRAPHS.kind):

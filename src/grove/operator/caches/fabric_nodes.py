@@ -1,8 +1,8 @@
-"""What nodes have for fabric domains: the channels by which pods join them, and accelerators.
+"""Which nodes can join fabric domains: counts the channels by which pods join a domain, and the accelerators.
 
-Channels are devices of the vendor's DRA driver, seen in its ResourceSlices; they are looked at as soon as a
-set is in a domain. Nodes are looked at only for the automatic mode, which is for clusters whose nodes are all
-alike: elsewhere the operator has no right to see them, and needs none.
+Channels are devices of the vendor's DRA driver, listed in its ResourceSlices; they are watched as soon as a
+set is in a domain. Nodes are watched only in the automatic mode, which is for clusters whose nodes are all
+alike: elsewhere the operator has no RBAC permission to read nodes, and needs none.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from grove.kube.client.resource import NODES, RESOURCE_SLICES
 
 log = structlog.get_logger("grove.operator")
 
-_NOTIFY_DELAY = 1.0  # nodes come and go in numbers: what is to be said of them can wait so long
+_NOTIFY_DELAY = 1.0  # seconds: nodes are added and removed in numbers, and listeners are called once for all
 
 
 class FabricNodes:
-    """The nodes of the cluster, as far as fabric domains go. `automatic`: somebody wants to know whether they
-    are alike."""
+    """The channels and accelerators of nodes. `automatic`: nodes are watched as well, and whether all nodes
+    with accelerators have a channel is logged."""
 
     def __init__(self, fabrics: Providers, *, automatic: bool = False) -> None:
         auto = fabrics.auto if automatic else None
@@ -39,7 +39,7 @@ class FabricNodes:
             provider.vendor: _ChannelCache(provider) for provider in fabrics if provider.driver
         }
         self._listeners: list[Callable[[str], None]] = []
-        self._surveys: dict[str, ChannelCoverage] = {}
+        self._coverage: dict[str, ChannelCoverage] = {}
         self._logged: tuple[str, ...] = ()
         self._changed_vendors: set[str] = set()
         self._timer: asyncio.TimerHandle | None = None
@@ -51,17 +51,17 @@ class FabricNodes:
             self._node_cache.on_synced_or_absent(self._on_nodes)
 
     def require(self, vendor: str) -> None:
-        """Look at the channels of a vendor from now on."""
+        """Watch the channels of a vendor from now on."""
         if (channel_cache := self._channel_caches.get(vendor)) is not None:
             channel_cache.required.set()
 
     def subscribe(self, listener: Callable[[str], None]) -> None:
-        """Call `listener` with the vendor whose channels are more now, or fewer: a moment later, and once for
-        all that happens meanwhile."""
+        """Call `listener` with the vendor when the number of its channels changes: after a short delay, once
+        for all changes in between."""
         self._listeners.append(listener)
 
     def count(self, vendor: str) -> int | None:
-        """How many pods can be in domains of a vendor at once; None if nobody knows."""
+        """How many pods can be in domains of a vendor at once; None if not known."""
         channel_cache = self._channel_caches.get(vendor)
         return (
             sum(channel_cache.by_node.values())
@@ -70,7 +70,7 @@ class FabricNodes:
         )
 
     def nodes_by_domain(self, vendor: str) -> Mapping[str, list[str]]:
-        """By the UID of a domain, the nodes that say that they are in it, as far as nodes are seen."""
+        """By the UID of a domain, the nodes whose label puts them into it; empty if nodes are not watched."""
         found: dict[str, list[str]] = {}
         if self._node_cache is not None and self._node_cache.provider.vendor == vendor:
             for node in self._node_cache:
@@ -79,19 +79,19 @@ class FabricNodes:
         return found
 
     def channel_coverage(self, vendor: str) -> ChannelCoverage | None:
-        """How the nodes stand; None if nobody knows."""
+        """How many nodes with accelerators have a channel; None if not known."""
         node_cache, channel_cache = self._node_cache, self._channel_caches.get(vendor)
         if node_cache is None or channel_cache is None or node_cache.provider.vendor != vendor:
             return None
         if not (node_cache.synced.is_set() and channel_cache.synced.is_set()):
             return None
-        if vendor not in self._surveys:
+        if vendor not in self._coverage:
             amounts = {node.metadata.name: int(node.status.allocatable[vendor]) for node in node_cache}
-            self._surveys[vendor] = channel_coverage(amounts, channel_cache.by_node)
-        return self._surveys[vendor]
+            self._coverage[vendor] = channel_coverage(amounts, channel_cache.by_node)
+        return self._coverage[vendor]
 
     async def run(self, client: Client, crd_watch: CrdWaiter) -> None:
-        """Watch what is wanted, until cancelled."""
+        """Watch what is required, until cancelled."""
         try:
             async with asyncio.TaskGroup() as tasks:
                 if self._node_cache is not None:
@@ -103,16 +103,16 @@ class FabricNodes:
                 self._timer.cancel()
 
     def _on_node(self, old: Node | None, new: Node | None) -> None:
-        """Of which domain it is changes often, and nobody waits for that."""
+        """The label that names the domain of a node changes often, and no listener depends on it."""
         if old is None or new is None or old.status != new.status:
             self._on_nodes()
 
     def _on_nodes(self) -> None:
-        self._surveys.clear()
+        self._coverage.clear()
         self._schedule_notify()
 
     def _on_channels(self, vendor: str) -> None:
-        self._surveys.clear()
+        self._coverage.clear()
         self._changed_vendors.add(vendor)
         self._schedule_notify()
 
@@ -127,16 +127,17 @@ class FabricNodes:
             for listener in self._listeners:
                 listener(vendor)
         if self._node_cache is not None:
-            self._log_survey(self._node_cache.provider)
+            self._log_coverage(self._node_cache.provider)
 
-    def _log_survey(self, provider: FabricDomainProvider) -> None:
-        """Whether all nodes are alike, whenever that is not what was said last."""
+    def _log_coverage(self, provider: FabricDomainProvider) -> None:
+        """Log whether all nodes with accelerators have a channel, if that changed since the last log line."""
         found = self.channel_coverage(provider.vendor)
         if found is None or found.without_channel == self._logged:
             return
         self._logged = found.without_channel
         write, message = log.warning if found.without_channel else log.info, coverage_problem(found, provider)
-        write("nodes surveyed", key=provider.vendor, action="go on", reason=message or "they are alike")
+        reason = message or "all nodes with accelerators have a channel"
+        write("nodes checked for channels", key=provider.vendor, action="continue", reason=reason)
 
 
 async def _watch_when_required(client: Client, channel_cache: _ChannelCache, crd_watch: CrdWaiter) -> None:
@@ -169,7 +170,7 @@ class _ChannelCache(Cache[ResourceSlice]):
 
 class _NodeCache(Cache[Node]):
     """Keeps of each node, under the name of the vendor, which domain it is in and how many accelerators it
-    has. Nothing else: there are many, and they tell of themselves often."""
+    has. Nothing else: there are many nodes, and their statuses change often."""
 
     def __init__(self, provider: FabricDomainProvider) -> None:
         super().__init__(NODES, Node)

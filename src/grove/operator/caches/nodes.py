@@ -1,5 +1,7 @@
-"""The labels of nodes, as far as topologies name them. Nothing else of a node is kept, and without a topology
-nobody watches them."""
+"""The labels of nodes that topologies use as levels, for the status of topologies.
+
+Nothing else of a node is kept, and without a topology nodes are not watched.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from grove.kube.client.resource import NODES
 
 
 class Nodes:
-    """The nodes of the cluster, seen through the label keys that somebody wants."""
+    """The nodes of the cluster, with the labels of the required keys only."""
 
     def __init__(self) -> None:
         self._keys: frozenset[str] = frozenset()
@@ -24,24 +26,24 @@ class Nodes:
         self._listeners: list[Callable[[], None]] = []
 
     def require(self, keys: Iterable[str]) -> None:
-        """Keep an eye on these labels, too."""
-        if not self._keys.issuperset(wanted := frozenset(keys)):
-            self._keys |= wanted
+        """Watch the labels of these keys, too."""
+        if not self._keys.issuperset(required := frozenset(keys)):
+            self._keys |= required
             self._keys_added.set()
 
     def subscribe(self, listener: Callable[[], None]) -> None:
-        """Call `listener` whenever a label that is wanted changes somewhere."""
+        """Call `listener` whenever a required label of any node changes."""
         self._listeners.append(listener)
 
     def labels(self, keys: Iterable[str]) -> tuple[Mapping[str, str], ...] | None:
-        """The labels of every node; None if those were not looked at yet."""
+        """The labels of every node; None if these keys are not listed yet."""
         if self._cache is None or not self._cache.kept_keys.issuperset(keys):
             return None
         return tuple(node.metadata.labels for node in self._cache)
 
     async def run(self, client: Client) -> None:
-        """Watch, as soon as there is something to watch for, until cancelled. What was not kept is not there:
-        with more keys the nodes are listed anew, and what is known serves until they are."""
+        """Watch nodes as soon as a key is required, until cancelled. The cache has dropped all other labels,
+        so with more keys the nodes are listed again; until that is done, the former cache is used."""
         while True:
             await self._keys_added.wait()
             self._keys_added.clear()
@@ -76,7 +78,7 @@ class Nodes:
 
 
 class _NodeLabelCache(Cache[PartialObjectMetadata]):
-    """Keeps of each node its name, its version and the labels that matter."""
+    """Keeps of each node its name, UID, resourceVersion and the required labels."""
 
     def __init__(self, kept_keys: frozenset[str]) -> None:
         super().__init__(NODES, PartialObjectMetadata)

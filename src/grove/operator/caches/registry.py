@@ -1,4 +1,7 @@
-"""What the operator knows of the cluster: one cache a kind, indexed by replica and by set."""
+"""All informer caches of the operator: one for each kind, indexed by replica and by set.
+
+Observers read them, event mappings subscribe to them, and the executor stores the replies of writes in them.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,7 @@ from grove.kube.client.resource import (
     Resource,
 )
 from grove.operator.caches.fabric_nodes import FabricNodes
-from grove.operator.caches.set_sizes import Sizes
+from grove.operator.caches.set_sizes import SetSizes
 from grove.operator.keys import SetKey, replica_of, set_of
 from grove.plan.desired.shared_claims import referred_templates
 from grove.plan.rbac import RbacObjects
@@ -67,24 +70,24 @@ MANAGED_BY_OPERATOR = {labels.MANAGED_BY: labels.OPERATOR}
 
 
 class InspectedCRD(Struct, frozen=True):
-    """A CRD that somebody reads all of."""
+    """A CRD whose whole spec is kept, for the check of its version."""
 
     metadata: ObjectMeta
     spec: Raw
 
 
 def resource_of(kind: Kind) -> Resource:
-    """How the API server serves one of our kinds."""
+    """The API resource of one of our kinds."""
     return Resource(kind.group, kind.version, kind.plural, kind.name, kind.namespaced)
 
 
 def external_resource(kind: ForeignKind) -> Resource:
-    """The same for a kind of somebody else."""
+    """The API resource of a kind of another project."""
     return Resource(kind.group, kind.version, kind.plural, kind.name, kind.namespaced)
 
 
 class Caches:
-    """Everything that plans are made from."""
+    """All caches, from which snapshots for plans are read."""
 
     def __init__(
         self,
@@ -98,7 +101,7 @@ class Caches:
     ) -> None:
         self.fabrics = fabrics or Providers()
         self.fabric_nodes = FabricNodes(self.fabrics, automatic=auto_fabric)
-        """What nodes have for fabric domains."""
+        """The channels and accelerators of nodes."""
         self.sets: Cache[PodCliqueSet] = Cache(
             resource_of(PodCliqueSet.KIND),
             PodCliqueSet,
@@ -110,8 +113,8 @@ class Caches:
         )
         self.groups = _replica_cache(resource_of(PodCliqueScalingGroup.KIND), PodCliqueScalingGroup)
         self.cliques = _replica_cache(resource_of(PodClique.KIND), PodClique)
-        self.sizes = Sizes(self.sets, self.cliques, self.groups, pods_per_set)
-        """How many pods sets ask for. It follows before all others, who ask it."""
+        self.sizes = SetSizes(self.sets, self.cliques, self.groups, pods_per_set)
+        """How many pods sets request. It subscribes before all other handlers, which read it."""
         self.gangs = _replica_cache(resource_of(PodGang.KIND), PodGang)
         self.pods = _replica_cache(PODS, Pod, {BY_CLAIM: _claim_template_names})
         self.services = _replica_cache(SERVICES, Service)
@@ -136,13 +139,13 @@ class Caches:
         self.scheduler_objects = {
             kind: _replica_cache(external_resource(kind), SchedulerObject) for kind in scheduler_kinds
         }
-        """What schedulers were told about gangs. Their CRDs may be missing: nobody but their users waits."""
+        """The objects of schedulers for gangs. If a CRD is missing, only sets of that scheduler wait."""
         self.scheduler_topologies: dict[ForeignKind, Cache[SchedulerObject]] = {
             kind: Cache(external_resource(kind), SchedulerObject) for kind in scheduler_topologies
         }
-        """The schedulers' own topologies, whoever manages them."""
+        """The topology objects of schedulers, also those that the operator does not manage."""
         self.inspected_crds = {kind: _crd_cache(kind) for kind in versioned_kinds}
-        """The CRDs of those kinds of which not every version will do."""
+        """The CRDs of kinds of which only some versions are supported."""
         self.domains: dict[str, Cache[Domain]] = {
             provider.vendor: Cache(
                 external_resource(provider.api),
@@ -151,16 +154,16 @@ class Caches:
             )
             for provider in self.fabrics
         }
-        """Fabric domains by vendor, whoever made them."""
+        """Fabric domains by vendor, also those that the operator did not create."""
 
     @property
     def replica_objects(self) -> tuple[Cache[Any], ...]:
-        """The caches of what belongs to replicas."""
+        """The caches of objects that belong to replicas."""
         return (self.groups, self.cliques, self.gangs, self.pods, self.services, self.autoscalers)
 
     @property
     def rbac_objects(self) -> tuple[Cache[PartialObjectMetadata], ...]:
-        """The caches of what lets init containers look at pods; it belongs to sets."""
+        """The caches of the RBAC objects with which init containers read pods; they belong to sets."""
         return (self.service_accounts, self.roles, self.role_bindings)
 
     @property
@@ -169,7 +172,7 @@ class Caches:
 
     @property
     def optional(self) -> tuple[Cache[Any], ...]:
-        """The caches that only some sets need: what they hold may not be served, or not be ours to see."""
+        """The caches that only some sets need: their kinds may not be served, or not be readable by RBAC."""
         of_schedulers = (*self.scheduler_objects.values(), *self.scheduler_topologies.values())
         return (self.claims, self.claim_templates, self.quotas, *of_schedulers, *self.domains.values())
 
@@ -180,11 +183,11 @@ class Caches:
 
     @property
     def resources(self) -> tuple[Resource, ...]:
-        """All that is written. Secrets are made, and never looked at."""
+        """All resources that are written. Secrets are created and never read."""
         return (*(cache.resource for cache in self.all), SECRETS)
 
     def access(self, key: SetKey) -> RbacObjects:
-        """What lets the init containers of a set look at its pods."""
+        """The RBAC objects with which the init containers of a set read its pods."""
         role = names.role(key.name)
         return RbacObjects(
             self.service_accounts.get(key.namespace, names.service_account(key.name)),
@@ -193,26 +196,27 @@ class Caches:
         )
 
     def claim_owner(self, claim: PartialObjectMetadata) -> HasMetadata | None:
-        """What says the replica of a claim: itself, or the clique or group that it belongs to."""
-        carried, namespace = claim.metadata.labels, claim.metadata.namespace
-        if name := carried.get(labels.CLIQUE):
+        """The object whose labels name the replica of a claim: its clique or group, else the claim itself."""
+        claim_labels, namespace = claim.metadata.labels, claim.metadata.namespace
+        if name := claim_labels.get(labels.CLIQUE):
             return self.cliques.get(namespace, name)
-        if name := carried.get(labels.GROUP):
+        if name := claim_labels.get(labels.GROUP):
             return self.groups.get(namespace, name)
         return claim
 
     @property
     def unsynced(self) -> list[str]:
-        """What is not known yet, or not served any more."""
+        """The needed kinds whose caches are not synced yet, or not served any more."""
         return [cache.resource.label for cache in self.needed if not cache.synced.is_set()]
 
-    def parts_of(self, key: SetKey) -> Iterator[list[Any]]:
-        """What is there of a set and belongs to replicas, cache by cache, each read when its turn comes."""
+    def objects_of_set(self, key: SetKey) -> Iterator[list[Any]]:
+        """The objects of a set that belong to replicas, cache by cache; each cache is read lazily."""
         return (cache.by_index(BY_SET, key) for cache in (*self.replica_objects, self.claims))
 
 
 def owning_topology(found: SchedulerObject) -> str:
-    """The topology that we manage a scheduler's one for; empty if we do not."""
+    """The topology that a scheduler's topology object is created for; empty if the operator does not manage
+    that object."""
     kinds = {ClusterTopology.KIND.name, ClusterTopologyBinding.KIND.name}
     if found.metadata.labels.get(labels.MANAGED_BY) != labels.OPERATOR:
         return ""
@@ -236,12 +240,12 @@ def _set_cache(resource: Resource) -> Cache[PartialObjectMetadata]:
 
 
 def _requested_domains(fabrics: Providers, workload: PodCliqueSet) -> Iterator[Hashable]:
-    """The domains that a set may ask for, by vendor, namespace and name; where the name depends on a count,
-    by what it begins with: no index is as large as a count."""
+    """The domains that a set may require, by vendor, namespace and name. Where the name ends with an index,
+    by its prefix: the index does not grow with the replicas of a set."""
     meta = workload.metadata
-    for demand in dict.fromkeys(chain.from_iterable(domain_requirements(workload, fabrics).values())):
-        name = demand.base if demand.scope is Scope.SHARED else f"{demand.base}-*"
-        yield demand.vendor, meta.namespace, name
+    for requirement in dict.fromkeys(chain.from_iterable(domain_requirements(workload, fabrics).values())):
+        name = requirement.base if requirement.scope is Scope.SHARED else f"{requirement.base}-*"
+        yield requirement.vendor, meta.namespace, name
 
 
 def _claim_template_names(pod: Pod) -> Iterator[Hashable]:
@@ -259,7 +263,7 @@ def _owner_uids(found: HasMetadata) -> Iterator[Hashable]:
 
 
 def _owner_label(found: HasMetadata) -> Iterator[Hashable]:
-    """The clique or group whose labels a claim carries: they do not say the replica."""
+    """The clique or group in the labels of a claim, which do not name the replica."""
     for label in (labels.CLIQUE, labels.GROUP):
         if name := found.metadata.labels.get(label):
             yield found.metadata.namespace, label, name

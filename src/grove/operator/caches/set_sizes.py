@@ -1,8 +1,8 @@
-"""How many pods each set asks for, kept up to date as cliques and groups come, go and are scaled.
+"""How many pods each set requests, updated as cliques and groups are created, deleted and scaled.
 
-Each event costs the same, however large the set is: of the parts made from one template only their number and
-the sum of their counts are kept (`grove.api.types.pod_counts`). So the limit holds where admission is not asked: for
-`/scale`, for autoscalers, and in a cluster without our webhooks.
+Each event costs the same, however large the set is: of the cliques or groups of one template only their
+number and the sum of their counts are kept (`grove.api.types.pod_counts`). So the limit on pods also holds
+where no admission webhook is called: for `/scale`, for autoscalers, and in a cluster without our webhooks.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.kube.cache.cache import Cache
 from grove.operator.keys import SetKey, replica_of, set_of
-from grove.operator.watches.object_changes import edition
+from grove.operator.watches.object_changes import spec_revision
 
 
 class Excess(Struct, frozen=True, gc=False):
-    """A set asks for more pods than it may have."""
+    """A set requests more pods than the limit allows."""
 
-    asked: int
+    requested: int
     limit: int
 
 
-class _Parts:
-    """What exists of one set, by name of the template."""
+class _SetCounts:
+    """The cliques and groups of one set that exist, by the name of their template."""
 
-    __slots__ = ("asked", "cliques", "groups", "over")
+    __slots__ = ("cliques", "groups", "over", "requested")
 
     def __init__(self) -> None:
         self.cliques: dict[str, Live] = {}
         self.groups: dict[str, Live] = {}
-        self.asked = 0
+        self.requested = 0
         self.over = False
 
 
-class Sizes:
-    """Follows the caches of sets, cliques and groups."""
+class SetSizes:
+    """Counts the pods that sets request, from the caches of sets, cliques and groups."""
 
     def __init__(
         self,
@@ -54,32 +54,32 @@ class Sizes:
     ) -> None:
         self.limit = limit
         self._sets = sets
-        self._known: dict[SetKey, _Parts] = {}
+        self._counts: dict[SetKey, _SetCounts] = {}
         self._listeners: list[Callable[[SetKey], None]] = []
         sets.subscribe(self._on_set)
         cliques.subscribe(self._on_clique)
         groups.subscribe(self._on_group)
 
-    def on_crossing(self, listener: Callable[[SetKey], None]) -> None:
-        """Call `listener` with each set that comes to ask for more than the limit, or no longer does."""
+    def on_limit_crossed(self, listener: Callable[[SetKey], None]) -> None:
+        """Call `listener` with each set that begins or ceases to request more pods than the limit."""
         self._listeners.append(listener)
 
     def excess(self, workload: PodCliqueSet) -> Excess | None:
-        """What a set asks for, if that is more than it may."""
-        asked = self.asked(workload)
-        return Excess(asked, self.limit) if asked > self.limit else None
+        """What a set requests, if that is more than the limit; else None."""
+        requested = self.requested(workload)
+        return Excess(requested, self.limit) if requested > self.limit else None
 
-    def asked(self, workload: PodCliqueSet) -> int:
-        """How many pods a set asks for, as of the latest event."""
-        known = self._known.get(SetKey(workload.metadata.namespace, workload.metadata.name))
+    def requested(self, workload: PodCliqueSet) -> int:
+        """How many pods a set requests, as of the latest watch event."""
+        counts = self._counts.get(SetKey(workload.metadata.namespace, workload.metadata.name))
         return (
-            known.asked
-            if known is not None
+            counts.requested
+            if counts is not None
             else pod_counts.of_set(workload.spec.replicas, workload.spec.template)
         )
 
     def _on_set(self, old: PodCliqueSet | None, new: PodCliqueSet | None) -> None:
-        if old is not None and new is not None and edition(old) == edition(new):
+        if old is not None and new is not None and spec_revision(old) == spec_revision(new):
             return
         found = new or old
         assert found is not None
@@ -90,7 +90,7 @@ class Sizes:
             if found is not None and (key := set_of(found.metadata)) is not None:
                 name = found.metadata.labels.get(labels.CLIQUE_TEMPLATE, "")
                 live = Live(sign, sign * pod_counts.of_clique(found.spec.replicas))
-                _add(self._known.setdefault(key, _Parts()).cliques, name, live)
+                _add(self._counts.setdefault(key, _SetCounts()).cliques, name, live)
         self._note(old, new)
 
     def _on_group(self, old: PodCliqueScalingGroup | None, new: PodCliqueScalingGroup | None) -> None:
@@ -98,7 +98,7 @@ class Sizes:
             if found is not None and (key := set_of(found.metadata)) is not None:
                 spec = found.spec
                 live = Live(sign, sign * pod_counts.of_group(spec.replicas, spec.min_available))
-                _add(self._known.setdefault(key, _Parts()).groups, _template_of(found), live)
+                _add(self._counts.setdefault(key, _SetCounts()).groups, _template_of(found), live)
         self._note(old, new)
 
     def _note(
@@ -111,29 +111,29 @@ class Sizes:
             self._compare(key)
 
     def _compare(self, key: SetKey) -> None:
-        """Tell the listeners if a set has crossed the limit, in either direction."""
-        workload, known = self._sets.get(key.namespace, key.name), self._known.setdefault(key, _Parts())
-        known.asked = 0
+        """Call the listeners if a set has crossed the limit, in either direction."""
+        workload, counts = self._sets.get(key.namespace, key.name), self._counts.setdefault(key, _SetCounts())
+        counts.requested = 0
         if workload is not None:
             spec = workload.spec
-            known.asked = pod_counts.of_set(spec.replicas, spec.template, known.cliques, known.groups)
-        over = known.asked > self.limit
-        if known.over != over:
-            known.over = over
+            counts.requested = pod_counts.of_set(spec.replicas, spec.template, counts.cliques, counts.groups)
+        over = counts.requested > self.limit
+        if counts.over != over:
+            counts.over = over
             for listener in self._listeners:
                 listener(key)
-        if workload is None and not known.cliques and not known.groups:
-            del self._known[key]
+        if workload is None and not counts.cliques and not counts.groups:
+            del self._counts[key]
 
 
-def _add(known: dict[str, Live], name: str, live: Live) -> None:
-    if (total := known.get(name, NONE) + live) == NONE:
-        known.pop(name, None)
+def _add(counts: dict[str, Live], name: str, live: Live) -> None:
+    if (total := counts.get(name, NONE) + live) == NONE:
+        counts.pop(name, None)
     else:
-        known[name] = total
+        counts[name] = total
 
 
 def _template_of(group: PodCliqueScalingGroup) -> str:
-    """The name of a group in its set: its own, without those of the set and the replica."""
-    place = replica_of(group.metadata)
-    return group.metadata.name.removeprefix(f"{place.set_name}-{place.replica}-") if place else ""
+    """The name of a group in the template of its set: its own, without set and replica."""
+    key = replica_of(group.metadata)
+    return group.metadata.name.removeprefix(f"{key.set_name}-{key.replica}-") if key else ""

@@ -1,6 +1,8 @@
-"""What the API server refuses, in the log: once for each trouble, however often it is tried again.
+"""Logs writes that the API server rejects: each error once, however often the write is retried.
 
-Whoever looks at a set finds it in the status; this is for whoever looks at the operator: it may lack a right.
+The status of the set reports the same for its users; the log is for cluster administrators, because the
+operator may lack an RBAC permission. It also remembers which keys exceeded a quota (see
+`grove.operator.watches.quotas`).
 """
 
 from __future__ import annotations
@@ -19,14 +21,14 @@ _WEBHOOK = "failed calling webhook"
 
 
 class ApiErrorLog:
-    """Remembers what was said last of each key."""
+    """Remembers the errors that were logged last for each key."""
 
     def __init__(self) -> None:
         self._logged: dict[WorkloadKey, frozenset[str]] = {}
         self._by_quota: dict[str, set[WorkloadKey]] = {}
 
     def record(self, key: WorkloadKey, outcome: Outcome) -> None:
-        """Say what is refused now and was not before; what was carried out is not remembered."""
+        """Log the errors of an outcome that were not logged before; a pass without errors clears them."""
         rejected = tuple(filter(_is_rejection, outcome.results))
         if any(map(_exceeds_quota, rejected)):
             self._by_quota.setdefault(key.namespace, set()).add(key)
@@ -38,10 +40,10 @@ class ApiErrorLog:
             return
         errors = collect_errors(replace(outcome, results=rejected), 0)
         found = [error.description for error in errors.of_set]
-        found += [error.description for part in errors.of_children.values() for error in part]
+        found += [error.description for each in errors.of_children.values() for error in each]
         for message in found:
             if message not in self._logged.get(key, ()):
-                log.warning("refused", key=str(key), action="retry", reason=message)
+                log.warning("write rejected", key=str(key), action="retry", reason=message)
         self._logged[key] = frozenset(found)
 
     def by_quota(self, namespace: str) -> list[WorkloadKey]:
@@ -49,7 +51,7 @@ class ApiErrorLog:
         return sorted(self._by_quota.get(namespace, ()))
 
     def forget(self, key: WorkloadKey) -> None:
-        """There is no such key any more."""
+        """Drop the state of a key that no longer exists."""
         self._logged.pop(key, None)
         self._forget_quota(key)
 
@@ -61,15 +63,15 @@ class ApiErrorLog:
 
 
 def _is_rejection(result: Result) -> bool:
-    """Answered with no; a server that is not well is told of by whoever speaks to it."""
+    """Whether the API server rejected the write. Failures of the server itself are logged by the client."""
     error = result.error
     if result.state is not IntentState.FAILED or not isinstance(error, ApiError):
         return False
-    if isinstance(error, ServerError):  # a webhook of a third party that fails is none of the server
+    if isinstance(error, ServerError):  # a failing webhook of a third party is no failure of the server
         return _WEBHOOK in error.status.message
     return not isinstance(error, TooManyRequests)
 
 
 def _exceeds_quota(result: Result) -> bool:
-    """Quotas have no reason of their own in a Status; what they say begins with their name."""
+    """Whether a quota rejected it. A Status has no reason for quotas; their messages contain the word."""
     return isinstance(result.error, Forbidden) and "quota" in result.error.status.message

@@ -1,4 +1,5 @@
-"""Whose error it is: what failed is told on the object that its user looks at."""
+"""Assigns the errors of a pass to the objects whose `status.lastErrors` report them: cliques and groups for
+their own pods and claims, the set for everything else. Also adds the errors to statuses."""
 
 from __future__ import annotations
 
@@ -36,13 +37,13 @@ _CODES_BY_KIND = {
     "Service": ErrorCode.SYNC_SERVICE,
     "HorizontalPodAutoscaler": ErrorCode.SYNC_AUTOSCALER,
 }
-"""What clients know as the code of a failed write, other than a delete."""
+"""The error code of a failed create or patch by kind, as in upstream's API."""
 _CLAIM_CODES = {
     PodCliqueSet.KIND.name: ErrorCode.SYNC_SET_CLAIM,
     PodCliqueScalingGroup.KIND.name: ErrorCode.SYNC_GROUP_CLAIM,
     PodClique.KIND.name: ErrorCode.SYNC_CLIQUE_CLAIM,
 }
-"""What it is called if a claim cannot be made, by the kind of its owner."""
+"""The error code of a claim that cannot be created, by the kind of its owner."""
 
 
 ChildRef = tuple[str, str]
@@ -56,13 +57,13 @@ class PassErrors(Struct, frozen=True):
     of_set: tuple[LastError, ...] = ()
 
     def differ_from(self, known: tuple[LastError, ...]) -> bool:
-        """Whether the set has other errors than those, whenever they were observed."""
+        """Whether the set has other errors than the `known` ones, timestamps aside."""
         return {(error.code, error.description) for error in self.of_set} != {
             (error.code, error.description) for error in known
         }
 
     def last_errors_of(self, target: Target, known: tuple[LastError, ...]) -> tuple[LastError, ...]:
-        """The errors of an object; one that is known already keeps its date."""
+        """The errors of an object; an error that is known already keeps its timestamp."""
         new = self.of_children.get((target.kind, target.name), ())
         dates = {(error.code, error.description): error.observed_at for error in known}
         return tuple(
@@ -74,53 +75,52 @@ class PassErrors(Struct, frozen=True):
 
 
 def collect_errors(outcome: Outcome, now: float, user_errors: Iterable[UserError] = ()) -> PassErrors:
-    """Sort the errors of an outcome, and what the plan itself complains of; the same error twice is one."""
+    """Assign the errors of an outcome and the errors in the plan to objects; equal errors are merged."""
     of_children: dict[ChildRef, dict[str, LastError]] = {}
     of_set: dict[str, LastError] = {}
     for user_error in user_errors:
         message = describe(Operation.SYNC, user_error.code, user_error.message)
         last_error = LastError(user_error.code, message, rfc3339(now))
-        place = of_children.setdefault(child, {}) if (child := _child_of_user_error(user_error)) else of_set
-        place[last_error.description] = last_error
+        target = of_children.setdefault(child, {}) if (child := _child_of_user_error(user_error)) else of_set
+        target[last_error.description] = last_error
     for result in outcome.results:
         if result.state is not IntentState.FAILED:
             continue
         child = _child_of(result.intent)
         cause = _cause(result.error)
         if _creates(result.intent, "Pod") and result.name and child:
-            # The server's words name the pod, and a hundred pods have one trouble.
+            # The server's message names the pod: without the name, the errors of many pods are one.
             cause = cause.replace(result.name, f"{child[1]}-*")
         error = _error(result.intent, cause, now)
-        place = of_children.setdefault(child, {}) if child else of_set
-        # Of many claims that have one trouble, the first is named.
+        target = of_children.setdefault(child, {}) if child else of_set
+        # Of many claims with the same error, the first is named.
         error_key = f"{error.code} {cause.replace(result.name, '*')}" if result.name else error.description
-        place.setdefault(error_key if _creates(result.intent, CLAIM) else error.description, error)
+        target.setdefault(error_key if _creates(result.intent, CLAIM) else error.description, error)
     return PassErrors(
         {child: tuple(errors.values()) for child, errors in of_children.items()}, tuple(of_set.values())
     )
 
 
 def unfinished(outcome: Outcome) -> frozenset[ChildRef | None]:
-    """For whom something that was planned has not been done; None: for everybody."""
+    """The cliques and groups with planned writes that are not done; None: the set and all of them."""
     return frozenset(
         _child_of(result.intent) for result in outcome.results if result.state is not IntentState.DONE
     )
 
 
-def undone(outcome: Outcome) -> frozenset[str]:
-    """The writes that were planned and have not been done."""
+def unfinished_writes(outcome: Outcome) -> frozenset[str]:
+    """The ids of planned writes that are not done."""
     return frozenset(result.intent.id for result in outcome.results if result.state is not IntentState.DONE)
 
 
 def complete_status(
     status_update: StatusUpdate, errors: PassErrors, remaining: frozenset[ChildRef | None]
 ) -> StatusUpdate:
-    """What only the outcome can tell: the generation that was acted on, if nothing of it is `remaining` to do, and
-    what went wrong."""
+    """Add `lastErrors` and, if no write of the object is `remaining`, `observedGeneration`."""
     if not hasattr(status_update.desired, "last_errors"):
         return status_update
     complete = remaining.isdisjoint({None, (status_update.target.kind, status_update.target.name)})
-    if status_update.observed_generation == 0:  # a set, which adds up what its replicas report
+    if status_update.observed_generation == 0:  # a set, which aggregates the reports of its replicas
         return status_update if complete else _not_observed(status_update)
     found = errors.last_errors_of(status_update.target, status_update.current.last_errors)
     observed = status_update.observed_generation if complete else status_update.current.observed_generation
@@ -135,7 +135,7 @@ def _not_observed(status_update: StatusUpdate) -> StatusUpdate:
 
 
 def _cause(error: Exception | None) -> str:
-    """In the words of whoever refused it; that a name is taken is a word for programs, too."""
+    """The message of the error; `NameConflict` is prefixed, so that programs can match it."""
     if isinstance(error, NoAnswer):
         return f"{error}; {CAUSE}"
     return f"NameConflict: {error}" if isinstance(error, NameConflict) else str(error)
@@ -159,14 +159,14 @@ def _code(intent: Intent) -> str:
 
 
 def _attempt(intent: Intent) -> str:
-    """What was tried, without the names that differ between pods of one clique: their error is one."""
+    """The failed operation, without the names of single pods: pods of one clique share one error."""
     if _creates(intent, "Pod"):
         return f"could not create pods of {_owner(intent)['name']}"
     return f"could not {intent.id}"
 
 
 def _child_of(intent: Intent) -> ChildRef | None:
-    """The clique or group of a pod or claim that could not be made."""
+    """The clique or group of a pod or claim that could not be created."""
     if _creates(intent, "Pod"):
         return PodClique.KIND.name, _owner(intent)["name"]
     if _creates(intent, CLAIM) and _owner(intent)["kind"] != PodCliqueSet.KIND.name:
@@ -175,7 +175,7 @@ def _child_of(intent: Intent) -> ChildRef | None:
 
 
 def _child_of_user_error(user_error: UserError) -> ChildRef | None:
-    """The clique or group that something is to be told on."""
+    """The clique or group whose status reports an error of the plan."""
     if user_error.clique:
         return PodClique.KIND.name, user_error.clique
     return (PodCliqueScalingGroup.KIND.name, user_error.group) if user_error.group else None

@@ -1,7 +1,7 @@
-"""What users are told happened: one event for each thing, on the object they would look at.
+"""Kubernetes Events of a pass: one for each change, on the object that its users look at.
 
-The first making of a replica is not news, its status says it better. News is what happens to it later: pods
-that come and go, parts that are scaled away, and whatever could not be done.
+The first creation of a replica emits none, its status shows it better. Later changes do: pods that are
+created and deleted, objects that are deleted by a scale-in, and writes that failed.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ _DELETE_FAILED = {
 
 
 _CHILD_KINDS = (PodClique.KIND.name, PodCliqueScalingGroup.KIND.name)
-_MAX_NAMES = 10  # gangs that are named when many go together
+_MAX_NAMES = 10  # gangs that the note names when many are deleted together
 
 
 class DeletedPod(NamedTuple):
-    """Where a pod belongs."""
+    """A pod that is to be deleted, with its clique."""
 
     clique: PodClique
     slot: tuple[str, str]
@@ -55,36 +55,36 @@ class DeletedPod(NamedTuple):
 
 
 DeletedPods = Mapping[str, DeletedPod]
-"""By what is done to the pod."""
+"""By the id of the delete intent."""
 
 
 def deleted_pods(caches: Caches, intents: Iterable[Intent]) -> DeletedPods:
-    """Where pods belong that are to be deleted. To be asked before they are: one that never had a node is
-    gone with the answer."""
+    """The pods that a plan deletes, with their cliques. Read before the deletes are sent: the cache drops a
+    pod without a node with the reply."""
     found: dict[str, DeletedPod] = {}
     for intent in intents:
         if isinstance(intent, Delete) and intent.target.kind == "Pod":
             pod = caches.pods.get(intent.target.namespace, intent.target.name)
-            carried = pod.metadata.labels if pod else {}
-            clique = caches.cliques.get(intent.target.namespace, carried.get(labels.CLIQUE, ""))
+            pod_labels = pod.metadata.labels if pod else {}
+            clique = caches.cliques.get(intent.target.namespace, pod_labels.get(labels.CLIQUE, ""))
             if clique is not None:
-                found[intent.id] = DeletedPod(clique, _slot_of(carried), intent.target.name)
+                found[intent.id] = DeletedPod(clique, _slot_of(pod_labels), intent.target.name)
     return found
 
 
-def _slot_of(carried: Mapping[str, str]) -> tuple[str, str]:
-    return carried.get(labels.CLIQUE, ""), carried.get(labels.POD_INDEX, "")
+def _slot_of(pod_labels: Mapping[str, str]) -> tuple[str, str]:
+    return pod_labels.get(labels.CLIQUE, ""), pod_labels.get(labels.POD_INDEX, "")
 
 
 def events_of_outcome(
     caches: Caches, workload: PodCliqueSet, outcome: Outcome, deleted_pods: DeletedPods
 ) -> Iterator[EventRecord]:
-    """What of an outcome is news. That the parts of what goes as a whole go with it is none: an event for
-    each pod would be a call for each pod, while everybody waits for their GPUs. Replicas that go together
-    are one thing that happens, too."""
-    ending = workload.metadata.deletion_timestamp is not None
+    """The events of an outcome. Objects that are deleted with their set, replica or gang emit none: an event
+    for each pod is an API call for each pod, while other workloads wait for the GPUs. Replicas that are
+    deleted together by one scale-in are one event, too."""
+    deleting = workload.metadata.deletion_timestamp is not None
     done = [result for result in outcome.results if result.state is IntentState.DONE]
-    if not ending and (gone := [result for result in done if _is_scaled_in_gang(workload, result.intent)]):
+    if not deleting and (gone := [result for result in done if _is_scaled_in_gang(workload, result.intent)]):
         yield _event(caches, workload, gone[0], (EventReason.GANG_DELETED, _deletion_note(gone)), {})
     gangs = {
         result.intent.target.name
@@ -94,8 +94,9 @@ def events_of_outcome(
     replaced = _replacements(done, deleted_pods)
     for result in outcome.results:
         found = _reason_and_note(result, replaced)
-        goes = _is_deleted_with_parent(result, gangs, ending) or _is_scaled_in_object(workload, result.intent)
-        if found is None or (goes and result.state is IntentState.DONE):
+        with_parent = _is_deleted_with_parent(result, gangs, deleting)
+        scaled_in = with_parent or _is_scaled_in_object(workload, result.intent)
+        if found is None or (scaled_in and result.state is IntentState.DONE):
             continue
         yield _event(caches, workload, result, found, deleted_pods)
 
@@ -124,8 +125,8 @@ def _event(
 
 
 def _replacements(done: Iterable[Result], deleted_pods: DeletedPods) -> dict[str, str]:
-    """What was deleted and made anew in the same breath is one thing that happened: by the id of both writes,
-    the name of the pod that went."""
+    """Pods that were deleted and created again in the same pass, which is one event: by the id of both
+    writes, the name of the deleted pod."""
     gone = {deleted_pod.slot: (id_, deleted_pod.pod) for id_, deleted_pod in deleted_pods.items()}
     deleted = {result.intent.id for result in done}
     pairs: dict[str, str] = {}
@@ -138,17 +139,17 @@ def _replacements(done: Iterable[Result], deleted_pods: DeletedPods) -> dict[str
 
 
 def events_of_plan(workload: PodCliqueSet, plan: Plan, outcome: Outcome) -> Iterator[EventRecord]:
-    """What the plan itself has to tell, of the writes that were done: only one leader's writes are."""
+    """The events in the plan whose writes were done: of two leaders, only one succeeds with a write."""
     done = {result.intent.id for result in outcome.results if result.state is IntentState.DONE}
     regarding = _reference(PodCliqueSet.KIND.api_version, PodCliqueSet.KIND.name, workload)
-    for news in plan.events:
-        if news.intent in done:
+    for event in plan.events:
+        if event.intent in done:
             yield EventRecord(
                 regarding,
-                news.reason.value,
-                news.note,
+                event.reason.value,
+                event.note,
                 action="Sync",
-                warning=news.warning,
+                warning=event.warning,
                 reporter=EventReporter.SET.value,
             )
 
@@ -156,9 +157,10 @@ def events_of_plan(workload: PodCliqueSet, plan: Plan, outcome: Outcome) -> Iter
 def lost_scheduling_events(
     caches: Caches, status_updates: Iterable[StatusUpdate], outcome: Outcome
 ) -> Iterator[EventRecord]:
-    """Cliques and groups that have lost all of their places, of those whose status was written: it is
-    written on the version that was read, so only one leader tells. Who was asked for none has lost none;
-    what an update takes down is no loss, and a termination has told of itself."""
+    """Events for cliques and groups none of whose replicas is scheduled any more, if their status was
+    written: a status is written on the resourceVersion that was read, so only one leader emits the event. No
+    event is emitted with `spec.replicas` 0, during a rollout, and for a gang termination, which has its own
+    event."""
     written = [result.intent for result in outcome.results if result.state is IntentState.DONE]
     done = {intent.target for intent in written if isinstance(intent, Status)}
     for status_update in status_updates:
@@ -177,7 +179,7 @@ def lost_scheduling_events(
             yield EventRecord(
                 _reference(target.api_version, target.kind, found),
                 EventReason.ALL_SCHEDULED_LOST.value,
-                f"None of {found.spec.replicas} replicas has its nodes any more; {before} had",
+                f"None of {found.spec.replicas} replicas is scheduled any more; {before} were before",
                 action="Sync",
                 warning=True,
                 reporter=(EventReporter.GROUP if of_group else EventReporter.CLIQUE).value,
@@ -185,13 +187,13 @@ def lost_scheduling_events(
 
 
 def _updating(status: PodCliqueStatus | PodCliqueScalingGroupStatus) -> bool:
-    """What is in a group is updated by its group."""
+    """Whether a rollout is in progress. The cliques of a group are rolled out by their group."""
     progress = status.update_progress
     return progress is not None and progress.update_ended_at is None
 
 
 def _is_scaled_in_gang(workload: PodCliqueSet, intent: Intent) -> bool:
-    """Whether the base gang of a replica that the set no longer has was deleted."""
+    """Whether an intent deletes the base gang of a replica above `spec.replicas`."""
     if not isinstance(intent, Delete) or intent.target.kind != PodGang.KIND.name:
         return False
     index = intent.target.name.removeprefix(f"{workload.metadata.name}-")
@@ -199,7 +201,7 @@ def _is_scaled_in_gang(workload: PodCliqueSet, intent: Intent) -> bool:
 
 
 def _is_scaled_in_object(workload: PodCliqueSet, intent: Intent) -> bool:
-    """Whether something was deleted that a replica had which the set no longer has."""
+    """Whether an intent deletes an object of a replica above `spec.replicas`."""
     if not isinstance(intent, Delete):
         return False
     index = intent.target.name.removeprefix(f"{workload.metadata.name}-").partition("-")[0]
@@ -214,12 +216,12 @@ def _deletion_note(gone: Sequence[Result]) -> str:
     return f"Deleted {len(names)} PodGangs: {', '.join(names[:_MAX_NAMES])}{rest}"
 
 
-def _is_deleted_with_parent(result: Result, gangs: set[str], ending: bool) -> bool:
-    """Whether something was deleted with its set, or with the base gang that its name begins with."""
+def _is_deleted_with_parent(result: Result, gangs: set[str], deleting: bool) -> bool:
+    """Whether an object was deleted with its set, or with the base gang that its name begins with."""
     if not isinstance(result.intent, Delete):
         return False
-    words = result.intent.target.name.split("-")
-    return ending or any("-".join(words[:count]) in gangs for count in range(1, len(words)))
+    segments = result.intent.target.name.split("-")
+    return deleting or any("-".join(segments[:count]) in gangs for count in range(1, len(segments)))
 
 
 def _reason_and_note(result: Result, replaced: Mapping[str, str]) -> tuple[EventReason, str] | None:
@@ -252,7 +254,7 @@ def _owner_uid(intent: Create) -> str:
 
 
 def _clique_of_new_pod(caches: Caches, intent: Intent) -> PodClique | None:
-    """The clique that a pod is made for: it is where its users look."""
+    """The clique that a pod is created for: users look for events there."""
     if isinstance(intent, Create) and intent.target.kind == "Pod":
         name = intent.body["metadata"]["labels"][labels.CLIQUE]
         return caches.cliques.get(intent.target.namespace, name)

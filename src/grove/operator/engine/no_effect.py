@@ -1,4 +1,5 @@
-"""Plans that come again although all of them was done: something undoes them, or they have no effect."""
+"""Detects plans that repeat although all of their writes succeeded: another writer reverts them, or they have
+no effect. The controller then requeues the key with back-off instead of writing in a loop."""
 
 from __future__ import annotations
 
@@ -13,13 +14,13 @@ log = structlog.get_logger("grove.operator")
 
 
 class NoEffectDetector:
-    """Remembers what was done last for each key."""
+    """Remembers the writes of the latest plan of each key."""
 
     def __init__(self) -> None:
         self._last: dict[WorkloadKey, tuple[str, ...]] = {}
 
     def repeated(self, key: WorkloadKey, done: Sequence[Intent]) -> bool:
-        """Whether the same was done before, with nothing else in between."""
+        """Whether the previous plan of the key had the same writes."""
         ids = tuple(intent.id for intent in done)
         repeated = bool(ids) and self._last.get(key) == ids
         if ids:

@@ -1,4 +1,4 @@
-"""What the placement key keeps: which gangs ask for a place, and which were given one."""
+"""The state of the placement key: which gangs wait for an assignment of nodes, and which have one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from grove.plan.placement import Assigner, Assignment, GangName
 
 
 class PlacementState:
-    """The reservations of the whole cluster, written by one key only."""
+    """The assignments of the whole cluster; only the placement key changes them."""
 
     def __init__(self, assigner: Assigner) -> None:
         self._assigner = assigner
@@ -19,14 +19,14 @@ class PlacementState:
         self._gangs: dict[ReplicaKey, set[GangName]] = {}
 
     def of(self, key: ReplicaKey, workload: PodCliqueSet) -> Mapping[str, Assignment] | None:
-        """The places of a replica's gangs; None if nobody places them."""
+        """The assignments of a replica's gangs; None if the assigner does not apply to the set."""
         if not self._assigner.applies_to(workload):
             return None
         known = self._gangs.get(key, ())
         return {gang.name: self._assigned[gang] for gang in known if gang in self._assigned}
 
     def request(self, key: ReplicaKey, gangs: Iterable[str]) -> bool:
-        """Ask for places. Whether there is anything new to decide."""
+        """Request assignments for gangs. Returns whether any of the requests is new."""
         new = {GangName(key.namespace, name) for name in gangs} - self._pending.keys()
         for gang in new:
             self._pending[gang] = key
@@ -34,7 +34,7 @@ class PlacementState:
         return bool(new)
 
     def assign(self) -> set[ReplicaKey]:
-        """Give a place to whoever can have one, first come first served. Returns whose gangs were placed."""
+        """Assign waiting gangs, in the order of their requests. Returns the replicas with new assignments."""
         placed: set[ReplicaKey] = set()
         for gang, key in list(self._pending.items()):
             assignment = self._assigner.assign(gang, self._assigned)
@@ -45,7 +45,7 @@ class PlacementState:
         return placed
 
     def forget(self, key: ReplicaKey) -> None:
-        """A replica that is no more needs no places."""
+        """Drop the requests and assignments of a replica that no longer exists."""
         for gang in self._gangs.pop(key, ()):
             self._pending.pop(gang, None)
             self._assigned.pop(gang, None)

@@ -1,4 +1,5 @@
-"""What the latest pass over each replica found: the set adds it up."""
+"""Reports of replicas to their set: the summary and the errors of the latest pass over each replica. The pass
+over the set aggregates them into its status."""
 
 from __future__ import annotations
 
@@ -16,18 +17,19 @@ from grove.plan.timestamps import rfc3339
 
 
 class ReplicaReports:
-    """Remembers the report of every replica."""
+    """Keeps the latest report of every replica, and the latest errors of every set."""
 
     def __init__(self) -> None:
         self._reports: dict[SetKey, dict[int, ReplicaReport]] = {}
         self._of_sets: dict[SetKey, tuple[LastError, ...]] = {}
 
     def of(self, key: SetKey) -> Mapping[int, ReplicaReport]:
-        """Those of one set, by replica."""
+        """The reports of one set, by replica index."""
         return self._reports.get(key, {})
 
-    def place(self, key: Key) -> QueueLane:
-        """Sets take turns, however many replicas they have; replicas that were begun go before new ones."""
+    def lane(self, key: Key) -> QueueLane:
+        """The lane of a key in the work queue: sets take turns, however many replicas they have, and replicas
+        with a report go before new ones."""
         if not isinstance(key, ReplicaKey):
             return QueueLane(key)
         parent = parent_of(key)
@@ -37,8 +39,8 @@ class ReplicaReports:
         """The errors of the latest pass over the set itself."""
         return self._of_sets.get(key, ())
 
-    def note_set(self, key: SetKey, errors: PassErrors) -> bool:
-        """The errors of a pass over the set itself. Returns whether they are others than before."""
+    def record_set(self, key: SetKey, errors: PassErrors) -> bool:
+        """Store the errors of a pass over the set itself. Returns whether they changed."""
         changed = errors.differ_from(self.of_set(key))
         self._of_sets[key] = errors.of_set
         return changed
@@ -51,16 +53,16 @@ class ReplicaReports:
         errors: PassErrors,
         remaining: frozenset[ChildRef | None],
     ) -> bool:
-        """What a plan found, with what is `remaining` of it to do. Returns whether that is news for the set. What
-        only cliques and groups lack is theirs to tell."""
+        """Store the report of a pass over a replica with the writes that are `remaining`. Returns whether the
+        report changed. Errors of cliques and groups are in their own statuses, not in the report."""
         if plan.summary is None or workload is None:
             return self._reports.get(parent_of(key), {}).pop(key.replica, None) is not None
         generation = 0 if None in remaining else workload.metadata.generation
         return self._store(key, ReplicaReport(generation, plan.summary, errors.of_set))
 
     def record_plan_failure(self, key: ReplicaKey, error: Exception, now: float) -> bool:
-        """That no plan can be made for a replica: its user has no other way to learn of it. Returns whether
-        that is news for the set; how the replica stands is what was known before."""
+        """Store that the plan of a replica failed: users have no other way to learn of it. Returns whether
+        the report changed; its summary is the one of the previous report."""
         known = self.of(parent_of(key)).get(key.replica)
         what = f"replica {key.replica} cannot be planned: correct the template, or see the operator's log"
         why = str(error) if type(error) is ValueError else f"{type(error).__name__}: {error}"
@@ -73,7 +75,7 @@ class ReplicaReports:
         )
 
     def forget(self, key: SetKey) -> None:
-        """There is no such set any more."""
+        """Drop the reports of a set that no longer exists."""
         self._reports.pop(key, None)
         self._of_sets.pop(key, None)
 

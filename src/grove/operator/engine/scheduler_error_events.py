@@ -1,4 +1,4 @@
-"""What plans complain of, as events."""
+"""Events for errors in plans that concern gangs and schedulers, or the limit on pods of a set."""
 
 from __future__ import annotations
 
@@ -15,27 +15,28 @@ from grove.plan.model import UserError
 
 
 class SchedulerErrorEvents:
-    """Gangs that cannot be told to their scheduler, and sets that ask for too many pods: an event when that
-    begins, not on every pass. What the objects say already was told by whoever led before."""
+    """Emits an event when an error appears, not on every pass: gangs whose scheduler object cannot be
+    written, and sets that request too many pods. An error that is in `status.lastErrors` already was emitted
+    by a former leader."""
 
     def __init__(self, caches: Caches) -> None:
         self._caches = caches
-        self._told: dict[Hashable, frozenset[tuple[str, str]]] = {}
+        self._reported: dict[Hashable, frozenset[tuple[str, str]]] = {}
 
     def new_events(
         self, key: Hashable, namespace: str, user_errors: Sequence[UserError]
     ) -> Iterator[EventRecord]:
-        """What has not been told yet about a key."""
-        if not user_errors and key not in self._told:
+        """The events for errors of a key that were not reported yet."""
+        if not user_errors and key not in self._reported:
             return
-        before, current = self._told.get(key, frozenset()), set()
+        before, current = self._reported.get(key, frozenset()), set()
         for each in user_errors:
             about, reporter = self._about(key, namespace, each)
-            mark = (each.gang, each.message)
-            if about is None or mark in current:
+            identity = (each.gang, each.message)
+            if about is None or identity in current:
                 continue
-            current.add(mark)
-            if mark not in before and not self._stored(key, namespace, each):
+            current.add(identity)
+            if identity not in before and not self._stored(key, namespace, each):
                 kind, meta = about.KIND, about.metadata
                 yield EventRecord(
                     ObjectRef(kind.api_version, kind.name, meta.name, meta.namespace, meta.uid),
@@ -47,16 +48,16 @@ class SchedulerErrorEvents:
                 )
         self.forget(key)
         if current:
-            self._told[key] = frozenset(current)
+            self._reported[key] = frozenset(current)
 
     def forget(self, key: Hashable) -> None:
-        """There is no such key any more."""
-        self._told.pop(key, None)
+        """Drop the state of a key that no longer exists, or that has no errors any more."""
+        self._reported.pop(key, None)
 
     def _about(
         self, key: Hashable, namespace: str, user_error: UserError
     ) -> tuple[PodGang | PodCliqueSet | None, EventReporter]:
-        """The object on which a complaint is an event."""
+        """The object of the event for an error, and its reporting controller."""
         if user_error.gang:
             return self._caches.gangs.get(namespace, user_error.gang), EventReporter.SCHEDULER_BACKEND
         if user_error.reason and isinstance(key, SetKey):
@@ -64,6 +65,7 @@ class SchedulerErrorEvents:
         return None, EventReporter.SET
 
     def _stored(self, key: Hashable, namespace: str, user_error: UserError) -> bool:
+        """Whether `status.lastErrors` of the clique or the set contains the error already."""
         found: PodClique | PodCliqueSet | None = self._caches.cliques.get(namespace, user_error.clique)
         if not user_error.gang and isinstance(key, SetKey):
             found = self._caches.sets.get(key.namespace, key.name)

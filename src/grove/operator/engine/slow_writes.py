@@ -1,4 +1,4 @@
-"""Writes that take long or whose outcome is unknown, as their sets report them meanwhile."""
+"""Writes that take long or whose outcome is unknown, as last errors in the status of their sets."""
 
 from __future__ import annotations
 
@@ -13,43 +13,44 @@ from grove.plan.timestamps import rfc3339
 
 
 class SlowWrites:
-    """Remembers what is wrong with the writes of each set, and since when."""
+    """Keeps the problems with the writes of each set, and since when they exist. `on_change` is called with a
+    set whose problems changed."""
 
-    def __init__(self, clock: Callable[[], float], news: Callable[[SetKey], None]) -> None:
-        self._clock, self._news = clock, news
+    def __init__(self, clock: Callable[[], float], on_change: Callable[[SetKey], None]) -> None:
+        self._clock, self._on_change = clock, on_change
         self._known: dict[SetKey, dict[WorkloadKey, tuple[WriteProblem, ...]]] = {}
         self._errors: dict[SetKey, dict[str, LastError]] = {}
 
-    def note(self, key: object, troubles: tuple[WriteProblem, ...]) -> None:
-        """What is wrong with the writes of a key; nothing: they are as usual again."""
+    def record(self, key: object, problems: tuple[WriteProblem, ...]) -> None:
+        """Store the problems with the writes of a key; none if the writes are back to normal."""
         if not isinstance(key, SetKey | ReplicaKey):
             return
         parent = parent_of(key)
         of_set = self._known.setdefault(parent, {})
-        if troubles:
-            of_set[key] = troubles
+        if problems:
+            of_set[key] = problems
         else:
             of_set.pop(key, None)
         before = self._errors.get(parent, {})
-        # Of many replicas that have one trouble, the first says why, and since when.
+        # Of many replicas with the same problem, the first determines the cause and the timestamp.
         found = {each.words: each for each in reversed([*chain.from_iterable(of_set.values())])}
-        after = {words: before.get(words) or self._error(found[words]) for words in sorted(found)}
+        after = {text: before.get(text) or self._error(found[text]) for text in sorted(found)}
         self._errors[parent] = after
         if not after:
             self.forget(parent)
         if before.keys() != after.keys():
-            self._news(parent)
+            self._on_change(parent)
 
     def errors(self, key: SetKey) -> tuple[LastError, ...]:
-        """What the set reports."""
+        """The last errors of a set for its slow or unknown writes."""
         return tuple(self._errors.get(key, {}).values())
 
     def forget(self, key: SetKey) -> None:
-        """There is no such set any more, or nothing is wrong with its writes."""
+        """Drop the state of a set that no longer exists, or whose writes have no problems."""
         self._known.pop(key, None)
         self._errors.pop(key, None)
 
-    def _error(self, trouble: WriteProblem) -> LastError:
-        code = f"ERR_{trouble.code}"
-        words = describe(Operation.SYNC, code, trouble.words, trouble.cause)
-        return LastError(code, words, rfc3339(self._clock()))
+    def _error(self, problem: WriteProblem) -> LastError:
+        code = f"ERR_{problem.code}"
+        description = describe(Operation.SYNC, code, problem.words, problem.cause)
+        return LastError(code, description, rfc3339(self._clock()))

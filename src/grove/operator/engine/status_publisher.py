@@ -1,12 +1,12 @@
-"""When a status is published: a moment after the news, so that what comes together is told together.
+"""Decides when a status is written: after a short delay, so that successive changes are one write.
 
-A difference between how a status reads and how it should read is published a quarter of a second after it
-last changed, and at the latest two seconds after it first arose. Who is still on the way is listened to for
-longer, the more there is to tell by everybody: where a hundred replicas start at once, each has more to say a
-moment later. While deeds take most of the slots, observations wait for room, at most for as long as
-a storm may last, and come with what is true then. Bad news does not wait, nor does the news that an update
-has begun or ended. Where a scheduler has only put it differently why a gang waits, it is repeated with
-patience (see `patience`).
+| status | written |
+|---|---|
+| differs from the desired one | 0.25 s after the last change of that, at most 2 s after the first |
+| of pods that are starting | later, the more statuses of all keys are pending: each will change again soon |
+| while other writes take most slots | when slots become free, after 20 s at most, with what is true then |
+| a condition gets worse, or a rollout begins or ends | at once |
+| only the scheduler's message about a waiting gang differs | with back-off (see `message_backoff`) |
 """
 
 from __future__ import annotations
@@ -33,10 +33,8 @@ K = TypeVar("K", bound=Hashable)
 
 _QUIET_PERIOD = 0.25
 _MAX_QUIET_PERIOD = 10.0
-_STATUSES_PER_SECOND = (
-    100  # statuses a second: in a crowd, listening takes as long as telling all would at this pace
-)
-_MAX_QUIET_PERIODS = 8  # times the quiet, for what does not become quiet
+_STATUSES_PER_SECOND = 100  # the quiet period is as long as writing all pending statuses at this rate takes
+_MAX_QUIET_PERIODS = 8  # times the quiet period, for a status that keeps changing
 _MAX_DELAY = 20.0
 
 
@@ -44,23 +42,23 @@ class _Pending(Struct):
     desired: tuple[object, ...]
     since: float
     changed: float
-    counted: int = 0  # statuses that are part of the crowd
+    counted: int = 0  # how many statuses of this key are part of `_pending_statuses`
 
 
 class StatusPublisher(Generic[K]):
-    """Knows, for each key, what is yet to be told and since when."""
+    """Keeps, for each key, which statuses are not written yet and since when."""
 
     def __init__(self) -> None:
         self._pending: dict[K, _Pending] = {}
-        self._pending_statuses = 0  # statuses that are yet to be told, of all keys
-        self._waiting: dict[K, None] = {}  # due, and waiting for room, in order of arrival
-        self._released: set[K] = set()  # there was room for them, and they are on their way
+        self._pending_statuses = 0  # statuses that are not written yet, of all keys
+        self._waiting: dict[K, None] = {}  # due, and waiting for free slots, in order of arrival
+        self._released: set[K] = set()  # got a free slot, and are enqueued
         self._backoff: MessageBackoff[K] = MessageBackoff()
 
     def due_updates(
         self, key: K, status_updates: tuple[StatusUpdate, ...], now: float, *, busy: bool
     ) -> tuple[list[StatusUpdate], float | None]:
-        """The drafts to publish now, or the moment to come back at; nothing and None if all is told."""
+        """The status updates to write now, or the time to requeue at; none and None if no status differs."""
         changed = [
             status_update
             for status_update in status_updates
@@ -89,7 +87,7 @@ class StatusPublisher(Generic[K]):
         return changed, None
 
     def _message_due(self, key: K, now: float, *, busy: bool) -> float | None:
-        """Until when talk is not repeated yet; None: it is now."""
+        """When a changed scheduler message is due; None: now."""
         if now < (due := self._backoff.due_at(key, now)):
             return due
         if busy:
@@ -97,9 +95,9 @@ class StatusPublisher(Generic[K]):
         self._backoff.record(key, now)
         return None
 
-    def release(self, room: int) -> list[K]:
-        """The keys that have waited longest for room, as many as it is for, with those that come already."""
-        released = list(islice(self._waiting, max(0, room - len(self._released))))
+    def release(self, free_slots: int) -> list[K]:
+        """The keys that have waited longest, as many as there are free slots, less those released already."""
+        released = list(islice(self._waiting, max(0, free_slots - len(self._released))))
         for key in released:
             del self._waiting[key]
         self._released.update(released)
@@ -123,7 +121,7 @@ class StatusPublisher(Generic[K]):
             self._count(pending, 0)
 
     def defer(self, key: K) -> None:
-        """The key waits for a slow write: until it is considered again, others do not wait for its news."""
+        """The key waits for a slow write: until its next pass, its statuses do not delay those of others."""
         if pending := self._pending.get(key):
             self._count(pending, 0)
 
@@ -142,7 +140,7 @@ class StatusPublisher(Generic[K]):
 
 
 def status_writes(status_updates: list[StatusUpdate]) -> list[Intent]:
-    """The writes that publish these drafts, each on the version that it was made from."""
+    """The intents that write these statuses, each on the resourceVersion that it was computed from."""
     return [
         Status(status_update.target, {**_version(status_update), "status": patch})
         for status_update in status_updates
@@ -159,11 +157,11 @@ def _version(status_update: StatusUpdate) -> dict[str, Any]:
 
 
 def _without_timestamps(status_update: StatusUpdate) -> object:
-    """What a draft says apart from when it was said."""
+    """The content of a status update that counts as a change: without timestamps."""
     conditions = getattr(status_update.desired, "conditions", ())
     return (
         status_update.target,
-        tuple((fact.type, fact.status, fact.reason, fact.message) for fact in conditions),
+        tuple((each.type, each.status, each.reason, each.message) for each in conditions),
         getattr(status_update.desired, "ready_replicas", None),
         getattr(status_update.desired, "replicas", None),
         getattr(status_update.desired, "available_replicas", None),
@@ -171,7 +169,7 @@ def _without_timestamps(status_update: StatusUpdate) -> object:
 
 
 def _in_progress(changed: list[StatusUpdate]) -> bool:
-    """There is more to come: pods that are not ready yet, and nothing that could not be done."""
+    """Whether the statuses will change again soon: pods are not ready yet, and there is no error."""
     return any(map(_starting, changed)) and not any(
         getattr(status_update.desired, "last_errors", ()) for status_update in changed
     )
@@ -187,32 +185,32 @@ def _starting(status_update: StatusUpdate) -> bool:
 
 
 def _is_regression(status_update: StatusUpdate) -> bool:
-    """Something that was well is not any more."""
+    """Whether `minAvailable` is newly breached, or a clique is no longer scheduled."""
     before, after = status_update.current.conditions, status_update.desired.conditions
     breach, scheduled = ConditionType.MIN_AVAILABLE_BREACHED, ConditionType.CLIQUE_SCHEDULED
-    known = any(fact.type == breach for fact in before)
+    known = any(condition.type == breach for condition in before)
     return (known and is_true(after, breach) and not is_true(before, breach)) or (
         is_true(before, scheduled) and not is_true(after, scheduled)
     )
 
 
 def _only_message_changed(status_update: StatusUpdate) -> bool:
-    """A gang is where it was, and its scheduler has put it differently."""
+    """Whether nothing but the scheduler's message in the status of a gang differs."""
     return status_update.target.kind == PodGang.KIND.name and _without_scheduler_message(
         status_update.current
     ) == _without_scheduler_message(status_update.desired)
 
 
 def _without_scheduler_message(status: PodGangStatus) -> PodGangStatus:
-    facts = (
-        replace(fact, message=fact.message.partition(SCHEDULER_MESSAGE_SEPARATOR)[0])
-        for fact in status.conditions
+    conditions = (
+        replace(condition, message=condition.message.partition(SCHEDULER_MESSAGE_SEPARATOR)[0])
+        for condition in status.conditions
     )
-    return replace(status, conditions=tuple(facts))
+    return replace(status, conditions=tuple(conditions))
 
 
 def _update_started_or_ended(status_update: StatusUpdate) -> bool:
-    """An update has begun or ended."""
+    """Whether a rollout has begun or ended."""
     return _update_times(status_update.current) != _update_times(status_update.desired)
 
 

@@ -1,5 +1,5 @@
-"""Sets in namespaces that are on their way out. Nothing can be made there any more: it is tried once, and
-what went wrong then is what there is to tell until they are gone."""
+"""Sets in terminating namespaces, where nothing can be created any more: creates are tried once, and the set
+reports the errors of that attempt until it is gone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from grove.plan.model import UserError
 
 
 class TerminatingNamespaces:
-    """Learns from outcomes which sets these are."""
+    """Learns from the outcomes of writes which sets are in terminating namespaces."""
 
     def __init__(self, sets: Cache[PodCliqueSet]) -> None:
         self._sets = sets
@@ -22,7 +22,7 @@ class TerminatingNamespaces:
         self._errors: dict[WorkloadKey, PassErrors] = {}
 
     def includes(self, key: WorkloadKey) -> bool:
-        """Whether nothing can be made for this key."""
+        """Whether the key belongs to a set in a terminating namespace."""
         if not self._uids:
             return False
         uid = self._uid(key)
@@ -31,7 +31,7 @@ class TerminatingNamespaces:
     def errors(
         self, key: WorkloadKey, outcome: Outcome, user_errors: Sequence[UserError], now: float
     ) -> PassErrors:
-        """What went wrong, now or when it was last tried."""
+        """The errors of this pass, or those of the last attempt if the namespace is terminating."""
         if self.includes(key) and not outcome.namespace_terminating:
             return self._errors.get(key, PassErrors())
         errors = collect_errors(outcome, now, user_errors)
@@ -41,7 +41,7 @@ class TerminatingNamespaces:
         return errors
 
     def forget(self, key: WorkloadKey) -> None:
-        """There is no such key any more."""
+        """Drop the state of a key that no longer exists."""
         self._errors.pop(key, None)
         if isinstance(key, SetKey):
             self._uids.pop(key, None)

@@ -1,7 +1,7 @@
 """Reports objects that cannot be decoded: on the set that they belong to; sets and topologies, on themselves.
 
 An undecodable ResourceClaimTemplate belongs to the sets that refer to it; their plans report it
-(`grove.plan.resource_claims`), and one that no set refers to is no concern of the operator's.
+(`grove.plan.resource_claims`), and one that no set refers to is not reported.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MAX_ERRORS = 8  # of one set: its status has room for 16
 
 
 class UndecodableObjects:
-    """Follows the undecodable objects of several caches, for one leader."""
+    """Watches the undecodable objects of several caches, while this operator is the leader."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class UndecodableObjects:
             return
         resource, meta = cache.resource, found.metadata
         about = ObjectRef(resource.api_version, resource.kind, meta.name, meta.namespace, meta.uid)
-        note = f"{_message(found, resource)}; the operator leaves it as it is until then"
+        note = f"{_message(found, resource)}; the operator does not change it until then"
         self._emit(
             EventRecord(
                 about, EventReason.DECODE_FAILED, note, "Decode", warning=True, reporter=self._reporter

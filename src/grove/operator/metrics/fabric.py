@@ -1,4 +1,4 @@
-"""What is counted about fabric domains: how many there are in which state, and how long they take."""
+"""Metrics of fabric domains: how many are in which phase, their time to ready, and failed writes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ _PHASES = ("pending", "forming", "ready", "terminating")
 _BUCKETS = (0.1, 0.25, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600)
 
 domains = Gauge(
-    "grove_fabric_domains", "Fabric domains that we manage, by vendor and phase", ["vendor", "phase"]
+    "grove_fabric_domains",
+    "Fabric domains that the operator manages, by vendor and phase",
+    ["vendor", "phase"],
 )
 nodes = Gauge(
     "grove_fabric_nodes",
@@ -29,7 +31,7 @@ nodes = Gauge(
 )
 domain_ready_seconds = Histogram(
     "grove_fabric_domain_ready_seconds",
-    "From a domain's creation to its nodes' first being ready",
+    "Time from the creation of a fabric domain until all of its nodes are ready for the first time",
     buckets=_BUCKETS,
 )
 domain_failures = Count(
@@ -38,7 +40,7 @@ domain_failures = Count(
 
 
 def phase_of(provider: FabricDomainProvider, domain: Domain) -> str:
-    """Where a domain is in its life, in one word."""
+    """The phase of a domain, as the label `phase` shows it."""
     if domain.metadata.deletion_timestamp is not None:
         return "terminating"
     view = provider.observe(domain)
@@ -48,14 +50,14 @@ def phase_of(provider: FabricDomainProvider, domain: Domain) -> str:
 
 
 class DomainReadyTimer:
-    """How long domains take to be ready for the first time."""
+    """Measures how long domains take to be ready for the first time."""
 
     def __init__(self, provider: FabricDomainProvider, clock: Callable[[], float] = time.time) -> None:
         self._provider, self._clock = provider, clock
         self._started_at: dict[str, float] = {}
 
     def on_domain(self, old: Domain | None, new: Domain | None) -> None:
-        """A domain that came, changed or went; one that was there before us is known to the second."""
+        """A domain was added, updated or deleted. Its creation time is known to the second."""
         if new is None:
             if old is not None:
                 self._started_at.pop(old.metadata.uid, None)
@@ -72,7 +74,7 @@ class DomainReadyTimer:
 
 
 def track(caches: Caches) -> ExitStack:
-    """Count on these caches until the stack is closed."""
+    """Publish metrics from these caches until the stack is closed."""
     undo = ExitStack()
     for provider in caches.fabrics:
         cache, readiness = caches.domains[provider.vendor], DomainReadyTimer(provider)

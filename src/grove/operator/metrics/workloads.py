@@ -1,7 +1,7 @@
-"""What the operator counts about its work, in the terms of whoever runs workloads.
+"""Metrics of workloads: gangs, pods, plans and leadership.
 
-What can be asked for when scraped costs nothing in between. Names are part of the product: see
-docs/operator.md. Only the leader counts, so that the sum over all replicas is the truth.
+Gauges are computed when they are scraped and cost nothing in between. The names are part of the interface:
+see docs/operator.md. Only the leader publishes values, so that the sum over all operator replicas is right.
 """
 
 from __future__ import annotations
@@ -24,41 +24,45 @@ from grove.plan.status.conditions import is_true
 _BUCKETS = (0.1, 0.25, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600)
 
 gang_scheduled_seconds = Histogram(
-    "grove_gang_scheduled_seconds", "From a gang's creation to its first being scheduled", buckets=_BUCKETS
+    "grove_gang_scheduled_seconds",
+    "Time from the creation of a gang until it is scheduled for the first time",
+    buckets=_BUCKETS,
 )
 gang_ready_seconds = Histogram(
-    "grove_gang_ready_seconds", "From a gang's creation to its first being ready", buckets=_BUCKETS
+    "grove_gang_ready_seconds",
+    "Time from the creation of a gang until it is ready for the first time",
+    buckets=_BUCKETS,
 )
 plan_seconds = Histogram(
     "grove_plan_seconds",
-    "Time to make one plan, without carrying it out",
+    "Time to compute one plan, without executing it",
     buckets=(0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5),
 )
 plan_writes = Histogram(
     "grove_plan_writes",
-    "Writes that one plan asks for, statuses aside; most plans find nothing to do",
+    "Writes in one plan, without status writes; most plans have none",
     buckets=(0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000),
 )
-gated_pods = Gauge("grove_gated_pods", "Pods that wait behind our scheduling gate")
+gated_pods = Gauge("grove_gated_pods", "Pods with the scheduling gate of Grove")
 workloads = Gauge("grove_workloads", "PodCliqueSets")
-leader = Gauge("grove_leader", "1 on the replica that acts, 0 on those that follow")
+leader = Gauge("grove_leader", "1 on the operator replica that is the leader, 0 on the others")
 
 
 class GangConditionTimer:
-    """How long gangs take to a condition that they reach for the first time."""
+    """Measures how long gangs take until a condition is true for the first time."""
 
     def __init__(self, condition: str, histogram: Histogram, clock: Callable[[], float] = time.time) -> None:
         self._condition, self._histogram, self._clock = condition, histogram, clock
         self._started_at: dict[str, float] = {}
 
     def on_existing(self, gang: PodGang) -> None:
-        """A gang that was there before us: its creation is known to the second."""
+        """A gang that exists at start: its creation time is known to the second."""
         created = gang.metadata.creation_timestamp
         if created and not is_true(gang.status.conditions, self._condition):
             self._started_at[gang.metadata.uid] = timestamps.parse(created).timestamp()
 
     def on_gang(self, old: PodGang | None, new: PodGang | None) -> None:
-        """A gang that came, changed or went."""
+        """A gang was added, updated or deleted."""
         if new is None:
             if old is not None:
                 self._started_at.pop(old.metadata.uid, None)
@@ -71,7 +75,7 @@ class GangConditionTimer:
 
 
 class LeaderMetrics:
-    """Counts on these caches for as long as it is entered."""
+    """Publishes metrics from these caches while it is entered."""
 
     def __init__(self, caches: Caches) -> None:
         self._caches = caches

@@ -1,1 +1,1 @@
-"""Reads the caches and returns the snapshots that plans are made from."""
+"""Reads the caches and returns the snapshots that plans are computed from."""

@@ -1,4 +1,4 @@
-"""What the caches know of the claims that sets share, and of the templates that they refer to."""
+"""Reads shared ResourceClaims, and the templates that sets refer to, from the caches."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from grove.plan.desired.shared_claims import ClaimObjects, has_shared_claims, re
 
 
 class SharedClaims:
-    """Finds claims by the labels that say whose they are."""
+    """Finds claims by the labels that name their owners."""
 
     def __init__(self, caches: Caches) -> None:
         self._caches = caches
 
     def of_set(self, workload: PodCliqueSet) -> ClaimObjects | None:
-        """What all replicas of a set share; None if that is nothing."""
+        """The claims that all replicas of a set share; None if the set shares none."""
         if not workload.spec.template.resource_sharing:
             return None
         return self._shared(workload, ())
@@ -27,7 +27,7 @@ class SharedClaims:
     def of_replica(
         self, key: ReplicaKey, workload: PodCliqueSet, groups: Iterable[str], cliques: Iterable[str]
     ) -> ClaimObjects:
-        """What the pods of a replica refer to."""
+        """The claims that the pods of a replica refer to."""
         if not has_shared_claims(workload.spec.template):
             return ClaimObjects()
         cache = self._caches.claims

@@ -1,5 +1,5 @@
-"""What there is to see of one DynamoGraphDeployment: the deployment, all that was made of it, and what of the
-cluster decides about it."""
+"""Reads the snapshot of one DynamoGraphDeployment from the caches: the deployment, the objects created for
+it, and the state of the cluster that its plan depends on."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ from grove.rules.decode import ObjectFormatError
 
 
 class GraphObserver:
-    """Looks at deployments, one at a time. `sets` are the names of their sets, kept up to date by others."""
+    """Reads snapshots of deployments. `sets` maps deployments to the names of their sets; the event mapping
+    keeps it up to date."""
 
     def __init__(
         self,
@@ -50,10 +51,10 @@ class GraphObserver:
         self._caches, self._graph_caches, self._settings = caches, graph_caches, settings
         self._nodes, self._sets = nodes, sets
         self._ssh_keys: dict[GraphKey, tuple[str, str]] = {}
-        """Pairs for SSH that are yet to be stored."""
+        """SSH key pairs of deployments whose Secret is not created yet."""
 
     async def of(self, key: GraphKey, stored: StoredGraph) -> GraphSnapshot:
-        """All that is known about the deployment now."""
+        """The snapshot of a deployment; without children if it cannot be decoded, which the plan reports."""
         snapshot = GraphSnapshot(
             stored=stored,
             context=self._context(),
@@ -67,7 +68,7 @@ class GraphObserver:
         if workload is not None:
             self._ssh_keys.pop(key, None)
         secrets = self._graph_caches.registries(key.namespace)
-        names = {
+        cliques = {
             clique.metadata.name: clique for clique in self._objects_of_set(self._caches.cliques, workload)
         }
         groups = {group.metadata.name: group for group in self._objects_of_set(self._caches.groups, workload)}
@@ -79,7 +80,7 @@ class GraphObserver:
                 node_labels=self._node_labels(graph),
             ),
             workload=workload,
-            cliques=names,
+            cliques=cliques,
             groups=groups,
             pull_secrets=secrets,
             started=self._started_components(graph, workload, secrets),
@@ -88,7 +89,7 @@ class GraphObserver:
         )
 
     def workload(self, key: GraphKey, uid: str = "") -> PodCliqueSet | None:
-        """The set that the deployment controls."""
+        """The set whose controller owner is the deployment."""
         found = self._caches.sets.get(key.namespace, self._sets.get(key, ""))
         if found is None or owning_graph(found.metadata) != key:
             return None
@@ -96,7 +97,7 @@ class GraphObserver:
         return found if not uid or uid in owners else None
 
     def forget(self, key: GraphKey) -> None:
-        """The deployment is gone."""
+        """Drop the state of a deployment that no longer exists."""
         self._ssh_keys.pop(key, None)
 
     def _context(self) -> GraphContext:
@@ -108,7 +109,7 @@ class GraphObserver:
         )
 
     def _topologies(self) -> dict[str, tuple[str, ...]]:
-        """Of two kinds with one name, the ClusterTopology counts."""
+        """The levels of each topology, by name. A ClusterTopology overrides a ClusterTopologyBinding."""
         found = (*self._caches.topology_bindings, *self._caches.topologies)
         return {each.metadata.name: tuple(level.domain for level in each.spec.levels) for each in found}
 
@@ -121,8 +122,8 @@ class GraphObserver:
     def _started_components(
         self, graph: Graph, workload: PodCliqueSet | None, secrets: Secrets
     ) -> frozenset[str]:
-        """Components that have pods of their latest template at work, if a Secret has come that they could be
-        given: others are still to be replaced."""
+        """Components with started pods of the latest template, if there is a new Secret that could be added
+        to them: the pods of other components are replaced anyway."""
         if workload is None or not any(
             image_pull_secrets.has_new(
                 image_pull_secrets.matching_secrets(graph, each, secrets, known), known
@@ -142,7 +143,7 @@ class GraphObserver:
         )
 
     def _templates(self, key: GraphKey, graph: Graph) -> dict[str, dict[str, Any]]:
-        """Those that its GPUs are counted by."""
+        """The ResourceClaimTemplates from which the GPUs of the graph are counted, by name."""
         found = {
             name: self._caches.claim_templates.get(key.namespace, name)
             for name in gpu_claims.template_names(graph)
@@ -150,14 +151,15 @@ class GraphObserver:
         return {name: msgspec.json.decode(each.spec.spec) for name, each in found.items() if each is not None}
 
     def _node_labels(self, graph: Graph) -> frozenset[str] | None:
-        """Those that its domains are and that a node has, where affinity enforces its constraints."""
+        """The labels of the graph's topology domains that at least one node has; None unless node affinity
+        enforces the constraints."""
         topology = self._settings.context.topology
         if runs_on_grove(graph) or topology.mode is not TopologyMode.AFFINITY or not graph.constrained:
             return None
-        wanted = frozenset(topology_affinity.domain_labels(graph, topology).values())
-        self._nodes.require(wanted)
-        found = self._nodes.labels(wanted)
-        return None if found is None else wanted & {label for node in found for label in node}
+        required = frozenset(topology_affinity.domain_labels(graph, topology).values())
+        self._nodes.require(required)
+        found = self._nodes.labels(required)
+        return None if found is None else required & {label for node in found for label in node}
 
     async def _ssh_key(self, key: GraphKey, graph: Graph) -> tuple[str, str] | None:
         if not auxiliary_objects.needs_ssh(graph):

@@ -1,4 +1,5 @@
-"""Which scheduler a set's pods ask for, and what that scheduler was told."""
+"""Looks up the scheduler backend of a replica, its objects for the gangs of the replica, and whether the
+installed CRD of the scheduler is compatible. Also loads the backends of the configuration."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from grove.schedulers.registry import ENTRY_POINTS, Factory, SchedulerBackends, 
 
 
 def load_backends(scheduler: Scheduler) -> SchedulerBackends:
-    """The backends that a configuration lists, those of others found by entry point. Raises
+    """The backends that a configuration lists, those of other projects found by entry point. Raises
     ConfigurationError."""
     listed = {profile.name for profile in scheduler.profiles}
     others: dict[str, Factory] = {
@@ -31,24 +32,24 @@ def load_backends(scheduler: Scheduler) -> SchedulerBackends:
 
 
 class SchedulerLookup:
-    """The backends in use, and what the caches know of their objects."""
+    """The enabled backends and their objects in the caches."""
 
     def __init__(self, caches: Caches, in_use: SchedulerBackends | None) -> None:
         self._caches, self._in_use = caches, in_use
         self._checked_crds: dict[str, tuple[str, str]] = {}
-        """By backend, the version of the definition that it was asked about, and what it said."""
+        """By backend, the resourceVersion of the CRD that was checked last, and the result."""
 
     def of(
         self, workload: PodCliqueSet, index: int, gangs: Mapping[str, PodGang], pods: Iterable[Pod]
     ) -> SchedulerBackend | None:
-        """The backend of a replica; None: its scheduler is told nothing."""
+        """The backend of a replica; None if no scheduler objects are written for it."""
         in_use = self._in_use
         return in_use.of(scheduler_of(workload, index, gangs, pods, in_use.by_name)) if in_use else None
 
     def objects(
         self, key: ReplicaKey, backend: SchedulerBackend | None
     ) -> Mapping[str, SchedulerObject] | None:
-        """What a scheduler was told about the gangs of a replica; None if that cannot be seen."""
+        """The scheduler's objects for the gangs of a replica; None if their cache is not synced."""
         if backend is None or backend.gang_object_kind is None:
             return {}
         cache = self._caches.scheduler_objects.get(backend.gang_object_kind)
@@ -57,7 +58,7 @@ class SchedulerLookup:
         return {found.metadata.name: found for found in cache.by_index(BY_REPLICA, key)}
 
     def incompatibility(self, backend: SchedulerBackend | None) -> str:
-        """Why what is installed of a scheduler will not do; empty if it will, or if nobody has looked."""
+        """Why the installed CRD of a scheduler is not compatible; empty if it is, or if it is not checked."""
         kind = backend.gang_object_kind if backend is not None else None
         cache = self._caches.inspected_crds.get(kind) if kind is not None else None
         if (
@@ -78,5 +79,5 @@ class SchedulerLookup:
 def _check_crd(backend: VersionedBackend, found: InspectedCRD | None) -> str:
     try:
         return backend.crd_problem({"spec": msgspec.json.decode(found.spec)} if found is not None else None)
-    except Exception as problem:  # of somebody else
-        return f"its definition could not be judged: {type(problem).__name__}: {problem}"
+    except Exception as problem:  # raised by a backend of another project
+        return f"its CustomResourceDefinition could not be checked: {type(problem).__name__}: {problem}"

@@ -1,4 +1,4 @@
-"""A key by which the pods of one namespace log in to each other."""
+"""Generates the SSH key pair with which the pods of a DynamoGraphDeployment log in to each other."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _BITS = 2048
 
 
 def generate_key_pair() -> tuple[str, str]:
-    """A fresh one, private and public, as OpenSSH reads them. Takes a while."""
+    """A new key pair, private and public, in OpenSSH's format. Takes long enough to need a thread."""
     key = rsa.generate_private_key(public_exponent=65537, key_size=_BITS)
     private = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH, serialization.NoEncryption()

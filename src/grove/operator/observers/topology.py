@@ -1,4 +1,4 @@
-"""Which topology a set means, of the two kinds that there may be."""
+"""Looks up the topology that a set refers to, of either kind."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from grove.topology.constraints import ResolvedTopology, read, topology_name_of
 
 
 class TopologyLookup:
-    """The topologies of the cluster, by the name that sets call them."""
+    """The topologies of the cluster, by name."""
 
     def __init__(self, caches: Caches, *, enabled: bool) -> None:
         self._caches, self._enabled = caches, enabled
 
     def of(self, workload: PodCliqueSet) -> ResolvedTopology | None:
-        """The topology of a set; None if constraints are switched off."""
+        """The topology of a set; None if topology-aware scheduling is disabled."""
         if not self._enabled:
             return None
         name = topology_name_of(workload.spec.template)

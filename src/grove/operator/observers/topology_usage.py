@@ -1,6 +1,6 @@
-"""What the status of a topology says of the cluster: its nodes, and the sets that name it.
+"""Reads what the status of a topology reports about the cluster: its nodes, and the sets that refer to it.
 
-Nothing depends on it, so it follows at leisure: whatever changes within a few seconds is written once.
+Nothing depends on it, so it is updated with a delay: changes within a few seconds are one write.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from grove.schedulers.backend import AnyTopology
 from grove.topology.constraints import topology_name_of
 
 UPDATE_DELAY = 5.0
-"""Seconds in which what happens is told as one."""
+"""Seconds from a change to the update of the status."""
 
 
 class TopologyUsageObserver:
-    """Looks around topologies, and wakes them when something has changed there."""
+    """Reads the usage of topologies, and enqueues a topology when its usage changes."""
 
     def __init__(self, caches: Caches, nodes: Nodes, enqueue: Callable[[TopologyKey, float], None]) -> None:
         self._caches, self._nodes, self._enqueue = caches, nodes, enqueue
@@ -29,7 +29,8 @@ class TopologyUsageObserver:
         caches.sets.subscribe(self._on_set)
 
     def of(self, topology: AnyTopology) -> TopologyUsage:
-        """All that is known now; what is not will be looked at from now on."""
+        """The usage of a topology. The labels of its levels are watched from now on; until they are listed,
+        the nodes are None."""
         keys = [level.key for level in topology.spec.levels]
         self._nodes.require(keys)
         users = self._caches.sets.by_index(BY_TOPOLOGY, topology.metadata.name)

@@ -1,4 +1,4 @@
-"""From the caches to a snapshot: all that is known about a replica, or about a set that ends, right now."""
+"""Reads snapshots for plans from the caches: all objects of a replica, or of a set that is deleted."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from grove.plan.snapshot import Snapshot
 
 
 class Observer:
-    """Makes snapshots, and remembers which pods it has seen go, and which have gone out of sight: they were
-    deleted without grace, or somebody took off the label that they are found by."""
+    """Reads snapshots. Remembers deleted pods that gangs still refer to, and lost pods: those that left the
+    cache without having terminated, because they were force-deleted or because their labels were removed."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Observer:
         caches.pods.subscribe(self._on_pod)
 
     def replica(self, key: ReplicaKey) -> Snapshot | None:
-        """One replica; None if there is no such set."""
+        """The snapshot of a replica; None if the set does not exist."""
         caches = self._caches
         workload = caches.sets.get(key.namespace, key.set_name)
         if workload is None:
@@ -61,11 +61,11 @@ class Observer:
         groups = {group.metadata.name: group for group in caches.groups.by_index(BY_REPLICA, key)}
         cliques = self._cliques(key)
         held = self._is_held(key, workload, groups, cliques)
-        inside = partial(self._members, key, workload, cliques if held else None)
-        gangs = self._gangs(key, workload, inside)
+        group_replicas = partial(self._group_replicas, key, workload, cliques if held else None)
+        gangs = self._gangs(key, workload, group_replicas)
         pods = tuple(caches.pods.by_index(BY_REPLICA, key))
         scheduler = self._schedulers.of(workload, key.replica, gangs, pods)
-        domains = self._fabric_lookup.of_replica(key, workload, inside)
+        domains = self._fabric_lookup.of_replica(key, workload, group_replicas)
         return Snapshot(
             workload=workload,
             index=key.replica,
@@ -92,7 +92,7 @@ class Observer:
         )
 
     def owned_objects(self, key: SetKey) -> OwnedObjects:
-        """Everything that carries the labels of a set, and the domains that it owns."""
+        """All objects with the labels of a set, and the fabric domains that it owns."""
         caches = self._caches
         workload = caches.sets.get(key.namespace, key.name)
         return OwnedObjects(
@@ -108,55 +108,55 @@ class Observer:
         )
 
     def lost_pods(self, key: ReplicaKey) -> list[Pod]:
-        """Pods that are out of sight and that a gang still names: to be looked for before one plans."""
+        """Lost pods that a gang still refers to: whether they exist is verified before the next plan."""
         lost = self._lost_pods.get(key)
         workload = self._caches.sets.get(key.namespace, key.set_name)
         if not lost or workload is None:
             return []
         if workload.metadata.deletion_timestamp is not None or key.replica >= workload.spec.replicas:
             return []
-        existing = partial(self._members, key, workload, self._cliques(key))
-        named = _referenced_pods(self._gangs(key, workload, existing))
-        return [pod for name, pod in lost.items() if name in named]
+        existing = partial(self._group_replicas, key, workload, self._cliques(key))
+        referenced = _referenced_pods(self._gangs(key, workload, existing))
+        return [pod for name, pod in lost.items() if name in referenced]
 
     def resolve_lost_pods(self, key: ReplicaKey, outcome: Outcome) -> None:
-        """What was found is in the cache again; what was not has departed."""
+        """Lost pods that were patched are in the cache again; those that were not found are deleted."""
         lost = self._lost_pods.get(key, {})
         for result in outcome.results:
             if result.state is IntentState.CONFLICT and result.name in lost:
                 del lost[result.name]
                 self._deleted.setdefault(key, set()).add(result.name)
 
-    def _gangs(self, key: ReplicaKey, workload: PodCliqueSet, inside: Members) -> dict[str, PodGang]:
-        """By label, and by the names that they must have: upstream's gangs do not say their replica."""
+    def _gangs(self, key: ReplicaKey, workload: PodCliqueSet, group_replicas: Members) -> dict[str, PodGang]:
+        """Gangs by label, and by expected name: upstream's gangs have no label for their replica."""
         gangs = {gang.metadata.name: gang for gang in self._caches.gangs.by_index(BY_REPLICA, key)}
-        for name in self._expected_gangs(key, workload, inside):
+        for name in self._expected_gangs(key, workload, group_replicas):
             if name not in gangs and (found := self._caches.gangs.get(key.namespace, name)):
                 gangs[name] = found
         return gangs
 
     def _autoscalers(self, key: ReplicaKey, workload: PodCliqueSet) -> dict[str, HorizontalPodAutoscaler]:
-        """By label, and by name as with gangs."""
+        """Autoscalers by label, and by expected name as with gangs."""
         cache = self._caches.autoscalers
         if not len(cache):
             return {}
         found = {known.metadata.name: known for known in cache.by_index(BY_REPLICA, key)}
         template = workload.spec.template
-        parts = [clique.name for clique in template.cliques]
-        parts += [group.name for group in template.pod_clique_scaling_groups]
-        for part in parts:
-            name = names.autoscaler(key.set_name, key.replica, part)
+        scaled = [clique.name for clique in template.cliques]
+        scaled += [group.name for group in template.pod_clique_scaling_groups]
+        for target in scaled:
+            name = names.autoscaler(key.set_name, key.replica, target)
             if name not in found and (known := cache.get(key.namespace, name)):
                 found[name] = known
         return found
 
-    def _expected_gangs(self, key: ReplicaKey, workload: PodCliqueSet, inside: Members) -> list[str]:
+    def _expected_gangs(self, key: ReplicaKey, workload: PodCliqueSet, group_replicas: Members) -> list[str]:
         expected = [names.base_gang(key.set_name, key.replica)]
         for template in workload.spec.template.pod_clique_scaling_groups:
             group_name = names.group(key.set_name, key.replica, template.name)
             expected += [
                 names.scaled_gang(group_name, replica, template.min_available)
-                for replica in inside(template.name)
+                for replica in group_replicas(template.name)
                 if replica >= template.min_available
             ]
         return expected
@@ -172,12 +172,12 @@ class Observer:
         cliques: Mapping[str, PodClique],
     ) -> bool:
         sizes = self._caches.sizes
-        return is_held(workload, key.replica, groups, cliques, sizes.asked(workload), sizes.limit)
+        return is_held(workload, key.replica, groups, cliques, sizes.requested(workload), sizes.limit)
 
-    def _members(
+    def _group_replicas(
         self, key: ReplicaKey, workload: PodCliqueSet, cliques: Mapping[str, PodClique] | None, group: str
     ) -> Iterable[int]:
-        """The replicas of a group: all that it asks for, or those of which any of the `cliques` is."""
+        """The replica indexes of a group: all of `spec.replicas`, or those that have any of the `cliques`."""
         name = names.group(key.set_name, key.replica, group)
         templates = workload.spec.template.pod_clique_scaling_groups
         template = next(template for template in templates if template.name == group)
@@ -199,15 +199,15 @@ class Observer:
             self._deleted.setdefault(key, set()).add(name)
 
     def _deleted_but_referenced(self, key: ReplicaKey, gangs: dict[str, PodGang]) -> frozenset[str]:
-        """A pod that no gang names any more need not be remembered."""
-        departed, lost = self._deleted.get(key), self._lost_pods.get(key)
-        if not departed and not lost:
+        """The deleted pods that a gang still refers to; all others are forgotten."""
+        deleted, lost = self._deleted.get(key), self._lost_pods.get(key)
+        if not deleted and not lost:
             return frozenset()
-        named = _referenced_pods(gangs)
+        referenced = _referenced_pods(gangs)
         if lost is not None:
-            self._lost_pods[key] = {name: pod for name, pod in lost.items() if name in named}
-        if departed is not None:
-            departed &= named
+            self._lost_pods[key] = {name: pod for name, pod in lost.items() if name in referenced}
+        if deleted is not None:
+            deleted &= referenced
         for memory in (self._deleted, self._lost_pods):
             if not memory.get(key):
                 memory.pop(key, None)

@@ -1,4 +1,5 @@
-"""DynamoGraphDeployments at work: one key for each, beside the sets that are made from them."""
+"""Reconciles DynamoGraphDeployments: one key for each, in a work queue of their own. The sets that are
+rendered from them are reconciled as any other set (`grove.operator.controller`)."""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ _KIND = DynamoGraphDeployment.KIND
 
 
 class GraphReconciler:
-    """Brings every deployment in order, whenever something about it changes."""
+    """Reconciles every deployment that a watch event, a time or a failure puts into the work queue."""
 
     def __init__(
         self,
@@ -68,7 +69,7 @@ class GraphReconciler:
         }
         self._publisher: StatusPublisher[GraphKey] = StatusPublisher()
         self._terminating: dict[GraphKey, str] = {}
-        """Deployments, by UID, in namespaces that are on their way out: nothing more can be done there."""
+        """The UIDs of deployments in terminating namespaces: nothing can be created there any more."""
         self.queue: WorkQueue[GraphKey] = WorkQueue(
             "graphs", self._reconcile, workers=workers, tenant=lambda key: key.namespace
         )
@@ -87,7 +88,7 @@ class GraphReconciler:
         now = self._clock()
         stored = self._graph_caches.graphs.get(key.namespace, key.name)
         if key in self._graph_caches.graphs.undecodable:
-            return  # an event reports it; with no state known, its set would be taken for an orphan
+            return  # an event reports it; without this return its set would be deleted as an orphan
         if stored is None:
             await self._delete_orphaned_set(key)
             return
@@ -101,31 +102,31 @@ class GraphReconciler:
             return
         again = bool(plan.intents) and outcome.done
         if again:
-            self._emit_events(stored, [news for news in plan.events if not news.of_status])
-        if trouble := _error_message(outcome):
-            plan = plan_graph(replace(snapshot, last_error=trouble), self._backends, now)
+            self._emit_events(stored, [event for event in plan.events if not event.of_status])
+        if message := _error_message(outcome):
+            plan = plan_graph(replace(snapshot, last_error=message), self._backends, now)
         published, later = await self._publish(key, plan) if not again else (True, self._loop_time())
         if published and later is None:
-            self._emit_events(stored, [news for news in plan.events if news.of_status])
+            self._emit_events(stored, [event for event in plan.events if event.of_status])
         self.queue.enqueue(key, later, failed=outcome.failed or outcome.outdated or not published)
 
     async def _delete_orphaned_set(self, key: GraphKey) -> None:
-        """Delete the set of a deployment that is gone: the garbage collector would too, in its own time."""
+        """Delete the set of a deployment that is gone, sooner than Kubernetes' garbage collector does."""
         self._terminating.pop(key, None)
         self._observer.forget(key)
         self._publisher.forget(key)
-        left = self._observer.workload(key)
-        if left is None or left.metadata.deletion_timestamp is not None:
+        workload = self._observer.workload(key)
+        if workload is None or workload.metadata.deletion_timestamp is not None:
             self.queue.forget(key)
             self._executor.forget(key)
             return
-        meta = left.metadata
-        about = Target(left.api_version, left.kind, meta.name, meta.namespace)
+        meta = workload.metadata
+        about = Target(workload.api_version, workload.kind, meta.name, meta.namespace)
         outcome = await self._executor.execute(key, [Delete(about, uid=meta.uid)])
         self.queue.enqueue(key, None, failed=outcome.failed)
 
     async def _publish(self, key: GraphKey, plan: GraphPlan) -> tuple[bool, float | None]:
-        """Publish what is due. Returns whether that went well, and when more will be due."""
+        """Write the status if it is due. Returns whether that succeeded, and when it is due otherwise."""
         status_updates = (plan.status_update,) if plan.status_update is not None else ()
         due, later = self._publisher.due_updates(key, status_updates, self._loop_time(), busy=False)
         if not due:
@@ -135,8 +136,8 @@ class GraphReconciler:
             log.warning("status not published", key=str(key), action="retry", reason=str(error))
         return not (outcome.failed or outcome.outdated), None
 
-    def _emit_events(self, stored: StoredGraph, news: list[GraphEvent]) -> None:
-        for event in news:
+    def _emit_events(self, stored: StoredGraph, events: list[GraphEvent]) -> None:
+        for event in events:
             meta = stored.metadata
             regarding = ObjectRef(_KIND.api_version, _KIND.name, meta.name, meta.namespace, meta.uid)
             note, action = event.note[:1000], "Sync"
@@ -150,14 +151,15 @@ class GraphReconciler:
 async def serve(
     graphs: Callable[[], GraphReconciler], client: Client, graph_caches: GraphCaches, grace: float
 ) -> None:
-    """Act as soon as everything is known, until cancelled; never on what somebody else serves."""
+    """Reconcile deployments as soon as their caches are synced, until cancelled; not at all if Dynamo's own
+    operator serves them."""
     await graph_caches.synced()
     try:
         why = await dynamo_operator_conflict(client)
     except KubeError as problem:
         why = str(problem)
     if why:
-        log.error("not serving", key=GRAPHS.label, action="leave alone", reason=why)
+        log.error("not serving", key=GRAPHS.label, action="ignore", reason=why)
         await asyncio.Event().wait()
     reconciler = graphs()
     reconciler.queue.start()

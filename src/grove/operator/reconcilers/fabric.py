@@ -1,4 +1,5 @@
-"""Fabric domains: one key for each, worked on by the leader."""
+"""Reconciles fabric domains: one key for each. Emits events on the sets that require a domain, and keeps what
+their status reports about it."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ log = structlog.get_logger("grove.operator")
 
 
 class FabricReconciler:
-    """Brings domains in order, and tells the sets that need them how that goes."""
+    """Creates, updates and deletes domains, and reports their state to the sets that require them."""
 
     def __init__(
         self,
@@ -41,25 +42,25 @@ class FabricReconciler:
         self._enqueue: EnqueueKey = lambda _: None
         self.fabric_lookup = FabricLookup(caches)
         self._reported: dict[DomainKey, set[tuple[str, ...]]] = {}
-        """What has been told about a domain, to whom: it is told again only after it was no longer so."""
+        """Domain UID, set UID and reason of emitted events, which are not repeated while the cause lasts."""
         self._failures: dict[DomainKey, LastError] = {}
-        """Domains that could not be made, and why."""
+        """The last error of domains that could not be created."""
         self._busy: dict[DomainKey, str] = {}
-        """Domains whose pods find no node, and who has the nodes."""
+        """Domains with unschedulable pods, with a message that names the domains that occupy the nodes."""
 
     def register_handlers(self, enqueue: EnqueueKey) -> None:
-        """From now on, changes wake domains, and domains those who need them."""
+        """Map watch events to domain keys, and changes of domains to the keys of sets and replicas."""
         self._enqueue = enqueue
         if len(self._caches.fabrics):
             register_fabric_handlers(self._caches, self.fabric_lookup, enqueue)
 
     def domain_observations(self, workload: PodCliqueSet) -> list[DomainObservation]:
-        """How the domains of a set stand to it."""
+        """The state of each domain of a set, for the status of the set."""
         return self.fabric_lookup.domain_observations(workload, self._failures, self._busy)
 
     async def reconcile(self, key: DomainKey) -> tuple[bool, float | None]:
-        """One pass over one domain. Says whether it went well, and when another pass is due; wakes the sets
-        that should tell how it stands."""
+        """One pass over one domain. Returns whether it succeeded, and when the next pass is due; enqueues the
+        sets whose status must report the result."""
         snapshot, now = self.fabric_lookup.snapshot(key), self._clock()
         if snapshot is None:
             return True, None
@@ -68,17 +69,17 @@ class FabricReconciler:
         self._emit_remarks(key, snapshot, plan, outcome)
         failures_changed = self._record_failures(key, snapshot, outcome)
         if self._record_busy(key, plan) or failures_changed:
-            for user in snapshot.consumers:
-                self._enqueue(SetKey(user.workload.metadata.namespace, user.workload.metadata.name))
+            for consumer in snapshot.consumers:
+                self._enqueue(SetKey(consumer.workload.metadata.namespace, consumer.workload.metadata.name))
         if not (snapshot.found or snapshot.consumers):
             self._reported.pop(key, None)
-        if outcome.namespace_terminating:  # its namespace goes, and with it those who need it
+        if outcome.namespace_terminating:  # the sets that require it are deleted with the namespace
             return True, None
         succeeded = not outcome.failed and not outcome.outdated
         return succeeded, now if plan.intents and outcome.done else plan.requeue_at
 
     def _record_busy(self, key: DomainKey, plan: DomainPlan) -> bool:
-        """What the condition of the sets says about those who have the nodes; whether that is news."""
+        """Store the message for the condition of sets about occupied nodes. Returns whether it changed."""
         busy = (remark.note for remark in plan.events if remark.reason is EventReason.IMEX_CHANNEL_BUSY)
         before, message = self._busy.pop(key, ""), next(busy, "")
         if message:
@@ -96,26 +97,26 @@ class FabricReconciler:
                     self._emit_on_set(remark.workload, remark.reason, remark.note, remark.warning)
                 continue
             uid = snapshot.found.metadata.uid if snapshot.found else ""
-            fact = (uid, remark.workload.metadata.uid, remark.reason.value)
-            current.add(fact)
-            if fact not in self._reported.get(key, set()):
+            identity = (uid, remark.workload.metadata.uid, remark.reason.value)
+            current.add(identity)
+            if identity not in self._reported.get(key, set()):
                 self._emit_on_set(remark.workload, remark.reason, remark.note, remark.warning)
         self._reported[key] = current
 
     def _record_failures(self, key: DomainKey, snapshot: DomainSnapshot, outcome: Outcome) -> bool:
-        """What could not be done is told each time that it is tried: the tries become rare by themselves.
-        Says whether there is another failure than before, or none any more."""
+        """Log failed writes and emit events for them on each attempt: attempts become rare by back-off.
+        Returns whether the last error of the domain changed."""
         before, now = self._failures.pop(key, None), rfc3339(self._clock())
         for result in outcome.results if not outcome.namespace_terminating else ():
             intent = result.intent
             if result.state is not IntentState.FAILED or isinstance(intent, DeleteCollection):
                 continue
             domain_failures.labels(key.vendor, type(intent).__name__.lower()).inc()
-            log.warning("domain not in order", key=str(key), action=intent.id, reason=str(result.error))
+            log.warning("domain write failed", key=str(key), action=intent.id, reason=str(result.error))
             if isinstance(intent, Create | Delete):
-                for user in snapshot.consumers:
-                    reason, note = _failure_event(snapshot, user, intent, result.error)
-                    self._emit_on_set(user.workload, reason, note, warning=True)
+                for consumer in snapshot.consumers:
+                    reason, note = _failure_event(snapshot, consumer, intent, result.error)
+                    self._emit_on_set(consumer.workload, reason, note, warning=True)
             if isinstance(intent, Create):
                 self._failures[key] = _failure(intent, str(result.error), before, now)
         return self._failures.get(key) != before
@@ -135,7 +136,7 @@ class FabricReconciler:
 
 
 def _failure(intent: Create, cause: str, before: LastError | None, now: str) -> LastError:
-    """The error as the set tells it; one that is known already keeps its date."""
+    """The last error for the status of sets; an error that is known already keeps its timestamp."""
     code = ErrorCode.SYNC_COMPUTE_DOMAIN.value
     message = describe(Operation.SYNC, code, f"could not {intent.id}", cause)
     if before is not None and before.description == message:
@@ -144,12 +145,12 @@ def _failure(intent: Create, cause: str, before: LastError | None, now: str) -> 
 
 
 def _failure_event(
-    snapshot: DomainSnapshot, user: DomainConsumer, intent: Intent, error: object
+    snapshot: DomainSnapshot, consumer: DomainConsumer, intent: Intent, error: object
 ) -> tuple[EventReason, str]:
-    """What a set is told about a write that failed."""
+    """Reason and note of the event on a set about a failed write."""
     kind, name = snapshot.provider.api.name, snapshot.name
     if isinstance(intent, Create):
-        shared = user.membership.requirement.scope is Scope.SHARED
-        which = name if shared else f"for replica {user.membership.replicas[0]}"
+        shared = consumer.membership.requirement.scope is Scope.SHARED
+        which = name if shared else f"for replica {consumer.membership.replicas[0]}"
         return EventReason.COMPUTE_DOMAIN_FAILED, f"Failed to create {kind} {which}: {error}"
     return EventReason.COMPUTE_DOMAIN_DELETE_FAILED, f"Could not delete {kind} {name}: {error}"

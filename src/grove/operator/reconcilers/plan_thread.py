@@ -1,10 +1,10 @@
-"""Large plans are made in a thread, so that the event loop goes on: probes, leases, other sets.
+"""Computes large plans in a thread, so that the event loop keeps serving probes, leases and other sets.
 
-Plans are pure functions of frozen snapshots, so they can be made anywhere; what they are made from is read
-from the caches in the event loop. Small plans are made there too: a thread costs more than they do.
+Plans are pure functions of frozen snapshots, so they can be computed in any thread; the snapshots are read
+from the caches in the event loop. Small plans are computed there too: a thread costs more than they do.
 
-There is one thread, which rests after each plan for as long as the plan took: large plans take at most half
-of one core. A key that finds it busy comes back later and does not hold a worker meanwhile.
+There is one thread, which pauses after each plan for as long as the plan took: large plans take at most half
+of one core. A key that finds it busy is requeued and does not hold a worker meanwhile.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 LARGE = 500
-"""Pods, or replicas, from which a plan is large. Up to here one takes about 20 ms."""
+"""Pods, or replicas, above which a plan is large. Up to here a plan takes about 20 ms."""
 _AGAIN = 0.1
 
 
-class Busy(Exception):
-    """The thread is at work, or rests; `at` is when to come back, by the loop's clock."""
+class PlanThreadBusy(Exception):
+    """The thread is computing, or pauses; `at` is the time to requeue at, by the loop's clock."""
 
     def __init__(self, at: float) -> None:
         super().__init__(at)
         self.at = at
 
 
-class Offload:
+class PlanThread:
     """Runs one function at a time in a thread."""
 
     def __init__(self) -> None:
@@ -39,15 +39,15 @@ class Offload:
         self._rests_until = 0.0
 
     def check(self) -> None:
-        """Raises Busy if nothing can be run now. To be asked before anything is prepared."""
+        """Raises PlanThreadBusy if nothing can run now. Called before a snapshot is read."""
         now = asyncio.get_running_loop().time()
         if self._running:
-            raise Busy(now + _AGAIN)
+            raise PlanThreadBusy(now + _AGAIN)
         if now < self._rests_until:
-            raise Busy(self._rests_until)
+            raise PlanThreadBusy(self._rests_until)
 
     async def run(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """What the function returns. Raises Busy."""
+        """Run the function in the thread and return its result. Raises PlanThreadBusy."""
         self.check()
         loop = asyncio.get_running_loop()
         if self._threads is None:

@@ -1,11 +1,12 @@
-"""Objects of ours that somebody relabelled out of our sight: met when we try to make them, and put back.
+"""Restores the labels of our objects when others removed or changed them.
 
-The caches select by labels and find the parts of a replica by labels. A part without them seems missing;
-making it anew meets the old one, whose owner says that it is ours. It gets the labels back by which it is
-found. All else that may be wrong with it is for the plan, which sees it from then on.
+The caches select by labels and index the objects of a replica by labels, so an object without them seems
+missing. The create that follows fails with AlreadyExists; if the owner reference of the existing object shows
+that it is ours, it gets its labels back. Everything else that is wrong with it is repaired by the next plan,
+which sees it.
 
-A pod is not made anew under its name. One that is out of sight without having been seen to terminate is
-called by its name and UID before it is given up: if it is still there, it gets its labels back.
+A pod is not created again under its name. A pod that left the cache without having terminated is patched by
+its name and UID before it is considered deleted: if it still exists, it gets its labels back.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ _SELECTOR_LABELS = (labels.MANAGED_BY, labels.PART_OF, labels.SET_REPLICA, label
 
 
 def restore_labels(pod: Pod) -> Patch:
-    """Gives a pod that we have lost sight of the labels that we knew; there is no other pod that it fits."""
+    """Restore the last known labels of a lost pod. The patch carries the UID, so it fits no other pod."""
     known = {key: value for key in _SELECTOR_LABELS if (value := pod.metadata.labels.get(key)) is not None}
     return patch_pod_metadata(pod, {"labels": known})
 
 
 def relabel_existing(outcome: Outcome) -> list[Patch]:
-    """Patches for those that the plan did not know of because of their labels."""
+    """Patches for existing objects that the plan tried to create because they lack their labels."""
     return [patch for result in outcome.results if (patch := _relabel(result)) is not None]
 
 
@@ -39,8 +40,8 @@ def _relabel(result: Result) -> Patch | None:
     intent = result.intent
     if result.state is not IntentState.FOUND or not isinstance(intent, Create):
         return None
-    wanted, found = intent.body["metadata"]["labels"], result.existing.metadata
-    missing = {key: wanted.get(key) for key in _SELECTOR_LABELS if found.labels.get(key) != wanted.get(key)}
+    desired, found = intent.body["metadata"]["labels"], result.existing.metadata
+    missing = {key: desired.get(key) for key in _SELECTOR_LABELS if found.labels.get(key) != desired.get(key)}
     if not missing:
         return None
     metadata = {"uid": found.uid, "resourceVersion": found.resource_version, "labels": missing}
@@ -48,7 +49,7 @@ def _relabel(result: Result) -> Patch | None:
 
 
 async def find_lost(key: ReplicaKey, observer: Observer, writes: KeyedExecutor[Key]) -> bool:
-    """Look for pods that went out of our sight and may still be there. False: it cannot be known yet."""
+    """Patch lost pods, which may still exist. Returns False if it is not known yet whether they do."""
     lost = observer.lost_pods(key)
     if not lost:
         return True

@@ -1,8 +1,8 @@
-"""Replicas that go: those that their set no longer has, and those of a set that ends.
+"""Tracks replicas that are to be deleted: those above `spec.replicas`, and those of a deleted set.
 
-They are seen off by the plan of their set, all together: the count that says so is confirmed once for all,
-and what holds no GPUs waits for the pods of all. This is what a set has to know of its replicas for that; it
-is told when there is something for it to do, not of each pod.
+The plan of the set deletes them together: the lower `spec.replicas` is verified once for all of them, and
+objects without GPUs are deleted after the pods of all of them. The tracker knows which replicas these are,
+and when their set has something to do: it is not enqueued for each pod.
 """
 
 from __future__ import annotations
@@ -17,38 +17,38 @@ from grove.plan.snapshot import Snapshot
 
 
 class ScaleInTracker:
-    """Remembers which replicas of each set are on their way out."""
+    """Remembers which replicas of each set are surplus, and which of them still have pods."""
 
     def __init__(self, observer: Observer) -> None:
         self._observer = observer
         self._surplus: dict[SetKey, set[int]] = {}
         self._waiting: dict[SetKey, tuple[str, set[int]]] = {}
-        """The UID of the set (its successor has its name), and its replicas that go and still have pods."""
+        """The UID of the set (a new set may have its name), and its deleted replicas that still have pods."""
 
     def record(self, key: ReplicaKey, snapshot: Snapshot) -> bool:
-        """How a replica stands that goes. Returns whether its set should see to it now."""
-        parent, ending = parent_of(key), snapshot.workload.metadata.deletion_timestamp is not None
+        """Store the state of a replica that is to be deleted. Returns whether its set must act now."""
+        parent, deleting = parent_of(key), snapshot.workload.metadata.deletion_timestamp is not None
         waiting = self._waiting_of(parent, snapshot.workload.metadata.uid)
         if has_pods(snapshot):
             waiting.add(key.replica)
         else:
             waiting.discard(key.replica)
-        if ending:
+        if deleting:
             return not waiting
         surplus = self._surplus.setdefault(parent, set())
         if not has_objects(snapshot):
-            # Many may have been asked for and never made: the set need not look at them.
+            # Many replicas may have been requested and never created: the set need not read them.
             return key.replica in surplus and not waiting
         surplus.add(key.replica)
         return not waiting or not deletion_requested(snapshot, len(surplus))
 
     def count(self, key: SetKey) -> int:
-        """How many replicas of a set are too many, as far as is known."""
+        """How many replicas of a set are known to be surplus."""
         return len(self._surplus.get(key, ()))
 
-    def leaving(self, key: SetKey) -> Iterator[Snapshot | None]:
-        """The replicas that are too many and of which something is left, each looked at when its turn comes;
-        None for one that is gone or wanted again."""
+    def surplus_replicas(self, key: SetKey) -> Iterator[Snapshot | None]:
+        """The snapshots of surplus replicas that have objects left, each read lazily; None for a replica that
+        is gone or no longer surplus."""
         surplus = self._surplus.get(key, set())
         for replica in sorted(surplus):
             snapshot = self._observer.replica(ReplicaKey(key.namespace, key.name, replica))
@@ -61,9 +61,9 @@ class ScaleInTracker:
                 yield None
 
     def plan(self, key: SetKey, now: float) -> Plan:
-        """What is to be done about replicas that are too many."""
-        leaving = [snapshot for snapshot in self.leaving(key) if snapshot is not None]
-        return plan_scale_in(leaving, now) if leaving else Plan()
+        """The plan that deletes the surplus replicas of a set."""
+        snapshots = [snapshot for snapshot in self.surplus_replicas(key) if snapshot is not None]
+        return plan_scale_in(snapshots, now) if snapshots else Plan()
 
     def _waiting_of(self, key: SetKey, uid: str) -> set[int]:
         known, waiting = self._waiting.get(key, ("", set[int]()))
@@ -73,6 +73,6 @@ class ScaleInTracker:
         return waiting
 
     def forget(self, key: SetKey) -> None:
-        """There is no such set any more."""
+        """Drop the state of a set that no longer exists."""
         self._surplus.pop(key, None)
         self._waiting.pop(key, None)

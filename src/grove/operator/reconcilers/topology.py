@@ -1,4 +1,4 @@
-"""Topologies and what schedulers have of them: one key for each name, worked on by the leader."""
+"""Reconciles topologies: one key for each name. Writes schedulers' topology objects and our statuses."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ log = structlog.get_logger("grove.operator")
 
 
 class TopologyReconciler:
-    """Brings what schedulers have of topologies in step with ours."""
+    """Keeps the topology objects of schedulers in sync with our topologies."""
 
     def __init__(
         self,
@@ -40,10 +40,10 @@ class TopologyReconciler:
         self._topology_backends = in_use.topology_aware if in_use else ()
         self._enabled = frozenset(in_use.by_name) if in_use else frozenset()
         self._errors: dict[TopologyKey, dict[str, str]] = {}
-        """What could not be written the last time, by API."""
+        """The errors of the latest pass, by API version of the scheduler's object."""
 
     async def reconcile(self, key: TopologyKey, now: float) -> tuple[bool, bool]:
-        """One pass over one name. Says whether it went well, and whether another pass is due."""
+        """One pass over one name. Returns whether it succeeded, and whether another pass is due."""
         topology = self._topology(key)
         if topology is None:
             self._errors.pop(key, None)
@@ -51,9 +51,9 @@ class TopologyReconciler:
         plan = self._plan(key, topology, now)
         succeeded = await self._execute(key, plan.intents)
         if plan.intents and succeeded:
-            return True, True  # how it stands now, the next pass tells
+            return True, True  # the next pass writes the status from the replies
         if not succeeded:
-            plan = self._plan(key, topology, now)  # with the error in it
+            plan = self._plan(key, topology, now)  # again, with the error
         status_updates = [*plan.status_updates, *self._plan_shadowed(key, topology, now)]
         outcome = await self._executor.execute(key, status_writes(status_updates))
         for status_update in status_updates if outcome.done else ():
@@ -82,26 +82,27 @@ class TopologyReconciler:
         cache = self._caches.scheduler_topologies[backend.topology_kind]
         try:
             own_name = backend.topology_name(topology)
-        except Exception:  # of somebody else: the plan meets it again, and tells
+        except Exception:  # raised by a backend of another project: the plan gets it again and reports it
             own_name = topology.metadata.name
         own = cache.get("", own_name)
         if not reference:
             return SchedulerTopology(backend, cache.synced.is_set(), "", own, error=error)
-        left = own if own and reference != own_name and _controlled(own, topology) else None
+        former = own if own and reference != own_name and _controlled(own, topology) else None
         found = cache.get("", reference)
-        return SchedulerTopology(backend, cache.synced.is_set(), reference, found, left, error)
+        return SchedulerTopology(backend, cache.synced.is_set(), reference, found, former, error)
 
     def _orphaned(self, key: TopologyKey) -> Iterator[Intent]:
-        """What we managed for a topology that is gone, also if it went while nobody looked."""
+        """Deletes the scheduler objects of a topology that is gone, also if it was deleted while no operator
+        was running."""
         for backend in self._topology_backends:
             found = self._caches.scheduler_topologies[backend.topology_kind].get("", key.name)
             if found is None or not owning_topology(found) or found.metadata.deletion_timestamp:
                 continue
             try:
                 yield from backend.on_topology_delete(key.name, found)
-            except Exception as problem:  # of somebody else: the others' go all the same
-                why = f"{type(problem).__name__}: {problem}"
-                log.warning("left behind", key=f"{backend.name} {key.name}", action="go on", reason=why)
+            except Exception as problem:  # raised by a backend of another project
+                why, about = f"{type(problem).__name__}: {problem}", f"{backend.name} {key.name}"
+                log.warning("scheduler topology not deleted", key=about, action="continue", reason=why)
 
     async def _execute(self, key: TopologyKey, writes: tuple[Intent, ...]) -> bool:
         self._errors.pop(key, None)
@@ -112,7 +113,7 @@ class TopologyReconciler:
             if result.state is IntentState.FAILED and not isinstance(result.intent, DeleteCollection):
                 why = str(result.error)
                 self._errors.setdefault(key, {})[result.intent.target.api_version] = why
-                log.warning("topology not in step", key=str(key), action="retry", reason=why)
+                log.warning("scheduler topology not written", key=str(key), action="retry", reason=why)
         return not outcome.failed and not outcome.outdated
 
     def _plan_shadowed(self, key: TopologyKey, used: AnyTopology, now: float) -> tuple[StatusUpdate, ...]:
@@ -122,7 +123,7 @@ class TopologyReconciler:
         )
 
     def _emit_events(self, topology: AnyTopology, status_update: StatusUpdate) -> None:
-        """A change from or to being in step."""
+        """Emit an event when the scheduler topologies drift from ours, or are in sync again."""
         drift = ConditionType.SCHEDULER_TOPOLOGY_DRIFT
         before, after = (
             find(status_update.current.conditions, drift),

@@ -1,4 +1,5 @@
-"""From a key to its plan: what is read of the caches for it, and where the plan is made."""
+"""Computes the plan of a set or a replica: reads its inputs from the caches, and calls the planner in the
+event loop or, for a large plan, in a thread. The controller executes the plan."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from grove.operator.metrics.workloads import plan_seconds, plan_writes
 from grove.operator.observers.topology import TopologyLookup
 from grove.operator.observers.workload import Observer
 from grove.operator.reconcilers.fabric import FabricReconciler
-from grove.operator.reconcilers.plan_thread import LARGE, Offload
+from grove.operator.reconcilers.plan_thread import LARGE, PlanThread
 from grove.operator.reconcilers.scale_in import ScaleInTracker
 from grove.plan.deletion import plan_deletion
 from grove.plan.desired.limits import pods_asked, too_many_pods
@@ -31,22 +32,19 @@ from grove.plan.scale_in import plan_scale_in
 from grove.plan.snapshot import Snapshot
 from grove.plan.writes.collector import bounded, merge_writes
 
-MOST_WRITES = 2000
-"""Writes of one pass. What is left of a larger plan comes with the next: in between, others have their
-turn."""
+MAX_WRITES = 2000
+"""Writes of one pass. The rest of a larger plan follows in the next pass, after those of other keys."""
+_SNAPSHOT_BATCH = 64
 
 
-_AT_A_TIME = 64
-
-
-class Parts(Struct, frozen=True):
+class PlannerInputs(Struct, frozen=True):
     """What the planner reads."""
 
     caches: Caches
     observer: Observer
     reports: ReplicaReports
-    endings: TerminatingNamespaces
-    retirements: ScaleInTracker
+    terminating_namespaces: TerminatingNamespaces
+    scale_in: ScaleInTracker
     topologies: TopologyLookup
     domains: FabricReconciler
     errors: Callable[[SetKey], tuple[LastError, ...]]
@@ -54,133 +52,132 @@ class Parts(Struct, frozen=True):
 
 
 class Planner:
-    """Makes plans, and remembers those that only wait to be told."""
+    """Computes plans, and caches those whose statuses are not written yet."""
 
-    def __init__(self, parts: Parts, gather: Callable[[SetKey], None]) -> None:
-        self._parts, self._caches, self._gather = parts, parts.caches, gather
-        self._offload = Offload()
-        self._untold: dict[WorkloadKey, tuple[Snapshot, Plan]] = {}
-        """Plans with nothing to do but to tell, which can wait. While nothing changes, they stay right."""
+    def __init__(self, inputs: PlannerInputs, aggregate_later: Callable[[SetKey], None]) -> None:
+        self._inputs, self._caches, self._aggregate_later = inputs, inputs.caches, aggregate_later
+        self._plan_thread = PlanThread()
+        self._cached_plans: dict[WorkloadKey, tuple[Snapshot, Plan]] = {}
+        """Plans whose statuses wait to be written. They are valid while the snapshot is equal."""
         self._failed: dict[WorkloadKey, frozenset[str]] = {}
-        """Writes of a plan that was cut which were not done: others go first."""
+        """The ids of failed writes of a plan above `MAX_WRITES`: other writes go first in the next pass."""
 
     async def plan(self, key: WorkloadKey, now: float) -> Plan | None:
-        """What to do about a key; None if there is no such set. Raises Busy if it must be asked again
-        later."""
+        """The plan of a key; None if the set does not exist. Raises PlanThreadBusy: requeue the key."""
         began = time.perf_counter()
         plan = await (self._of_replica(key, now) if isinstance(key, ReplicaKey) else self._of_set(key, now))
         if plan is not None:
             plan_seconds.observe(time.perf_counter() - began)
             plan_writes.observe(len(plan.intents))
-            plan = self._cut(key, plan)
+            plan = self._limit_writes(key, plan)
         return plan
 
-    def told(self, key: WorkloadKey) -> None:
-        """Nothing of the latest plan waits any more."""
-        self._untold.pop(key, None)
+    def drop_cached_plan(self, key: WorkloadKey) -> None:
+        """The latest plan of the key is executed or its statuses are written: do not use it again."""
+        self._cached_plans.pop(key, None)
 
-    def note_failures(self, key: WorkloadKey, plan: Plan, failed: frozenset[str]) -> bool:
-        """Which writes of a plan that was cut were not done. Returns whether the rest should be tried at
-        once: most were."""
-        if len(plan.intents) < MOST_WRITES or not failed:
+    def record_failures(self, key: WorkloadKey, plan: Plan, failed: frozenset[str]) -> bool:
+        """Store the failed writes of a plan above `MAX_WRITES`. Returns whether the rest should be planned at
+        once, which is so if most writes succeeded."""
+        if len(plan.intents) < MAX_WRITES or not failed:
             self._failed.pop(key, None)
             return False
         self._failed[key] = failed
         return 2 * len(failed) < len(plan.intents)
 
     def forget(self, key: WorkloadKey) -> None:
-        """There is no such key any more."""
-        self._untold.pop(key, None)
+        """Drop the state of a key that no longer exists."""
+        self._cached_plans.pop(key, None)
         self._failed.pop(key, None)
 
-    def _cut(self, key: WorkloadKey, plan: Plan) -> Plan:
-        if len(plan.intents) <= MOST_WRITES:
+    def _limit_writes(self, key: WorkloadKey, plan: Plan) -> Plan:
+        if len(plan.intents) <= MAX_WRITES:
             return plan
-        chosen = bounded(plan.intents, MOST_WRITES, self._failed.get(key, frozenset()))
+        chosen = bounded(plan.intents, MAX_WRITES, self._failed.get(key, frozenset()))
         return replace(plan, intents=chosen, partial=True)
 
     async def _of_set(self, key: SetKey, now: float) -> Plan | None:
         workload = self._caches.sets.get(key.namespace, key.name)
         if workload is None:
             return None
-        parts = self._parts
+        inputs = self._inputs
         if workload.metadata.deletion_timestamp is not None:
-            owned_objects = parts.observer.owned_objects(key)
+            owned_objects = inputs.observer.owned_objects(key)
             large = len(owned_objects.pods) + len(owned_objects.cliques) > LARGE
-            return await self._made(partial(plan_deletion, workload, owned_objects, now), large=large)
-        large = max(len(parts.reports.of(key)), parts.retirements.count(key)) > LARGE
+            return await self._compute(partial(plan_deletion, workload, owned_objects, now), large=large)
+        large = max(len(inputs.reports.of(key)), inputs.scale_in.count(key)) > LARGE
         if large:
-            self._offload.check()
-        leaving = await self._leaving(key)
+            self._plan_thread.check()
+        surplus = await self._surplus_replicas(key)
         current = self._caches.sets.get(key.namespace, key.name)
         if current is None or current.metadata.deletion_timestamp is not None:
-            return Plan(requeue_at=now)  # looking at those that go took a while
-        return await self._made(self._prepared(current, key, leaving, now), large=large)
+            return Plan(requeue_at=now)  # changed while the surplus replicas were read
+        return await self._compute(self._set_plan_function(current, key, surplus, now), large=large)
 
-    async def _made(self, make: Callable[[], Plan], *, large: bool) -> Plan:
-        return await self._offload.run(make) if large else make()
+    async def _compute(self, compute: Callable[[], Plan], *, large: bool) -> Plan:
+        return await self._plan_thread.run(compute) if large else compute()
 
-    async def _leaving(self, key: SetKey) -> list[Snapshot]:
-        """Replicas that the set no longer has. Of many, a few are looked at at a time: views that differ by a
-        moment are as good as any."""
+    async def _surplus_replicas(self, key: SetKey) -> list[Snapshot]:
+        """The snapshots of replicas above `spec.replicas`. They are read in batches, with a turn of the event
+        loop in between: the plan does not need them to be of the same instant."""
         found: list[Snapshot] = []
-        for number, snapshot in enumerate(self._parts.retirements.leaving(key), 1):
+        for number, snapshot in enumerate(self._inputs.scale_in.surplus_replicas(key), 1):
             if snapshot is not None:
                 found.append(snapshot)
-            if number % _AT_A_TIME == 0:
+            if number % _SNAPSHOT_BATCH == 0:
                 await asyncio.sleep(0)
         return found
 
-    def _prepared(
-        self, workload: PodCliqueSet, key: SetKey, leaving: list[Snapshot], now: float
+    def _set_plan_function(
+        self, workload: PodCliqueSet, key: SetKey, surplus: list[Snapshot], now: float
     ) -> Callable[[], Plan]:
-        """All that is read for the plan of a set, and how to make it of that."""
-        parts, in_vain = self._parts, self._parts.endings.includes(key)
+        """Read the inputs for the plan of a set. Returns a function that computes it without the caches."""
+        inputs, namespace_terminating = self._inputs, self._inputs.terminating_namespaces.includes(key)
         excess = self._caches.sizes.excess(workload)
-        make = partial(
+        compute = partial(
             plan_set,
             workload,
-            dict(parts.reports.of(key)),
+            dict(inputs.reports.of(key)),
             now,
-            None if in_vain else self._caches.access(key),
-            parts.errors(key),
-            parts.topologies.of(workload),
-            None if in_vain else parts.observer.shared_claims.of_set(workload),
-            parts.domains.domain_observations(workload),
-            too_many_pods(excess.asked, excess.limit) if excess is not None else None,
+            None if namespace_terminating else self._caches.access(key),
+            inputs.errors(key),
+            inputs.topologies.of(workload),
+            None if namespace_terminating else inputs.observer.shared_claims.of_set(workload),
+            inputs.domains.domain_observations(workload),
+            too_many_pods(excess.requested, excess.limit) if excess is not None else None,
         )
-        return partial(_with_leaving, make, leaving, now)
+        return partial(_with_scale_in, compute, surplus, now)
 
     async def _of_replica(self, key: ReplicaKey, now: float) -> Plan | None:
-        snapshot = self._parts.observer.replica(key)
+        snapshot = self._inputs.observer.replica(key)
         if snapshot is None:
             return None
-        ending = snapshot.workload.metadata.deletion_timestamp is not None
+        deleting = snapshot.workload.metadata.deletion_timestamp is not None
         surplus = key.replica >= snapshot.workload.spec.replicas
-        if (ending or surplus) and self._parts.retirements.record(key, snapshot):
-            self._gather(parent_of(key))  # one plan for all that go
-        if surplus and not ending:
+        if (deleting or surplus) and self._inputs.scale_in.record(key, snapshot):
+            self._aggregate_later(parent_of(key))  # the plan of the set deletes all of them
+        if surplus and not deleting:
             return Plan()
         large = self._is_large(snapshot)
-        if self._parts.endings.includes(key):
-            return await self._made(partial(plan_terminating_namespace, snapshot, now), large=large)
-        known, plan = self._untold.get(key, (None, None))
+        if self._inputs.terminating_namespaces.includes(key):
+            return await self._compute(partial(plan_terminating_namespace, snapshot, now), large=large)
+        known, plan = self._cached_plans.get(key, (None, None))
         if plan is None or known != snapshot or (plan.requeue_at is not None and plan.requeue_at <= now):
-            plan = await self._made(partial(plan_replica, snapshot, now), large=large)
-            self._untold[key] = snapshot, plan
+            plan = await self._compute(partial(plan_replica, snapshot, now), large=large)
+            self._cached_plans[key] = snapshot, plan
         return plan
 
     def _is_large(self, snapshot: Snapshot) -> bool:
         if len(snapshot.pods) > LARGE:
             return True
-        if snapshot.held or self._caches.sizes.asked(snapshot.workload) <= LARGE:
+        if snapshot.held or self._caches.sizes.requested(snapshot.workload) <= LARGE:
             return False
         return pods_asked(snapshot.workload, snapshot.index, snapshot.groups, snapshot.cliques) > LARGE
 
 
-def _with_leaving(make: Callable[[], Plan], leaving: list[Snapshot], now: float) -> Plan:
-    plan, gone = make(), plan_scale_in(leaving, now) if leaving else Plan()
-    moments = [moment for moment in (plan.requeue_at, gone.requeue_at) if moment is not None]
+def _with_scale_in(compute: Callable[[], Plan], surplus: list[Snapshot], now: float) -> Plan:
+    plan, scale_in = compute(), plan_scale_in(surplus, now) if surplus else Plan()
+    times = [at for at in (plan.requeue_at, scale_in.requeue_at) if at is not None]
     return replace(
-        plan, intents=merge_writes((plan.intents, gone.intents)), requeue_at=min(moments, default=None)
+        plan, intents=merge_writes((plan.intents, scale_in.intents)), requeue_at=min(times, default=None)
     )

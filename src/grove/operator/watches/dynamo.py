@@ -1,5 +1,7 @@
-"""Which change wakes which DynamoGraphDeployment. A change of its status alone wakes nobody, unless somebody
-else wrote it."""
+"""Event mapping for DynamoGraphDeployments: which watch event enqueues which deployment.
+
+A change of the deployment's own status enqueues nothing, unless another writer made it.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +26,8 @@ EnqueueGraph = Callable[[GraphKey], None]
 def register_handlers(
     caches: Caches, graph_caches: GraphCaches, nodes: Nodes, enqueue: EnqueueGraph
 ) -> dict[GraphKey, str]:
-    """From now on, changes wake keys; what is there already is news to whoever begins now. Returns the names
-    of the deployments' sets, kept up to date."""
+    """Subscribe to the caches; existing deployments and sets are enqueued at once. Returns the names of the
+    deployments' sets, which the handlers keep up to date."""
     handlers = _GraphEventHandlers(caches, graph_caches, enqueue)
     _replay_and_subscribe(graph_caches.graphs, handlers.on_graph)
     _replay_and_subscribe(caches.sets, handlers.on_set)
@@ -65,7 +67,7 @@ class _GraphEventHandlers:
             self._enqueue(key)
 
     def _written_by_others(self, old: StoredGraph, new: StoredGraph) -> bool:
-        """What we write into a status we know from the reply."""
+        """Whether another writer changed the status: our own changes come with the reply of the write."""
         return old.status != new.status and not self._graph_caches.graphs.applying_reply
 
     def on_set(self, old: PodCliqueSet | None, new: PodCliqueSet | None) -> None:
@@ -91,15 +93,15 @@ class _GraphEventHandlers:
         if name := found.metadata.labels.get(keys.GRAPH):
             self._enqueue(GraphKey(found.metadata.namespace, name))
         elif old is None:
-            self._enqueue_failed(found.metadata.namespace)  # it may be the claim that one waits for
+            self._enqueue_failed(found.metadata.namespace)  # a deployment may wait for this claim
 
     def on_template(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
-        """It may be the one that GPUs are to be counted by; it never changes."""
+        """A new ResourceClaimTemplate: GPUs may be counted from it. Its spec is immutable."""
         if old is None and new is not None:
             self._enqueue_failed(new.metadata.namespace)
 
     def on_secret(self, old: PullSecret | None, new: PullSecret | None) -> None:
-        """Pods that have not started may need it; one that goes is of no use to anybody."""
+        """A new or changed image pull Secret: pods that have not started may need it."""
         if new is None or (old is not None and old.registries == new.registries):
             return
         for stored in self._graph_caches.graphs:
@@ -107,11 +109,11 @@ class _GraphEventHandlers:
                 self._enqueue(GraphKey(stored.metadata.namespace, stored.metadata.name))
 
     def on_kind_available(self) -> None:
-        """Deployments that wait for a kind that has come."""
+        """A kind is served now: failed deployments may have waited for it."""
         self._enqueue_failed()
 
     def on_topology(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
-        """Deployments that wait for one."""
+        """A topology changed: failed deployments may have waited for it."""
         if old is not None and new is not None and old.metadata.generation == new.metadata.generation:
             return
         self._enqueue_failed()
@@ -121,7 +123,8 @@ class _GraphEventHandlers:
             self.on_domains()
 
     def on_domains(self) -> None:
-        """Those that tell by themselves whether their domains exist; of the others, Grove tells it."""
+        """Topology domains changed: enqueues deployments without Grove, whose own status reports whether
+        their domains exist. For the others, the status of the set reports it."""
         for stored in self._graph_caches.graphs:
             if provider(stored.metadata.annotations) != keys.GROVE:
                 self._enqueue(GraphKey(stored.metadata.namespace, stored.metadata.name))
@@ -134,7 +137,7 @@ class _GraphEventHandlers:
 
 
 def _changed(old: StoredGraph, new: StoredGraph) -> bool:
-    """The generation counts changes of the spec; of the metadata, nobody counts the changes."""
+    """Whether spec or metadata changed. The generation counts changes of the spec only."""
     before, after = old.metadata, new.metadata
     return (
         (before.uid, before.generation, before.deletion_timestamp)

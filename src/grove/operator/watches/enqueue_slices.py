@@ -1,8 +1,8 @@
-"""Wakes many keys a slice at a time: a set may have 50,000 replicas, and the event loop has others to serve.
+"""Enqueues many keys in slices: a set may have 50,000 replicas, and must not block the event loop.
 
-The first slice is woken at once, so that small sets are as quick as ever. The rest follows slice by slice,
-with a turn of the event loop in between. What is fed again while it is under way is begun once more
-afterwards: keys that were woken before the latest change are woken after it, too.
+The first slice is enqueued at once, so that small sets have no delay. The rest follows slice by slice, with a
+turn of the event loop in between. If the same owner starts again meanwhile, all of its keys are enqueued once
+more afterwards: keys that were enqueued before the latest change are enqueued after it, too.
 """
 
 from __future__ import annotations
@@ -17,49 +17,50 @@ from grove.operator.keys import Key, ReplicaKey, SetKey, replica_of
 
 SLICE = 256
 Keys = Callable[[], Iterator[Key | None]]
-"""Begins to go through keys. None stands for a step that found nothing to wake."""
+"""Returns a new iterator over keys. None is a step that found no key to enqueue."""
 
 
-class Slices:
-    """Wakes the keys of any number of owners."""
+class SlicedEnqueuer:
+    """Enqueues the keys of any number of owners, in slices."""
 
     def __init__(self, enqueue: Callable[[Key], None]) -> None:
         self._enqueue = enqueue
-        self._under_way: dict[Hashable, Keys | None] = {}
-        """Owners whose keys are being woken, and what to begin with afterwards."""
+        self._in_progress: dict[Hashable, Keys | None] = {}
+        """Owners whose keys are being enqueued, with the keys to start with afterwards."""
 
-    def feed(self, owner: Hashable, keys: Keys) -> None:
-        """Wake these keys, for an owner that has one such list at a time."""
-        if owner in self._under_way:
-            self._under_way[owner] = keys
+    def start(self, owner: Hashable, keys: Keys) -> None:
+        """Enqueue these keys. An owner has one iteration in progress at a time."""
+        if owner in self._in_progress:
+            self._in_progress[owner] = keys
         else:
-            self._under_way[owner] = None
-            self._go_on(owner, keys())
+            self._in_progress[owner] = None
+            self._next_slice(owner, keys())
 
-    def _go_on(self, owner: Hashable, keys: Iterator[Key | None]) -> None:
+    def _next_slice(self, owner: Hashable, keys: Iterator[Key | None]) -> None:
         taken = 0
         for key in islice(keys, SLICE):
             taken += 1
             if key is not None:
                 self._enqueue(key)
         if taken < SLICE:
-            again = self._under_way.pop(owner)
+            again = self._in_progress.pop(owner)
             if again is not None:
-                asyncio.get_running_loop().call_soon(self.feed, owner, again)
+                asyncio.get_running_loop().call_soon(self.start, owner, again)
         else:
-            asyncio.get_running_loop().call_soon(self._go_on, owner, keys)
+            asyncio.get_running_loop().call_soon(self._next_slice, owner, keys)
 
 
 def replicas(caches: Caches, key: SetKey, workload: PodCliqueSet | None) -> Iterator[Key | None]:
-    """The replicas that a set has or should have. Of a set above the limit none is made: those that exist."""
+    """The replicas that a set has or should have. For a set above the limit on pods no replica is created:
+    the existing ones only."""
     held = workload is not None and caches.sizes.excess(workload) is not None
     count = 0 if workload is None or held else workload.spec.replicas
     yield from (ReplicaKey(key.namespace, key.name, index) for index in range(count))
     seen: set[int] = set()
-    for part in chain.from_iterable(caches.parts_of(key)):
-        place = replica_of(part.metadata)
-        if place is None or place.replica < count or place.replica in seen:
+    for found in chain.from_iterable(caches.objects_of_set(key)):
+        replica_key = replica_of(found.metadata)
+        if replica_key is None or replica_key.replica < count or replica_key.replica in seen:
             yield None
         else:
-            seen.add(place.replica)
-            yield place
+            seen.add(replica_key.replica)
+            yield replica_key

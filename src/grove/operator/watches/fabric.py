@@ -1,4 +1,5 @@
-"""Which change wakes which fabric domain, and whom a domain wakes. For sets without domains, nothing."""
+"""Event mapping for fabric domains: which watch event enqueues which domain, and which sets and replicas a
+change of a domain enqueues. Sets without domains enqueue nothing here."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from grove.fabrics.requirements import domain_requirements
 from grove.operator.caches.registry import Caches
 from grove.operator.keys import DomainKey, Key, ReplicaKey, SetKey, replica_of
 from grove.operator.observers.fabric import FabricLookup
-from grove.operator.watches.enqueue_slices import Slices
+from grove.operator.watches.enqueue_slices import SlicedEnqueuer
 from grove.operator.watches.enqueue_slices import replicas as replicas_of
 from grove.operator.watches.object_changes import changed
 from grove.operator.watches.workloads import replay_and_subscribe
@@ -26,7 +27,7 @@ EnqueueKey = Callable[[Key], None]
 
 
 def register_fabric_handlers(caches: Caches, fabric_lookup: FabricLookup, enqueue: EnqueueKey) -> None:
-    """From now on, changes wake domains, and domains wake those who wait for them."""
+    """Subscribe to the caches; existing sets and domains are mapped at once."""
     handlers = _FabricEventHandlers(caches, fabric_lookup, enqueue)
     replay_and_subscribe(caches.sets, handlers.on_set)
     caches.groups.subscribe(handlers.on_group)
@@ -41,10 +42,10 @@ def register_fabric_handlers(caches: Caches, fabric_lookup: FabricLookup, enqueu
 class _FabricEventHandlers:
     def __init__(self, caches: Caches, fabric_lookup: FabricLookup, enqueue: EnqueueKey) -> None:
         self._caches, self._fabric_lookup, self._enqueue = caches, fabric_lookup, enqueue
-        self._slices = Slices(enqueue)
+        self._slices = SlicedEnqueuer(enqueue)
 
     def on_set(self, old: PodCliqueSet | None, new: PodCliqueSet | None) -> None:
-        """The domains that it is in, was in, or owns."""
+        """Enqueues the domains that a set requires, required before, or owns."""
         if old is not None and new is not None and not changed(old, new):
             return
         found = new or old
@@ -56,20 +57,20 @@ class _FabricEventHandlers:
                 yield from self._fabric_lookup.keys_of(workload)
             yield from self._fabric_lookup.owned_keys(found.metadata.uid)
 
-        self._slices.feed((found.metadata.namespace, found.metadata.name), domains)
+        self._slices.start((found.metadata.namespace, found.metadata.name), domains)
 
     def on_group(self, old: PodCliqueScalingGroup | None, new: PodCliqueScalingGroup | None) -> None:
-        """A group that is scaled, if the domains of its set depend on that."""
+        """Enqueues domains of a set whose group is scaled, if they depend on the replicas of the group."""
         if old is not None and new is not None and old.spec.replicas == new.spec.replicas:
             return
         found = new or old
         assert found is not None
         name = found.metadata.labels.get(labels.PART_OF, "")
         workload = self._caches.sets.get(found.metadata.namespace, name)
-        place = replica_of(found.metadata)
-        if workload is None or place is None or not self._fabric_lookup.depends_on_group_replicas(workload):
+        replica = replica_of(found.metadata)
+        if workload is None or replica is None or not self._fabric_lookup.depends_on_group_replicas(workload):
             return
-        for key in self._fabric_lookup.keys_in(workload, place.replica):
+        for key in self._fabric_lookup.keys_in(workload, replica.replica):
             self._enqueue(key)
         for key in self._fabric_lookup.owned_keys(workload.metadata.uid) if self._scaled_in(old, new) else ():
             self._enqueue(key)
@@ -79,7 +80,8 @@ class _FabricEventHandlers:
         return old is not None and (new is None or new.spec.replicas < old.spec.replicas)
 
     def on_pod(self, old: Pod | None, new: Pod | None) -> None:
-        """A pod that goes leaves its domain; for one that finds no node, somebody looks who has them."""
+        """Enqueues the domains of a pod that is deleted, or that becomes unschedulable: the plan of the
+        domain finds which other domains occupy the nodes."""
         found = new or old
         assert found is not None
         if not found.spec.resource_claims or old is None:
@@ -92,8 +94,8 @@ class _FabricEventHandlers:
                     self._enqueue(key)
 
     def on_domain(self, vendor: str, old: Domain | None, new: Domain | None) -> None:
-        """Itself, those who own it, and those who need it: all of them tell how it stands, and if it has
-        come, changed or gone, their replicas look whether their pods may join it."""
+        """Enqueues the domain, its owners and its consumers, whose statuses report it. If the domain was
+        created, changed or deleted, also the replicas of its consumers, whose pods may wait for it."""
         found = new or old
         assert found is not None
         key = DomainKey(vendor, found.metadata.namespace, found.metadata.name)
@@ -109,7 +111,8 @@ class _FabricEventHandlers:
     def on_template(
         self, old: ResourceClaimTemplateObject | None, new: ResourceClaimTemplateObject | None
     ) -> None:
-        """Those who need a domain, if a template that is not the domain's had the name of its own, or has."""
+        """Enqueues a domain and its consumers, if a template that the domain does not own has or had the name
+        of its claim template."""
         found = new or old
         assert found is not None
         for key in self._fabric_lookup.domains_of_template(found.metadata.namespace, found.metadata.name):
@@ -122,30 +125,30 @@ class _FabricEventHandlers:
                 self._enqueue_consumers(key, replicas=True)
 
     def _enqueue_consumers(self, key: DomainKey, *, replicas: bool) -> None:
-        for user in self._fabric_lookup.users(key):
-            set_name = user.workload.metadata.name
+        for consumer in self._fabric_lookup.consumers(key):
+            set_name = consumer.workload.metadata.name
             self._enqueue(SetKey(key.namespace, set_name))
-            if replicas and user.membership.requirement.scope is Scope.SHARED:
-                self._wake_replicas(user.workload)
+            if replicas and consumer.membership.requirement.scope is Scope.SHARED:
+                self._enqueue_replicas(consumer.workload)
             elif replicas:
-                self._enqueue(ReplicaKey(key.namespace, set_name, user.membership.replicas[0]))
+                self._enqueue(ReplicaKey(key.namespace, set_name, consumer.membership.replicas[0]))
 
-    def _wake_replicas(self, workload: PodCliqueSet) -> None:
+    def _enqueue_replicas(self, workload: PodCliqueSet) -> None:
         key = SetKey(workload.metadata.namespace, workload.metadata.name)
-        self._slices.feed(key, partial(replicas_of, self._caches, key, workload))
+        self._slices.start(key, partial(replicas_of, self._caches, key, workload))
 
     def _partitions(self, vendor: str, domain: Domain | None) -> tuple[str, ...]:
         return self._caches.fabrics.of(vendor).observe(domain).partitions if domain is not None else ()
 
     def on_availability(self, vendor: str = "") -> None:
-        """Everybody who needs domains, or those of one vendor: its kind has come or gone, or its channels
-        have."""
+        """Enqueues all sets with domains, or with domains of one vendor: its kind or its channels appeared or
+        disappeared."""
         for workload in self._caches.sets:
-            asked = chain.from_iterable(domain_requirements(workload, self._caches.fabrics).values())
-            if not any(vendor in ("", demand.vendor) for demand in asked):
+            requirements = chain.from_iterable(domain_requirements(workload, self._caches.fabrics).values())
+            if not any(vendor in ("", requirement.vendor) for requirement in requirements):
                 continue
             namespace, set_name = workload.metadata.namespace, workload.metadata.name
             self._enqueue(SetKey(namespace, set_name))
-            self._wake_replicas(workload)
+            self._enqueue_replicas(workload)
             domains = partial(self._fabric_lookup.keys_of, workload)
-            self._slices.feed((namespace, set_name, vendor), domains)
+            self._slices.start((namespace, set_name, vendor), domains)

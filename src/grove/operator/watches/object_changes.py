@@ -1,22 +1,22 @@
-"""What has changed between two states of an object."""
+"""Compares two states of an object, for event mappings: whether spec, metadata or only the status changed."""
 
 from __future__ import annotations
 
 from grove.kube.cache.cache import HasMetadata
 
 
-def edition(found: HasMetadata) -> tuple[str, int]:
-    """Which object it is, and which of its specs."""
+def spec_revision(found: HasMetadata) -> tuple[str, int]:
+    """UID and generation of an object."""
     return found.metadata.uid, found.metadata.generation
 
 
 def changed(old: HasMetadata, new: HasMetadata) -> bool:
-    """The generation counts changes of the spec; of the metadata, nobody counts the changes."""
-    return old.metadata.generation != new.metadata.generation or remarked(old, new)
+    """Whether spec or metadata changed. The generation counts changes of the spec only."""
+    return old.metadata.generation != new.metadata.generation or metadata_changed(old, new)
 
 
-def remarked(old: HasMetadata, new: HasMetadata) -> bool:
-    """Whether anything around spec and status has changed."""
+def metadata_changed(old: HasMetadata, new: HasMetadata) -> bool:
+    """Whether labels, annotations, finalizers, owners, UID or the deletion timestamp changed."""
     before, after = old.metadata, new.metadata
     return (
         before.uid != after.uid

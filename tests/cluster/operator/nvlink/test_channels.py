@@ -197,7 +197,7 @@ async def test_b4_b8_channels_are_reported_despite_faults(
 
 async def until_said(heard: list[Mapping[str, Any]], sought: Callable[[Mapping[str, Any]], bool]) -> None:
     async def said() -> bool:
-        return any(entry.get("event") == "nodes surveyed" and sought(entry) for entry in heard)
+        return any(entry.get("event") == "nodes checked for channels" and sought(entry) for entry in heard)
 
     await eventually(said)
 
@@ -226,7 +226,7 @@ async def test_b7_log_and_metrics_show_nodes_without_channel(
                 await until_counted(yes=len(agents) - 1, no=1)
                 await until_said(heard, lambda one: (one["log_level"], one["reason"]) == ("warning", words))
             await until_counted(yes=len(agents), no=0)
-            alike = ("info", "they are alike")
+            alike = ("info", "all nodes with accelerators have a channel")
             await until_said(heard, lambda one: (one["log_level"], one["reason"]) == alike)
 
 

@@ -93,7 +93,7 @@ async def test_single_operator_starts_works_and_exits(
 ) -> None:
     async with running(tmp_path, operator_account.kubeconfig, configuration()) as operator:
         await operator.hear("working")
-        await operator.hear("certificate shown")
+        await operator.hear("certificate loaded")
         assert await operator.probe("/healthz") == (200, "ok\n")
         await operator.until_ready()
         before = await operator.until_metrics(grove_workloads=0)  # sets of other tests are deleted
@@ -155,7 +155,7 @@ async def test_follower_takes_over_from_killed_leader(
 async def hand_over(
     client: Client, namespace: str, leader: OperatorProcess, follower: OperatorProcess
 ) -> None:
-    await follower.hear("certificate shown")
+    await follower.hear("certificate loaded")
     await follower.until_ready()
     assert (await follower.metrics())["grove_leader"] == 0
     await make_available(client, namespace, "first")
@@ -200,7 +200,7 @@ async def test_operator_waits_for_unreachable_api_server(
             assert "podcliquesets.grove.io" in words
             wire.is_down = False
             await operator.hear("working")
-            await operator.hear("certificate shown")
+            await operator.hear("certificate loaded")
             await operator.until_ready()
 
 
@@ -235,7 +235,7 @@ async def test_operator_waits_for_crds_and_logs_the_command(clusters: Clusters, 
             await apply(client, definition)
             await established(client, definition["metadata"]["name"])
         await operator.hear("working")
-        await operator.hear("certificate shown")
+        await operator.hear("certificate loaded")
         await operator.until_ready()
 
 
@@ -256,7 +256,7 @@ async def test_busy_port_is_reported_in_one_line(
     last_line = stderr.decode().splitlines()[-1]
     assert last_line == (
         f"grove: server.{place}.port: cannot listen on 127.0.0.1:{port} (Address already in use): "
-        "choose another, or 0 for any free one"
+        "choose another port, or 0 for any free one"
     )
 
 
