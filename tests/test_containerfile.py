@@ -1,4 +1,4 @@
-"""The image runs the Python that the tests run: limits such as the depth of recursion differ between versions."""
+"""The image runs the Python version of the tests: limits such as the recursion depth differ by version."""
 
 from __future__ import annotations
 

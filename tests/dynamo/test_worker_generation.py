@@ -56,8 +56,8 @@ def test_change_of_other_component_keeps_generation(same):
 
 def test_status_has_runtime_namespace_of_workers():
     found = replace(done(snapshot(app(replicas=2))), cliques={"app-0-worker": clique(2, **ALL)})
-    told = planned(found).status_update.desired.components["Worker"].runtime_namespace
-    assert told == f"ns-app-{generation(graph(app()))}"
+    reported = planned(found).status_update.desired.components["Worker"].runtime_namespace
+    assert reported == f"ns-app-{generation(graph(app()))}"
 
 
 def test_old_set_gets_generation_at_next_change(monkeypatch):

@@ -28,8 +28,8 @@ async def test_crds_apply_creates_skips_and_updates(site: LocalCluster, admin: C
     await admin.patch(CRDS, NAMES[0], {"spec": {"names": {"shortNames": ["odd"]}}}, as_type=Object)
     code, said = await run(["crds", "--apply"], site.kubeconfig)
     assert (code, said.splitlines()[0]) == (0, f"{NAMES[0]} changed")
-    mended = await admin.get(CRDS, NAMES[0], as_type=dict)
-    assert mended["spec"]["names"]["shortNames"] == crd.all_definitions()[0]["spec"]["names"]["shortNames"]
+    repaired = await admin.get(CRDS, NAMES[0], as_type=dict)
+    assert repaired["spec"]["names"]["shortNames"] == crd.all_definitions()[0]["spec"]["names"]["shortNames"]
 
 
 async def test_detach_keeps_other_finalizers(site: LocalCluster, admin: Client) -> None:

@@ -66,19 +66,19 @@ async def rights(client: Client, namespace: str) -> set[Right]:
 
 
 @pytest.fixture
-async def nobody(cluster: LocalCluster, client: Client, namespace: str) -> Account:
+async def unprivileged(cluster: LocalCluster, client: Client, namespace: str) -> Account:
     """An account without any permission."""
-    body = {"metadata": {"name": "nobody"}}
+    body = {"metadata": {"name": "unprivileged"}}
     await client.create(SERVICE_ACCOUNTS, body, namespace=namespace, as_type=Object)
-    return await account(client, cluster, namespace, "nobody")
+    return await account(client, cluster, namespace, "unprivileged")
 
 
 @pytest.mark.parametrize("place", ["elsewhere", "its own namespace"])
 async def test_account_has_only_documented_permissions(
-    operator_account: Account, nobody: Account, namespace: str, place: str
+    operator_account: Account, unprivileged: Account, namespace: str, place: str
 ) -> None:
     where = NAMESPACE if place == "its own namespace" else namespace
-    async with Client(operator_account.config) as operator, Client(nobody.config) as anybody:
+    async with Client(operator_account.config) as operator, Client(unprivileged.config) as anybody:
         beyond = await rights(operator, where) - await rights(anybody, where)
     expected = documented("Everywhere")
     if where == NAMESPACE:

@@ -302,9 +302,9 @@ def test_changed_configuration_rolls_the_operator() -> None:
     ids=str,
 )
 def test_misspelled_value_is_rejected(values: Values, words: str) -> None:
-    with pytest.raises(Refused) as told:
+    with pytest.raises(Refused) as refusal:
         render(values)
-    assert words in str(told.value)
+    assert words in str(refusal.value)
 
 
 def test_certificate_modes_match_the_operator() -> None:

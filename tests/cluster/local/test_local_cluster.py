@@ -64,19 +64,19 @@ async def test_client_without_authority_rejects_server(cluster) -> None:
 
 async def test_rbac_is_enforced(cluster, client, namespace) -> None:
     account = Resource("", "v1", "serviceaccounts", "ServiceAccount")
-    manifest = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "nobody"}}
+    manifest = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "unprivileged"}}
     await client.create(account, manifest, namespace=namespace, as_type=Object)
     request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
     answer = await client.create(
-        account, request, namespace=namespace, name="nobody", subresource="token", as_type=dict
+        account, request, namespace=namespace, name="unprivileged", subresource="token", as_type=dict
     )
     kubeconfig = json.loads(cluster.kubeconfig.read_text())
     kubeconfig["users"][0]["user"] = {"token": answer["status"]["token"]}
-    path = cluster.state.root / "nobody.kubeconfig"
+    path = cluster.state.root / "unprivileged.kubeconfig"
     path.write_text(json.dumps(kubeconfig))
-    async with Client(config.load(path)) as nobody:
+    async with Client(config.load(path)) as unprivileged:
         with pytest.raises(Forbidden):
-            await nobody.list(NODES, as_type=Object)
+            await unprivileged.list(NODES, as_type=Object)
 
 
 async def test_audit_log_has_requests_of_clients(cluster, client, namespace) -> None:

@@ -56,7 +56,7 @@ async def test_gang_without_queue_gets_one_event(world: World) -> None:
             lambda: world.find(CLIQUES, "nowhere-0-a") and "queue" in errors(), "the error on the clique"
         )
         await operator.recorder.until_quiet()
-        (complaint,) = operator.recorder.warnings()
-        assert "needs a queue" in complaint
+        (warning,) = operator.recorder.warnings()
+        assert "needs a queue" in warning
         await world.patch(SETS, "nowhere", {"metadata": {"labels": {"kai.scheduler/queue": "test"}}})
         await world.until(lambda: world.names(POD_GROUPS) == ["nowhere-0"], "the PodGroup")

@@ -243,7 +243,7 @@ def test_multinode_without_backend_reports_failure():
     assert plan.status_update.desired.conditions[0].reason == "no_multinode_orchestrator_available"
 
 
-def told_of_levels(topology: DynamoTopology, **known):
+def reported_levels(topology: DynamoTopology, **known):
     """The condition and the warning events of a graph with a rack and a zone."""
     found = snapshot(packed(component(**near("rack")), topologyConstraint={"packDomain": "zone"}), topology)
     plan = plan_graph(replace(found, context=replace(found.context, **known)), BACKENDS, 0.0)
@@ -263,7 +263,7 @@ def told_of_levels(topology: DynamoTopology, **known):
 )
 def test_missing_node_labels_are_reported(labels, status, reason, warned):
     there = frozenset(labels) if labels is not None else None
-    levels, warnings = told_of_levels(AFFINITY, node_labels=there)
+    levels, warnings = reported_levels(AFFINITY, node_labels=there)
     assert (levels.status, levels.reason) == (status, reason)
     assert warnings == ([reason] if warned else [])
     if warned:
@@ -286,7 +286,7 @@ def test_missing_node_labels_are_reported(labels, status, reason, warned):
     ],
 )
 def test_missing_kueue_levels_are_reported(topologies, status, reason, words):
-    levels, warnings = told_of_levels(KUEUE, kueue_topologies=topologies)
+    levels, warnings = reported_levels(KUEUE, kueue_topologies=topologies)
     assert (levels.status, levels.reason) == (status, reason)
     assert words in levels.message
     assert warnings == ([reason] if status == "False" else [])

@@ -49,7 +49,7 @@ def spans(body, templates) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("found", "is_told"),
+    ("found", "multinode"),
     [
         (template(exactly(count=4)), True),
         (template(exactly(count=8)), False),  # the engine fits into one node
@@ -61,8 +61,8 @@ def spans(body, templates) -> bool:
         (template(), False),
     ],
 )
-def test_claimed_gpus_decide_multinode_flags(found, is_told):
-    assert spans(claiming(), found) == is_told
+def test_claimed_gpus_decide_multinode_flags(found, multinode):
+    assert spans(claiming(), found) == multinode
     assert list(gpu_claims.problems(graph(claiming()), found)) == []
 
 

@@ -226,5 +226,5 @@ def test_without_grove_multinode_keeps_current_secrets():
         assert body["spec"]["leaderWorkerTemplate"][role]["spec"]["imagePullSecrets"] == [{"name": "ngc"}]
     children = {("LeaderWorkerSet", "app-worker-0"): msgspec.convert(body, ChildObject)}
     there = replace(found, children=children)
-    wakes = plan_graph(with_secrets(there), without_grove.BACKENDS, 0.0).intents
-    assert not [each for each in wakes if each.target.kind == "LeaderWorkerSet"]
+    intents = plan_graph(with_secrets(there), without_grove.BACKENDS, 0.0).intents
+    assert not [each for each in intents if each.target.kind == "LeaderWorkerSet"]

@@ -39,7 +39,7 @@ def test_missing_numbers_are_outer_levels(text: str, shape: ClusterShape) -> Non
 
 
 @pytest.mark.parametrize(
-    ("text", "complaint"),
+    ("text", "message"),
     [
         ("", "2x2x4x8"),
         ("0x8", "2x2x4x8"),
@@ -50,10 +50,10 @@ def test_missing_numbers_are_outer_levels(text: str, shape: ClusterShape) -> Non
         ("100x100x100", "at most 20000"),
     ],
 )
-def test_invalid_shape_is_rejected_with_example(text: str, complaint: str) -> None:
+def test_invalid_shape_is_rejected_with_example(text: str, message: str) -> None:
     with pytest.raises(LocalError, match="--shape") as error:
         parse_shape(text)
-    assert complaint in str(error.value)
+    assert message in str(error.value)
 
 
 @given(SMALL, SMALL, SMALL, SMALL)
