@@ -45,11 +45,11 @@ def test_a_pause_is_the_time_between_two_waits():
 def test_a_pause_is_remembered_for_one_to_two_minutes():
     clock = Clock()
     pauses = Pauses(clock)
-    pauses.note(3.0, 10.0)
-    pauses.note(1.0, 50.0)
+    pauses.record(3.0, 10.0)
+    pauses.record(1.0, 50.0)
     clock.now = 59.0
     assert pauses.longest() == 3.0
-    pauses.note(0.5, 70.0)
+    pauses.record(0.5, 70.0)
     clock.now = 100.0
     assert pauses.longest() == 3.0
     clock.now = 135.0

@@ -132,7 +132,7 @@ async def test_a_lease_from_before_the_api_server_is_watched_like_any_other(clus
             Elector(client, "default", "election", "us", timing=TIMING).lead() as leadership,
         ):
             assert leadership.held
-    assert [line for line in said if line["event"] == "lease not seen"] == []
+    assert [line for line in said if line["event"] == "lease cannot be read"] == []
 
 
 async def test_a_stopped_leader_is_replaced_and_writes_nothing_when_it_wakes_up(

@@ -77,7 +77,7 @@ async def test_a_bad_pair_is_refused_and_the_old_one_stays() -> None:
     good = certificate()
     serving.use(good)
     for bad in (KeyPair(b"nonsense", b"nonsense"), KeyPair(good.certificate, certificate().key)):
-        with pytest.raises(ConfigError, match="bring a PEM pair"):
+        with pytest.raises(ConfigError, match="give a PEM pair"):
             serving.use(bad)
     async with served(serving) as port:
         assert await current_pair(port) == der(good)

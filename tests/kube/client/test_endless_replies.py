@@ -79,7 +79,7 @@ async def test_a_refused_watch_without_end_is_given_up() -> None:
 
 
 async def test_a_reply_without_end_through_a_proxy_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transport, "MOST_BODY", 1_000_000)
+    monkeypatch.setattr(transport, "MAX_BODY", 1_000_000)
     async with serve() as server:
         server.script = [flood]
         behind = Config(server="http://behind.example", credentials=StaticCredentials(), proxy=server.url)

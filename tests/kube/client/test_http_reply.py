@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grove.kube.client import http_reply
-from grove.kube.client.http_reply import MOST_BODY, MOST_OTHER, BadReply, HttpReply, ReplyParser
+from grove.kube.client.http_reply import MAX_BODY, MAX_OVERHEAD, BadReply, HttpReply, ReplyParser
 from tests.fuzzing import budget
 
 OK = b"HTTP/1.1 200 OK\r\n"
@@ -108,7 +108,7 @@ NO_REPLIES = [
     OK + b"Content-Length: 5, 5\r\n\r\nhello",
     OK + b"Content-Length: 5\r\nContent-Length: 4\r\n\r\nhello",
     OK + b"Content-Length: 5\r\ncontent-length: 5\r\n\r\nhello",
-    OK + b"Content-Length: %d\r\n\r\n" % (MOST_BODY + 1),
+    OK + b"Content-Length: %d\r\n\r\n" % (MAX_BODY + 1),
     OK + b"Content-Length: 18446744073709551621\r\n\r\nhello",
     OK + b"Content-Length: " + b"9" * 5_000 + b"\r\n\r\n",
     OK + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
@@ -173,10 +173,10 @@ ENDLESS = {
 def test_a_reply_without_end_is_refused(
     begin: bytes, more: bytes, at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(http_reply, "MOST_BODY", 200_000)
+    monkeypatch.setattr(http_reply, "MAX_BODY", 200_000)
     reading = ReplyParser()
     reading.feed(begin)
-    limit = 200_000 + MOST_OTHER * 4
+    limit = 200_000 + MAX_OVERHEAD * 4
     with pytest.raises(BadReply):
         feed_each(reading, [more * at_once] * (limit // (len(more) * at_once) + 2))
 

@@ -134,7 +134,7 @@ async def test_a_plain_server_behind_https_is_told_from_an_untrusted_one() -> No
     async with serve() as server:
         plain = server.url.replace("http:", "https:")
         with pytest.raises(
-            ConnectError, match=r"does not speak TLS with us .*: check the server's address and port"
+            ConnectError, match=r"does not speak TLS with this client .*: check the server's address and port"
         ):
             await look(Config(server=plain, credentials=StaticCredentials()))
 
@@ -160,7 +160,7 @@ async def test_a_connection_that_is_never_taken_times_out_as_not_sent() -> None:
         port = deaf.getsockname()[1]
         async with asyncio.timeout(60):
             # TLS never starts: the kernel takes the connection, nobody answers the handshake.
-            with pytest.raises(ConnectError, match="did not take a connection in time"):
+            with pytest.raises(ConnectError, match="did not accept a connection in time"):
                 await look(Config(server=f"https://127.0.0.1:{port}", credentials=StaticCredentials()), 0.05)
 
 

@@ -141,7 +141,7 @@ async def test_dependents_of_a_refused_intent_are_skipped_and_the_others_go_on()
     plan = [bad, child, create("grandchild", child), create("other")]
     outcome = await executor(replies := StubTransport(answer)).execute(plan)
     assert states(outcome) == ["failed", "skipped", "skipped", "done"]
-    with pytest.raises(KeyError, match="has made nothing"):
+    with pytest.raises(KeyError, match="has created nothing"):
         outcome.resolve(uid_of(bad))
     assert outcome.failed
     assert not outcome.outdated
@@ -254,8 +254,8 @@ class Watched:
     def waits(self) -> None:
         self.waited += 1
 
-    def is_slow(self, sort: WriteClass) -> None:
-        self.slow.append(str(sort))
+    def is_slow(self, write_class: WriteClass) -> None:
+        self.slow.append(str(write_class))
 
 
 @virtual_time
@@ -308,7 +308,7 @@ async def test_writes_of_a_slow_namespace_leave_slots_to_others() -> None:
 
 
 def limiter_is_empty(limiter: WriteLimiter) -> bool:
-    return limiter.in_flight == 0 and limiter.aside == 0
+    return limiter.in_flight == 0 and limiter.slow_in_flight == 0
 
 
 @virtual_time

@@ -94,7 +94,7 @@ def test_every_plan_is_carried_out_in_order_and_to_the_end(graph: Graph) -> None
     async def run() -> Outcome:
         limiter = WriteLimiter(LimitBounds(SLOTS, SLOTS, SLOTS))
         outcome = await Executor(server.replies, [PODS], limiter=limiter).execute(plan)
-        assert (limiter.in_flight, limiter.aside) == (0, 0)
+        assert (limiter.in_flight, limiter.slow_in_flight) == (0, 0)
         return outcome
 
     outcome = run_in_virtual_time(run())

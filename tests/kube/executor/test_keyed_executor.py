@@ -119,7 +119,7 @@ async def test_all_doubts_of_a_plan_are_read() -> None:
     controller = Controller(StubTransport(answer))
     intents: list[Intent] = [Create(pod("a"), {"metadata": {"name": "a"}}), Delete(pod("b"), uid="u")]
     outcome = await controller.writes.execute("k", intents)
-    assert len(outcome.doubts) == 2
+    assert len(outcome.unknown_writes) == 2
     assert not await controller.writes.verify("k")
     away = False
     assert await controller.writes.verify("k")

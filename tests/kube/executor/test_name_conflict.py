@@ -51,7 +51,7 @@ def test_identity_is_the_uid_of_the_controller(
 def test_a_conflict_says_who_is_in_the_way_and_what_to_do() -> None:
     error = name_conflict_error("create Pod web-1", owned(kind="ReplicaSet", name="shop"))
     assert str(error) == (
-        "create Pod web-1: the name is taken by one that belongs to ReplicaSet shop; "
+        "create Pod web-1: the name is taken by an object of ReplicaSet shop; "
         "delete that object or rename the workload"
     )
-    assert "belongs to nobody" in str(name_conflict_error("create Pod web-1", NOBODYS))
+    assert "an object without a controller" in str(name_conflict_error("create Pod web-1", NOBODYS))

@@ -150,7 +150,7 @@ def test_an_outcome_that_cannot_be_read_is_unknown_after_a_few_tries(intent: Int
         outcome = await executor(replies, store).execute([intent, create("b", intent)])
         assert states(outcome) == ["failed", "skipped"]
         assert isinstance(outcome.errors[0], UnknownOutcome)
-        assert [doubt.intent for doubt in outcome.doubts] == [intent]
+        assert [doubt.intent for doubt in outcome.unknown_writes] == [intent]
         assert [sent.request.verb for sent in replies.sent[1:]] == ["get"] * 4
         assert not store.known
 

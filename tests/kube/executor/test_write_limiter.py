@@ -181,10 +181,10 @@ async def test_a_slow_write_leaves_its_slot_to_others() -> None:
         assert not await limiter.acquire(WritePriority.WRITE, SLOW)
     waiting = asyncio.create_task(limiter.acquire(WritePriority.WRITE, QUICK))
     assert not await _admitted(waiting)
-    assert limiter.set_aside(SLOW)
+    assert limiter.move_to_slow(SLOW)
     assert await _admitted(waiting)
-    assert limiter.set_aside(SLOW)
-    assert (limiter.in_flight, limiter.aside, limiter.free_slots) == (1, 2, 0)
+    assert limiter.move_to_slow(SLOW)
+    assert (limiter.in_flight, limiter.slow_in_flight, limiter.free_slots) == (1, 2, 0)
     limiter.release(QUICK)
     assert limiter.free_slots == 1, "statuses do not wait either"
 
@@ -193,11 +193,11 @@ async def test_a_slow_write_leaves_its_slot_to_others() -> None:
 async def test_slow_writes_are_bounded() -> None:
     limiter = WriteLimiter(LimitBounds(2, 2, 2))
     for number in range(4):
-        sort = WriteClass("create", "pods", str(number))
-        await limiter.acquire(WritePriority.WRITE, sort)
-        assert limiter.set_aside(sort)
+        write_class = WriteClass("create", "pods", str(number))
+        await limiter.acquire(WritePriority.WRITE, write_class)
+        assert limiter.move_to_slow(write_class)
     await limiter.acquire(WritePriority.WRITE, QUICK)
-    assert not limiter.set_aside(QUICK)
+    assert not limiter.move_to_slow(QUICK)
 
 
 @virtual_time
@@ -205,27 +205,29 @@ async def test_writes_that_are_known_to_be_slow_take_no_slot_of_others() -> None
     limiter = WriteLimiter(LimitBounds(4, 4, 4))
     for _ in range(4):
         await limiter.acquire(WritePriority.WRITE, QUICK)
-    limiter.latencies.late(SLOW)
+    limiter.latencies.record_late(SLOW)
     waiting = [asyncio.create_task(limiter.acquire(WritePriority.WRITE, SLOW)) for _ in range(5)]
     assert [await _admitted(task) for task in waiting] == [True, True, False, False, False]
-    assert (limiter.in_flight, limiter.aside) == (4, 2)
+    assert (limiter.in_flight, limiter.slow_in_flight) == (4, 2)
     for done in range(3):
-        limiter.release(SLOW, aside=True)
+        limiter.release(SLOW, slow=True)
         assert await _admitted(waiting[2 + done])
-    assert limiter.aside == 2
+    assert limiter.slow_in_flight == 2
 
 
 @virtual_time
 async def test_slow_writes_of_all_tenants_leave_seats_of_the_server_to_quick_ones() -> None:
     limiter = WriteLimiter(LimitBounds(8, 8, 8))
     sorts = [WriteClass("create", "pods", f"slow-{number}") for number in range(3)]
-    for sort in sorts:
-        limiter.latencies.late(sort)
+    for write_class in sorts:
+        limiter.latencies.record_late(write_class)
     waiting = [
-        asyncio.create_task(limiter.acquire(WritePriority.WRITE, sort)) for sort in sorts for _ in range(9)
+        asyncio.create_task(limiter.acquire(WritePriority.WRITE, write_class))
+        for write_class in sorts
+        for _ in range(9)
     ]
     await _admitted(waiting[-1])
-    assert limiter.aside == 6
+    assert limiter.slow_in_flight == 6
     for _ in range(8):
         assert not await limiter.acquire(WritePriority.WRITE, QUICK)
 
@@ -242,18 +244,18 @@ async def test_writes_that_wait_go_aside_when_their_sort_turns_out_to_be_slow() 
     ]
     await _admitted(crowd[0])
     quick = asyncio.create_task(limiter.acquire(WritePriority.WRITE, QUICK))
-    limiter.latencies.late(SLOW)
-    assert limiter.set_aside(SLOW)
+    limiter.latencies.record_late(SLOW)
+    assert limiter.move_to_slow(SLOW)
     assert await _admitted(quick), "whatever the slow tenant has waiting"
     assert told == list(range(9)), "their workers are not needed until then"
     assert not any(task.done() for task in crowd)
     for task in crowd:
         task.cancel()
     await asyncio.wait(crowd)
-    limiter.release(SLOW, aside=True)
+    limiter.release(SLOW, slow=True)
     limiter.release(SLOW)
     limiter.release(QUICK)
-    assert (limiter.in_flight, limiter.aside) == (0, 0)
+    assert (limiter.in_flight, limiter.slow_in_flight) == (0, 0)
 
 
 @virtual_time
@@ -261,10 +263,10 @@ async def test_tenants_take_turns() -> None:
     limiter = WriteLimiter(LimitBounds(1, 1, 1))
     order: list[str] = []
 
-    async def hold(sort: WriteClass) -> None:
-        await limiter.acquire(WritePriority.WRITE, sort)
-        order.append(sort.namespace)
-        limiter.release(sort)
+    async def hold(write_class: WriteClass) -> None:
+        await limiter.acquire(WritePriority.WRITE, write_class)
+        order.append(write_class.namespace)
+        limiter.release(write_class)
 
     await limiter.acquire(WritePriority.WRITE, SLOW)
     holders = [asyncio.create_task(hold(SLOW)) for _ in range(3)]
@@ -278,11 +280,11 @@ async def test_tenants_take_turns() -> None:
 @virtual_time
 async def test_one_who_is_cancelled_when_admitted_aside_gives_the_slot_back() -> None:
     limiter = WriteLimiter(LimitBounds(1, 1, 1))
-    limiter.latencies.late(SLOW)
+    limiter.latencies.record_late(SLOW)
     await limiter.acquire(WritePriority.WRITE, SLOW)
     waiting = asyncio.create_task(limiter.acquire(WritePriority.WRITE, SLOW))
     await asyncio.sleep(0)
-    limiter.release(SLOW, aside=True)
+    limiter.release(SLOW, slow=True)
     waiting.cancel()
     await asyncio.wait({waiting})
-    assert limiter.aside == 0
+    assert limiter.slow_in_flight == 0

@@ -28,5 +28,5 @@ def test_waiting_for_what_never_comes_is_an_error_and_not_a_hang() -> None:
     async def main() -> None:
         await asyncio.Event().wait()
 
-    with pytest.raises(Deadlock, match="never woken"):
+    with pytest.raises(Deadlock, match="never resumed"):
         run_in_virtual_time(main())

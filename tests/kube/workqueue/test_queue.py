@@ -199,7 +199,7 @@ async def test_a_key_that_is_set_aside_lends_its_worker_to_another() -> None:
     for key in ("a1", "b1"):
         queue.enqueue(key)
     await asyncio.sleep(0.25)
-    queue.set_aside("a1")
+    queue.detach("a1")
     await asyncio.sleep(10)
     assert work.began == [(0, "a1"), (0.25, "b1")]
     queue.enqueue("a1")
@@ -217,13 +217,13 @@ async def test_a_tenant_with_keys_set_aside_begins_no_more_than_half() -> None:
         queue.enqueue(f"a{number}")
     await asyncio.sleep(1)
     for number in range(4):
-        queue.set_aside(f"a{number}")
+        queue.detach(f"a{number}")
     for number in range(4):
         queue.enqueue(f"b{number}")
     await asyncio.sleep(1)
     assert work.began[4:] == [(1, "b0"), (1, "b1"), (1, "b2"), (1, "b3")]
     assert (len(queue), queue.backlog) == (4, 4)
-    queue.set_aside("b0")
+    queue.detach("b0")
     assert (len(queue), queue.backlog) == (4, 0), "a worker is free, and none of these may have it"
     await asyncio.sleep(20)
     assert sorted(key for _, key in work.began[8:]) == ["a4", "a5", "a6", "a7"], "when the first have ended"
@@ -237,7 +237,7 @@ async def test_a_tenant_with_keys_set_aside_has_all_workers_while_it_is_alone() 
         queue.enqueue(f"a{number}")
     await asyncio.sleep(1)
     for number in range(3):
-        queue.set_aside(f"a{number}")
+        queue.detach(f"a{number}")
     for number in range(3, 8):
         queue.enqueue(f"a{number}")
     await asyncio.sleep(1)
@@ -257,7 +257,7 @@ async def test_keys_that_are_set_aside_are_bounded() -> None:
     for _ in range(50):
         await asyncio.sleep(0.01)
         for _, key in list(work.began):
-            queue.set_aside(key)
+            queue.detach(key)
     assert len(work.began) == 10
 
 
