@@ -98,7 +98,7 @@ async def _wait_for_token(arguments_: WaitArguments, log_once: Log) -> None:
     files = [arguments_.service_account / name for name in ("token", "ca.crt")]
     while not all(file.exists() and file.stat().st_size for file in files):
         log_once(
-            f"waiting for {arguments_.service_account}/token, which comes from the Secret of the service account"
+            f"waiting for {arguments_.service_account}/token, which comes from the service account's Secret"
         )
         await asyncio.sleep(_pause(checks, *_TOKEN_BACKOFF))
         checks += 1

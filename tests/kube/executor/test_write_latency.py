@@ -1,4 +1,4 @@
-"""How long writes of one write_class take: what the next one is given, and when it counts as slow."""
+"""Latencies of one class of writes: the timeout of the next write, and when the class counts as slow."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ PODS = WriteClass("create", "pods", "n")
 OTHER = WriteClass("create", "pods", "other")
 
 
-def test_a_timeout_grows_with_each_write_that_ran_out_of_time() -> None:
+def test_timeout_doubles_with_each_timed_out_write() -> None:
     latencies, given = Latencies(), []
     for _ in range(4):
         given.append(latencies.timeout(PODS))
@@ -19,7 +19,7 @@ def test_a_timeout_grows_with_each_write_that_ran_out_of_time() -> None:
     assert latencies.timeout(OTHER) == FIRST_TIMEOUT
 
 
-def test_a_quick_reply_makes_the_timeout_short_again() -> None:
+def test_fast_reply_resets_timeout() -> None:
     latencies = Latencies()
     latencies.record_timeout(PODS, 10.0)
     assert latencies.is_slow(PODS)
@@ -27,16 +27,16 @@ def test_a_quick_reply_makes_the_timeout_short_again() -> None:
     assert (latencies.timeout(PODS), latencies.is_slow(PODS)) == (FIRST_TIMEOUT, False)
 
 
-def test_a_slow_reply_keeps_room_for_a_slower_one() -> None:
+def test_slow_reply_keeps_timeout_above_its_latency() -> None:
     latencies = Latencies()
     latencies.record_timeout(PODS, 5.0)
     latencies.record_reply(PODS, 6.0)
     assert latencies.timeout(PODS) > 10.0
 
 
-def test_a_sort_is_slow_if_its_lowest_latency_is() -> None:
+def test_class_is_slow_if_its_lowest_latency_is() -> None:
     latencies = Latencies()
-    for seconds in (0.01, 4.0, 4.0, 4.0):  # load, or one slow pod among quick ones
+    for seconds in (0.01, 4.0, 4.0, 4.0):  # load, or one slow pod among fast ones
         latencies.record_reply(PODS, seconds)
     assert not latencies.is_slow(PODS)
     for _ in range(200):
@@ -45,7 +45,7 @@ def test_a_sort_is_slow_if_its_lowest_latency_is() -> None:
     assert not latencies.is_slow(OTHER)
 
 
-def test_a_write_that_is_late_makes_those_that_follow_slow() -> None:
+def test_late_write_marks_its_class_slow() -> None:
     latencies = Latencies()
     latencies.record_reply(PODS, 0.01)
     latencies.record_late(PODS)
@@ -53,7 +53,7 @@ def test_a_write_that_is_late_makes_those_that_follow_slow() -> None:
     assert latencies.is_slow(PODS)
 
 
-def test_slowness_is_logged_once_and_its_end_once() -> None:
+def test_slow_class_is_logged_once_and_its_end_once() -> None:
     latencies = Latencies()
     with structlog.testing.capture_logs() as logs:
         for _ in range(3):
@@ -63,11 +63,11 @@ def test_slowness_is_logged_once_and_its_end_once() -> None:
             latencies.record_reply(PODS, 0.1)
     assert [(line["event"], line["key"], line["action"]) for line in logs] == [
         ("writes are slow", "n", "creating pods"),
-        ("writes are quick again", "n", "creating pods"),
+        ("writes are fast again", "n", "creating pods"),
     ]
 
 
-def test_records_are_bounded() -> None:
+def test_latency_records_are_bounded() -> None:
     latencies = Latencies()
     for number in range(10_000):
         latencies.record_timeout(WriteClass("create", "pods", str(number)), 5.0)

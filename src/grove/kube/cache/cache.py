@@ -7,8 +7,8 @@ reply of each write into the cache at once, and these rules decide between the t
 - A relist never replaces or removes an entry that is newer than the list.
 - A reply about an object that is not cached is stored only if it is newer than everything that the watch
   has sent: if it is older, the watch has already reported the deletion.
-- A delete answered with a terminating object leaves it cached, terminating. Answered with a Status it leaves
-  a tombstone, so that older events and replies cannot add the object again; DELETED removes the tombstone.
+- A delete answered with a terminating object leaves it cached. Answered with a Status it leaves a tombstone,
+  so that older events and replies cannot add the object again; DELETED removes the tombstone.
 - An object that cannot be decoded is skipped: its last decodable state stays, and `undecodable` names it.
 """
 
@@ -97,8 +97,7 @@ class Cache(Generic[T]):
         return [self._objects[key] for key in self._indexes.get(index, value)]
 
     def subscribe(self, handler: Handler[T]) -> Callable[[], None]:
-        """Call `handler(old, new)` on each change; `old` is None for an added object, `new` for a removed
-        one. Returns a function that ends the subscription."""
+        """Call `handler(old, new)` on each change; None: added or removed. Returns how to unsubscribe."""
         self._handlers.append(handler)
         return lambda: self._handlers.remove(handler)
 
@@ -130,10 +129,8 @@ class Cache(Generic[T]):
         return True
 
     def apply_delete_reply(self, namespace: str, name: str, uid: str, reply: T | None) -> None:
-        """Store the reply of a delete: the terminating object, or None if it is gone.
-
-        An object without a deletionTimestamp is the last state of one that was deleted at once.
-        """
+        """Store the reply of a delete: the terminating object, or None if it is gone. An object without a
+        deletionTimestamp is the last state of one that was deleted at once."""
         if reply is not None and reply.metadata.deletion_timestamp:
             self.apply_reply(reply)
             return
@@ -182,20 +179,19 @@ class Cache(Generic[T]):
         """Apply a whole list, read at the given version."""
         version = _parse_version(list_version)
         skipped = {found.key: found for found in undecodable}
-        present = {key for key, each in skipped.items() if self._uid(key) == each.metadata.uid}
+        kept = {key for key, each in skipped.items() if self._uid(key) == each.metadata.uid}
         uids: set[str] = set()
         for new in listed:
             key = _key(new)
-            present.add(key)
+            kept.add(key)
             uids.add(new.metadata.uid)
             old = self._objects.get(key)
             if new.metadata.uid not in self._tombstones and (
                 old is None or version_of(old) < version_of(new)
             ):
                 self._store(old, new)
-        for key in [
-            key for key, old in self._objects.items() if key not in present and version_of(old) <= version
-        ]:
+        gone = [key for key, old in self._objects.items() if key not in kept and version_of(old) <= version]
+        for key in gone:
             self._remove(key)
         self._tombstones = {
             uid: seen for uid, seen in self._tombstones.items() if uid in uids or seen > version

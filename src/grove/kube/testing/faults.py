@@ -6,8 +6,7 @@ are those that the API's contract allows:
 - watch events are late, repeated, out of order between objects, or cut off in the middle;
 - an event is lost: the connection breaks and the server no longer has the version (410);
 - the watch of one resource stops (`pause_watch`) while the others go on;
-- a write is rejected (409, 429, 500), or takes effect and its reply is lost; the reply of a `get` is lost
-  only by `inject`;
+- a write is rejected (409, 429, 500), or takes effect without a reply; that of a `get` is lost by `inject`;
 - the process stops right after its n-th write took effect.
 
 Chance is a hash of seed, fault and number of the request: a run has the same faults in any order of tasks.
@@ -58,8 +57,7 @@ class FaultRates(Struct, frozen=True):
 
 
 class ProcessStopped(BaseException):
-    """The simulated process has ended: none of its requests reaches the server. Code under test must not
-    catch it."""
+    """The simulated process has ended: it sends nothing more. Code under test must not catch it."""
 
 
 class _InjectedFault(Struct):
@@ -80,8 +78,7 @@ class _InjectedFault(Struct):
 
 
 class FaultyTransport:
-    """A transport that injects faults and counts them in `fault_counts`; `writes` counts the writes that took
-    effect."""
+    """A transport that injects faults. Counts them, and in `writes` the writes that took effect."""
 
     def __init__(
         self,
@@ -257,9 +254,8 @@ class _FaultyStream:
             return
         kind, name = event
         if faults.should_inject("delay", self._resource, kind, name):
-            await asyncio.sleep(
-                faults.rates.longest_delay * faults.chance("length", self._resource, kind, name)
-            )
+            share = faults.chance("length", self._resource, kind, name)
+            await asyncio.sleep(faults.rates.longest_delay * share)
         if faults.should_inject("drop", self._resource, kind, name):
             faults.expire(self._resource)
             raise LostReply(f"watch {self._resource}: event of {name} dropped (fault)")
