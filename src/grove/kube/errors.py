@@ -130,7 +130,7 @@ class MethodNotAllowed(ApiError):
 
 
 class AlreadyExists(ApiError):
-    """409 on create: an object with the name exists. Its metadata say who owns it (see `name_conflict`)."""
+    """409 on create: an object with the name exists. Its metadata name its owner (see `name_conflict`)."""
 
 
 class Conflict(ApiError):

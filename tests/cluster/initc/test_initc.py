@@ -135,18 +135,18 @@ async def test_initc_survives_loss_of_connection(
 
 
 async def test_initc_survives_control_plane_restart(clusters: Clusters, account: Path) -> None:
-    made = await clusters.start("restarted")
+    first = await clusters.start("restarted")
     namespace = "restarted"
-    async with Client(config.load(made.kubeconfig)) as client:
+    async with Client(config.load(first.kubeconfig)) as client:
         await make_namespace(client, namespace)
         await mount_token(client, namespace, account)
         await create_pod(client, namespace, "a-1", "wl-0-a")
-        async with initc(account, made.server, namespace, "-p", "wl-0-a:1") as program:
+        async with initc(account, first.server, namespace, "-p", "wl-0-a:1") as program:
             await program.wait_for_line("waiting for wl-0-a (0 of 1 ready)")
-            await asyncio.to_thread(local.down, made.state)
+            await asyncio.to_thread(local.down, first.state)
             await program.wait_for_line("cannot be reached")
             again = await clusters.start("restarted")
-            assert again.server == made.server
+            assert again.server == first.server
             await set_ready(client, namespace, "a-1")
             assert await program.ended() == 0
 

@@ -28,7 +28,7 @@ class ConfigMap(Struct, frozen=True, gc=False):
     data: dict[str, str] = {}
 
 
-class Live:
+class WatchedCache:
     """A cache with a running reflector; counts how often each object was added, changed and removed."""
 
     def __init__(self, cache: Cache[ConfigMap]) -> None:
@@ -68,9 +68,9 @@ async def watching(
     crd_watch: CrdWaiter | None = None,
     streaming: bool = True,
     synced: bool = True,
-) -> AsyncIterator[Live]:
+) -> AsyncIterator[WatchedCache]:
     """A synced cache of the namespace's ConfigMaps (or of another resource with the same fields)."""
-    live = Live(Cache(resource, ConfigMap, namespace=namespace, labels=labels))
+    live = WatchedCache(Cache(resource, ConfigMap, namespace=namespace, labels=labels))
     running = asyncio.create_task(
         Reflector(client, live.cache, crd_watch=crd_watch, streaming=streaming).run()
     )

@@ -22,7 +22,7 @@ from grove.kube.client.resource import (
 )
 from grove.local.cluster.lifecycle import LocalCluster
 from tests.cluster.conftest import removed
-from tests.cluster.kube.reflector_harness import Live, config_map, watching
+from tests.cluster.kube.reflector_harness import WatchedCache, config_map, watching
 
 pytestmark = pytest.mark.cluster
 TIMEOUT = 120.0
@@ -76,7 +76,7 @@ async def no_widgets(client: Client) -> AsyncIterator[None]:
     await removed(client, WIDGETS.label)
 
 
-async def first_widget(live: Live, client: Client, namespace: str, name: str) -> None:
+async def first_widget(live: WatchedCache, client: Client, namespace: str, name: str) -> None:
     """Create a widget once the cache is synced: not every path of a new CRD is served at once."""
     async with asyncio.timeout(TIMEOUT):
         await live.cache.synced.wait()

@@ -17,7 +17,7 @@ from grove.kube.client.transport import HttpTransport
 from grove.kube.errors import AlreadyExists, Conflict, InternalError, LostReply, NotFound
 from grove.kube.testing.faults import FaultRates, FaultyTransport, ProcessStopped
 from grove.local.cluster.lifecycle import LocalCluster
-from tests.cluster.kube.reflector_harness import Live, config_map, watching
+from tests.cluster.kube.reflector_harness import WatchedCache, config_map, watching
 
 pytestmark = pytest.mark.cluster
 NAMES = [f"cm-{number}" for number in range(60)]
@@ -61,7 +61,7 @@ async def _until_certain(
             continue
 
 
-async def until_converged(live: Live, client: Client, namespace: str) -> None:
+async def until_converged(live: WatchedCache, client: Client, namespace: str) -> None:
     """Wait until the cache has the same objects and versions as the server."""
     listing = await client.list(CONFIG_MAPS, namespace=namespace, as_type=Object)
     expected = {found.metadata.name: found.metadata.resource_version for found in listing.items}

@@ -1,4 +1,4 @@
-"""To whom an existing object with the wanted name belongs."""
+"""The owner of an existing object with the wanted name, and the error if it is another."""
 
 import pytest
 

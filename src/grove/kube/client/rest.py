@@ -108,6 +108,6 @@ async def _read_status_body(stream: Stream) -> bytes:
 
 
 def _to_api_error(request: Request, code: int, headers: Mapping[str, str], body: bytes) -> ApiError:
-    asked = headers.get("Retry-After", "")
-    pause = float(asked) if _SECONDS.fullmatch(asked) else None
+    retry_after = headers.get("Retry-After", "")
+    pause = float(retry_after) if _SECONDS.fullmatch(retry_after) else None
     return api_error(str(request), read_status(body, code), pause)

@@ -38,10 +38,10 @@ class RetryPolicy(Struct, frozen=True):
         """Seconds to wait before the next attempt, or None if the error is to be raised."""
         if attempt + 1 >= self.attempts or not is_safe(request, error):
             return None
-        asked = error.retry_after if isinstance(error, ApiError) else None
-        if asked is not None:
+        pause = error.retry_after if isinstance(error, ApiError) else None
+        if pause is not None:
             # The jitter is added: the server asked for no earlier request.
-            return asked + self.backoff.first * rng.random() if asked <= self.longest_wait else None
+            return pause + self.backoff.first * rng.random() if pause <= self.longest_wait else None
         return self.backoff.pause(attempt, rng)
 
 

@@ -1,4 +1,4 @@
-"""Decides, after AlreadyExists, to whom the existing object belongs, from metadata alone.
+"""Decides, after AlreadyExists, which owner the existing object belongs to, from metadata alone.
 
 Identity is the UID of the controller owner, never a name:
 
@@ -18,7 +18,7 @@ from grove.kube.errors import KubeError
 
 
 class NameHolder(StrEnum):
-    """To whom the object with the wanted name belongs."""
+    """The owner of the object with the wanted name."""
 
     OWN = "own"
     TERMINATING = "terminating"
@@ -30,7 +30,7 @@ class NameConflict(KubeError):
 
 
 def name_holder(wanted: ObjectMeta, existing: ObjectMeta) -> NameHolder:
-    """To whom the existing object belongs, compared with the one that was to be created."""
+    """The owner of the existing object, compared with that of the one that was to be created."""
     wanted_owner, existing_owner = controller(wanted), controller(existing)
     if _key(wanted_owner) != _key(existing_owner):
         return NameHolder.OTHER

@@ -160,10 +160,10 @@ def _is_about(error: NotFound, name: str) -> bool:
 
 def _is_precondition_check(intent: Patch, existing: Any) -> bool:
     """Whether a patch is only a precondition (resourceVersion, UID) that the existing object fulfils."""
-    asked = intent.body.get("metadata", {}) if isinstance(intent.body, dict) else {}
+    expected = intent.body.get("metadata", {}) if isinstance(intent.body, dict) else {}
     known = {"resourceVersion": existing.metadata.resource_version, "uid": existing.metadata.uid}
-    asks = "resourceVersion" in asked and intent.body == {"metadata": asked}
-    return asks and bool(asked.items() <= known.items())
+    only_precondition = "resourceVersion" in expected and intent.body == {"metadata": expected}
+    return only_precondition and bool(expected.items() <= known.items())
 
 
 def _is_terminating(existing: Any, uid: str) -> bool:

@@ -175,7 +175,7 @@ class FaultyTransport:
         return True
 
     def chance(self, *identity: str) -> float:
-        """A number in [0, 1) that depends only on the seed and on how often this identity was asked for."""
+        """A number in [0, 1) that depends only on the seed and on how often this identity was used."""
         self._seen[identity] += 1
         return random.Random(f"{self._seed}/{identity}/{self._seen[identity]}").random()  # noqa: S311
 
