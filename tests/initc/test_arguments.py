@@ -1,4 +1,4 @@
-"""What the init container can be told, and what it says to what it cannot be told."""
+"""Arguments of the init container: what is accepted, and the messages for what is not."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from grove.initc.arguments import PodContext, UsageError, WaitArguments, locate,
         ("-p a.b:1", {"a.b": 1}),
     ],
 )
-def test_cliques_and_counts(arguments, expected):
+def test_podcliques_option_sets_names_and_counts(arguments, expected):
     assert parse(arguments.split()).cliques == expected
 
 
-def test_folders_can_be_chosen():
+def test_folder_options_replace_default_folders():
     arguments_ = parse(["-p", "a:1", "--service-account=/x", "--pod-info", "/y"])
     assert arguments_ == WaitArguments({"a": 1}, Path("/x"), Path("/y"))
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
-        ("", "nobody to wait for: give --podcliques=NAME:COUNT"),
+        ("", "no PodClique to wait for: give --podcliques=NAME:COUNT"),
         ("-p", "-p: a value is missing"),
         ("-p a", "--podcliques=a: write NAME:COUNT with the name of a PodClique"),
         ("-p :1", "--podcliques=:1: write NAME:COUNT with the name of a PodClique"),
@@ -46,15 +46,15 @@ def test_folders_can_be_chosen():
         ("--podclique=a:1", "--podclique: no such option; give --podcliques=NAME:COUNT"),
     ],
 )
-def test_what_makes_no_sense_is_one_line_and_exit_code_1(arguments, told, capsys):
+def test_invalid_arguments_print_one_line_and_exit_1(arguments, message, capsys):
     assert initc.main(arguments.split()) == 1
-    assert capsys.readouterr().err == f"grove-initc: {told}\n"
+    assert capsys.readouterr().err == f"grove-initc: {message}\n"
 
 
 def test_help_names_every_option(capsys):
     assert initc.main(["--help"]) == 0
-    told = capsys.readouterr().out
-    assert [option for option in ("-p", "--podcliques", "--service-account") if option not in told] == []
+    printed = capsys.readouterr().out
+    assert [option for option in ("-p", "--podcliques", "--service-account") if option not in printed] == []
 
 
 SERVER = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "6443"}
@@ -67,22 +67,22 @@ def arguments_(tmp_path) -> WaitArguments:
     return WaitArguments({"a": 1}, tmp_path, tmp_path)
 
 
-def test_where_the_pod_is(arguments_):
+def test_locate_reads_environment_and_pod_info(arguments_):
     assert locate(arguments_, SERVER) == PodContext("10.0.0.1", 6443, "ns", "wl-0")
     assert locate(arguments_, {"KUBERNETES_SERVICE_HOST": "::1"}).port == 443
 
 
 @pytest.mark.parametrize("environ", [{}, {**SERVER, "KUBERNETES_SERVICE_PORT": "tcp://10.0.0.1:1"}])
-def test_outside_of_a_pod(arguments_, environ):
+def test_locate_outside_of_a_pod_is_an_error(arguments_, environ):
     with pytest.raises(UsageError, match="run it in a pod"):
         locate(arguments_, environ)
 
 
 @pytest.mark.parametrize("name", ["namespace", "podgangname"])
-def test_a_pod_that_does_not_know_who_it_is(arguments_, name):
+def test_locate_without_pod_info_names_the_file(arguments_, name):
     file = arguments_.pod_info / name
     file.write_text("\n")
-    with pytest.raises(UsageError, match=rf"{name} holds '', which is no name: check the labels"):
+    with pytest.raises(UsageError, match=rf"{name} contains '', which is not a name: check the labels"):
         locate(arguments_, SERVER)
     file.unlink()
     with pytest.raises(UsageError, match=rf"{name} cannot be read \(No such file or directory\): mount"):

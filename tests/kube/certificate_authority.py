@@ -1,4 +1,4 @@
-"""A certificate authority for tests of TLS: good, expired and misnamed certificates in milliseconds."""
+"""A certificate authority for tests of TLS: issues valid, expired and misnamed certificates quickly."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from grove.kube.auth.credentials import Certificate
 
 
 class Authority:
-    """Signs what it is asked to."""
+    """A certificate authority that issues test certificates."""
 
     def __init__(self) -> None:
         self._key = ec.generate_private_key(ec.SECP256R1())
@@ -51,7 +51,7 @@ class Authority:
         )
 
     def server_context(self, pair: Certificate) -> ssl.SSLContext:
-        """A TLS server that shows the pair and asks clients for a certificate of this authority."""
+        """A TLS server context with the pair, which asks clients for a certificate of this authority."""
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cadata=self.pem.decode())
         context.verify_mode = ssl.CERT_OPTIONAL
         with tempfile.TemporaryDirectory() as folder:

@@ -1,6 +1,6 @@
-"""A local HTTP server that speaks a script: for the protocol's corners that a real server reaches rarely.
+"""A local HTTP server with scripted answers: for cases of the protocol that are rare with a real server.
 
-It knows nothing of Kubernetes. Tests of anything that decides use a real control plane.
+It knows nothing of Kubernetes. Tests of decisions use a real control plane.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class ScriptedServer:
-    """Answers request after request from its script, and remembers what it was asked."""
+    """Answers request after request from its script, and records the requests."""
 
     def __init__(self) -> None:
         self.script: list[Answer] = []
         self.seen: list[web.Request] = []
         self.bodies: list[bytes] = []
-        self.asked = asyncio.Event()  # the next request
+        self.requested = asyncio.Event()  # set by the next request
         self.url = ""
 
     def config(self, credentials: Credentials | None = None, **more: Any) -> Config:
@@ -36,8 +36,8 @@ class ScriptedServer:
     async def handle(self, request: web.Request) -> web.StreamResponse:
         self.bodies.append(await request.read())
         self.seen.append(request)
-        self.asked.set()
-        self.asked = asyncio.Event()
+        self.requested.set()
+        self.requested = asyncio.Event()
         return await self.script.pop(0)(request)
 
 
@@ -60,24 +60,24 @@ async def serve(tls: ssl.SSLContext | None = None) -> AsyncIterator[ScriptedServ
 
 
 def reply(body: Any, status: int = 200, **headers: str) -> Answer:
-    """A JSON reply (bytes go out as they are); a header's underscores become dashes."""
-    said = {name.replace("_", "-"): value for name, value in headers.items()}
+    """A JSON reply (bytes are sent unchanged); underscores in header names become dashes."""
+    header_fields = {name.replace("_", "-"): value for name, value in headers.items()}
     raw = body if isinstance(body, bytes) else msgspec.json.encode(body)
 
     async def answer(_: web.Request) -> web.StreamResponse:
-        return web.Response(body=raw, status=status, headers=said, content_type="application/json")
+        return web.Response(body=raw, status=status, headers=header_fields, content_type="application/json")
 
     return answer
 
 
 def failure(code: int, reason: str = "", message: str = "", details: Any = None, **headers: str) -> Answer:
-    """A metav1.Status as the API server answers failures with."""
+    """A reply with the metav1.Status of a failure."""
     body = {"kind": "Status", "status": "Failure", "code": code, "reason": reason, "message": message}
     return reply(body | ({"details": details} if details else {}), code, **headers)
 
 
-async def hang_up(request: web.Request) -> web.StreamResponse:
-    """Cut the connection after the request was read, without an answer."""
+async def close_connection(request: web.Request) -> web.StreamResponse:
+    """Close the connection after the request was read, without an answer."""
     assert request.transport is not None
     request.transport.abort()
     return web.Response()

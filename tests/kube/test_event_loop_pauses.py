@@ -1,4 +1,4 @@
-"""The longest pause of the event loop, as it is measured and remembered."""
+"""The longest pause of the event loop: how it is measured, and for how long it is reported."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class Clock:
         return self.now
 
 
-def test_a_callback_that_blocks_the_loop_is_seen():
+def test_blocking_callback_is_measured():
     async def blocking() -> None:
         await asyncio.sleep(0)
-        time.sleep(0.05)  # noqa: ASYNC251 - that is the mistake
+        time.sleep(0.05)  # noqa: ASYNC251 - the mistake that is measured
         await asyncio.sleep(0)
 
     with asyncio.Runner(loop_factory=timed_loop) as runner:
@@ -31,7 +31,7 @@ def test_a_callback_that_blocks_the_loop_is_seen():
     assert seen >= 0.05
 
 
-def test_a_pause_is_the_time_between_two_waits():
+def test_pause_is_the_time_between_two_waits():
     clock = Clock()
     pauses = Pauses(clock)
     with TimedSelector(pauses, clock) as selector:
@@ -42,14 +42,14 @@ def test_a_pause_is_the_time_between_two_waits():
     assert pauses.longest() == 5.0
 
 
-def test_a_pause_is_remembered_for_one_to_two_minutes():
+def test_pause_is_kept_for_one_to_two_minutes():
     clock = Clock()
     pauses = Pauses(clock)
-    pauses.note(3.0, 10.0)
-    pauses.note(1.0, 50.0)
+    pauses.record(3.0, 10.0)
+    pauses.record(1.0, 50.0)
     clock.now = 59.0
     assert pauses.longest() == 3.0
-    pauses.note(0.5, 70.0)
+    pauses.record(0.5, 70.0)
     clock.now = 100.0
     assert pauses.longest() == 3.0
     clock.now = 135.0

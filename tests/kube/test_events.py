@@ -1,4 +1,4 @@
-"""Events: one per thing that happened, series for repeats, bounded, and never in the way."""
+"""EventRecorder: one event per note, a series for repetitions, bounded memory, no waiting."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from grove.kube.client.transport import Request, Response
 from grove.kube.errors import ConnectError
 from grove.kube.events import EventRecorder
 from grove.kube.testing.virtual_time import virtual_time
-from tests.kube.executor.stub_transport import Answer, StubTransport, made, refused
+from tests.kube.executor.stub_transport import Answer, StubTransport, created_reply, refused
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -28,17 +28,17 @@ def created(name: str, note: str = "", **more: Any) -> EventRecord:
     return EventRecord(regarding, "PodCliqueCreateSuccessful", note or f"{name} created", "Create", **more)
 
 
-def recorder(replies: StubTransport, **settings: Any) -> EventRecorder:
+def started_recorder(replies: StubTransport, **settings: Any) -> EventRecorder:
     loop = asyncio.get_running_loop()
-    made = EventRecorder(
+    recorder = EventRecorder(
         Client(replies, retry=NO_RETRY),
         "podcliqueset-controller",
         "operator-1",
         wall_clock=lambda: START + timedelta(seconds=loop.time()),
         **settings,
     )
-    made.start()
-    return made
+    recorder.start()
+    return recorder
 
 
 def dropped() -> float:
@@ -46,8 +46,8 @@ def dropped() -> float:
 
 
 @virtual_time
-async def test_things_that_differ_only_in_their_note_are_two_events() -> None:
-    events = recorder(replies := StubTransport(made))
+async def test_events_with_different_notes_are_two_events() -> None:
+    events = started_recorder(replies := StubTransport(created_reply))
     events.record(created("web-0"))
     events.record(created("web-1"))
     await asyncio.sleep(1)
@@ -58,8 +58,8 @@ async def test_things_that_differ_only_in_their_note_are_two_events() -> None:
 
 
 @virtual_time
-async def test_an_event_carries_what_the_api_and_people_want_to_know() -> None:
-    events = recorder(replies := StubTransport(made))
+async def test_event_has_all_fields_of_the_api() -> None:
+    events = started_recorder(replies := StubTransport(created_reply))
     pod = ObjectRef("v1", "Pod", "web-0-x", "prod", "u2")
     events.record(created("web-0", warning=True, related=pod, reporter="podclique-controller"))
     events.record(created("web-1"))
@@ -90,8 +90,8 @@ async def test_an_event_carries_what_the_api_and_people_want_to_know() -> None:
 
 
 @virtual_time
-async def test_a_repeated_event_becomes_a_series_that_is_told_now_and_then() -> None:
-    events = recorder(replies := StubTransport(made), interval=30.0)
+async def test_repeated_event_is_a_series_patched_per_interval() -> None:
+    events = started_recorder(replies := StubTransport(created_reply), interval=30.0)
     for _ in range(100):
         events.record(created("web-0"))
         await asyncio.sleep(1)
@@ -104,8 +104,8 @@ async def test_a_repeated_event_becomes_a_series_that_is_told_now_and_then() -> 
 
 
 @virtual_time
-async def test_after_a_quiet_time_the_same_occurrence_is_a_new_event() -> None:
-    events = recorder(replies := StubTransport(made), series_timeout=60.0)
+async def test_repetition_after_series_timeout_is_a_new_event() -> None:
+    events = started_recorder(replies := StubTransport(created_reply), series_timeout=60.0)
     events.record(created("web-0"))
     await asyncio.sleep(61)
     events.record(created("web-0"))
@@ -115,11 +115,11 @@ async def test_after_a_quiet_time_the_same_occurrence_is_a_new_event() -> None:
 
 
 @virtual_time
-async def test_a_series_whose_event_the_server_forgot_begins_anew() -> None:
+async def test_series_of_expired_event_is_created_again() -> None:
     def answer(request: Request) -> Answer:
-        return refused(404, "NotFound") if request.verb == "patch" else made(request)
+        return refused(404, "NotFound") if request.verb == "patch" else created_reply(request)
 
-    events = recorder(replies := StubTransport(answer), interval=30.0)
+    events = started_recorder(replies := StubTransport(answer), interval=30.0)
     events.record(created("web-0"))
     await asyncio.sleep(1)
     events.record(created("web-0"))
@@ -129,11 +129,11 @@ async def test_a_series_whose_event_the_server_forgot_begins_anew() -> None:
 
 
 @virtual_time
-async def test_while_the_server_is_away_memory_is_bounded_and_drops_are_counted() -> None:
+async def test_series_are_bounded_while_server_is_unreachable() -> None:
     away = True
     before = dropped()
-    events = recorder(
-        replies := StubTransport(lambda request: ConnectError("down") if away else made(request)),
+    events = started_recorder(
+        replies := StubTransport(lambda request: ConnectError("down") if away else created_reply(request)),
         max_series=10,
     )
     for number in range(100):
@@ -147,17 +147,17 @@ async def test_while_the_server_is_away_memory_is_bounded_and_drops_are_counted(
 
 
 @virtual_time
-async def test_what_is_forgotten_takes_no_place_in_the_queue_either() -> None:
-    events = recorder(StubTransport(made, latency=lambda _: 1000.0), max_series=10)
+async def test_dropped_series_leave_the_queue() -> None:
+    events = started_recorder(StubTransport(created_reply, latency=lambda _: 1000.0), max_series=10)
     for number in range(100):
         events.record(created(f"web-{number}"))
-        await asyncio.sleep(0)  # the first ones are being told, and the telling does not end
+        await asyncio.sleep(0)  # the first ones are being published, which does not end
     assert (REGISTRY.get_sample_value("grove_kube_queue_depth", {"queue": "events"}) or 0) <= 10
 
 
 @virtual_time
-async def test_what_happens_often_is_remembered_longest() -> None:
-    events = recorder(replies := StubTransport(made), max_series=2)
+async def test_most_recent_series_are_kept() -> None:
+    events = started_recorder(replies := StubTransport(created_reply), max_series=2)
     for name in ("often", "once", "often", "late", "often"):
         events.record(created(name))
         await asyncio.sleep(1)
@@ -167,9 +167,9 @@ async def test_what_happens_often_is_remembered_longest() -> None:
 
 
 @virtual_time
-async def test_what_the_server_refuses_is_dropped_and_counted_once() -> None:
+async def test_rejected_event_is_dropped_and_counted_once() -> None:
     before = dropped()
-    events = recorder(replies := StubTransport(lambda _: refused(403, "Forbidden")))
+    events = started_recorder(replies := StubTransport(lambda _: refused(403, "Forbidden")))
     events.record(created("web-0"))
     await asyncio.sleep(600)
     assert len(replies.sent) == 1
@@ -177,19 +177,21 @@ async def test_what_the_server_refuses_is_dropped_and_counted_once() -> None:
 
 
 @virtual_time
-async def test_what_cannot_be_put_into_words_is_dropped_and_counted_once() -> None:
+async def test_event_that_cannot_be_encoded_is_dropped_once() -> None:
     before = dropped()
-    events = recorder(replies := StubTransport(made))
+    events = started_recorder(replies := StubTransport(created_reply))
     owner = Create(Target("v1", "Pod", "p", "prod"), {})
-    events.record(EventRecord(ObjectRef("v1", "Pod", "p", "prod", uid_of(owner)), "Made", "made", "Make"))
+    events.record(
+        EventRecord(ObjectRef("v1", "Pod", "p", "prod", uid_of(owner)), "Created", "created", "Create")
+    )
     await asyncio.sleep(600)
     assert replies.sent == []
     assert dropped() - before == 1
 
 
 @virtual_time
-async def test_closing_tells_what_is_untold_but_does_not_wait_for_ever() -> None:
-    events = recorder(replies := StubTransport(made), interval=30.0)
+async def test_close_publishes_the_rest_within_grace() -> None:
+    events = started_recorder(replies := StubTransport(created_reply), interval=30.0)
     events.record(created("web-0"))
     await asyncio.sleep(1)
     events.record(created("web-0"))
@@ -197,7 +199,7 @@ async def test_closing_tells_what_is_untold_but_does_not_wait_for_ever() -> None
     await events.close(grace=2.0)
     assert sorted(sent.request.verb for sent in replies.sent) == ["create", "create", "patch"]
 
-    stuck = recorder(StubTransport(made, latency=lambda _: 1000.0))
+    stuck = started_recorder(StubTransport(created_reply, latency=lambda _: 1000.0))
     stuck.record(created("web-0"))
     began = asyncio.get_running_loop().time()
     await stuck.close(grace=2.0)
@@ -205,10 +207,10 @@ async def test_closing_tells_what_is_untold_but_does_not_wait_for_ever() -> None
 
 
 @pytest.mark.parametrize("note", ["x" * 2000, "ä" * 1000])
-def test_a_note_that_is_too_long_is_cut_between_characters(note: str) -> None:
+def test_long_note_is_cut_between_characters(note: str) -> None:
     @virtual_time
     async def run() -> None:
-        events = recorder(replies := StubTransport(made))
+        events = started_recorder(replies := StubTransport(created_reply))
         events.record(created("", note=note))
         await asyncio.sleep(1)
         published = replies.sent[0].body["note"]
@@ -219,8 +221,8 @@ def test_a_note_that_is_too_long_is_cut_between_characters(note: str) -> None:
 
 
 @virtual_time
-async def test_events_of_cluster_wide_objects_live_in_the_default_namespace() -> None:
-    events = recorder(replies := StubTransport(made))
+async def test_event_of_cluster_scoped_object_is_in_default() -> None:
+    events = started_recorder(replies := StubTransport(created_reply))
     events.record(EventRecord(ObjectRef("v1", "Node", "n" * 253, uid="u"), "Seen", "seen", "See"))
     await asyncio.sleep(1)
     assert replies.sent[0].body["metadata"]["namespace"] == "default"
@@ -228,13 +230,13 @@ async def test_events_of_cluster_wide_objects_live_in_the_default_namespace() ->
 
 
 @virtual_time
-async def test_in_a_namespace_that_ends_an_event_is_let_go_without_a_word() -> None:
-    cause = {"reason": "NamespaceTerminating", "message": "it ends", "field": "metadata.namespace"}
+async def test_event_in_terminating_namespace_is_not_a_warning() -> None:
+    cause = {"reason": "NamespaceTerminating", "message": "it is terminating", "field": "metadata.namespace"}
     body = {"kind": "Status", "code": 403, "reason": "Forbidden", "details": {"causes": [cause]}}
-    events = recorder(StubTransport(lambda _: Response(403, {}, msgspec.json.encode(body))))
+    events = started_recorder(StubTransport(lambda _: Response(403, {}, msgspec.json.encode(body))))
     before = dropped()
-    with capture_logs() as said:
+    with capture_logs() as logs:
         events.record(created("web-0"))
         await asyncio.sleep(1)
     assert dropped() == before + 1
-    assert [line["log_level"] for line in said] == ["debug"]
+    assert [line["log_level"] for line in logs] == ["debug"]

@@ -1,4 +1,4 @@
-"""What Prometheus reads of the runtime."""
+"""The request metrics in the text format of Prometheus."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from prometheus_client import CollectorRegistry, generate_latest
 from grove.kube.metrics import RequestMetrics
 
 
-def test_requests_are_told_by_verb_resource_and_code_with_their_times() -> None:
+def test_request_metrics_have_verb_resource_and_code() -> None:
     requests, registry = RequestMetrics(), CollectorRegistry()
     registry.register(requests)
     requests.count("create", "pods", "201", 0.003)
     requests.count("create", "pods", "201", 0.3)
     requests.count("create", "pods", "lost", 40.0)
     requests.count("watch", "pods", "200")
-    told = generate_latest(registry).decode()
+    text = generate_latest(registry).decode()
     for line in (
         'grove_kube_requests_total{code="201",resource="pods",verb="create"} 2.0',
         'grove_kube_requests_total{code="lost",resource="pods",verb="create"} 1.0',
@@ -26,5 +26,5 @@ def test_requests_are_told_by_verb_resource_and_code_with_their_times() -> None:
         'grove_kube_request_seconds_count{verb="create"} 3.0',
         'grove_kube_request_seconds_sum{verb="create"} 40.303',
     ):
-        assert line in told
-    assert 'request_seconds_count{verb="watch"}' not in told
+        assert line in text
+    assert 'request_seconds_count{verb="watch"}' not in text

@@ -1,4 +1,4 @@
-"""What a person writes in a YAML file, and what we take it for."""
+"""The YAML parser for files of users: what is text, what is not, and the errors."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from grove.kube.yaml_parser import YamlError, parse
         "v1",
     ],
 )
-def test_words_stay_words(word):
+def test_yaml_1_1_special_words_stay_text(word):
     assert parse(f"key: {word}") == {"key": word}
 
 
@@ -53,30 +53,30 @@ def test_words_stay_words(word):
         ("'true'", "true"),
     ],
 )
-def test_what_is_not_text(text, meaning):
+def test_yaml_literals_and_numbers_are_typed(text, meaning):
     assert parse(f"key: {text}") == {"key": meaning}
     assert type(parse(f"key: {text}")["key"]) is type(meaning)
 
 
-def test_without_numbers_a_token_of_digits_stays_a_token():
+def test_digits_stay_text_without_numbers():
     assert parse("token: 12345\nport: 1.5", numbers=False) == {"token": "12345", "port": "1.5"}
 
 
-def test_json_is_read_too():
+def test_json_is_parsed_as_yaml():
     assert parse('{"a": [1, 2.5, "no", null, true]}') == {"a": [1, 2.5, "no", None, True]}
 
 
-def test_parts_can_be_shared():
+def test_yaml_anchors_and_merge_keys_work():
     assert parse("a: &a {x: 1}\nb:\n  <<: *a\n  y: 2") == {"a": {"x": 1}, "b": {"x": 1, "y": 2}}
 
 
-def test_an_empty_text_is_nothing():
+def test_empty_yaml_is_none():
     assert parse("# only a comment\n") is None
 
 
 @pytest.mark.parametrize(
     "text", ["a: [1", "a: b: c", "\tx: 1", "!!python/object:os.system {}", "a: 1\n--- \nb: 2"]
 )
-def test_what_cannot_be_read_is_said_in_one_line_with_its_place(text):
+def test_yaml_error_is_one_line_with_line_number(text):
     with pytest.raises(YamlError, match=r"^not YAML at line \d \(.+\)$"):
         parse(text)

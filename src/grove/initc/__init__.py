@@ -1,5 +1,5 @@
-"""The init container: holds a pod back until the cliques that it starts after are ready.
+"""The init container of the startup order: exits once the cliques that its pod starts after are ready.
 
-It runs in every pod that has something to wait for, so it is small: the standard library, and of ours only
-words of the contract (docs/decisions/init-container.md).
+It runs in every pod that waits for other cliques, so it is small: it imports the standard library and, of
+this project, only the constants of `grove.api.naming` (docs/decisions/init-container.md).
 """

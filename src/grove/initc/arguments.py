@@ -1,4 +1,4 @@
-"""What the init container is told: for whom to wait, and where it finds out who it is."""
+"""Arguments of the init container: which cliques to wait for, and in which namespace and gang its pod is."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ USAGE = f"""\
 usage: grove initc --podcliques=NAME:COUNT [--podcliques=NAME:COUNT ...]
 
 Waits until each of these PodCliques has COUNT ready pods, all at the same time, and exits with 0.
-It looks at the pods of its own gang, with the service account that is mounted into the pod.
+It watches the pods of its own gang, with the service account that is mounted into the pod.
 
-  -p, --podcliques NAME:COUNT   whom to wait for; may be given several times
+  -p, --podcliques NAME:COUNT   a PodClique to wait for; may be given several times
   --service-account DIR         where token and ca.crt are ({well_known.TOKEN_MOUNT})
   --pod-info DIR                where namespace and podgangname are ({well_known.POD_INFO_MOUNT})
 """
@@ -31,11 +31,11 @@ _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?").fullmatch
 
 
 class UsageError(Exception):
-    """It was told something that it cannot work with; the message names it and the remedy."""
+    """An argument or a file of the pod cannot be used; the message names it and the remedy."""
 
 
 class WaitArguments(NamedTuple):
-    """Whom to wait for, and where the pod's own files are."""
+    """The command line: the PodCliques to wait for, and the folders of the pod's own files."""
 
     cliques: Mapping[str, int]
     """How many ready pods each PodClique must have."""
@@ -44,7 +44,7 @@ class WaitArguments(NamedTuple):
 
 
 class PodContext(NamedTuple):
-    """Where the pod is."""
+    """The API server that the pod talks to, and the namespace and gang that it is in."""
 
     host: str
     port: int
@@ -53,7 +53,7 @@ class PodContext(NamedTuple):
 
 
 def parse(arguments: Sequence[str]) -> WaitArguments:
-    """The order in a command line."""
+    """The parsed command line. Raises UsageError."""
     cliques: dict[str, int] = {}
     folders: dict[str, Path] = {}
     for option, value in _pairs(arguments):
@@ -64,7 +64,7 @@ def parse(arguments: Sequence[str]) -> WaitArguments:
             name, count = _clique(item)
             cliques[name] = max(count, cliques.get(name, 0))
     if not cliques:
-        raise UsageError("nobody to wait for: give --podcliques=NAME:COUNT")
+        raise UsageError("no PodClique to wait for: give --podcliques=NAME:COUNT")
     return WaitArguments(cliques, **folders)
 
 
@@ -91,7 +91,7 @@ def _clique(text: str) -> tuple[str, int]:
 
 
 def locate(arguments_: WaitArguments, environ: Mapping[str, str] = os.environ) -> PodContext:
-    """Where the pod is, from what every pod finds in its environment and its volumes."""
+    """The pod's context, read from its environment and from the volume with the pod's metadata."""
     host, port = environ.get("KUBERNETES_SERVICE_HOST", ""), environ.get("KUBERNETES_SERVICE_PORT", "443")
     if not host or not port.isdecimal():
         raise UsageError("KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be set: run it in a pod")
@@ -112,5 +112,5 @@ def _pod_info(file: Path) -> str:
             f"{file} cannot be read ({why}): mount the volume {well_known.POD_INFO_VOLUME}"
         ) from None
     if not _NAME(text):
-        raise UsageError(f"{file} holds {text!r}, which is no name: check the labels of the pod")
+        raise UsageError(f"{file} contains {text!r}, which is not a name: check the labels of the pod")
     return text

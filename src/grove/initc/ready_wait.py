@@ -1,8 +1,8 @@
-"""Wait until the cliques that a pod starts after are ready: watch their pods, count, and never give up.
+"""Waits until the cliques that a pod starts after are ready: watches their pods and counts the ready ones.
 
-A watch that begins without a version first tells what is there, then what changes, on every Kubernetes. Each
-of them starts to count anew, so that nothing that was missed in between can be wrong. Pods are known by
-their labels.
+A watch that starts without a resourceVersion first sends the existing objects, then the changes, on every
+Kubernetes version. Each new watch starts a new count, so that a missed event cannot leave a wrong one.
+Pods are selected by their labels. A watch that fails is started again, without a limit.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ from grove.initc.watch_stream import Server, WatchInterrupted, lines
 Log = Callable[[str], None]
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
-_LOOK_FOR_TOKEN = (0.05, 1.0)  # seconds between looks, growing
-_LIFETIME = (300, 600)
+_TOKEN_BACKOFF = (0.05, 1.0)  # seconds between two checks: the first pause and the longest
+_WATCH_LIFETIME = (300, 600)
 
 
 class ReadyCount:
-    """The ready pods of each clique, as the events of one watch tell them."""
+    """The ready pods of each clique, from the events of one watch."""
 
     def __init__(self, wanted: Mapping[str, int]) -> None:
         self._wanted = wanted
         self._ready: dict[str, set[str]] = {name: set() for name in wanted}
 
-    def take(self, line: bytes) -> None:
-        """Learn from one event. Raises Interrupted where the server says that it cannot go on."""
+    def apply(self, line: bytes) -> None:
+        """Count one watch event. Raises WatchInterrupted for an ERROR event."""
         event: dict[str, Any] = json.loads(line)
-        found: dict[str, Any] = event["object"]
+        pod: dict[str, Any] = event["object"]
         if event["type"] == "ERROR":
-            raise WatchInterrupted(f"the server ended the watch: {found.get('message', 'no reason given')}")
+            raise WatchInterrupted(f"the server ended the watch: {pod.get('message', 'no reason given')}")
         if event["type"] == "BOOKMARK":
             return
-        name = found["metadata"]["name"]
+        name = pod["metadata"]["name"]
         for pods in self._ready.values():
             pods.discard(name)
-        clique = found["metadata"].get("labels", {}).get(labels.CLIQUE)
-        if clique in self._ready and event["type"] != "DELETED" and _is_ready(found):
+        clique = pod["metadata"].get("labels", {}).get(labels.CLIQUE)
+        if clique in self._ready and event["type"] != "DELETED" and _is_ready(pod):
             self._ready[clique].add(name)
 
     @property
@@ -61,7 +61,7 @@ class ReadyCount:
 
 
 def _is_ready(pod: dict[str, Any]) -> bool:
-    """A pod that is on its way out is nobody to build on."""
+    """Whether the pod is ready; a terminating pod does not count as ready."""
     if pod["metadata"].get("deletionTimestamp"):
         return False
     conditions: Iterable[dict[str, Any]] = pod.get("status", {}).get("conditions") or ()
@@ -69,10 +69,10 @@ def _is_ready(pod: dict[str, Any]) -> bool:
 
 
 async def wait(arguments_: WaitArguments, context: PodContext, log: Log) -> None:
-    """Return once every clique has as many ready pods as it should."""
+    """Returns once every clique has as many ready pods as the arguments ask for, all at the same time."""
     server = Server(context.host, context.port, arguments_.service_account)
     log_once = _without_repeats(log)
-    await _token(arguments_, log_once)
+    await _wait_for_token(arguments_, log_once)
     failures = 0
     while True:
         count = ReadyCount(arguments_.cliques)
@@ -81,7 +81,7 @@ async def wait(arguments_: WaitArguments, context: PodContext, log: Log) -> None
             async with aclosing(stream):
                 async for line in stream:
                     failures = 0
-                    count.take(line)
+                    count.apply(line)
                     log_once(str(count))
                     if count.complete:
                         return
@@ -91,22 +91,23 @@ async def wait(arguments_: WaitArguments, context: PodContext, log: Log) -> None
         failures += 1
 
 
-async def _token(arguments_: WaitArguments, log_once: Log) -> None:
-    """Kubernetes fills the Secret in its own time, and the kubelet follows: nothing tells us when."""
-    looks = 0
+async def _wait_for_token(arguments_: WaitArguments, log_once: Log) -> None:
+    """Checks until the token is mounted. Kubernetes fills the Secret and the kubelet mounts it some time
+    later, without a notification."""
+    checks = 0
     files = [arguments_.service_account / name for name in ("token", "ca.crt")]
     while not all(file.exists() and file.stat().st_size for file in files):
         log_once(
-            f"waiting for {arguments_.service_account}/token, which comes with the service account's Secret"
+            f"waiting for {arguments_.service_account}/token, which comes from the service account's Secret"
         )
-        await asyncio.sleep(_pause(looks, *_LOOK_FOR_TOKEN))
-        looks += 1
+        await asyncio.sleep(_pause(checks, *_TOKEN_BACKOFF))
+        checks += 1
 
 
 def _path(arguments_: WaitArguments, context: PodContext) -> str:
     cliques = "%2C".join(arguments_.cliques)
     gang, clique = (key.replace("/", "%2F") for key in (labels.GANG, labels.CLIQUE))
-    lifetime = random.randint(*_LIFETIME)  # noqa: S311 - so that not all come back at once
+    lifetime = random.randint(*_WATCH_LIFETIME)  # noqa: S311 - spreads the reconnects of many pods
     return (
         f"/api/v1/namespaces/{context.namespace}/pods?watch=true&allowWatchBookmarks=true"
         f"&labelSelector={gang}%3D{context.gang}%2C{clique}%20in%20({cliques})&timeoutSeconds={lifetime}"
@@ -114,13 +115,13 @@ def _path(arguments_: WaitArguments, context: PodContext) -> str:
 
 
 def _pause(attempt: int, first: float, most: float) -> float:
-    """Growing, with jitter: when a server comes back, a thousand pods ask it."""
+    """Exponential back-off with jitter: a server that comes back gets the requests of a thousand pods."""
     span: float = min(most, first * 2.0 ** min(attempt, 16))
     return span * (0.5 + random.random() / 2)  # noqa: S311
 
 
 def _without_repeats(log: Log) -> Log:
-    """The same thing twice in a row is said once."""
+    """A log function that drops a line which equals the line before."""
     last = ""
 
     def log_once(text: str) -> None:

@@ -1,6 +1,7 @@
-"""One watch on one API server, with nothing but the standard library: lines as they come, until it ends.
+"""One watch on one API server, with the standard library only: yields lines as they arrive, until it ends.
 
-HTTP/1.1 as an API server speaks it: a status, headers, a body in chunks that need not end where lines do.
+Reads HTTP/1.1 as an API server sends it: a status, headers, and a body in chunks whose ends need not be ends
+of lines. `ready_wait` decides when to start the next watch.
 """
 
 from __future__ import annotations
@@ -12,17 +13,16 @@ from collections.abc import AsyncIterator, Awaitable
 from pathlib import Path
 from typing import NamedTuple
 
-_CONNECT = 10.0
-_SILENCE = 150.0  # the server sends a bookmark every minute: who is silent for longer is gone
-_MAX_MESSAGE = 4096
+_CONNECT_TIMEOUT = 10.0
+_IDLE_TIMEOUT = 150.0  # the server sends a bookmark every minute: a longer silence is a dead connection
 
 
 class WatchInterrupted(Exception):
-    """The watch could not begin or has ended; whatever the reason, it is tried again."""
+    """The watch could not start or has ended; whatever the reason, it is started again."""
 
 
 class Server(NamedTuple):
-    """An API server, and the folder with what opens it: `token` and `ca.crt`."""
+    """An API server, and the folder with the credentials for it: `token` and `ca.crt`."""
 
     host: str
     port: int
@@ -34,15 +34,15 @@ class Server(NamedTuple):
 
 
 async def lines(server: Server, path: str) -> AsyncIterator[bytes]:
-    """The lines of the reply. Always ends with Interrupted, unless whoever reads leaves first."""
+    """The lines of the reply. Always ends with WatchInterrupted, unless the caller stops reading first."""
     writer = None
     try:
-        async with asyncio.timeout(_CONNECT):
+        async with asyncio.timeout(_CONNECT_TIMEOUT):
             reader, writer = await asyncio.open_connection(server.host, server.port, ssl=_trust(server))
             writer.write(_request(server, path))
-            chunked = await _begin(reader)
+            chunked = await _read_head(reader)
         pending = b""
-        while piece := await _within(_SILENCE, _piece(reader, chunked)):
+        while piece := await _within(_IDLE_TIMEOUT, _read_body(reader, chunked)):
             *whole, pending = (pending + piece).split(b"\n")
             for line in whole:
                 if line:
@@ -53,28 +53,29 @@ async def lines(server: Server, path: str) -> AsyncIterator[bytes]:
         why = getattr(problem, "verify_message", "") or problem.reason or str(problem)
         raise WatchInterrupted(f"{server.name} cannot be trusted ({why})") from None
     except (OSError, EOFError, ValueError) as problem:
-        raise WatchInterrupted(f"{server.name} cannot be reached ({_words(problem)})") from None
+        raise WatchInterrupted(f"{server.name} cannot be reached ({_text(problem)})") from None
     finally:
         if writer is not None:
-            writer.transport.abort()  # a TLS good-bye would wait for an answer
+            writer.transport.abort()  # a TLS close_notify would wait for an answer
     raise WatchInterrupted("the server ended the watch")
 
 
 async def _within(seconds: float, work: Awaitable[bytes]) -> bytes:
-    """Not `wait_for`, which in Python 3.11 can lose a cancellation that comes with the result."""
+    """Awaits with a timeout. Not `wait_for`: in Python 3.11 it can lose a cancellation that arrives with the
+    result."""
     async with asyncio.timeout(seconds):
         return await work
 
 
 def _trust(server: Server) -> ssl.SSLContext:
     context = ssl.create_default_context(cafile=str(server.service_account / "ca.crt"))
-    # Many clusters sign with authorities that lack what the strict profile of newer Pythons asks for.
+    # The certificate authorities of many clusters lack extensions that newer Pythons require by default.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     return context
 
 
 def _request(server: Server, path: str) -> bytes:
-    """The token is read each time: who waits long sees it replaced."""
+    """The request. The token is read for each watch, since it is rotated while the pod waits."""
     token = (server.service_account / "token").read_text().strip()
     return (
         f"GET {path} HTTP/1.1\r\nHost: {server.name}\r\nAuthorization: Bearer {token}\r\n"
@@ -82,33 +83,37 @@ def _request(server: Server, path: str) -> bytes:
     ).encode("ascii")
 
 
-async def _begin(reader: asyncio.StreamReader) -> bool:
-    """Read up to the body. Says whether it comes in chunks."""
+async def _read_head(reader: asyncio.StreamReader) -> bool:
+    """Reads status and headers. Returns whether the body is chunked."""
     status = (await reader.readline()).split(maxsplit=2)
     headers = {}
     while (line := (await reader.readline()).strip()) != b"":
         name, _, value = line.partition(b":")
         headers[name.lower()] = value.strip().lower()
     if len(status) < 2:
-        raise WatchInterrupted("the server hung up without an answer")
+        raise WatchInterrupted("the server closed the connection without an answer")
     chunked = headers.get(b"transfer-encoding") == b"chunked"
     if status[1] != b"200":
-        raise WatchInterrupted(_refusal(status[1].decode("ascii", "replace"), await _piece(reader, chunked)))
+        body = await _read_body(reader, chunked)
+        raise WatchInterrupted(_rejection(status[1].decode("ascii", "replace"), body))
     return chunked
 
 
-def _refusal(code: str, body: bytes) -> str:
-    """The server's own words, if it is one of Kubernetes'."""
+def _rejection(code: str, body: bytes) -> str:
+    """Why the server rejected the watch: the message of its Status, if the body is one, and a remedy."""
     try:
-        said = str(json.loads(body)["message"])
+        message = str(json.loads(body)["message"])
     except (ValueError, KeyError, TypeError):
-        said = "no reason given"
-    remedies = {"401": "; was the service account made anew?", "403": "; check Role and RoleBinding"}
-    return f"the server refuses ({code}): {' '.join(said.split())}{remedies.get(code, '')}"
+        message = "no reason given"
+    remedies = {
+        "401": "; check whether the service account was deleted and created again",
+        "403": "; check Role and RoleBinding",
+    }
+    return f"the server refuses ({code}): {' '.join(message.split())}{remedies.get(code, '')}"
 
 
-async def _piece(reader: asyncio.StreamReader, chunked: bool) -> bytes:
-    """What comes next of the body; nothing at its end."""
+async def _read_body(reader: asyncio.StreamReader, chunked: bool) -> bytes:
+    """The next bytes of the body; empty at its end."""
     if not chunked:
         return await reader.read(2**16)
     size = int((await reader.readline()).partition(b";")[0] or b"0", 16)
@@ -117,6 +122,6 @@ async def _piece(reader: asyncio.StreamReader, chunked: bool) -> bytes:
     return piece
 
 
-def _words(problem: BaseException) -> str:
-    said = getattr(problem, "strerror", None) or " ".join(str(problem).split())
-    return said or type(problem).__name__
+def _text(problem: BaseException) -> str:
+    text = getattr(problem, "strerror", None) or " ".join(str(problem).split())
+    return text or type(problem).__name__

@@ -1,8 +1,8 @@
-"""What can go wrong between us and the API server, sorted by what the caller may do next.
+"""Errors of requests to the API server, one class for each reaction of the caller.
 
-The question after a failed write is always the same: did it take effect? `ambiguous` answers it.
-False means that the server certainly did not do it; True means that only a read can tell.
-Every `str()` is one line that a person can act on.
+`ambiguous` answers the question after a failed write: did it take effect? False means that the server
+certainly did not do it; True means that only a read can answer. Every `str()` is one line that a user can
+act on.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from grove.api.json_depth import too_deep
 
 
 class StatusCause(Struct, frozen=True, gc=False):
-    """One of the reasons in a Status: usually the field that admission did not like."""
+    """One of the reasons in a Status: usually a field that validation or admission rejected."""
 
     reason: str = ""
     message: str = ""
@@ -22,7 +22,7 @@ class StatusCause(Struct, frozen=True, gc=False):
 
 
 class StatusDetails(Struct, frozen=True, gc=False, rename="camel"):
-    """Which object a Status speaks of, and when to come back."""
+    """Which object a Status is about, and after how many seconds to retry."""
 
     name: str = ""
     group: str = ""
@@ -33,7 +33,7 @@ class StatusDetails(Struct, frozen=True, gc=False, rename="camel"):
 
 
 class ApiStatus(Struct, frozen=True, gc=False):
-    """metav1.Status: the server's own account of a failure (or of a finished delete)."""
+    """metav1.Status: the server's description of a failure (or of a finished delete)."""
 
     status: str = ""
     code: int = 0
@@ -49,24 +49,24 @@ class KubeError(Exception):
 
 
 class ConfigError(KubeError):
-    """The way to the cluster is described wrongly, or its credentials cannot be had."""
+    """The configuration of the connection is wrong, or its credentials cannot be read."""
 
 
 class ConnectError(KubeError):
-    """No connection could be made, so the request was certainly not sent."""
+    """No connection could be opened, so the request was certainly not sent."""
 
 
 class LostReply(KubeError):
-    """The request was sent, or may have been, and no complete answer came back."""
+    """The request was sent, or may have been, and no complete reply was received."""
 
     ambiguous = True
 
 
 class NoAnswer(LostReply):
-    """The time for the answer ran out. The server may still be at work on the request."""
+    """The request timed out. The server may still be working on it."""
 
-    def __init__(self, words: str, seconds: float) -> None:
-        super().__init__(words)
+    def __init__(self, message: str, seconds: float) -> None:
+        super().__init__(message)
         self.seconds = seconds
 
 
@@ -81,7 +81,7 @@ class DecodeError(KubeError):
 
 
 class ApiError(KubeError):
-    """The server answered with a failure. `status` is its own account."""
+    """The server answered with a failure; `status` is its description."""
 
     remedy = ""
 
@@ -102,8 +102,8 @@ class ApiError(KubeError):
         return self.status.reason
 
     def __str__(self) -> str:
-        said = " ".join(self.status.message.split()) or "the server gave no reason"
-        line = f"{self.action}: {said} ({self.code} {self.reason})".replace(" )", ")")
+        message = " ".join(self.status.message.split()) or "the server gave no reason"
+        line = f"{self.action}: {message} ({self.code} {self.reason})".replace(" )", ")")
         return f"{line}; {self.remedy}" if self.remedy else line
 
 
@@ -112,13 +112,13 @@ class BadRequest(ApiError):
 
 
 class Unauthorized(ApiError):
-    """401: the server does not know who we are."""
+    """401: the server does not accept the credentials."""
 
     remedy = "renew the credentials in the kubeconfig, or check that the service account still exists"
 
 
 class Forbidden(ApiError):
-    """403: the server knows who we are and says no (by role, quota or policy)."""
+    """403: the server accepts the credentials and denies the request (by role, quota or policy)."""
 
 
 class NotFound(ApiError):
@@ -130,7 +130,7 @@ class MethodNotAllowed(ApiError):
 
 
 class AlreadyExists(ApiError):
-    """409 on create: the name is taken. Read the object to learn by whom."""
+    """409 on create: an object with the name exists. Its metadata name its owner (see `name_conflict`)."""
 
 
 class Conflict(ApiError):
@@ -138,7 +138,7 @@ class Conflict(ApiError):
 
 
 class Gone(ApiError):
-    """410: the resourceVersion or the continue token is too old; list anew."""
+    """410: the resourceVersion or the continue token is too old; list again from the start."""
 
 
 class TooLarge(ApiError):
@@ -146,21 +146,21 @@ class TooLarge(ApiError):
 
 
 class UnsupportedMediaType(ApiError):
-    """415: this resource does not take this kind of patch."""
+    """415: this resource does not support this kind of patch."""
 
 
 class Invalid(ApiError):
-    """422: the object breaks a rule of its schema or of admission."""
+    """422: the object violates a rule of its schema or of admission."""
 
 
 class TooManyRequests(ApiError):
-    """429: not done; come back after `retry_after` seconds."""
+    """429: not done; retry after `retry_after` seconds."""
 
-    remedy = "the server is shedding load: ask again later, or send fewer requests at once"
+    remedy = "the server is shedding load: retry later, or send fewer requests at once"
 
 
 class ServerError(ApiError):
-    """5xx: the server failed on the way. A write may have reached storage before it did."""
+    """5xx: the server failed. A write may have reached storage before that."""
 
     ambiguous = True
 
@@ -170,11 +170,11 @@ class InternalError(ServerError):
 
 
 class ServiceUnavailable(ServerError):
-    """503: starting, stopping, or a webhook or aggregated API behind it is not there."""
+    """503: the server starts or stops, or a webhook or an aggregated API behind it is not available."""
 
 
 class ServerTimeout(ServerError):
-    """504: the server gave up waiting; the write may still land."""
+    """504: the server gave up waiting; the write may still take effect."""
 
 
 _BY_CODE: dict[int, type[ApiError]] = {
@@ -202,13 +202,13 @@ _BY_REASON: dict[str, type[ApiError]] = {
     "Timeout": ServerTimeout,
 }
 
-_LONGEST_PAUSE = 3600  # seconds; more that a server asks for is taken for so much
+_LONGEST_PAUSE = 3600  # seconds; a longer Retry-After is shortened to this
 
 _status_decoder = msgspec.json.Decoder(ApiStatus)
 
 
 def read_status(body: bytes, code: int) -> ApiStatus:
-    """The Status in a reply, or one made up from the code when a proxy answered in its own words."""
+    """The Status in a reply, or one built from the code if a proxy answered with something else."""
     try:
         status = ApiStatus() if too_deep(body) else _status_decoder.decode(body)
     except (msgspec.MsgspecError, ValueError):
@@ -226,7 +226,7 @@ def api_error(action: str, status: ApiStatus, retry_after: float | None = None) 
 
 
 def is_namespace_terminating(error: BaseException | None) -> bool:
-    """Whether the namespace takes nothing new any more, or is gone. That is never undone."""
+    """Whether the namespace is terminating or gone, so that it accepts no new objects. That is final."""
     if not isinstance(error, Forbidden | NotFound) or error.status.details is None:
         return False
     details = error.status.details

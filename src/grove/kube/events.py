@@ -1,8 +1,8 @@
-"""Tells what happened, as Kubernetes events: one per thing that happened, and never in the way of the work.
+"""Publishes Kubernetes events in the background, without delaying any reconcile.
 
-Two occurrences are the same only if every word is the same, the note included. A repeated one becomes a
-series: its count is patched now and then, not each time. What is remembered is bounded; what cannot be told
-is counted and let go, since no workload may wait for a message about it.
+Two events are the same only if all fields are equal, the note included. A repeated event becomes a series,
+whose count is patched every `interval`, not for each repetition. The number of remembered events is bounded.
+An event that cannot be published is counted and dropped, since no workload may wait for it.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from grove.kube.workqueue.queue import WorkQueue
 
 log = structlog.get_logger("grove.kube.events")
 
-_MAX_NOTE_BYTES = 1024  # bytes of the longest note that the API takes
+_MAX_NOTE_BYTES = 1024  # of the longest note that the API accepts
 _MAX_NAME_LENGTH = 253
 
 
 class _Series:
-    """One occurrence and its repetitions."""
+    """One event and its repetitions."""
 
     __slots__ = ("count", "first", "last", "last_seen", "name", "published")
 
@@ -44,7 +44,7 @@ class _Series:
 
 
 class EventRecorder:
-    """Takes occurrences at any time and tells them in the background, from `start` to `close`."""
+    """Accepts events at any time and publishes them in the background, from `start` to `close`."""
 
     def __init__(
         self,
@@ -61,21 +61,19 @@ class EventRecorder:
         self._reporter = reporter
         self._instance = instance
         self._max_series = max_series
-        self._series_timeout = (
-            series_timeout  # after so many seconds without it, the same occurrence is a new one
-        )
-        self._interval = interval  # between two tellings of the same series
+        self._series_timeout = series_timeout  # seconds after which a repetition starts a new series
+        self._interval = interval  # seconds between two patches of the same series
         self._wall_clock = wall_clock
         self._loop = asyncio.get_running_loop()
         self._series: OrderedDict[EventRecord, _Series] = OrderedDict()
         self._queue: WorkQueue[EventRecord] = WorkQueue("events", self._publish, workers=2)
 
     def start(self) -> None:
-        """Begin to tell."""
+        """Start to publish."""
         self._queue.start()
 
     async def close(self, grace: float = 2.0) -> None:
-        """Tell what is still untold, for `grace` seconds at most."""
+        """Publish what is still unpublished, for `grace` seconds at most."""
         await self._queue.stop(grace)
         unpublished = [
             event_record for event_record, series in self._series.items() if series.published < series.count
@@ -88,7 +86,7 @@ class EventRecorder:
             log.warning("events left unpublished", action="close", reason=str(problem) or "no time left")
 
     def record(self, event_record: EventRecord) -> None:
-        """Note that it happened. Returns at once."""
+        """Accept an event, to be published later. Returns at once."""
         now = self._loop.time()
         series = self._series.get(event_record)
         if series is None or now - series.last_seen > self._series_timeout:
@@ -116,12 +114,12 @@ class EventRecorder:
         try:
             await self._send(event_record, series)
         except (ConnectError, TooManyRequests):
-            raise  # certainly not told: the queue comes back to it
-        except Exception as problem:  # refused, or not to be put into words: neither gets better by waiting
+            raise  # certainly not published: the queue retries it
+        except Exception as problem:  # rejected, or it cannot be encoded: a retry would not help
             metrics.events_dropped_total.inc()
-            # Where a namespace ends, so do the stories about it: nobody is left to read them.
+            # A terminating namespace accepts no events, which is expected and needs no warning.
             log_at = log.debug if is_namespace_terminating(problem) else log.warning
-            log_at("event dropped", key=event_record.regarding.name, action="tell", reason=str(problem))
+            log_at("event dropped", key=event_record.regarding.name, action="publish", reason=str(problem))
         series.published = count
 
     async def _send(self, event_record: EventRecord, series: _Series) -> None:
@@ -130,7 +128,7 @@ class EventRecorder:
             repeated = {"series": {"count": series.count, "lastObservedTime": _micro_time(series.last)}}
             try:
                 await self._client.patch(EVENTS, series.name, repeated, as_type=Object, namespace=namespace)
-            except NotFound:  # the server forgets events after an hour: begin a new one
+            except NotFound:  # the server deletes events after an hour: create a new one
                 pass
             else:
                 return
@@ -164,7 +162,7 @@ def _micro_time(moment: datetime) -> str:
 
 
 def _truncated(note: str) -> str:
-    """At most as many bytes as the API takes, cut between characters."""
+    """The note, shortened between two characters to the number of bytes that the API accepts."""
     encoded = note.encode()
     return (
         note

@@ -1,8 +1,8 @@
-"""YAML as people mean it: the one function through which every file of theirs is read.
+"""The YAML parser for all files that users write.
 
-YAML 1.1 reads `no` and `on` as booleans, `1:30` as ninety, `2026-01-01` as a date and `010` as eight. Whoever
-writes such a word in a configuration means the word. Here only `true`, `false` and `null` are not text, and,
-where the reader wants them, numbers as JSON writes them. JSON itself is read too: it is YAML.
+YAML 1.1 reads `no` and `on` as booleans, `1:30` as ninety, `2026-01-01` as a date and `010` as eight. Users
+who write such words in a configuration mean text. Here only `true`, `false` and `null` are not text, and, if
+the caller asks for them, numbers in the notation of JSON. JSON is YAML, so it is read as well.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from grove.kube.errors import ConfigError
 
 
 class YamlError(ConfigError):
-    """The text cannot be read; the message says where it goes wrong."""
+    """The text is not YAML; the message names the line and the problem."""
 
 
 class _TextLoader(yaml.CSafeLoader):
-    """No numbers: a token of digits stays a token."""
+    """Reads no numbers: a token of digits stays text."""
 
 
 class _TextAndNumberLoader(_TextLoader):
-    """Numbers in the notation of JSON, which nobody mistakes for a time or a version."""
+    """Reads numbers in the notation of JSON, which cannot be mistaken for a time or a version."""
 
 
 def _resolve(loader: type[yaml.CSafeLoader], tag: str, first: str, pattern: str) -> None:
@@ -43,7 +43,7 @@ _resolve(_TextAndNumberLoader, "float", _DIGITS, rf"{_INTEGER}(?:\.\d+(?:[eE][-+
 
 
 def parse(text: str, *, numbers: bool = True) -> object:
-    """The one document in the text, None if it is empty. Raises NotYaml."""
+    """The only document in the text, None if it is empty. Raises YamlError."""
     try:
         return yaml.load(text, _TextAndNumberLoader if numbers else _TextLoader)  # noqa: S506 - safe loaders, narrowed
     except yaml.YAMLError as problem:

@@ -1,4 +1,5 @@
-"""`grove initc` as a process, told and mounted as in a pod; and pods whose readiness the test decides."""
+"""`grove initc` as a process, with the arguments and files of a pod; and pods whose readiness the test
+sets."""
 
 from __future__ import annotations
 
@@ -31,19 +32,19 @@ GANG = "wl-0"
 
 
 class Initc:
-    """The process, and what it has said so far."""
+    """The process, and the lines that it has logged so far."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process
         self.lines: list[str] = []
 
-    async def hear(self, words: str) -> str:
-        """The next line that holds these words."""
+    async def wait_for_line(self, text: str) -> str:
+        """The next line that contains the text."""
         async with asyncio.timeout(PATIENCE):
             while line := await self._next_line():
-                if words in line:
+                if text in line:
                     return line
-        raise AssertionError(f"ended without saying {words!r}: {self.lines}")
+        raise AssertionError(f"ended without logging {text!r}: {self.lines}")
 
     async def ended(self) -> int:
         """The exit code, once it has ended by itself."""
@@ -84,52 +85,54 @@ async def initc(folder: Path, server: str, namespace: str, *arguments: str) -> A
 
 
 def bodies(namespace: str) -> dict[str, dict[str, Any]]:
-    """What the operator makes for a set with a start order, owned by nobody: here is no set."""
+    """The objects that the operator creates for a set with a startup order, without owners: no set exists."""
     workload = read_set(a_set("a b", cliqueStartupType="CliqueStartupTypeInOrder"))
     found = msgspec.structs.replace(workload.metadata, namespace=namespace)
-    binding = DeferredValues()
-    made = {}
+    deferred = DeferredValues()
+    created = {}
     for intent in plan_rbac(msgspec.structs.replace(workload, metadata=found), RbacObjects(), 0.0):
-        binding.uids[intent.id] = "some"
-        body = msgspec.json.decode(binding.encode(intent.body))
+        deferred.uids[intent.id] = "some"
+        body = msgspec.json.decode(deferred.encode(intent.body))
         del body["metadata"]["ownerReferences"]
-        made[intent.target.kind] = body
-    return made
+        created[intent.target.kind] = body
+    return created
 
 
-async def mount(client: Client, namespace: str, folder: Path, *, rights: bool = True) -> None:
-    """An account with its token, mounted; with the rights that the operator gives, or without."""
-    made = bodies(namespace)
+async def mount_token(client: Client, namespace: str, folder: Path, *, rights: bool = True) -> None:
+    """A service account and its token in the folder; with the Role and RoleBinding of the operator, or
+    without."""
+    wanted = bodies(namespace)
     for resource in (SERVICE_ACCOUNTS, SECRETS):
-        await client.create(resource, made[resource.kind], namespace=namespace, as_type=Object)
+        await client.create(resource, wanted[resource.kind], namespace=namespace, as_type=Object)
     if rights:
-        await allow(client, namespace)
+        await grant_access(client, namespace)
     secrets = Cache(SECRETS, TokenSecret, namespace=namespace)
-    await seen(client, secrets, lambda found: "token" in one(found, namespace).data)
-    for name, value in one(secrets, namespace).data.items():
+    await seen(client, secrets, lambda found: "token" in token_secret(found, namespace).data)
+    for name, value in token_secret(secrets, namespace).data.items():
         (folder / name).write_bytes(base64.b64decode(value))
 
 
-def one(secrets: Cache[TokenSecret], namespace: str) -> TokenSecret:
+def token_secret(secrets: Cache[TokenSecret], namespace: str) -> TokenSecret:
     found = secrets.get(namespace, "wl-ic-sat")
     assert found is not None
     return found
 
 
-async def allow(client: Client, namespace: str) -> None:
-    made = bodies(namespace)
+async def grant_access(client: Client, namespace: str) -> None:
+    wanted = bodies(namespace)
     for resource in (ROLES, ROLE_BINDINGS):
-        await client.create(resource, made[resource.kind], namespace=namespace, as_type=PartialObjectMetadata)
+        body = wanted[resource.kind]
+        await client.create(resource, body, namespace=namespace, as_type=PartialObjectMetadata)
 
 
-async def a_pod(client: Client, namespace: str, name: str, clique: str, gang: str = GANG) -> None:
-    """A pod that no node will ever take."""
-    carried = {labels.GANG: gang, labels.CLIQUE: clique}
+async def create_pod(client: Client, namespace: str, name: str, clique: str, gang: str = GANG) -> None:
+    """A pod that is never scheduled."""
+    pod_labels = {labels.GANG: gang, labels.CLIQUE: clique}
     spec = {
         "containers": [{"name": "main", "image": "i"}],
         "schedulingGates": [{"name": "example.com/never"}],
     }
-    body = {"metadata": {"name": name, "labels": carried}, "spec": spec}
+    body = {"metadata": {"name": name, "labels": pod_labels}, "spec": spec}
     await client.create(PODS, body, namespace=namespace, as_type=Object)
 
 

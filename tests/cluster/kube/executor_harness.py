@@ -1,4 +1,4 @@
-"""An executor with caches on the real server, and a way to disturb it."""
+"""An executor with caches on the real server, and faults."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ TEAPOTS = Resource("example.com", "v1", "teapots", "Teapot")
 
 
 class ConfigMap(Struct, frozen=True):
-    """As much of a ConfigMap as these tests look at."""
+    """The fields of a ConfigMap that these tests read."""
 
     metadata: ObjectMeta
     data: dict[str, str] = {}
 
 
-class Bench:
-    """An executor with caches on the real server, and a way to disturb it."""
+class ExecutorHarness:
+    """An executor with caches on the real server; `faults` injects faults."""
 
     def __init__(self, client: Client, namespace: str) -> None:
         self.client = client
@@ -47,26 +47,26 @@ class Bench:
 
     def map(self, name: str, *after: Intent, owner: str | None = None, **metadata: Any) -> Create:
         """A ConfigMap; `owner` is the UID of the controller named `parent`."""
-        described: dict[str, Any] = {"name": name, "labels": {"app": "test"}, **metadata}
+        full_metadata: dict[str, Any] = {"name": name, "labels": {"app": "test"}, **metadata}
         if owner is not None:
-            described["ownerReferences"] = [controller(owner)]
-        return Create(self.target(name), {"metadata": described}, tuple(intent.id for intent in after))
+            full_metadata["ownerReferences"] = [controller(owner)]
+        return Create(self.target(name), {"metadata": full_metadata}, tuple(intent.id for intent in after))
 
     async def stored(self, name: str) -> ConfigMap:
         return await self.client.get(CONFIG_MAPS, name, namespace=self.namespace, as_type=ConfigMap)
 
     async def until_deleted(self, name: str) -> None:
-        """Until the cache announces that the object is gone."""
-        ended = asyncio.Event()
+        """Wait until the cache has removed the object."""
+        deleted = asyncio.Event()
 
-        def note(old: ConfigMap | None, new: ConfigMap | None) -> None:
+        def on_change(old: ConfigMap | None, new: ConfigMap | None) -> None:
             if new is None and old is not None and old.metadata.name == name:
-                ended.set()
+                deleted.set()
 
-        stop = self.maps.subscribe(note)
+        stop = self.maps.subscribe(on_change)
         async with asyncio.timeout(120):
             while self.maps.get(self.namespace, name) is not None:
-                await ended.wait()
+                await deleted.wait()
         stop()
 
 

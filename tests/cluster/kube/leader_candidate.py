@@ -1,7 +1,7 @@
-"""A replica in a process of its own, to be stopped and killed: once elected it writes and writes.
+"""A candidate in a process of its own, for tests to stop and kill: while it leads, it writes all the time.
 
-Says on standard output `elected`, `wrote <n>` for its first and each hundredth write, and `lost <why>`. Each
-write is a ConfigMap named after the replica: the server's versions tell who wrote what in which order.
+Prints `elected`, `wrote <n>` for its first and each hundredth write, and `lost <reason>`. Each write is a
+ConfigMap named after the candidate: the resourceVersions show the order of the writes of all candidates.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from grove.kube.leader.leadership import FencedTransport, Leadership
 from grove.kube.leader.lease import LeaseTiming
 
 TIMING = LeaseTiming(lease_duration=15, renew_deadline=11, retry_period=0.5)
-"""Short enough to be waited for, and too long for a busy machine to miss a renewal by itself."""
-SLOW_BACKOFF = LeaseTiming(lease_duration=3600, renew_deadline=1800, retry_period=0.5)
-"""Nobody lives to see a lease run out."""
+"""Short enough to wait for, and long enough that a busy machine does not miss a renewal."""
+LONG_LEASE = LeaseTiming(lease_duration=3600, renew_deadline=1800, retry_period=0.5)
+"""The lease does not expire during a test."""
 
 
-def say(words: str) -> None:
-    sys.stdout.write(f"{words}\n")
+def say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 
 
-async def write_on(executor: Executor, namespace: str, identity: str) -> None:
+async def keep_writing(executor: Executor, namespace: str, identity: str) -> None:
     written = 0
     while True:
         name = f"{identity}-{written}"
@@ -52,26 +52,26 @@ async def lead(
 ) -> None:
     say("elected")
     fenced = FencedTransport(client.transport, leadership, TIMING.longest_write)
-    writing = asyncio.create_task(write_on(Executor(fenced, [CONFIG_MAPS]), namespace, identity))
+    writing = asyncio.create_task(keep_writing(Executor(fenced, [CONFIG_MAPS]), namespace, identity))
     ends = {asyncio.create_task(leadership.ended()), asyncio.create_task(stop.wait())}
     await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
     if leadership.is_over:
         say(f"lost {await leadership.ended()}")
-        # Goes on trying: whatever it sends now, the fence has to stop.
+        # The writer still runs: the fence has to stop whatever it sends now.
         await asyncio.wait({writing}, timeout=1.0)
     for task in (writing, *ends):
         task.cancel()
     await asyncio.wait({writing})
 
 
-async def main(kubeconfig: str, namespace: str, identity: str, request_timeout: str = "") -> None:
+async def main(kubeconfig: str, namespace: str, identity: str, timing_name: str = "") -> None:
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGTERM, stop.set)
-    # Between looking whether we lead and sending, nothing else happens in this process, but a signal may stop
-    # it there. Told like this, it stops before it looks or after it has sent.
+    # A SIGSTOP could stop the process between the check of leadership and the write that it permits. With a
+    # handler in the event loop it stops before the check or after the write.
     loop.add_signal_handler(signal.SIGUSR1, os.kill, os.getpid(), signal.SIGSTOP)
     async with Client(config.load(Path(kubeconfig))) as client:
-        timing = SLOW_BACKOFF if request_timeout == "patient" else TIMING
+        timing = LONG_LEASE if timing_name == "long" else TIMING
         elector = Elector(client, namespace, "election", identity, timing=timing)
         say("following")
         async with elector.lead() as leadership:

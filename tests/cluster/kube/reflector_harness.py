@@ -1,4 +1,4 @@
-"""A reflector at work on a real server, and a wire that can be cut."""
+"""A running reflector on a real server, and a TCP proxy whose connections can be cut."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from grove.local.cluster.lifecycle import LocalCluster
 
 
 class ConfigMap(Struct, frozen=True, gc=False):
-    """The smallest object with content."""
+    """The fields of a ConfigMap that these tests read."""
 
     metadata: ObjectMeta
     data: dict[str, str] = {}
 
 
-class Live:
-    """A cache kept by a running reflector; counts how often each object was told new, changed, gone."""
+class WatchedCache:
+    """A cache with a running reflector; counts how often each object was added, changed and removed."""
 
     def __init__(self, cache: Cache[ConfigMap]) -> None:
         self.cache = cache
@@ -47,7 +47,7 @@ class Live:
         self._tick.set()
 
     def data(self) -> dict[str, str]:
-        """What the cache holds: the value `v` of every object."""
+        """The content of the cache: the value `v` of every object."""
         return {found.metadata.name: found.data.get("v", "") for found in self.cache}
 
     async def until(self, condition: Callable[[], bool], seconds: float = 120) -> None:
@@ -68,9 +68,9 @@ async def watching(
     crd_watch: CrdWaiter | None = None,
     streaming: bool = True,
     synced: bool = True,
-) -> AsyncIterator[Live]:
-    """A synced cache of the namespace's ConfigMaps (or of another resource that looks like one)."""
-    live = Live(Cache(resource, ConfigMap, namespace=namespace, labels=labels))
+) -> AsyncIterator[WatchedCache]:
+    """A synced cache of the namespace's ConfigMaps (or of another resource with the same fields)."""
+    live = WatchedCache(Cache(resource, ConfigMap, namespace=namespace, labels=labels))
     running = asyncio.create_task(
         Reflector(client, live.cache, crd_watch=crd_watch, streaming=streaming).run()
     )
@@ -119,7 +119,8 @@ async def _each(names: Iterable[str], do: Callable[[str], Awaitable[object]]) ->
 
 
 class Wire:
-    """A TCP proxy to the API server that can be cut, refuse to be mended, and lead elsewhere."""
+    """A TCP proxy to the API server: connections can be cut, refused (`is_down`), and sent to another
+    port."""
 
     def __init__(self, server: str) -> None:
         self.lead_to(server)
@@ -129,12 +130,12 @@ class Wire:
         self.port = 0
 
     def lead_to(self, server: str) -> None:
-        """Take new connections to this server: one that was restarted may listen on another port."""
+        """Send new connections to this server: after a restart it may listen on another port."""
         parts = urlsplit(server)
         self._target = (parts.hostname, parts.port)
 
     def cut(self) -> None:
-        """Break every connection at once, wherever its bytes are."""
+        """Abort every connection at once, at any byte."""
         for writer in self._pairs:
             writer.transport.abort()
 
@@ -170,7 +171,7 @@ class Wire:
 
 @asynccontextmanager
 async def wired(cluster: LocalCluster) -> AsyncIterator[tuple[Wire, Config]]:
-    """A wire to the cluster, and the configuration that goes over it."""
+    """A proxy to the cluster, and the configuration that uses it."""
     direct = config.load(cluster.kubeconfig)
     wire = Wire(direct.server)
     server = await asyncio.start_server(wire.accept, "127.0.0.1", 0)

@@ -1,4 +1,4 @@
-"""Credentials in a Secret, trust in a webhook configuration, and a real API server that calls the webhook."""
+"""Certificates in a Secret, the caBundle of webhook configurations, and calls of a real API server."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ HOSTS = ("localhost", "127.0.0.1")
 
 
 def configuration(resource: Resource, name: str, port: int = 1, webhooks: int = 1) -> dict[str, Any]:
-    """Webhooks for ConfigMaps of one namespace, which carries the configuration's name."""
+    """Webhooks for ConfigMaps of one namespace, which has the name of the configuration."""
     return {
         "apiVersion": resource.api_version,
         "kind": resource.kind,
@@ -65,22 +65,22 @@ def configuration(resource: Resource, name: str, port: int = 1, webhooks: int = 
 
 @pytest.fixture(params=[VALIDATING_WEBHOOKS, MUTATING_WEBHOOKS], ids=["validating", "mutating"])
 async def resource(request: pytest.FixtureRequest, client: Client, namespace: str) -> AsyncIterator[Resource]:
-    """A resource in which the test may make a configuration named like its namespace."""
+    """A resource in which the test may create a configuration with the name of its namespace."""
     yield request.param
     await client.delete(request.param, namespace, as_type=Object)
 
 
 @asynccontextmanager
 async def reviewer(serving: ServingContext) -> AsyncIterator[int]:
-    """A webhook that allows everything, and says so with a warning."""
+    """A webhook that allows everything, with a warning."""
 
     async def review(request: web.Request) -> web.Response:
-        asked = (await request.json())["request"]
-        answer = {"uid": asked["uid"], "allowed": True, "warnings": ["seen"]}
+        review_request = (await request.json())["request"]
+        answer = {"uid": review_request["uid"], "allowed": True, "warnings": ["seen"]}
         reply = web.json_response(
             {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": answer}
         )
-        reply.force_close()  # so that the next call is greeted anew and sees the current certificate
+        reply.force_close()  # so that the next call has a new handshake with the current certificate
         return reply
 
     app = web.Application()
@@ -94,25 +94,23 @@ async def reviewer(serving: ServingContext) -> AsyncIterator[int]:
         await runner.cleanup()
 
 
-async def test_trust_is_announced_once_in_every_webhook(
+async def test_ca_bundle_is_published_once_in_every_webhook(
     client: Client, namespace: str, resource: Resource
 ) -> None:
     body = configuration(resource, namespace, webhooks=2)
-    made = await client.create(resource, body, as_type=Object)
-    trust = issue_authority(datetime.now(UTC)).certificate
-    assert await publish_ca_bundle(client, resource, namespace, trust)
+    created = await client.create(resource, body, as_type=Object)
+    ca_bundle = issue_authority(datetime.now(UTC)).certificate
+    assert await publish_ca_bundle(client, resource, namespace, ca_bundle)
     stored = await client.get(resource, namespace, as_type=dict)
     bundles = {webhook["clientConfig"]["caBundle"] for webhook in stored["webhooks"]}
-    assert bundles == {base64.b64encode(trust).decode()}
-    assert stored["metadata"]["resourceVersion"] != made.metadata.resource_version
-    assert not await publish_ca_bundle(client, resource, namespace, trust)
+    assert bundles == {base64.b64encode(ca_bundle).decode()}
+    assert stored["metadata"]["resourceVersion"] != created.metadata.resource_version
+    assert not await publish_ca_bundle(client, resource, namespace, ca_bundle)
     again = await client.get(resource, namespace, as_type=dict)
     assert again["metadata"]["resourceVersion"] == stored["metadata"]["resourceVersion"]
 
 
-async def test_replicas_that_start_together_end_up_with_the_same_credentials(
-    client: Client, namespace: str
-) -> None:
+async def test_replicas_started_together_share_credentials(client: Client, namespace: str) -> None:
     servings = [ServingContext() for _ in range(3)]
     replicas = [
         CertificateManager(client, serving, namespace=namespace, secret="certs", hosts=HOSTS)
@@ -126,9 +124,7 @@ async def test_replicas_that_start_together_end_up_with_the_same_credentials(
     assert parse_secret_data(stored["data"]) is not None
 
 
-async def test_an_empty_secret_that_someone_made_is_filled_and_otherwise_left_alone(
-    client: Client, namespace: str
-) -> None:
+async def test_existing_secret_is_filled_and_keeps_other_data(client: Client, namespace: str) -> None:
     empty = {"metadata": {"name": "certs", "labels": {"by": "helm"}}, "data": {"note": "a2VlcA=="}}
     await client.create(SECRETS, empty, namespace=namespace, as_type=Object)
     await CertificateManager(
@@ -139,7 +135,7 @@ async def test_an_empty_secret_that_someone_made_is_filled_and_otherwise_left_al
     assert (stored["metadata"]["labels"], stored["data"]["note"]) == ({"by": "helm"}, "a2VlcA==")
 
 
-async def test_no_call_fails_while_the_authority_rotates(
+async def test_no_admission_call_fails_during_ca_rotation(
     client: Client, namespace: str, resource: Resource
 ) -> None:
     now = datetime.now(UTC)
@@ -180,7 +176,7 @@ async def test_no_call_fails_while_the_authority_rotates(
 
 
 async def is_reviewed(client: Client, namespace: str) -> bool:
-    """Whether the API server asked the webhook and got its answer; raises if it could not."""
+    """Whether the API server called the webhook and got its answer; raises if the call failed."""
     body = b'{"metadata":{"name":"probe"}}'
     path = f"{CONFIG_MAPS.path(namespace)}?dryRun=All"
     reply = await client.raw("POST", path, body)
@@ -188,7 +184,7 @@ async def is_reviewed(client: Client, namespace: str) -> bool:
 
 
 async def until_called(client: Client, namespace: str) -> None:
-    """API servers tell nobody when they have taken in a webhook configuration: ask until one has."""
+    """Repeat until the webhook is called: API servers do not report when they use a new configuration."""
     async with asyncio.timeout(120):
         while True:
             try:

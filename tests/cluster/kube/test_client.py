@@ -1,4 +1,4 @@
-"""The verbs against a real API server: what it accepts, what it refuses, and in which words."""
+"""The verbs of the client on a real API server: replies and errors."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def pod(name: str, **spec: Any) -> dict[str, Any]:
     }
 
 
-async def make(client: Client, namespace: str, name: str = "a", value: str = "1") -> ConfigMap:
+async def create(client: Client, namespace: str, name: str = "a", value: str = "1") -> ConfigMap:
     return await client.create(CONFIG_MAPS, config_map(name, value), namespace=namespace, as_type=ConfigMap)
 
 
-async def test_an_object_is_made_read_changed_and_deleted(client: Client, namespace: str) -> None:
-    made = await make(client, namespace)
-    assert made.metadata.uid
-    assert await client.get(CONFIG_MAPS, "a", namespace=namespace, as_type=ConfigMap) == made
+async def test_create_get_patch_and_delete(client: Client, namespace: str) -> None:
+    created = await create(client, namespace)
+    assert created.metadata.uid
+    assert await client.get(CONFIG_MAPS, "a", namespace=namespace, as_type=ConfigMap) == created
     merged = await client.patch(
         CONFIG_MAPS, "a", {"data": {"v": "2"}}, namespace=namespace, as_type=ConfigMap
     )
@@ -62,25 +62,25 @@ async def test_an_object_is_made_read_changed_and_deleted(client: Client, namesp
         await client.get(CONFIG_MAPS, "a", namespace=namespace, as_type=ConfigMap)
 
 
-async def test_a_name_that_is_taken_is_already_exists(client: Client, namespace: str) -> None:
-    await make(client, namespace)
+async def test_create_of_existing_name_is_already_exists(client: Client, namespace: str) -> None:
+    await create(client, namespace)
     with pytest.raises(errors.AlreadyExists) as caught:
-        await make(client, namespace)
+        await create(client, namespace)
     assert caught.value.status.details is not None
     assert caught.value.status.details.name == "a"
 
 
 async def test_replace_is_a_compare_and_swap(client: Client, namespace: str) -> None:
-    made = await make(client, namespace)
+    created = await create(client, namespace)
     body = config_map("a", "2") | {
-        "metadata": {"name": "a", "resourceVersion": made.metadata.resource_version}
+        "metadata": {"name": "a", "resourceVersion": created.metadata.resource_version}
     }
     await client.replace(CONFIG_MAPS, "a", body, namespace=namespace, as_type=ConfigMap)
     with pytest.raises(errors.Conflict):
         await client.replace(CONFIG_MAPS, "a", body, namespace=namespace, as_type=ConfigMap)
 
 
-async def test_apply_meets_the_owner_of_a_field(client: Client, namespace: str) -> None:
+async def test_apply_conflicts_with_other_field_manager(client: Client, namespace: str) -> None:
     async def apply(value: str, manager: str, force: bool = False) -> ConfigMap:
         return await client.patch(
             CONFIG_MAPS,
@@ -99,22 +99,22 @@ async def test_apply_meets_the_owner_of_a_field(client: Client, namespace: str) 
     assert (await apply("2", "two", force=True)).data == {"v": "2"}
 
 
-async def test_delete_keeps_to_its_preconditions(client: Client, namespace: str) -> None:
-    made = await make(client, namespace)
+async def test_delete_checks_its_preconditions(client: Client, namespace: str) -> None:
+    created = await create(client, namespace)
     with pytest.raises(errors.Conflict):
         await client.delete(CONFIG_MAPS, "a", namespace=namespace, uid="other", as_type=Object)
     with pytest.raises(errors.Conflict):
         await client.delete(CONFIG_MAPS, "a", namespace=namespace, resource_version="1", as_type=Object)
-    version = made.metadata.resource_version
-    uid = made.metadata.uid
+    version = created.metadata.resource_version
+    uid = created.metadata.uid
     await client.delete(
         CONFIG_MAPS, "a", namespace=namespace, uid=uid, resource_version=version, as_type=Object
     )
 
 
-async def test_what_a_delete_answers_is_as_the_cache_expects(client: Client, namespace: str) -> None:
+async def test_delete_replies_are_as_the_cache_expects(client: Client, namespace: str) -> None:
     """The rules of `Cache.apply_delete_reply` rest on these answers."""
-    await client.create(PODS, pod("waits", schedulerName="nobody"), namespace=namespace, as_type=Raw)
+    await client.create(PODS, pod("waits", schedulerName="none"), namespace=namespace, as_type=Raw)
     body = {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 1}], "clusterIP": "None"}}
     await client.create(SERVICES, body, namespace=namespace, as_type=Raw)
     held = config_map("held") | {"metadata": {"name": "held", "finalizers": ["test/hold"]}}
@@ -123,11 +123,11 @@ async def test_what_a_delete_answers_is_as_the_cache_expects(client: Client, nam
     deleted_pod = await client.delete(PODS, "waits", namespace=namespace, as_type=Object)
     assert deleted_pod is not None
     assert deleted_pod.metadata.deletion_timestamp, (
-        "a pod is answered terminating, even if it is gone at once"
+        "the reply for a pod is terminating, even if it is gone at once"
     )
     service = await client.delete(SERVICES, "s", namespace=namespace, as_type=Object)
     assert service is not None
-    assert service.metadata.deletion_timestamp is None, "a last state, without the mark: gone"
+    assert service.metadata.deletion_timestamp is None, "a last state without deletionTimestamp: gone"
     waiting = await client.delete(CONFIG_MAPS, "held", namespace=namespace, as_type=Object)
     assert waiting is not None
     assert waiting.metadata.deletion_timestamp
@@ -136,9 +136,7 @@ async def test_what_a_delete_answers_is_as_the_cache_expects(client: Client, nam
     )
 
 
-async def test_a_list_in_pages_is_whole_and_a_selection_is_deleted_at_once(
-    client: Client, namespace: str
-) -> None:
+async def test_paged_list_and_delete_collection(client: Client, namespace: str) -> None:
     await create_many(client, namespace, [f"a{number}" for number in range(25)])
     for name in ("b0", "b1"):
         await client.create(CONFIG_MAPS, config_map(name, pick="me"), namespace=namespace, as_type=Raw)
@@ -153,7 +151,7 @@ async def test_a_list_in_pages_is_whole_and_a_selection_is_deleted_at_once(
 
 
 async def test_scale_and_status_are_subresources(client: Client, namespace: str) -> None:
-    template = {"metadata": {"labels": {"a": "b"}}, "spec": pod("x")["spec"] | {"schedulerName": "nobody"}}
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": pod("x")["spec"] | {"schedulerName": "none"}}
     body = {
         "metadata": {"name": "d"},
         "spec": {"replicas": 0, "selector": {"matchLabels": {"a": "b"}}, "template": template},
@@ -170,35 +168,35 @@ async def test_scale_and_status_are_subresources(client: Client, namespace: str)
     assert "Odd" in [found["type"] for found in written["status"]["conditions"]]
 
 
-async def test_a_dry_run_changes_nothing(client: Client, namespace: str) -> None:
+async def test_dry_run_changes_nothing(client: Client, namespace: str) -> None:
     await client.create(CONFIG_MAPS, config_map("a"), namespace=namespace, dry_run=True, as_type=Object)
     with pytest.raises(errors.NotFound):
         await client.get(CONFIG_MAPS, "a", namespace=namespace, as_type=Object)
 
 
-async def test_an_invalid_object_says_which_field(client: Client, namespace: str) -> None:
+async def test_invalid_object_error_names_the_field(client: Client, namespace: str) -> None:
     with pytest.raises(errors.Invalid) as caught:
         await client.create(CONFIG_MAPS, config_map("Not A Name"), namespace=namespace, as_type=Object)
     assert caught.value.status.details is not None
     assert caught.value.status.details.causes[0].field == "metadata.name"
 
 
-async def test_raw_paths_answer(client: Client) -> None:
+async def test_raw_requests_are_answered(client: Client) -> None:
     assert (await client.raw("GET", "/readyz")).body == b"ok"
     assert b"definitions" in (await client.raw("GET", "/openapi/v2")).body
 
 
-async def test_a_stranger_is_unauthorized_and_a_nobody_forbidden(
+async def test_unknown_token_is_unauthorized_and_no_role_forbidden(
     cluster: LocalCluster, namespace: str
 ) -> None:
     admin = config.load(cluster.kubeconfig)
-    stranger = msgspec.structs.replace(admin, credentials=StaticCredentials(token=InlineSource(b"made-up")))
-    async with Client(stranger, retry=NO_RETRY) as client:
+    unknown = msgspec.structs.replace(admin, credentials=StaticCredentials(token=InlineSource(b"unknown")))
+    async with Client(unknown, retry=NO_RETRY) as client:
         with pytest.raises(errors.Unauthorized, match="renew the credentials"):
             await client.list(NODES, as_type=Object)
-    nobody = msgspec.structs.replace(admin, headers=(("Impersonate-User", "nobody"),))
-    async with Client(nobody, retry=NO_RETRY) as client:
-        with pytest.raises(errors.Forbidden, match='User "nobody" cannot list resource "nodes"'):
+    powerless = msgspec.structs.replace(admin, headers=(("Impersonate-User", "powerless"),))
+    async with Client(powerless, retry=NO_RETRY) as client:
+        with pytest.raises(errors.Forbidden, match='User "powerless" cannot list resource "nodes"'):
             await client.list(NODES, as_type=Object)
 
 
@@ -211,13 +209,13 @@ async def token_for(client: Client, namespace: str, name: str) -> bytes:
     body = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}}
     await client.create(SERVICE_ACCOUNTS, body, namespace=namespace, as_type=Raw)
     request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
-    made = await client.create(
+    created = await client.create(
         SERVICE_ACCOUNTS, request, namespace=namespace, name=name, subresource="token", as_type=dict
     )
-    return str(made["status"]["token"]).encode()
+    return str(created["status"]["token"]).encode()
 
 
-async def test_a_rotated_token_is_used_without_a_restart(
+async def test_rotated_token_is_used_without_restart(
     cluster: LocalCluster, client: Client, namespace: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "token"
@@ -244,4 +242,4 @@ async def test_a_rotated_token_is_used_without_a_restart(
         with pytest.raises(errors.Unauthorized):
             await whoami(refused)
         rotate(second)
-        assert await whoami(refused) == "second", "a 401 makes it look at the file at once"
+        assert await whoami(refused) == "second", "after a 401 the file is read at once"

@@ -1,7 +1,7 @@
-"""The whole runtime as a small controller on a real server, in bad weather: it converges all the same.
+"""A small controller with cache, queue and executor on a real server: it converges under faults.
 
-Each ConfigMap labelled `role=parent` wants as many children as its data says, named after its UID, and a
-ledger that lists them before they are made. The plan is a pure function of the caches, as the product's are.
+Each ConfigMap labelled `role=parent` has as many children as its data says, named after its UID, and a member
+list that names them before they are created. The plan is a pure function of the caches, as in the operator.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from grove.kube.workqueue.queue import WorkQueue
 
 pytestmark = pytest.mark.cluster
 
-WEATHER = FaultRates(
+FAULT_RATES = FaultRates(
     conflict=0.1,
     throttle=0.05,
     error=0.1,
@@ -43,7 +43,7 @@ WEATHER = FaultRates(
 
 
 class ConfigMap(Struct, frozen=True):
-    """As much as the plan reads."""
+    """The fields of a ConfigMap that the plan reads."""
 
     metadata: ObjectMeta
     data: dict[str, str] = {}
@@ -53,26 +53,32 @@ class ConfigMap(Struct, frozen=True):
         return self.metadata.labels.get("role", "")
 
 
-def plan(parent: ConfigMap, ledger: ConfigMap | None, children: list[ConfigMap]) -> list[Intent]:
-    """What is missing and what is too much, the ledger first."""
+def plan(parent: ConfigMap, members: ConfigMap | None, children: list[ConfigMap]) -> list[Intent]:
+    """Creates of missing children and deletes of surplus ones, after the member list."""
     meta = parent.metadata
     wanted = [f"{meta.name}-{meta.uid[:8]}-{index}" for index in range(int(parent.data["children"]))]
     names = ",".join(wanted)
     steps: list[Intent] = []
-    book = Target("v1", "ConfigMap", f"{meta.name}-ledger", meta.namespace)
-    if ledger is None:
+    members_target = Target("v1", "ConfigMap", f"{meta.name}-members", meta.namespace)
+    if members is None:
         steps.append(
-            Create(book, {"metadata": described(parent, book.name, "ledger"), "data": {"names": names}})
+            Create(
+                members_target,
+                {
+                    "metadata": child_metadata(parent, members_target.name, "members"),
+                    "data": {"names": names},
+                },
+            )
         )
-    elif ledger.data.get("names") != names:
-        version = {"resourceVersion": ledger.metadata.resource_version}
-        steps.append(Patch(book, {"metadata": version, "data": {"names": names}}))
+    elif members.data.get("names") != names:
+        version = {"resourceVersion": members.metadata.resource_version}
+        steps.append(Patch(members_target, {"metadata": version, "data": {"names": names}}))
     after = tuple(step.id for step in steps)
     alive = {child.metadata.name for child in children}
     for name in wanted:
         if name not in alive:
             target = Target("v1", "ConfigMap", name, meta.namespace)
-            steps.append(Create(target, {"metadata": described(parent, name, "child")}, after))
+            steps.append(Create(target, {"metadata": child_metadata(parent, name, "child")}, after))
     for child in children:
         if child.metadata.name not in wanted and not child.metadata.deletion_timestamp:
             target = Target("v1", "ConfigMap", child.metadata.name, meta.namespace)
@@ -80,7 +86,7 @@ def plan(parent: ConfigMap, ledger: ConfigMap | None, children: list[ConfigMap])
     return steps
 
 
-def described(parent: ConfigMap, name: str, role: str) -> dict[str, object]:
+def child_metadata(parent: ConfigMap, name: str, role: str) -> dict[str, object]:
     owner = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -92,7 +98,7 @@ def described(parent: ConfigMap, name: str, role: str) -> dict[str, object]:
 
 
 class Controller:
-    """Caches, queue and executor, wired as the product wires them."""
+    """Cache, queue and executor, connected as in the operator."""
 
     def __init__(self, transport: FaultyTransport, namespace: str) -> None:
         self.namespace = namespace
@@ -116,8 +122,8 @@ class Controller:
         if parent is None:
             return
         family = [one for one in self.cache.by_index("parent", key) if controller(one.metadata)]
-        ledger = next((one for one in family if one.role == "ledger"), None)
-        steps = plan(parent, ledger, [one for one in family if one.role == "child"])
+        members = next((one for one in family if one.role == "members"), None)
+        steps = plan(parent, members, [one for one in family if one.role == "child"])
         outcome = await self.executor.execute(steps)
         self.queue.enqueue(key, None, failed=outcome.failed or outcome.outdated)
 
@@ -147,14 +153,14 @@ async def set_children(client: Client, namespace: str, name: str, count: int) ->
 
 
 async def converged(client: Client, namespace: str, wanted: dict[str, int]) -> None:
-    """Until the server (seen in fair weather) has exactly the children that are wanted."""
-    fair = Cache(CONFIG_MAPS, ConfigMap, namespace=namespace, labels={"app": "loop"})
+    """Wait until the server, watched without faults, has exactly the wanted children."""
+    observed = Cache(CONFIG_MAPS, ConfigMap, namespace=namespace, labels={"app": "loop"})
     changed = asyncio.Event()
-    fair.subscribe(lambda _old, _new: changed.set())
-    watch = asyncio.create_task(Reflector(client, fair).run())
+    observed.subscribe(lambda _old, _new: changed.set())
+    watch = asyncio.create_task(Reflector(client, observed).run())
     try:
         async with asyncio.timeout(120):
-            while counts(fair, wanted) != wanted:
+            while counts(observed, wanted) != wanted:
                 await changed.wait()
                 changed.clear()
     finally:
@@ -171,10 +177,8 @@ def counts(cache: Cache[ConfigMap], names: dict[str, int]) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_in_any_weather_exactly_what_is_wanted_comes_to_be(
-    client: Client, namespace: str, seed: int
-) -> None:
-    transport = FaultyTransport(client.transport, seed=seed, rates=WEATHER)
+async def test_controller_converges_under_random_faults(client: Client, namespace: str, seed: int) -> None:
+    transport = FaultyTransport(client.transport, seed=seed, rates=FAULT_RATES)
     parents = {f"p{index}": index + 1 for index in range(6)}
     for name, count in parents.items():
         body = {
@@ -188,33 +192,31 @@ async def test_in_any_weather_exactly_what_is_wanted_comes_to_be(
         for name, count in parents.items():
             await set_children(client, namespace, name, count)
         await converged(client, namespace, parents)
-    assert transport.fault_counts["lose"], "the weather was bad"
+    assert transport.fault_counts["lose"], "faults were injected"
 
 
 @pytest.mark.parametrize("writes", range(1, 7))
-async def test_a_process_that_dies_after_any_write_leaves_a_state_that_the_next_one_finishes_from(
+async def test_next_process_finishes_after_stop_at_any_write(
     client: Client, namespace: str, writes: int
 ) -> None:
-    died = asyncio.Event()
-    doomed = FaultyTransport(client.transport, stop_after_writes=writes, on_stop=died.set)
+    stopped = asyncio.Event()
+    transport = FaultyTransport(client.transport, stop_after_writes=writes, on_stop=stopped.set)
     body = {
         "metadata": {"name": "p", "labels": {"app": "loop", "role": "parent"}},
         "data": {"children": "5"},
     }
     await client.create(CONFIG_MAPS, body, namespace=namespace, as_type=ConfigMap)
-    async with running(doomed, namespace):
-        await died.wait()
+    async with running(transport, namespace):
+        await stopped.wait()
     listed = (await client.list(CONFIG_MAPS, as_type=ConfigMap, namespace=namespace, labels="app=loop")).items
-    (ledger,) = [one for one in listed if one.role == "ledger"]
-    made = {one.metadata.name for one in listed if one.role == "child"}
-    assert made <= set(ledger.data["names"].split(",")), "the ledger comes first"
+    (members,) = [one for one in listed if one.role == "members"]
+    created = {one.metadata.name for one in listed if one.role == "child"}
+    assert created <= set(members.data["names"].split(",")), "the member list is written first"
     async with running(FaultyTransport(client.transport), namespace):
         await converged(client, namespace, {"p": 5})
 
 
-async def test_in_fair_weather_every_write_is_made_once_and_standing_still_costs_nothing(
-    client: Client, namespace: str
-) -> None:
+async def test_without_faults_each_write_is_sent_once(client: Client, namespace: str) -> None:
     transport = FaultyTransport(client.transport)
     body = {
         "metadata": {"name": "p", "labels": {"app": "loop", "role": "parent"}},
@@ -223,7 +225,7 @@ async def test_in_fair_weather_every_write_is_made_once_and_standing_still_costs
     await client.create(CONFIG_MAPS, body, namespace=namespace, as_type=ConfigMap)
     async with running(transport, namespace) as built:
         await converged(client, namespace, {"p": 20})
-        assert transport.writes == 21  # the ledger and twenty children
+        assert transport.writes == 21  # the member list and twenty children
         passes = built.passes
         await built.work("p")  # once more, with nothing to do
         assert (transport.writes, built.passes) == (21, passes + 1)

@@ -1,4 +1,4 @@
-"""Resources whose definition comes after us, goes away, and comes back."""
+"""Resources whose CRD is installed after the operator, removed, and installed again."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from grove.kube.client.resource import (
 )
 from grove.local.cluster.lifecycle import LocalCluster
 from tests.cluster.conftest import removed
-from tests.cluster.kube.reflector_harness import Live, config_map, watching
+from tests.cluster.kube.reflector_harness import WatchedCache, config_map, watching
 
 pytestmark = pytest.mark.cluster
-PATIENCE = 120.0
-"""What was just defined is served when the server gets round to it: on a busy machine much later."""
+TIMEOUT = 120.0
+"""Seconds until a new CRD is served: long on a busy machine."""
 WIDGETS = Resource("test.example.com", "v1", "widgets", "Widget")
 
 
@@ -53,7 +53,7 @@ async def define(client: Client) -> None:
     crd_watch = CrdWatch()
     async with running(Reflector(client, crd_watch.definitions)):
         await crd_watch.definitions.synced.wait()
-        arriving = asyncio.create_task(crd_watch.wait(WIDGETS, PATIENCE))
+        arriving = asyncio.create_task(crd_watch.wait(WIDGETS, TIMEOUT))
         await client.create(CUSTOM_RESOURCE_DEFINITIONS, definition(), as_type=Object)
         assert await arriving
 
@@ -76,16 +76,16 @@ async def no_widgets(client: Client) -> AsyncIterator[None]:
     await removed(client, WIDGETS.label)
 
 
-async def first_widget(live: Live, client: Client, namespace: str, name: str) -> None:
-    """A CRD that was just established is not served by every path at once; our cache says when it is."""
-    async with asyncio.timeout(PATIENCE):
+async def first_widget(live: WatchedCache, client: Client, namespace: str, name: str) -> None:
+    """Create a widget once the cache is synced: not every path of a new CRD is served at once."""
+    async with asyncio.timeout(TIMEOUT):
         await live.cache.synced.wait()
     await create_widget(client, namespace, name)
-    await live.until(lambda: name in live.data(), PATIENCE)
+    await live.until(lambda: name in live.data(), TIMEOUT)
 
 
 @pytest.mark.usefixtures("no_widgets")
-async def test_a_crd_may_come_later_go_away_and_come_back(client: Client, namespace: str) -> None:
+async def test_crd_is_installed_later_removed_and_installed_again(client: Client, namespace: str) -> None:
     crd_watch = CrdWatch()
     async with (
         running(Reflector(client, crd_watch.definitions)),
@@ -95,7 +95,7 @@ async def test_a_crd_may_come_later_go_away_and_come_back(client: Client, namesp
         await define(client)
         await first_widget(live, client, namespace, "one")
         await client.delete(CUSTOM_RESOURCE_DEFINITIONS, WIDGETS.label, as_type=Object)
-        await live.until(lambda: not live.data(), PATIENCE)
+        await live.until(lambda: not live.data(), TIMEOUT)
         await until_gone(client)
         await define(client)
         await first_widget(live, client, namespace, "two")
@@ -110,23 +110,23 @@ async def until_gone(client: Client) -> None:
         await crd_watch.definitions.synced.wait()
         crd_watch.definitions.subscribe(lambda old, new: gone.set() if new is None else None)
         if crd_watch.definitions.get("", WIDGETS.label) is not None:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(TIMEOUT):
                 await gone.wait()
 
 
 @pytest.mark.usefixtures("no_widgets")
-async def test_without_the_right_to_watch_crds_a_later_one_is_still_found(
+async def test_later_crd_is_found_without_right_to_watch_crds(
     cluster: LocalCluster, client: Client, namespace: str
 ) -> None:
     rules = [{"apiGroups": [WIDGETS.group], "resources": ["widgets"], "verbs": ["list", "watch"]}]
     role = {"metadata": {"name": namespace}, "rules": rules}
     await client.create(CLUSTER_ROLES, role, as_type=Raw)
-    deferred = {
+    binding = {
         "metadata": {"name": namespace},
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": namespace},
         "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "limited"}],
     }
-    await client.create(CLUSTER_ROLE_BINDINGS, deferred, as_type=Raw)
+    await client.create(CLUSTER_ROLE_BINDINGS, binding, as_type=Raw)
     as_limited = msgspec.structs.replace(
         config.load(cluster.kubeconfig), headers=(("Impersonate-User", "limited"),)
     )

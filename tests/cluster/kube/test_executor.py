@@ -1,4 +1,4 @@
-"""Plans on a real API server: what it stores, what it refuses, and what the cache knows afterwards."""
+"""Plans on a real API server: stored objects, rejected writes, and the cache afterwards."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ from grove.kube.executor.cache_store import CacheStore
 from grove.kube.executor.executor import Executor
 from grove.kube.executor.name_conflict import NameConflict
 from grove.kube.executor.outcome import IntentState, Outcome
-from tests.cluster.kube.executor_harness import Bench, ConfigMap
+from tests.cluster.kube.executor_harness import ConfigMap, ExecutorHarness
 
 pytestmark = pytest.mark.cluster
 
 
 @pytest.fixture
-async def bench(client: Client, namespace: str) -> AsyncIterator[Bench]:
-    bench = Bench(client, namespace)
-    seen = Client(bench.faults)
-    watches = [asyncio.create_task(Reflector(seen, cache).run()) for cache in (bench.maps, bench.pods)]
-    await asyncio.gather(bench.maps.synced.wait(), bench.pods.synced.wait())
-    yield bench
+async def harness(client: Client, namespace: str) -> AsyncIterator[ExecutorHarness]:
+    harness = ExecutorHarness(client, namespace)
+    seen = Client(harness.faults)
+    watches = [asyncio.create_task(Reflector(seen, cache).run()) for cache in (harness.maps, harness.pods)]
+    await asyncio.gather(harness.maps.synced.wait(), harness.pods.synced.wait())
+    yield harness
     for watch in watches:
         watch.cancel()
     await asyncio.wait(watches)
 
 
 @pytest.fixture
-async def parent(bench: Bench) -> str:
+async def parent(harness: ExecutorHarness) -> str:
     """The UID of an object named `parent` that can own others."""
-    outcome = await bench.execute(bench.map("parent"))
+    outcome = await harness.execute(harness.map("parent"))
     return outcome.results[0].uid
 
 
@@ -55,201 +55,205 @@ def states(outcome: Outcome) -> list[IntentState]:
     return [result.state for result in outcome.results]
 
 
-async def test_a_whole_family_is_made_in_one_go_with_names_from_the_parents_uid(bench: Bench) -> None:
+async def test_owner_and_children_are_created_in_one_plan(harness: ExecutorHarness) -> None:
     def member(uid: str, index: int) -> str:
         return f"{uid[:8]}-{index}"
 
-    parent = bench.map("parent")
+    parent = harness.map("parent")
     names = [derived(member, uid_of(parent), index) for index in range(3)]
-    ledger = Create(
-        bench.target("ledger"),
-        {"metadata": {"name": "ledger", "labels": {"app": "test"}}, "data": {"first": names[0]}},
+    members = Create(
+        harness.target("members"),
+        {"metadata": {"name": "members", "labels": {"app": "test"}}, "data": {"first": names[0]}},
         (parent.id,),
     )
-    children = [bench.map(name, parent, ledger, owner=uid_of(parent)) for name in names]
-    outcome = await bench.execute(parent, ledger, *children)
+    children = [harness.map(name, parent, members, owner=uid_of(parent)) for name in names]
+    outcome = await harness.execute(parent, members, *children)
     assert states(outcome) == [IntentState.DONE] * 5
     uid = outcome.result_of(parent).uid
-    assert (await bench.stored("ledger")).data == {"first": f"{uid[:8]}-0"}
+    assert (await harness.stored("members")).data == {"first": f"{uid[:8]}-0"}
     for index, child in enumerate(children):
-        stored = await bench.stored(f"{uid[:8]}-{index}")
+        stored = await harness.stored(f"{uid[:8]}-{index}")
         assert stored.metadata.owner_references[0].uid == uid
         assert outcome.result_of(child).uid == stored.metadata.uid
-        assert bench.maps.get(bench.namespace, stored.metadata.name) == stored
+        assert harness.maps.get(harness.namespace, stored.metadata.name) == stored
 
 
-async def test_the_reply_is_in_the_cache_before_the_watch_tells(bench: Bench) -> None:
-    """On a cache that no watch ever reaches, only the replies can have brought it up to date."""
-    lonely = Cache(CONFIG_MAPS, ConfigMap, namespace=bench.namespace, labels={"app": "test"})
-    executor = Executor(bench.client.transport, [CONFIG_MAPS], store=CacheStore([lonely]))
-    create = bench.map("a")
+async def test_reply_is_cached_before_the_watch_event(harness: ExecutorHarness) -> None:
+    """The cache has no watch, so only the replies can have updated it."""
+    unwatched = Cache(CONFIG_MAPS, ConfigMap, namespace=harness.namespace, labels={"app": "test"})
+    executor = Executor(harness.client.transport, [CONFIG_MAPS], store=CacheStore([unwatched]))
+    create = harness.map("a")
     await executor.execute([create, Patch(create.target, {"data": {"k": "v"}}, after=(create.id,))])
-    known = lonely.get(bench.namespace, "a")
+    known = unwatched.get(harness.namespace, "a")
     assert known is not None
     assert known.data == {"k": "v"}
     await executor.execute([Delete(create.target, uid=known.metadata.uid)])
-    assert lonely.get(bench.namespace, "a") is None
+    assert unwatched.get(harness.namespace, "a") is None
 
 
-async def test_a_name_that_is_ours_already_is_found(bench: Bench, parent: str) -> None:
-    bench.faults.pause_watch(CONFIG_MAPS.label)
-    await bench.client.create(
-        CONFIG_MAPS, bench.map("child", owner=parent).body, namespace=bench.namespace, as_type=ConfigMap
+async def test_create_of_existing_own_object_is_found(harness: ExecutorHarness, parent: str) -> None:
+    harness.faults.pause_watch(CONFIG_MAPS.label)
+    await harness.client.create(
+        CONFIG_MAPS, harness.map("child", owner=parent).body, namespace=harness.namespace, as_type=ConfigMap
     )
-    child = bench.map("child", owner=parent)
-    outcome = await bench.execute(child, bench.map("grandchild", child))
+    child = harness.map("child", owner=parent)
+    outcome = await harness.execute(child, harness.map("grandchild", child))
     assert states(outcome) == [IntentState.FOUND, IntentState.SKIPPED]
     assert outcome.outdated
     assert not outcome.failed
-    assert bench.maps.get(bench.namespace, "child") is not None
+    assert harness.maps.get(harness.namespace, "child") is not None
     assert outcome.result_of(child).existing.metadata.uid == outcome.result_of(child).uid
 
 
-async def test_ours_without_its_labels_is_found_though_no_cache_selects_it(bench: Bench, parent: str) -> None:
-    body = bench.map("child", owner=parent, labels={"app": "stripped"}).body
-    await bench.client.create(CONFIG_MAPS, body, namespace=bench.namespace, as_type=ConfigMap)
-    outcome = await bench.execute(bench.map("child", owner=parent))
+async def test_own_object_without_labels_is_found(harness: ExecutorHarness, parent: str) -> None:
+    body = harness.map("child", owner=parent, labels={"app": "stripped"}).body
+    await harness.client.create(CONFIG_MAPS, body, namespace=harness.namespace, as_type=ConfigMap)
+    outcome = await harness.execute(harness.map("child", owner=parent))
     assert states(outcome) == [IntentState.FOUND]
-    assert bench.maps.get(bench.namespace, "child") is None
+    assert harness.maps.get(harness.namespace, "child") is None
     assert outcome.results[0].existing.metadata.labels == {"app": "stripped"}
 
 
-async def test_a_terminating_object_of_ours_is_waited_for(bench: Bench, parent: str) -> None:
-    held = bench.map("child", owner=parent, finalizers=["example.com/hold"])
-    first = (await bench.execute(held)).results[0].uid
-    await bench.execute(Delete(held.target, uid=first))
-    known = bench.maps.get(bench.namespace, "child")
+async def test_create_waits_for_own_terminating_object(harness: ExecutorHarness, parent: str) -> None:
+    held = harness.map("child", owner=parent, finalizers=["example.com/hold"])
+    first = (await harness.execute(held)).results[0].uid
+    await harness.execute(Delete(held.target, uid=first))
+    known = harness.maps.get(harness.namespace, "child")
     assert known is not None
     assert known.metadata.deletion_timestamp  # answered with an object: terminating, not gone
-    assert states(await bench.execute(bench.map("child", owner=parent))) == [IntentState.WAITING]
-    await bench.client.patch(
+    assert states(await harness.execute(harness.map("child", owner=parent))) == [IntentState.WAITING]
+    await harness.client.patch(
         CONFIG_MAPS,
         "child",
         {"metadata": {"finalizers": None}},
-        namespace=bench.namespace,
+        namespace=harness.namespace,
         as_type=ConfigMap,
     )
-    await bench.until_deleted("child")
-    outcome = await bench.execute(bench.map("child", owner=parent))
+    await harness.until_deleted("child")
+    outcome = await harness.execute(harness.map("child", owner=parent))
     assert states(outcome) == [IntentState.DONE]
     assert outcome.results[0].uid != first
 
 
-async def test_a_child_of_the_parents_earlier_life_is_waited_for(bench: Bench, parent: str) -> None:
-    earlier = "00000000-0000-0000-0000-000000000001"
-    # The finalizer keeps the garbage collector from being faster than this test.
-    await bench.execute(bench.map("child", owner=earlier, finalizers=["example.com/hold"]))
-    assert states(await bench.execute(bench.map("child", owner=parent))) == [IntentState.WAITING]
-    await bench.client.patch(
+async def test_create_waits_for_child_of_deleted_parent(harness: ExecutorHarness, parent: str) -> None:
+    deleted_parent = "00000000-0000-0000-0000-000000000001"
+    # The finalizer keeps the object until the garbage collector and this test have seen it.
+    await harness.execute(harness.map("child", owner=deleted_parent, finalizers=["example.com/hold"]))
+    assert states(await harness.execute(harness.map("child", owner=parent))) == [IntentState.WAITING]
+    await harness.client.patch(
         CONFIG_MAPS,
         "child",
         {"metadata": {"finalizers": None}},
-        namespace=bench.namespace,
+        namespace=harness.namespace,
         as_type=ConfigMap,
     )
-    await bench.until_deleted("child")  # the garbage collector took it
-    assert states(await bench.execute(bench.map("child", owner=parent))) == [IntentState.DONE]
+    await harness.until_deleted("child")  # by the garbage collector
+    assert states(await harness.execute(harness.map("child", owner=parent))) == [IntentState.DONE]
 
 
-async def test_a_name_of_somebody_else_is_a_conflict_and_left_alone(bench: Bench, parent: str) -> None:
+async def test_object_of_other_owner_is_a_name_conflict(harness: ExecutorHarness, parent: str) -> None:
     body = {"metadata": {"name": "child"}, "data": {"mine": "yes"}}
-    await bench.client.create(CONFIG_MAPS, body, namespace=bench.namespace, as_type=ConfigMap)
-    outcome = await bench.execute(bench.map("child", owner=parent))
+    await harness.client.create(CONFIG_MAPS, body, namespace=harness.namespace, as_type=ConfigMap)
+    outcome = await harness.execute(harness.map("child", owner=parent))
     assert states(outcome) == [IntentState.FAILED]
     assert isinstance(outcome.errors[0], NameConflict)
-    assert (await bench.stored("child")).data == {"mine": "yes"}
+    assert (await harness.stored("child")).data == {"mine": "yes"}
 
 
-async def test_a_create_whose_reply_was_lost_is_found_and_not_made_twice(bench: Bench, parent: str) -> None:
-    bench.faults.inject("lose", verb="create")
-    outcome = await bench.execute(bench.map("child", owner=parent))
+async def test_create_with_lost_reply_is_found(harness: ExecutorHarness, parent: str) -> None:
+    harness.faults.inject("lose", verb="create")
+    outcome = await harness.execute(harness.map("child", owner=parent))
     assert states(outcome) == [IntentState.FOUND]
-    assert outcome.results[0].uid == (await bench.stored("child")).metadata.uid
-    assert bench.maps.get(bench.namespace, "child") is not None
+    assert outcome.results[0].uid == (await harness.stored("child")).metadata.uid
+    assert harness.maps.get(harness.namespace, "child") is not None
 
 
-async def test_a_patch_whose_reply_was_lost_leaves_the_cache_up_to_date(bench: Bench, parent: str) -> None:
-    bench.faults.pause_watch(CONFIG_MAPS.label)
-    bench.faults.inject("lose", verb="patch")
-    outcome = await bench.execute(Patch(bench.target("parent"), {"data": {"k": "v"}}))
+async def test_patch_with_lost_reply_updates_the_cache(harness: ExecutorHarness, parent: str) -> None:
+    harness.faults.pause_watch(CONFIG_MAPS.label)
+    harness.faults.inject("lose", verb="patch")
+    outcome = await harness.execute(Patch(harness.target("parent"), {"data": {"k": "v"}}))
     assert states(outcome) == [IntentState.FAILED]
     assert isinstance(outcome.errors[0], LostReply)
-    known = bench.maps.get(bench.namespace, "parent")
+    known = harness.maps.get(harness.namespace, "parent")
     assert known is not None
     assert known.data == {"k": "v"}
 
 
-async def test_a_delete_whose_reply_was_lost_is_seen_to_be_done(bench: Bench, parent: str) -> None:
-    bench.faults.inject("lose", verb="delete")
-    assert states(await bench.execute(Delete(bench.target("parent"), uid=parent))) == [IntentState.DONE]
+async def test_delete_with_lost_reply_is_done(harness: ExecutorHarness, parent: str) -> None:
+    harness.faults.inject("lose", verb="delete")
+    assert states(await harness.execute(Delete(harness.target("parent"), uid=parent))) == [IntentState.DONE]
 
 
-async def test_a_changed_object_is_a_conflict_that_skips_what_depends_on_it(
-    bench: Bench, parent: str
+async def test_changed_object_is_a_conflict_and_skips_dependents(
+    harness: ExecutorHarness, parent: str
 ) -> None:
-    bench.faults.pause_watch(CONFIG_MAPS.label)
-    seen = await bench.stored("parent")
-    await bench.client.patch(
-        CONFIG_MAPS, "parent", {"data": {"by": "other"}}, namespace=bench.namespace, as_type=ConfigMap
+    harness.faults.pause_watch(CONFIG_MAPS.label)
+    seen = await harness.stored("parent")
+    await harness.client.patch(
+        CONFIG_MAPS, "parent", {"data": {"by": "other"}}, namespace=harness.namespace, as_type=ConfigMap
     )
     stale = {"metadata": {"resourceVersion": seen.metadata.resource_version}, "data": {"by": "us"}}
-    ledger = Patch(bench.target("parent"), stale)
-    outcome = await bench.execute(ledger, bench.map("child", ledger))
+    members = Patch(harness.target("parent"), stale)
+    outcome = await harness.execute(members, harness.map("child", members))
     assert states(outcome) == [IntentState.CONFLICT, IntentState.SKIPPED]
-    assert isinstance(outcome.result_of(ledger).error, Conflict)
-    known = bench.maps.get(bench.namespace, "parent")
+    assert isinstance(outcome.result_of(members).error, Conflict)
+    known = harness.maps.get(harness.namespace, "parent")
     assert known is not None
     assert known.data == {"by": "other"}
     with pytest.raises(NotFound):
-        await bench.stored("child")
+        await harness.stored("child")
 
 
-async def test_another_life_of_a_victim_is_not_deleted(bench: Bench, parent: str) -> None:
-    outcome = await bench.execute(Delete(bench.target("parent"), uid="00000000-0000-0000-0000-000000000001"))
+async def test_object_with_other_uid_is_not_deleted(harness: ExecutorHarness, parent: str) -> None:
+    outcome = await harness.execute(
+        Delete(harness.target("parent"), uid="00000000-0000-0000-0000-000000000001")
+    )
     assert states(outcome) == [IntentState.CONFLICT]
-    assert (await bench.stored("parent")).metadata.uid == parent
+    assert (await harness.stored("parent")).metadata.uid == parent
 
 
-async def test_deleting_what_is_not_there_is_done(bench: Bench) -> None:
-    assert states(await bench.execute(Delete(bench.target("nobody")))) == [IntentState.DONE]
+async def test_delete_of_missing_object_is_done(harness: ExecutorHarness) -> None:
+    assert states(await harness.execute(Delete(harness.target("missing")))) == [IntentState.DONE]
 
 
-async def test_patching_what_is_not_there_means_that_the_view_was_old(bench: Bench) -> None:
-    outcome = await bench.execute(Patch(bench.target("nobody"), {"data": {"k": "v"}}))
+async def test_patch_of_missing_object_is_a_conflict(harness: ExecutorHarness) -> None:
+    outcome = await harness.execute(Patch(harness.target("missing"), {"data": {"k": "v"}}))
     assert states(outcome) == [IntentState.CONFLICT]
 
 
-async def test_a_labelled_collection_is_deleted_in_one_call(bench: Bench) -> None:
-    await bench.execute(*[bench.map(f"m{index}") for index in range(5)])
-    before = bench.faults.writes
-    outcome = await bench.execute(DeleteCollection("v1", "ConfigMap", bench.namespace, "app=test"))
+async def test_collection_is_deleted_in_one_call(harness: ExecutorHarness) -> None:
+    await harness.execute(*[harness.map(f"m{index}") for index in range(5)])
+    before = harness.faults.writes
+    outcome = await harness.execute(DeleteCollection("v1", "ConfigMap", harness.namespace, "app=test"))
     assert states(outcome) == [IntentState.DONE]
-    assert bench.faults.writes == before + 1
+    assert harness.faults.writes == before + 1
     for index in range(5):
-        await bench.until_deleted(f"m{index}")
+        await harness.until_deleted(f"m{index}")
 
 
-async def test_declared_objects_are_made_and_patched_by_apply_and_json_patch(bench: Bench) -> None:
+async def test_apply_creates_and_json_patch_changes(harness: ExecutorHarness) -> None:
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": "1"}}
-    declare = Patch(bench.target("a"), body, PatchType.APPLY)
+    declare = Patch(harness.target("a"), body, PatchType.APPLY)
     change = [{"op": "replace", "path": "/data/k", "value": "2"}]
-    assert states(await bench.execute(declare)) == [IntentState.DONE]
-    assert states(await bench.execute(Patch(bench.target("a"), change, PatchType.JSON))) == [IntentState.DONE]
-    assert (await bench.stored("a")).data == {"k": "2"}
+    assert states(await harness.execute(declare)) == [IntentState.DONE]
+    assert states(await harness.execute(Patch(harness.target("a"), change, PatchType.JSON))) == [
+        IntentState.DONE
+    ]
+    assert (await harness.stored("a")).data == {"k": "2"}
 
 
-async def test_status_is_written_to_its_subresource(bench: Bench) -> None:
+async def test_status_is_written_to_its_subresource(harness: ExecutorHarness) -> None:
     pod = Create(
-        bench.target("p", "Pod"),
+        harness.target("p", "Pod"),
         {
             "metadata": {"name": "p"},
             "spec": {"containers": [{"name": "c", "image": "i"}], "nodeName": "none"},
         },
     )
-    told = Status(pod.target, {"status": {"message": "told"}}, after=(pod.id,))
-    assert states(await bench.execute(pod, told)) == [IntentState.DONE, IntentState.DONE]
-    stored = await bench.client.get(PODS, "p", namespace=bench.namespace, as_type=dict)
-    assert stored["status"]["message"] == "told"
+    status = Status(pod.target, {"status": {"message": "written"}}, after=(pod.id,))
+    assert states(await harness.execute(pod, status)) == [IntentState.DONE, IntentState.DONE]
+    stored = await harness.client.get(PODS, "p", namespace=harness.namespace, as_type=dict)
+    assert stored["status"]["message"] == "written"
 
 
 @pytest.mark.parametrize(
@@ -260,19 +264,19 @@ async def test_status_is_written_to_its_subresource(bench: Bench) -> None:
         ("Teapot", "a", None, NotFound),
     ],
 )
-async def test_what_the_server_refuses_fails_with_its_words(
-    bench: Bench, kind: str, name: str, elsewhere: str | None, error: type[KubeError]
+async def test_rejected_create_fails_with_error_of_server(
+    harness: ExecutorHarness, kind: str, name: str, elsewhere: str | None, error: type[KubeError]
 ) -> None:
     api_version = "example.com/v1" if kind == "Teapot" else "v1"
-    target = Target(api_version, kind, name, elsewhere or bench.namespace)
-    outcome = await bench.execute(Create(target, {"metadata": {"name": name}}))
+    target = Target(api_version, kind, name, elsewhere or harness.namespace)
+    outcome = await harness.execute(Create(target, {"metadata": {"name": name}}))
     assert states(outcome) == [IntentState.FAILED]
     assert isinstance(outcome.errors[0], error)
     assert "\n" not in str(outcome.errors[0])
 
 
-async def test_a_hundred_independent_creates_cost_a_hundred_calls(bench: Bench) -> None:
-    outcome = await bench.execute(*[bench.map(f"m{index}") for index in range(100)])
+async def test_hundred_creates_are_hundred_calls(harness: ExecutorHarness) -> None:
+    outcome = await harness.execute(*[harness.map(f"m{index}") for index in range(100)])
     assert set(states(outcome)) == {IntentState.DONE}
-    assert bench.faults.writes == 100
-    assert len(bench.maps) == 100
+    assert harness.faults.writes == 100
+    assert len(harness.maps) == 100

@@ -1,4 +1,4 @@
-"""The cache against a real API server, through what happens to connections, servers and definitions."""
+"""Cache and reflector on a real API server: cut connections, restarts and compaction."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.cluster
 
 
 @pytest.mark.parametrize("streaming", [True, False], ids=["streaming", "paged"])
-async def test_what_exists_and_what_comes_is_in_the_cache(
+async def test_cache_has_existing_objects_and_changes(
     client: Client, namespace: str, streaming: bool
 ) -> None:
     await create_many(client, namespace, ["a", "b"], "1")
@@ -46,7 +46,7 @@ async def test_what_exists_and_what_comes_is_in_the_cache(
         await live.until(lambda: live.data().get("a") == "2" and "b" not in live.data())
 
 
-async def test_a_label_selector_narrows_the_watch(client: Client, namespace: str) -> None:
+async def test_label_selector_limits_the_watch(client: Client, namespace: str) -> None:
     async with watching(client, namespace, labels="pick=me") as live:
         await client.create(CONFIG_MAPS, config_map("a"), namespace=namespace, as_type=Raw)
         await client.create(CONFIG_MAPS, config_map("b", pick="me"), namespace=namespace, as_type=Raw)
@@ -59,32 +59,32 @@ async def test_a_label_selector_narrows_the_watch(client: Client, namespace: str
         await live.until(lambda: live.data() == {"c": ""})
 
 
-async def test_our_own_writes_are_read_before_the_watch_tells_them(client: Client, namespace: str) -> None:
+async def test_own_writes_are_cached_before_watch_events(client: Client, namespace: str) -> None:
     faulty = FaultyTransport(client.transport)
     async with watching(Client(faulty), namespace) as live:
         faulty.pause_watch("configmaps")
-        made = await client.create(CONFIG_MAPS, config_map("a", "1"), namespace=namespace, as_type=ConfigMap)
-        live.cache.apply_reply(made)
+        created = await client.create(
+            CONFIG_MAPS, config_map("a", "1"), namespace=namespace, as_type=ConfigMap
+        )
+        live.cache.apply_reply(created)
         changed = await client.patch(
             CONFIG_MAPS, "a", {"data": {"v": "2"}}, namespace=namespace, as_type=ConfigMap
         )
         live.cache.apply_reply(changed)
         assert live.data()["a"] == "2"
         gone = await client.delete(CONFIG_MAPS, "a", namespace=namespace, as_type=ConfigMap)
-        live.cache.apply_delete_reply(namespace, "a", made.metadata.uid, gone)
+        live.cache.apply_delete_reply(namespace, "a", created.metadata.uid, gone)
         assert "a" not in live.data()
         marker = asyncio.create_task(live.until(lambda: "marker" in live.data()))
         await client.create(CONFIG_MAPS, config_map("marker"), namespace=namespace, as_type=Raw)
         faulty.resume_watch("configmaps")
         await marker
         assert "a" not in live.data()
-        assert (live.new["a"], live.gone["a"]) == (1, 1), "the held events, told late, bring nothing back"
+        assert (live.new["a"], live.gone["a"]) == (1, 1), "the delayed events do not add the object again"
 
 
-async def test_a_connection_cut_in_the_stream_loses_and_doubles_nothing(
-    cluster: LocalCluster, namespace: str
-) -> None:
-    """5,000 objects while the wire is cut again and again."""
+async def test_cut_connection_loses_and_repeats_no_event(cluster: LocalCluster, namespace: str) -> None:
+    """5,000 objects while the connection is cut repeatedly."""
     names = [f"cm-{number}" for number in range(5000)]
     async with (
         wired(cluster) as (wire, over_wire),
@@ -98,17 +98,15 @@ async def test_a_connection_cut_in_the_stream_loses_and_doubles_nothing(
             wire.cut()
         await creating
         await live.until(lambda: set(names) <= live.data().keys())
-        assert set(live.new.values()) == {1}, "each object is told once"
+        assert set(live.new.values()) == {1}, "each object is added once"
         assert not live.gone
         await delete_many(near, namespace, names)
         await live.until(lambda: not set(names) & live.data().keys())
         assert {live.gone[name] for name in names} == {1}
 
 
-async def test_a_slow_consumer_catches_up_whatever_the_server_does_to_it(
-    cluster: LocalCluster, namespace: str
-) -> None:
-    """More than all buffers hold waits behind a frozen watch; the server may well drop us meanwhile."""
+async def test_slow_watch_consumer_catches_up(cluster: LocalCluster, namespace: str) -> None:
+    """More events than all buffers can contain wait behind a paused watch; the server may end the watch."""
     names = [f"cm-{number}" for number in range(1500)]
     async with Client(config.load(cluster.kubeconfig)) as near:
         faulty = FaultyTransport(HttpTransport(config.load(cluster.kubeconfig)))
@@ -122,7 +120,7 @@ async def test_a_slow_consumer_catches_up_whatever_the_server_does_to_it(
             assert max(live.new.values()) == 1
 
 
-async def test_a_restarted_server_is_found_again_and_nothing_is_told_twice(clusters: Clusters) -> None:
+async def test_watch_resumes_after_api_server_restart(clusters: Clusters) -> None:
     own = await clusters.start("restart")
     async with wired(own) as (wire, over_wire), Client(over_wire) as far, watching(far, "default") as live:
         async with Client(config.load(own.kubeconfig)) as near:
@@ -141,7 +139,7 @@ async def test_a_restarted_server_is_found_again_and_nothing_is_told_twice(clust
 
 @asynccontextmanager
 async def etcd(own: LocalCluster) -> AsyncIterator[Client]:
-    """etcd's own HTTP gateway, through our client."""
+    """A client of etcd's HTTP gateway."""
     pki = own.state.pki
     credentials = StaticCredentials(
         chain=FileSource(pki / "etcd-client.crt", "certificate"),
@@ -154,7 +152,7 @@ async def etcd(own: LocalCluster) -> AsyncIterator[Client]:
 
 
 async def compact(own: LocalCluster) -> None:
-    """Make etcd forget every version but the last."""
+    """Compact etcd, so that it has only the last version."""
     async with etcd(own) as store:
         answer = await store.raw("POST", "/v3/kv/range", b'{"key": "AA=="}')
         revision = msgspec.json.decode(answer.body)["header"]["revision"]
@@ -163,8 +161,9 @@ async def compact(own: LocalCluster) -> None:
         )
 
 
-async def test_a_forgotten_version_is_listed_anew(clusters: Clusters) -> None:
-    """While we are away objects come and go, etcd is compacted and the server restarted: 410 for us."""
+async def test_compacted_version_is_listed_again(clusters: Clusters) -> None:
+    """While the watch is disconnected, objects change, etcd is compacted and the server restarted: the watch
+    gets a 410."""
     own = await clusters.start("compaction")
     async with wired(own) as (wire, over_wire), Client(config.load(own.kubeconfig)) as near:
         await create_many(near, "default", ["stays", "goes"])
@@ -179,12 +178,12 @@ async def test_a_forgotten_version_is_listed_anew(clusters: Clusters) -> None:
             wire.lead_to((await clusters.start("compaction")).server)
             wire.is_down = False
             await live.until(lambda: {"stays", "comes"} <= live.data().keys() and "goes" not in live.data())
-            assert restarts.since() >= 1, "the server did answer 410"
+            assert restarts.since() >= 1, "the server answered 410"
             assert (live.new["stays"], live.new["comes"], live.gone["goes"]) == (1, 1, 1)
 
 
 class Expired:
-    """How many watches of ConfigMaps have been answered with 410 since this was made."""
+    """How many watches of ConfigMaps have been answered with 410 since its creation."""
 
     def __init__(self) -> None:
         self._before = self._count()
@@ -197,6 +196,6 @@ class Expired:
         return float(watch_restarts_total.labels("configmaps", "expired")._value.get())
 
 
-async def test_namespaces_are_watched_across_the_cluster(client: Client, namespace: str) -> None:
+async def test_cluster_scoped_resource_is_watched(client: Client, namespace: str) -> None:
     async with watching(client, None, resource=NAMESPACES) as live:
         assert namespace in live.data()

@@ -1,4 +1,4 @@
-"""Kubeconfig files in one line, for tables."""
+"""Builders for kubeconfig files."""
 
 from __future__ import annotations
 

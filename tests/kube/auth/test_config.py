@@ -1,4 +1,4 @@
-"""Every way to be told where the cluster is, and every way to be told wrongly."""
+"""The configuration of the cluster connection: where it is found, and the errors of invalid ones."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from tests.kube.certificate_authority import Authority
 
 
 @pytest.fixture(autouse=True)
-def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine that knows of no cluster."""
+def no_cluster_configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An environment without any configuration of a cluster."""
     for name in (
         "KUBECONFIG",
         "KUBERNETES_SERVICE_HOST",
@@ -30,7 +30,7 @@ def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
 
 
-async def test_a_file_is_read_with_its_current_context(tmp_path: Path) -> None:
+async def test_kubeconfig_is_loaded_with_its_current_context(tmp_path: Path) -> None:
     path = write(tmp_path / "kc", kubeconfig({"token": "t"}, {"tls-server-name": "real.name"}))
     loaded = config.load(path)
     assert (loaded.server, loaded.context, loaded.namespace) == ("https://c:6443", "x", "default")
@@ -39,17 +39,17 @@ async def test_a_file_is_read_with_its_current_context(tmp_path: Path) -> None:
     assert await token_of(loaded) == "Bearer t"
 
 
-def test_verification_is_off_only_if_the_file_says_so(tmp_path: Path) -> None:
+def test_tls_verification_is_off_only_if_configured(tmp_path: Path) -> None:
     path = write(tmp_path / "kc", kubeconfig(cluster={"insecure-skip-tls-verify": True}))
     assert config.load(path).insecure is True
 
 
-async def test_a_token_of_digits_stays_text(tmp_path: Path) -> None:
+async def test_token_of_digits_stays_text(tmp_path: Path) -> None:
     path = write(tmp_path / "kc", yaml.safe_dump(kubeconfig({"token": "TOKEN"})).replace("TOKEN", "0123"))
     assert await token_of(config.load(path)) == "Bearer 0123"
 
 
-async def test_several_files_are_merged_and_the_first_to_name_a_thing_wins(
+async def test_first_file_wins_when_kubeconfigs_are_merged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = write(tmp_path / "1", {"users": [{"name": "u", "user": {"token": "first"}}], "clusters": None})
@@ -60,7 +60,7 @@ async def test_several_files_are_merged_and_the_first_to_name_a_thing_wins(
     assert await token_of(loaded) == "Bearer first"
 
 
-def test_a_context_can_be_chosen(tmp_path: Path) -> None:
+def test_load_uses_the_given_context(tmp_path: Path) -> None:
     contexts = [
         {"name": "x", "context": {"cluster": "c"}},
         {"name": "y", "context": {"cluster": "c", "namespace": "team"}},
@@ -79,7 +79,7 @@ async def test_relative_paths_are_relative_to_their_file(tmp_path: Path) -> None
     assert loaded.authority.read() == b"authority"
 
 
-async def test_client_certificates_come_inline_or_by_file(tmp_path: Path) -> None:
+async def test_client_certificate_is_read_inline_or_from_file(tmp_path: Path) -> None:
     pair = Authority().issue("me")
     inline = {
         "client-certificate-data": base64.b64encode(pair.chain).decode(),
@@ -93,7 +93,7 @@ async def test_client_certificates_come_inline_or_by_file(tmp_path: Path) -> Non
         assert (await loaded.credentials.current()).certificate == pair
 
 
-async def test_a_password_and_impersonation_become_headers(tmp_path: Path) -> None:
+async def test_password_and_impersonation_become_headers(tmp_path: Path) -> None:
     user = {
         "username": "u",
         "password": "p",
@@ -111,7 +111,7 @@ async def test_a_password_and_impersonation_become_headers(tmp_path: Path) -> No
     )
 
 
-async def test_the_pods_own_service_account_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_service_account_is_used_inside_a_pod(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, text in (("token", "t"), ("ca.crt", "ca"), ("namespace", "grove-system")):
         write(tmp_path / "sa" / name, text)
     monkeypatch.setattr(config, "SERVICE_ACCOUNT", tmp_path / "sa")
@@ -122,19 +122,19 @@ async def test_the_pods_own_service_account_is_used(tmp_path: Path, monkeypatch:
     assert await token_of(loaded) == "Bearer t"
 
 
-async def test_a_rotated_token_file_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_rotated_token_file_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = write(tmp_path / "token", "old")
     loaded = config.load(write(tmp_path / "kc", kubeconfig({"tokenFile": str(file)})))
     now = 100.0
     monkeypatch.setattr("grove.kube.auth.secret_source.time.monotonic", lambda: now)
     assert await token_of(loaded) == "Bearer old"
     write(tmp_path / "next", "new").rename(file)
-    assert await token_of(loaded) == "Bearer old", "not looked at on every request"
+    assert await token_of(loaded) == "Bearer old", "the file is not checked for every request"
     now += 1.5
     assert await token_of(loaded) == "Bearer new"
     write(tmp_path / "next", "newest").rename(file)
     loaded.credentials.invalidate()
-    assert await token_of(loaded) == "Bearer newest", "looked at at once when refused"
+    assert await token_of(loaded) == "Bearer newest", "the file is read at once after a rejection"
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ async def test_a_rotated_token_file_is_read_again(tmp_path: Path, monkeypatch: p
         ("https://localhost:6443", "", None),
     ],
 )
-def test_the_environments_proxy_is_used_except_for_loopback(
+def test_proxy_of_environment_is_not_used_for_loopback(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: str, no_proxy: str, proxy: str | None
 ) -> None:
     monkeypatch.setenv("https_proxy", "http://proxy:3128")
@@ -155,9 +155,9 @@ def test_the_environments_proxy_is_used_except_for_loopback(
 
 
 @pytest.mark.parametrize(
-    ("content", "words"),
+    ("content", "message"),
     [
-        ("a:\n  b: [}", r"is not YAML at line 2 \(.+\): mend it"),
+        ("a:\n  b: [}", r"is not YAML at line 2 \(.+\): correct it"),
         ("- 1", "is not a kubeconfig"),
         (kubeconfig(users=[{"name": "u", "user": {"token": {}}}]), "is not a kubeconfig"),
         (kubeconfig(**{"current-context": ""}), "sets no current-context: run kubectl config use-context"),
@@ -171,13 +171,13 @@ def test_the_environments_proxy_is_used_except_for_loopback(
         (kubeconfig({"exec": {"apiVersion": "v1"}}), "has no command"),
     ],
 )
-def test_a_wrong_file_is_one_line_that_names_the_remedy(tmp_path: Path, content: Any, words: str) -> None:
-    with pytest.raises(ConfigError, match=words) as caught:
+def test_invalid_kubeconfig_error_names_the_remedy(tmp_path: Path, content: Any, message: str) -> None:
+    with pytest.raises(ConfigError, match=message) as caught:
         config.load(write(tmp_path / "kc", content))
     assert "\n" not in str(caught.value)
 
 
-def test_absent_files_are_said_to_be_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_kubeconfig_error_names_the_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ConfigError, match="no cluster to talk to: set KUBECONFIG"):
         config.load()
     with pytest.raises(ConfigError, match="does not exist: check the path"):
@@ -187,7 +187,7 @@ def test_absent_files_are_said_to_be_absent(tmp_path: Path, monkeypatch: pytest.
         config.load()
 
 
-def test_an_unreadable_file_is_said_to_be_unreadable(tmp_path: Path) -> None:
+def test_unreadable_kubeconfig_error_names_the_reason(tmp_path: Path) -> None:
     with pytest.raises(
         ConfigError, match=r"cannot be read \(Is a directory\): check its path, owner and mode"
     ):
@@ -197,7 +197,7 @@ def test_an_unreadable_file_is_said_to_be_unreadable(tmp_path: Path) -> None:
         config.load(tmp_path / "kc")
 
 
-async def test_a_token_file_that_is_gone_names_the_file(tmp_path: Path) -> None:
+async def test_missing_token_file_error_names_the_file(tmp_path: Path) -> None:
     loaded = config.load(write(tmp_path / "kc", kubeconfig({"tokenFile": "gone"})))
     with pytest.raises(ConfigError, match=r"token file .*/gone cannot be read \(No such file"):
         await loaded.credentials.current()

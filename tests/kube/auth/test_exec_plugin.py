@@ -1,4 +1,4 @@
-"""Credential plugins: run once, run again when they must, and every way in which they fail."""
+"""Credential plugins: when they run, what they return, and how they fail."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def plugin(tmp_path: Path, status: dict[str, Any], **more: Any) -> config.Config
     return config.load(write(tmp_path / "kc", kubeconfig({"exec": spec | more})))
 
 
-async def test_a_plugin_runs_once_until_its_credential_is_refused(tmp_path: Path) -> None:
+async def test_plugin_runs_again_after_rejected_credential(tmp_path: Path) -> None:
     loaded = plugin(tmp_path, {"token": "t"})
     assert [await token_of(loaded), await token_of(loaded)] == ["Bearer t", "Bearer t"]
     assert (tmp_path / "runs").read_text() == "x"
@@ -47,14 +47,14 @@ async def test_a_plugin_runs_once_until_its_credential_is_refused(tmp_path: Path
     assert (tmp_path / "runs").read_text() == "xx"
 
 
-async def test_a_plugins_credential_is_renewed_before_it_expires(tmp_path: Path) -> None:
+async def test_plugin_runs_again_before_credential_expires(tmp_path: Path) -> None:
     loaded = plugin(tmp_path, {"token": "t", "expirationTimestamp": "2020-01-01T00:00:00Z"})
     await token_of(loaded)
     await token_of(loaded)
     assert (tmp_path / "runs").read_text() == "xx"
 
 
-async def test_a_plugin_may_give_a_client_certificate_and_learn_of_the_cluster(tmp_path: Path) -> None:
+async def test_plugin_gets_cluster_and_returns_certificate(tmp_path: Path) -> None:
     pair = Authority().issue("me")
     status = {
         "token": "ECHO",
@@ -68,7 +68,7 @@ async def test_a_plugin_may_give_a_client_certificate_and_learn_of_the_cluster(t
 
 
 @pytest.mark.parametrize(
-    ("spec", "words"),
+    ("spec", "message"),
     [
         ({"command": "grove-no-such-plugin"}, r"cannot be started \(No such file or directory\): install it"),
         (
@@ -84,22 +84,22 @@ async def test_a_plugin_may_give_a_client_certificate_and_learn_of_the_cluster(t
         ({"args": ["-c", 'print(\'{"apiVersion": "v0", "kind": "X"}\')']}, "printed v0 X"),
     ],
 )
-async def test_a_plugin_that_fails_says_so_in_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spec: dict[str, Any], words: str
+async def test_plugin_failure_is_an_error_of_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spec: dict[str, Any], message: str
 ) -> None:
     monkeypatch.setattr("sys.stdin", None)
-    with pytest.raises(ConfigError, match=words) as caught:
+    with pytest.raises(ConfigError, match=message) as caught:
         await plugin(tmp_path, {"token": "t"}, **spec).credentials.current()
     assert "\n" not in str(caught.value)
 
 
-async def test_a_plugin_that_gives_nothing_says_so(tmp_path: Path) -> None:
+async def test_plugin_without_credential_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="neither a token nor a client certificate"):
         await plugin(tmp_path, {}).credentials.current()
 
 
-async def test_a_plugin_that_hangs_is_stopped_with_all_it_started(tmp_path: Path) -> None:
-    # The shell's child holds the pipes too: left alone, waiting for their end would take a minute.
+async def test_hanging_plugin_is_killed_with_its_children(tmp_path: Path) -> None:
+    # The shell's child has the pipes open too: if it were not killed, reading them would take a minute.
     spec = ExecSpec("u", "sh", ("-c", "sleep 60 & wait"), interactive="Never")
     with pytest.raises(ConfigError, match=r"did not finish in 0\.2 s: run it by hand"):
         await ExecPlugin(spec, timeout=0.2).current()

@@ -1,4 +1,4 @@
-"""Objects in one line, for tables."""
+"""Builders for objects of which only the metadata matter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read your writes: each rule by which a cache stays true with two sources, the watch and our own replies."""
+"""The rules by which a cache combines its two sources: the watch and the replies of own requests."""
 
 from __future__ import annotations
 
@@ -23,58 +23,58 @@ def by_colour(found: Object) -> list[str]:
 
 @pytest.fixture
 def cache() -> Cache[Object]:
-    """A cache whose watch has told everything up to version 10, with `a` at 5."""
-    made = Cache(PODS, Object, indexes={"colour": by_colour})
-    made.replace([thing("a", 5)], "10")
-    return made
+    """A cache whose watch has sent everything up to version 10, with `a` at 5."""
+    cache = Cache(PODS, Object, indexes={"colour": by_colour})
+    cache.replace([thing("a", 5)], "10")
+    return cache
 
 
-def held(cache: Cache[Object]) -> dict[str, int]:
+def versions(cache: Cache[Object]) -> dict[str, int]:
     return {found.metadata.name: version_of(found) for found in cache}
 
 
-def test_a_reply_is_seen_at_once(cache: Cache[Object]) -> None:
+def test_reply_is_cached_at_once(cache: Cache[Object]) -> None:
     assert cache.apply_reply(thing("b", 11)) is True
     assert cache.apply_reply(thing("a", 12)) is True
-    assert held(cache) == {"a": 12, "b": 11}
+    assert versions(cache) == {"a": 12, "b": 11}
 
 
-def test_a_reply_never_replaces_a_newer_entry(cache: Cache[Object]) -> None:
+def test_reply_never_replaces_newer_entry(cache: Cache[Object]) -> None:
     cache.apply_event("MODIFIED", thing("a", 13))
     assert cache.apply_reply(thing("a", 12)) is False
-    assert held(cache) == {"a": 13}
+    assert versions(cache) == {"a": 13}
 
 
-def test_an_event_never_replaces_a_newer_reply(cache: Cache[Object]) -> None:
+def test_event_never_replaces_newer_reply(cache: Cache[Object]) -> None:
     cache.apply_reply(thing("a", 12))
     cache.apply_event("MODIFIED", thing("a", 11))
-    assert held(cache) == {"a": 12}
+    assert versions(cache) == {"a": 12}
 
 
-def test_a_relist_never_replaces_or_removes_an_entry_newer_than_the_list(cache: Cache[Object]) -> None:
+def test_relist_keeps_entries_newer_than_the_list(cache: Cache[Object]) -> None:
     cache.apply_reply(thing("a", 22))
     cache.apply_reply(thing("b", 21))
     cache.replace([thing("a", 15)], "20")
-    assert held(cache) == {"a": 22, "b": 21}
+    assert versions(cache) == {"a": 22, "b": 21}
 
 
-def test_a_relist_removes_what_is_gone(cache: Cache[Object]) -> None:
+def test_relist_removes_deleted_objects(cache: Cache[Object]) -> None:
     cache.replace([thing("c", 15)], "20")
-    assert held(cache) == {"c": 15}
+    assert versions(cache) == {"c": 15}
 
 
-def test_a_delete_answered_with_an_object_means_terminating(cache: Cache[Object]) -> None:
+def test_delete_reply_with_object_means_terminating(cache: Cache[Object]) -> None:
     cache.apply_delete_reply("n", "a", "a", thing("a", 11, terminating=True))
     found = cache.get("n", "a")
     assert found is not None
     assert found.metadata.deletion_timestamp is not None
     cache.apply_event("DELETED", thing("a", 12))
-    assert held(cache) == {}
+    assert versions(cache) == {}
 
 
-def test_a_delete_answered_with_a_last_state_means_gone(cache: Cache[Object]) -> None:
+def test_delete_reply_with_last_state_means_deleted(cache: Cache[Object]) -> None:
     cache.apply_delete_reply("n", "a", "a", thing("a", 5))
-    assert held(cache) == {}
+    assert versions(cache) == {}
 
 
 @pytest.mark.parametrize(
@@ -86,67 +86,65 @@ def test_a_delete_answered_with_a_last_state_means_gone(cache: Cache[Object]) ->
     ],
     ids=["event", "reply", "relist"],
 )
-def test_a_tombstone_keeps_out_what_is_older_than_the_delete(
+def test_tombstone_rejects_states_older_than_delete(
     cache: Cache[Object], revive: Callable[[Cache[Object]], object]
 ) -> None:
     cache.apply_delete_reply("n", "a", "a", None)
     revive(cache)
-    assert held(cache) == {}
+    assert versions(cache) == {}
 
 
-def test_a_tombstone_lives_until_deleted_for_that_uid_and_spares_a_successor(cache: Cache[Object]) -> None:
+def test_tombstone_applies_to_its_uid_only(cache: Cache[Object]) -> None:
     cache.apply_delete_reply("n", "a", "a", None)
     cache.apply_event("DELETED", thing("other", 11))
     cache.apply_event("MODIFIED", thing("a", 12))
-    assert held(cache) == {}, "another object's DELETED lifts nothing"
+    assert versions(cache) == {}, "DELETED of another object does not remove the tombstone"
     cache.apply_reply(thing("a", 14, uid="successor"))
-    assert held(cache) == {"a": 14}
+    assert versions(cache) == {"a": 14}
     cache.apply_event("DELETED", thing("a", 13))
-    assert held(cache) == {"a": 14}, "the successor is not the one that was deleted"
+    assert versions(cache) == {"a": 14}, "the successor is not the one that was deleted"
 
 
-@pytest.mark.parametrize(("list_version", "lifted"), [("4", False), ("20", True)])
-def test_a_relist_lifts_a_tombstone_only_if_it_is_later_than_the_object(
-    list_version: str, lifted: bool
-) -> None:
+@pytest.mark.parametrize(("list_version", "removed"), [("4", False), ("20", True)])
+def test_relist_removes_tombstone_only_if_newer(list_version: str, removed: bool) -> None:
     cache = Cache(PODS, Object)
     cache.apply_reply(thing("a", 5))
     cache.apply_delete_reply("n", "a", "a", None)
     cache.replace([], list_version)
     cache.apply_event("ADDED", thing("a", 30))
-    assert (held(cache) == {"a": 30}) is lifted
+    assert (versions(cache) == {"a": 30}) is removed
 
 
-def test_a_late_reply_never_resurrects_what_the_watch_has_buried(cache: Cache[Object]) -> None:
+def test_late_reply_never_restores_deleted_object(cache: Cache[Object]) -> None:
     cache.apply_event("DELETED", thing("a", 14))
     assert cache.apply_reply(thing("a", 13)) is False
     cache.apply_bookmark("30")
-    assert cache.apply_reply(thing("b", 29)) is False, "made and deleted before the bookmark"
-    assert held(cache) == {}
+    assert cache.apply_reply(thing("b", 29)) is False, "created and deleted before the bookmark"
+    assert versions(cache) == {}
 
 
-def test_gone_for_another_uid_changes_nothing(cache: Cache[Object]) -> None:
+def test_mark_deleted_with_other_uid_changes_nothing(cache: Cache[Object]) -> None:
     cache.mark_deleted("n", "a", "older-uid")
-    assert held(cache) == {"a": 5}
+    assert versions(cache) == {"a": 5}
     cache.mark_deleted("n", "a", "a")
-    assert held(cache) == {}
+    assert versions(cache) == {}
 
 
-def test_a_cleared_cache_is_settled_but_not_synced(cache: Cache[Object]) -> None:
+def test_cleared_cache_is_absent_and_not_synced(cache: Cache[Object]) -> None:
     cache.clear()
-    assert (held(cache), cache.synced.is_set(), cache.synced_or_absent.is_set()) == ({}, False, True)
+    assert (versions(cache), cache.synced.is_set(), cache.synced_or_absent.is_set()) == ({}, False, True)
 
 
-def test_replies_outside_the_watch_are_not_kept() -> None:
+def test_reply_outside_the_selector_is_not_cached() -> None:
     cache = Cache(PODS, Object, namespace="n", labels={"app": "x"})
     assert cache.apply_reply(thing("a", 1, namespace="other", labels={"app": "x"})) is False
     assert cache.apply_reply(thing("a", 1)) is False
     assert cache.apply_reply(thing("a", 1, labels={"app": "x"})) is True
     assert cache.apply_reply(thing("a", 2, labels={"app": "y"})) is True
-    assert held(cache) == {}, "a relabelled object leaves with its reply"
+    assert versions(cache) == {}, "a relabelled object is removed by its reply"
 
 
-def test_an_index_follows_its_objects(cache: Cache[Object]) -> None:
+def test_index_follows_changes_of_objects(cache: Cache[Object]) -> None:
     cache.apply_reply(thing("b", 11, labels={"colour": "red"}))
     cache.apply_reply(thing("c", 12, labels={"colour": "red"}))
     assert [found.metadata.name for found in cache.by_index("colour", "red")] == ["b", "c"]
@@ -156,41 +154,43 @@ def test_an_index_follows_its_objects(cache: Cache[Object]) -> None:
     assert [found.metadata.name for found in cache.by_index("colour", "blue")] == ["b"]
 
 
-def test_handlers_hear_each_change_once_and_a_broken_one_harms_nobody(cache: Cache[Object]) -> None:
-    heard = []
+def test_failing_handler_does_not_affect_other_handlers(cache: Cache[Object]) -> None:
+    changes = []
 
     def broken(old: Object | None, new: Object | None) -> None:
         raise RuntimeError("a bug")
 
     cache.subscribe(broken)
-    stop = cache.subscribe(lambda old, new: heard.append((old and version_of(old), new and version_of(new))))
+    stop = cache.subscribe(
+        lambda old, new: changes.append((old and version_of(old), new and version_of(new)))
+    )
     cache.apply_reply(thing("a", 11))
     cache.apply_event("MODIFIED", thing("a", 11))
     cache.apply_event("DELETED", thing("a", 12))
     stop()
     cache.apply_reply(thing("b", 13))
-    assert heard == [(5, 11), (11, None)]
+    assert changes == [(5, 11), (11, None)]
 
 
-def test_the_number_of_objects_is_told_while_the_cache_lives() -> None:
-    def told() -> float | None:
+def test_object_count_metric_ends_with_the_cache() -> None:
+    def count() -> float | None:
         return REGISTRY.get_sample_value("grove_kube_cache_objects", {"resource": "pods"})
 
     short_lived = Cache(PODS, Object)
     short_lived.replace([thing("a", 5), thing("b", 6)], "10")
-    assert told() == 2
+    assert count() == 2
     del short_lived
     gc.collect()
-    assert told() == 0
+    assert count() == 0
 
 
-def test_a_version_that_is_no_number_is_refused(cache: Cache[Object]) -> None:
+def test_version_that_is_not_a_number_is_an_error(cache: Cache[Object]) -> None:
     with pytest.raises(DecodeError, match="this server is not supported"):
         cache.apply_bookmark("abc")
 
 
 class Timeline:
-    """A server's history of two names, from which events, replies and lists are told late and out of step."""
+    """A server's history of two names: the source of events, replies and lists, which come late and mixed."""
 
     def __init__(self, steps: list[tuple[str, bool]]) -> None:
         self.events: list[tuple[str, Object]] = []
@@ -219,24 +219,24 @@ class Timeline:
 
 
 @given(st.data())
-def test_whatever_the_order_of_tidings_the_cache_ends_at_the_servers_truth(data: st.DataObject) -> None:
+def test_cache_converges_in_any_order_of_updates(data: st.DataObject) -> None:
     steps = st.lists(st.tuples(st.sampled_from("ab"), st.booleans()), min_size=1, max_size=12)
     history = Timeline(data.draw(steps))
     cache = Cache(PODS, Object)
-    told = 0
-    while told < len(history.events):
-        tiding = data.draw(st.sampled_from(["event", "event", "reply", "gone", "relist"]))
+    delivered = 0
+    while delivered < len(history.events):
+        update = data.draw(st.sampled_from(["event", "event", "reply", "gone", "relist"]))
         pick = data.draw(st.integers(0, len(history.events) - 1))
         kind, found = history.events[pick]
-        if tiding == "event":
-            cache.apply_event(*history.events[told])
-            told += 1
-        elif tiding == "reply" and kind != "DELETED":
+        if update == "event":
+            cache.apply_event(*history.events[delivered])
+            delivered += 1
+        elif update == "reply" and kind != "DELETED":
             cache.apply_reply(found)
-        elif tiding == "gone" and kind == "DELETED":
+        elif update == "gone" and kind == "DELETED":
             cache.apply_delete_reply("n", found.metadata.name, found.metadata.uid, None)
-        elif tiding == "relist" and pick >= told:
+        elif update == "relist" and pick >= delivered:
             version = version_of(found)
             cache.replace(history.state_at(version), str(version))
-            told = pick + 1
-    assert held(cache) == history.end
+            delivered = pick + 1
+    assert versions(cache) == history.end

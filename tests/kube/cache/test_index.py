@@ -1,4 +1,4 @@
-"""A register against the plain thing that it stands for: a set of keys for each value."""
+"""Indexes compared with a plain model: a list of keys for each value."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ keys = st.sampled_from([("ns", "a"), ("ns", "b"), ("ns", "c")])
 
 
 @given(st.lists(st.tuples(values, keys)))
-def test_it_knows_who_has_which_value(turns: list[tuple[str, tuple[str, str]]]) -> None:
+def test_key_index_equals_lists_of_keys_by_value(changes: list[tuple[str, tuple[str, str]]]) -> None:
     key_index = KeyIndex()
     plain: dict[str, list[tuple[str, str]]] = {"red": [], "blue": []}
-    for value, key in turns:
+    for value, key in changes:
         if key in plain[value]:
             key_index.remove(value, key)
             plain[value].remove(key)
@@ -26,7 +26,7 @@ def test_it_knows_who_has_which_value(turns: list[tuple[str, tuple[str, str]]]) 
         assert {each: list(key_index.get(each)) for each in plain} == plain
 
 
-def test_adding_twice_is_adding_once() -> None:
+def test_key_index_add_is_idempotent() -> None:
     key_index = KeyIndex()
     for _ in range(2):
         key_index.add("red", ("ns", "a"))
@@ -34,7 +34,7 @@ def test_adding_twice_is_adding_once() -> None:
     assert list(key_index.get("red")) == []
 
 
-def test_index_function_that_fails_affects_its_object_only() -> None:
+def test_failing_index_function_affects_its_object_only() -> None:
     def fails_on_bad(found: str) -> tuple[str, ...]:
         if found == "bad":
             raise RecursionError

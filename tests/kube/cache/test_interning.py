@@ -1,4 +1,4 @@
-"""What is kept once, that nobody notices, and that nothing is kept alive for it."""
+"""Interning: equal values are shared, objects stay equal, and no message is kept alive."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def interned(body: bytes) -> Pod:
     return intern_fields(msgspec.json.decode(body, type=Pod))
 
 
-def test_what_two_pods_say_in_the_same_words_is_kept_once() -> None:
+def test_equal_values_of_two_pods_are_shared() -> None:
     one, other = interned(pod("a")), interned(pod("b"))
     assert one.status.conditions is other.status.conditions
     assert one.spec.containers is other.spec.containers
@@ -53,7 +53,7 @@ def test_what_two_pods_say_in_the_same_words_is_kept_once() -> None:
     assert one.metadata.labels[label] is other.metadata.labels[label]
 
 
-def test_what_differs_stays_different_and_shares_the_rest() -> None:
+def test_different_values_are_kept_and_the_rest_is_shared() -> None:
     one, other = interned(pod("a")), interned(pod("b", moment="2026-01-01T00:00:01Z", request="81Mi"))
     assert one.status.conditions[0] is other.status.conditions[0]
     assert one.status.conditions[1] != other.status.conditions[1]
@@ -64,11 +64,11 @@ def clique(name: str) -> bytes:
     return b'{"metadata":{"name":"%s"},"spec":{"podSpec":{"containers":[]}}}' % name.encode()
 
 
-def test_raw_json_does_not_keep_its_message_alive() -> None:
+def test_interned_raw_json_does_not_keep_message_alive() -> None:
     message = clique("a") + b" " * 10_000
     free = sys.getrefcount(message)
     found = msgspec.json.decode(message, type=PodClique)
-    assert sys.getrefcount(message) == free + 1, "or there would be nothing to cut out"
+    assert sys.getrefcount(message) == free + 1, "the decoded object refers to the message"
     intern_fields(found)
     assert sys.getrefcount(message) == free
     assert found.spec.pod_spec == Raw(b'{"containers":[]}')
@@ -77,7 +77,7 @@ def test_raw_json_does_not_keep_its_message_alive() -> None:
     )
 
 
-def test_raw_json_in_a_list_does_not_either() -> None:
+def test_interned_raw_json_in_list_frees_message() -> None:
     message = (
         b'{"metadata":{"name":"a"},"spec":{"scaleTargetRef":{"kind":"PodClique","name":"a"},'
         b'"maxReplicas":2,"metrics":[{"type":"Resource"}]}}'
@@ -88,7 +88,7 @@ def test_raw_json_in_a_list_does_not_either() -> None:
     assert found.spec.metrics == (Raw(b'{"type":"Resource"}'),)
 
 
-def test_only_so_much_is_remembered() -> None:
+def test_intern_pool_is_bounded() -> None:
     for number in range(3 * interning._MAX_POOL_SIZE):
         interned(pod("a", moment=str(number)))
     assert len(interning._pool) <= interning._MAX_POOL_SIZE
@@ -120,10 +120,10 @@ pods = st.fixed_dictionaries(
 
 
 @given(st.lists(pods, max_size=5))
-def test_nobody_sees_a_difference(bodies: list[dict[str, object]]) -> None:
+def test_interned_objects_equal_decoded_objects(bodies: list[dict[str, object]]) -> None:
     messages = [msgspec.json.encode(body) for body in bodies]
     shared = [interned(message) for message in messages]
     assert shared == [msgspec.json.decode(message, type=Pod) for message in messages]
     for found, message in zip(shared, messages, strict=True):
         alone = msgspec.json.encode(msgspec.json.decode(message, type=Pod))
-        assert msgspec.json.encode(found) == alone, "to the letter: true is not 1"
+        assert msgspec.json.encode(found) == alone, "byte for byte: true is not 1"

@@ -1,4 +1,4 @@
-"""The reflector's protocol: how it lists, resumes, starts over, falls back and waits, step by step."""
+"""The reflector's protocol: how it lists, resumes, starts over, falls back and waits."""
 
 from __future__ import annotations
 
@@ -8,201 +8,110 @@ from contextlib import asynccontextmanager
 
 import msgspec
 import pytest
-from aiohttp import web
 from structlog.testing import capture_logs
 
 from grove.kube import metrics
 from grove.kube.cache import reflector
-from grove.kube.cache.cache import Cache, version_of
+from grove.kube.cache.cache import Cache
 from grove.kube.cache.reflector import Reflector
 from grove.kube.client.client import Client, Object
-from grove.kube.client.resource import PODS, Resource
-from grove.kube.client.retry import NO_RETRY, Backoff
+from grove.kube.client.resource import PODS
 from grove.kube.client.transport import Request, Response
 from grove.kube.client.watch import Bookmark, EventDecoder, line_batches
 from grove.kube.errors import Gone
 from grove.kube.testing.virtual_time import run_in_virtual_time
-from tests.kube.scripted_server import Answer, ScriptedServer, failure, reply, serve
-
-QUICK = Backoff(first=0.001, longest=0.002)
-
-
-def event(kind: str, name: str, version: int, **more: object) -> bytes:
-    found = {
-        "metadata": {"name": name, "namespace": "n", "uid": name, "resourceVersion": str(version)} | more
-    }
-    return msgspec.json.encode({"type": kind, "object": found}) + b"\n"
-
-
-def bookmark(version: int, *, all_told: bool = False) -> bytes:
-    notes = {"annotations": {"k8s.io/initial-events-end": "true"}} if all_told else {}
-    return (
-        msgspec.json.encode(
-            {
-                "type": "BOOKMARK",
-                "object": {"kind": "Pod", "metadata": {"resourceVersion": str(version)} | notes},
-            }
-        )
-        + b"\n"
-    )
+from tests.kube.cache.reflector_harness import (
+    FAST_BACKOFF,
+    SILENT,
+    FakeCrdWaiter,
+    bookmark,
+    error,
+    event,
+    reflecting,
+    stream,
+)
+from tests.kube.scripted_server import Answer, failure, reply
 
 
-def error(code: int, reason: str) -> bytes:
-    status = {"kind": "Status", "metadata": {}, "code": code, "reason": reason, "message": "too old"}
-    return msgspec.json.encode({"type": "ERROR", "object": status}) + b"\n"
-
-
-def stream(*pieces: bytes, tear: bool = False, stay: bool = False) -> Answer:
-    """A watch that sends its pieces, then ends, is torn off, or stays open in silence."""
-
-    async def answer(request: web.Request) -> web.StreamResponse:
-        response = web.StreamResponse()
-        await response.prepare(request)
-        for piece in pieces:
-            await response.write(piece)
-        if stay:
-            await asyncio.Event().wait()
-        if tear:
-            assert request.transport is not None
-            request.transport.abort()
-        return response
-
-    return answer
-
-
-QUIET = stream(stay=True)
-
-
-class Bench:
-    """A scripted server, a cache and its reflector, and a way to wait for what the cache shows."""
-
-    def __init__(self, server: ScriptedServer, cache: Cache[Object]) -> None:
-        self.server = server
-        self.cache = cache
-        self.changed = asyncio.Event()
-        cache.subscribe(lambda old, new: self.changed.set())
-
-    def held(self) -> dict[str, int]:
-        return {found.metadata.name: version_of(found) for found in self.cache}
-
-    async def until_held(self, **wanted: int) -> None:
-        async with asyncio.timeout(60):
-            while self.held() != wanted:
-                self.changed.clear()
-                await self.changed.wait()
-
-    async def until_asked(self, times: int) -> list[str]:
-        """Wait for the n-th request; the queries so far."""
-        async with asyncio.timeout(60):
-            while len(self.server.seen) < times:
-                await self.server.asked.wait()
-        return [seen.query_string for seen in self.server.seen]
-
-
-class FakeCrdWaiter:
-    """A stand-in for the watch on CRDs that arrives when told."""
-
-    def __init__(self) -> None:
-        self.arrived = asyncio.Event()
-
-    async def wait(self, resource: Resource, timeout: float) -> bool:
-        await self.arrived.wait()
-        return True
-
-
-@asynccontextmanager
-async def reflecting(
-    *script: Answer, crd_waiter: FakeCrdWaiter | None = None, **options: bool
-) -> AsyncIterator[Bench]:
-    async with serve() as server:
-        server.script = [*script]
-        async with Client(server.config(), retry=NO_RETRY) as client:
-            bench = Bench(server, Cache(PODS, Object))
-            running = asyncio.create_task(
-                Reflector(client, bench.cache, backoff=QUICK, crd_watch=crd_waiter, **options).run()
-            )
-            try:
-                yield bench
-            finally:
-                running.cancel()
-                await asyncio.wait([running])
-
-
-async def test_a_streaming_list_syncs_at_its_bookmark_and_goes_on_as_a_watch() -> None:
-    pieces = (event("ADDED", "a", 5), event("ADDED", "b", 3), bookmark(10, all_told=True))
+async def test_streaming_list_syncs_at_bookmark_then_watches() -> None:
+    pieces = (event("ADDED", "a", 5), event("ADDED", "b", 3), bookmark(10, initial_end=True))
     async with reflecting(
         stream(*pieces, event("MODIFIED", "a", 11), event("DELETED", "b", 12), stay=True)
-    ) as bench:
-        await bench.until_held(a=11)
-        assert bench.cache.synced.is_set()
-        query = bench.server.seen[0].query
+    ) as harness:
+        await harness.until_cached(a=11)
+        assert harness.cache.synced.is_set()
+        query = harness.server.seen[0].query
         assert query["sendInitialEvents"] == query["watch"] == query["allowWatchBookmarks"] == "true"
         assert query["resourceVersionMatch"] == "NotOlderThan"
         assert "resourceVersion" not in query
 
 
-async def test_nothing_is_synced_before_all_has_been_told() -> None:
-    async with reflecting(stream(event("ADDED", "a", 5), bookmark(7)), QUIET) as bench:
-        await bench.until_asked(2)
-        assert bench.held() == {}
-        assert not bench.cache.synced.is_set()
-        assert "sendInitialEvents" in bench.server.seen[1].query
+async def test_cache_is_not_synced_before_end_bookmark() -> None:
+    async with reflecting(stream(event("ADDED", "a", 5), bookmark(7)), SILENT) as harness:
+        await harness.until_requested(2)
+        assert harness.cached() == {}
+        assert not harness.cache.synced.is_set()
+        assert "sendInitialEvents" in harness.server.seen[1].query
 
 
-async def test_changes_before_the_bookmark_count() -> None:
+async def test_changes_before_end_bookmark_are_applied() -> None:
     pieces = (
         event("ADDED", "a", 5),
         event("ADDED", "b", 6),
         event("DELETED", "a", 7),
-        bookmark(8, all_told=True),
+        bookmark(8, initial_end=True),
     )
-    async with reflecting(stream(*pieces, stay=True)) as bench:
-        await bench.until_held(b=6)
+    async with reflecting(stream(*pieces, stay=True)) as harness:
+        await harness.until_cached(b=6)
 
 
 @pytest.mark.parametrize("tear", [False, True])
-async def test_an_ended_or_torn_stream_is_resumed_where_it_was(tear: bool) -> None:
+async def test_ended_or_broken_stream_resumes_from_last_version(tear: bool) -> None:
     first = stream(
-        event("ADDED", "a", 5), bookmark(10, all_told=True), bookmark(20), event("ADDED", "b", 21), tear=tear
+        event("ADDED", "a", 5),
+        bookmark(10, initial_end=True),
+        bookmark(20),
+        event("ADDED", "b", 21),
+        tear=tear,
     )
-    async with reflecting(first, stream(event("ADDED", "c", 22), stay=True)) as bench:
-        await bench.until_held(a=5, b=21, c=22)
-        query = bench.server.seen[1].query
+    async with reflecting(first, stream(event("ADDED", "c", 22), stay=True)) as harness:
+        await harness.until_cached(a=5, b=21, c=22)
+        query = harness.server.seen[1].query
         assert query["resourceVersion"] == "21"
         assert "sendInitialEvents" not in query
 
 
-async def test_a_bookmark_moves_the_point_of_resumption() -> None:
-    async with reflecting(stream(bookmark(10, all_told=True), bookmark(99)), QUIET) as bench:
-        await bench.until_asked(2)
-        assert bench.server.seen[1].query["resourceVersion"] == "99"
+async def test_stream_resumes_from_version_of_bookmark() -> None:
+    async with reflecting(stream(bookmark(10, initial_end=True), bookmark(99)), SILENT) as harness:
+        await harness.until_requested(2)
+        assert harness.server.seen[1].query["resourceVersion"] == "99"
 
 
 @pytest.mark.parametrize(
     "expiry", [failure(410, "Expired"), stream(error(410, "Expired"))], ids=["as reply", "as event"]
 )
-async def test_a_forgotten_version_starts_over_and_drops_what_is_gone(expiry: Answer) -> None:
-    first = stream(event("ADDED", "a", 5), event("ADDED", "b", 6), bookmark(10, all_told=True))
-    again = stream(event("ADDED", "b", 6), bookmark(50, all_told=True), stay=True)
-    async with reflecting(first, expiry, again) as bench:
-        await bench.until_held(b=6)
-        assert "sendInitialEvents" in bench.server.seen[2].query
+async def test_expired_version_relists_and_removes_deleted(expiry: Answer) -> None:
+    first = stream(event("ADDED", "a", 5), event("ADDED", "b", 6), bookmark(10, initial_end=True))
+    again = stream(event("ADDED", "b", 6), bookmark(50, initial_end=True), stay=True)
+    async with reflecting(first, expiry, again) as harness:
+        await harness.until_cached(b=6)
+        assert "sendInitialEvents" in harness.server.seen[2].query
 
 
-@pytest.mark.parametrize("refusal", [failure(422, "Invalid"), failure(400, "BadRequest")])
-async def test_a_server_without_streaming_lists_is_listed_in_pages(refusal: Answer) -> None:
+@pytest.mark.parametrize("rejection", [failure(422, "Invalid"), failure(400, "BadRequest")])
+async def test_server_without_streaming_lists_is_paged(rejection: Answer) -> None:
     listing = {
         "metadata": {"resourceVersion": "10"},
         "items": [{"metadata": {"name": "a", "resourceVersion": "5"}}],
     }
-    async with reflecting(refusal, reply(listing), stream(event("ADDED", "b", 11), stay=True)) as bench:
-        await bench.until_held(a=5, b=11)
-        assert bench.cache.synced.is_set()
-        assert bench.server.seen[1].query_string == "limit=500"
-        assert bench.server.seen[2].query["resourceVersion"] == "10"
+    async with reflecting(rejection, reply(listing), stream(event("ADDED", "b", 11), stay=True)) as harness:
+        await harness.until_cached(a=5, b=11)
+        assert harness.cache.synced.is_set()
+        assert harness.server.seen[1].query_string == "limit=500"
+        assert harness.server.seen[2].query["resourceVersion"] == "10"
 
 
-async def test_a_server_that_takes_it_for_a_plain_watch_is_listed_too(
+async def test_watch_without_end_bookmark_falls_back_to_list(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(reflector, "SYNC_IDLE_TIMEOUT", 0.05)
@@ -210,35 +119,36 @@ async def test_a_server_that_takes_it_for_a_plain_watch_is_listed_too(
         "metadata": {"resourceVersion": "10"},
         "items": [{"metadata": {"name": "a", "resourceVersion": "5"}}],
     }
-    async with reflecting(stream(event("ADDED", "a", 5), stay=True), reply(listing), QUIET) as bench:
-        await bench.until_held(a=5)
+    async with reflecting(stream(event("ADDED", "a", 5), stay=True), reply(listing), SILENT) as harness:
+        await harness.until_cached(a=5)
 
 
 @pytest.mark.parametrize("fault", [failure(500), failure(503), failure(429), failure(403, "Forbidden")])
-async def test_a_refused_watch_is_tried_again(fault: Answer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reflector, "SLOW_BACKOFF", QUICK)
+async def test_rejected_watch_is_retried(fault: Answer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reflector, "SLOW_BACKOFF", FAST_BACKOFF)
     async with reflecting(
-        fault, stream(event("ADDED", "a", 5), bookmark(9, all_told=True), stay=True)
-    ) as bench:
-        await bench.until_held(a=5)
+        fault, stream(event("ADDED", "a", 5), bookmark(9, initial_end=True), stay=True)
+    ) as harness:
+        await harness.until_cached(a=5)
 
 
-async def test_a_trouble_that_lasts_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reflector, "SLOW_BACKOFF", QUICK)
+async def test_repeated_watch_failure_is_logged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reflector, "SLOW_BACKOFF", FAST_BACKOFF)
     forbidden, overload = failure(403, "Forbidden"), failure(503)
-    well = stream(event("ADDED", "a", 5), bookmark(9, all_told=True))
-    with capture_logs() as said:
-        async with reflecting(forbidden, forbidden, overload, overload, well, overload, QUIET) as bench:
-            await bench.until_asked(7)
-    told = [line for line in said if line["event"] == "watch interrupted"]
-    assert [(line["log_level"], line["reason"].split("(")[1][:3]) for line in told] == [
+    recovered = stream(event("ADDED", "a", 5), bookmark(9, initial_end=True))
+    script = (forbidden, forbidden, overload, overload, recovered, overload, SILENT)
+    with capture_logs() as logs:
+        async with reflecting(*script) as harness:
+            await harness.until_requested(7)
+    interruptions = [line for line in logs if line["event"] == "watch interrupted"]
+    assert [(line["log_level"], line["reason"].split("(")[1][:3]) for line in interruptions] == [
         ("warning", "403"),
         ("info", "503"),
         ("info", "503"),
     ]
 
 
-async def test_one_object_that_cannot_be_decoded_is_counted_and_skipped() -> None:
+async def test_undecodable_object_is_counted_and_skipped() -> None:
     counter = metrics.undecodable_total.labels("pods")
     before = counter._value.get()
     odd = event("ADDED", "odd", 6, labels="not a mapping")
@@ -246,45 +156,48 @@ async def test_one_object_that_cannot_be_decoded_is_counted_and_skipped() -> Non
         event("ADDED", "a", 5),
         odd,
         b"{rubbish\n",
-        bookmark(9, all_told=True),
+        bookmark(9, initial_end=True),
         odd,
         event("ADDED", "b", 10),
     )
-    async with reflecting(stream(*pieces, stay=True)) as bench:
-        await bench.until_held(a=5, b=10)
+    async with reflecting(stream(*pieces, stay=True)) as harness:
+        await harness.until_cached(a=5, b=10)
     assert counter._value.get() == before + 3
 
 
-async def test_a_line_larger_than_any_buffer_cut_anywhere_is_one_event() -> None:
-    whole = event("ADDED", "big", 5, annotations={"blob": "x" * 1_500_000}) + bookmark(9, all_told=True)
+async def test_line_in_many_chunks_is_one_event() -> None:
+    whole = event("ADDED", "big", 5, annotations={"blob": "x" * 1_500_000}) + bookmark(9, initial_end=True)
     pieces = [whole[i : i + 70_001] for i in range(0, len(whole), 70_001)]
-    async with reflecting(stream(*pieces, stay=True)) as bench:
-        await bench.until_held(big=5)
+    async with reflecting(stream(*pieces, stay=True)) as harness:
+        await harness.until_cached(big=5)
 
 
-async def test_an_absent_resource_settles_empty_and_is_waited_for() -> None:
+async def test_resource_not_served_is_waited_for() -> None:
     crd_waiter = FakeCrdWaiter()
-    script = (failure(404, "NotFound"), stream(event("ADDED", "a", 5), bookmark(9, all_told=True), stay=True))
-    async with reflecting(*script, crd_waiter=crd_waiter) as bench:
+    script = (
+        failure(404, "NotFound"),
+        stream(event("ADDED", "a", 5), bookmark(9, initial_end=True), stay=True),
+    )
+    async with reflecting(*script, crd_waiter=crd_waiter) as harness:
         async with asyncio.timeout(60):
-            await bench.cache.synced_or_absent.wait()
-        assert not bench.cache.synced.is_set()
-        assert len(bench.server.seen) == 1
+            await harness.cache.synced_or_absent.wait()
+        assert not harness.cache.synced.is_set()
+        assert len(harness.server.seen) == 1
         crd_waiter.arrived.set()
-        await bench.until_held(a=5)
-        assert bench.cache.synced.is_set()
+        await harness.until_cached(a=5)
+        assert harness.cache.synced.is_set()
 
 
-async def test_a_resource_that_goes_away_takes_its_objects_along() -> None:
-    script = (stream(event("ADDED", "a", 5), bookmark(9, all_told=True)), failure(404, "NotFound"))
-    async with reflecting(*script, crd_waiter=FakeCrdWaiter()) as bench:
-        await bench.until_held(a=5)
-        await bench.until_held()
-        assert not bench.cache.synced.is_set()
+async def test_resource_no_longer_served_clears_cache() -> None:
+    script = (stream(event("ADDED", "a", 5), bookmark(9, initial_end=True)), failure(404, "NotFound"))
+    async with reflecting(*script, crd_waiter=FakeCrdWaiter()) as harness:
+        await harness.until_cached(a=5)
+        await harness.until_cached()
+        assert not harness.cache.synced.is_set()
 
 
-class LateToServe:
-    """A server that begins to serve a resource after an hour."""
+class ServedLater:
+    """A server that serves a resource after an hour."""
 
     def __init__(self, code: int, reason: str) -> None:
         self.code, self.reason = code, reason
@@ -295,14 +208,14 @@ class LateToServe:
         return self.code if asyncio.get_running_loop().time() < 3600.0 else 200
 
     @asynccontextmanager
-    async def stream(self, request: Request) -> AsyncIterator[LateToServe]:
+    async def stream(self, request: Request) -> AsyncIterator[ServedLater]:
         yield self
 
     async def chunks(self) -> AsyncIterator[bytes]:
         if self.status >= 300:
             yield msgspec.json.encode({"kind": "Status", "code": self.code, "reason": self.reason})
             return
-        yield bookmark(9, all_told=True)
+        yield bookmark(9, initial_end=True)
         await asyncio.Event().wait()
 
     async def send(self, request: Request) -> Response:
@@ -312,12 +225,12 @@ class LateToServe:
 
 
 @pytest.mark.parametrize(("code", "reason"), [(404, "NotFound"), (403, "Forbidden")])
-def test_however_long_a_resource_was_not_to_be_had_it_is_found_soon_after(code: int, reason: str) -> None:
-    """Where nobody tells of its arrival, asking now and then is all there is; but people wait for it."""
+def test_resource_served_later_is_found_within_backoff(code: int, reason: str) -> None:
+    """Without a watch on CRDs the reflector can only try again, with a back-off that users can wait for."""
 
     async def play() -> float:
         cache = Cache(PODS, Object)
-        task = asyncio.create_task(Reflector(Client(LateToServe(code, reason)), cache, seed=1).run())
+        task = asyncio.create_task(Reflector(Client(ServedLater(code, reason)), cache, seed=1).run())
         await cache.synced.wait()
         task.cancel()
         return asyncio.get_running_loop().time()
@@ -325,7 +238,7 @@ def test_however_long_a_resource_was_not_to_be_had_it_is_found_soon_after(code: 
     assert run_in_virtual_time(play()) < 3600.0 + 16.0
 
 
-async def test_batches_join_what_was_cut_and_drop_a_torn_end() -> None:
+async def test_line_batches_join_chunks_and_drop_incomplete_line() -> None:
     async def chunks() -> AsyncIterator[bytes]:
         for chunk in (b"a", b"b\nc\n\n", b"d", b"e", b"f\ng"):
             yield chunk
@@ -333,11 +246,11 @@ async def test_batches_join_what_was_cut_and_drop_a_torn_end() -> None:
     assert [batch async for batch in line_batches(chunks())] == [[b"ab", b"c"], [b"def"]]
 
 
-def test_an_error_event_is_raised_even_if_it_fits_the_type() -> None:
+def test_error_event_raises_even_if_it_fits_the_type() -> None:
     with pytest.raises(Gone, match="watch pods: too old"):
         EventDecoder(Object, PODS).decode(error(410, "Expired"))
 
 
-def test_a_bookmark_is_known_even_if_it_does_not_fit_the_type() -> None:
+def test_bookmark_is_decoded_even_if_type_does_not_fit() -> None:
     strict = msgspec.defstruct("Strict", [("metadata", dict), ("spec", dict)])
-    assert EventDecoder(strict, PODS).decode(bookmark(7, all_told=True)) == Bookmark("7", True)
+    assert EventDecoder(strict, PODS).decode(bookmark(7, initial_end=True)) == Bookmark("7", True)

@@ -1,4 +1,4 @@
-"""A server that changes its certificate while it serves, seen by real TLS clients on loopback."""
+"""A server that changes its certificate at run time, with real TLS clients on loopback."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ async def served(serving: ServingContext) -> AsyncIterator[int]:
         await runner.cleanup()
 
 
-async def current_pair(port: int, host: str = "localhost") -> bytes:
-    """The certificate that a client who trusts our authority is shown."""
-    ca_bundle = ssl.create_default_context(cadata=AUTHORITY.certificate.decode())
-    _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=ca_bundle, server_hostname=host)
+async def served_certificate(port: int, host: str = "localhost") -> bytes:
+    """The certificate that the server presents to a client which trusts the authority."""
+    context = ssl.create_default_context(cadata=AUTHORITY.certificate.decode())
+    _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context, server_hostname=host)
     seen = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
     writer.close()
     await writer.wait_closed()
@@ -51,41 +51,41 @@ def der(pair: KeyPair) -> bytes:
 
 
 @pytest.mark.parametrize("host", HOSTS, ids=["by name", "by address, without SNI"])
-async def test_a_new_certificate_is_shown_from_the_next_connection_on(host: str) -> None:
+async def test_new_certificate_is_served_to_next_connection(host: str) -> None:
     serving = ServingContext()
     first, second = certificate(), certificate()
     serving.use(first)
     async with served(serving) as port:
-        assert await current_pair(port, host) == der(first)
+        assert await served_certificate(port, host) == der(first)
         serving.use(second)
-        assert await current_pair(port, host) == der(second)
+        assert await served_certificate(port, host) == der(second)
 
 
-async def test_without_a_certificate_nobody_is_greeted() -> None:
+async def test_handshake_fails_without_a_certificate() -> None:
     serving = ServingContext()
     assert not serving.ready
     async with served(serving) as port:
         with pytest.raises((ssl.SSLError, ConnectionError)):
-            await current_pair(port)
+            await served_certificate(port)
         serving.use(certificate())
         assert serving.ready
-        await current_pair(port)
+        await served_certificate(port)
 
 
-async def test_a_bad_pair_is_refused_and_the_old_one_stays() -> None:
+async def test_invalid_key_pair_is_rejected_and_old_one_stays() -> None:
     serving = ServingContext()
     good = certificate()
     serving.use(good)
     for bad in (KeyPair(b"nonsense", b"nonsense"), KeyPair(good.certificate, certificate().key)):
-        with pytest.raises(ConfigError, match="bring a PEM pair"):
+        with pytest.raises(ConfigError, match="give a PEM pair"):
             serving.use(bad)
     async with served(serving) as port:
-        assert await current_pair(port) == der(good)
+        assert await served_certificate(port) == der(good)
 
 
-async def test_files_are_followed_as_they_are_replaced(tmp_path: Path) -> None:
+async def test_replaced_certificate_files_are_served(tmp_path: Path) -> None:
     def mount(pair: KeyPair, generation: str) -> None:
-        """As the kubelet does it: a new directory, then a link that points to it."""
+        """Replace the files as the kubelet does: a new directory, then a link that points to it."""
         (tmp_path / generation).mkdir()
         (tmp_path / generation / "tls.crt").write_bytes(pair.certificate)
         (tmp_path / generation / "tls.key").write_bytes(pair.key)
@@ -97,15 +97,15 @@ async def test_files_are_followed_as_they_are_replaced(tmp_path: Path) -> None:
     mount(first, "1")
     serving = FileServingContext(tmp_path / "current/tls.crt", tmp_path / "current/tls.key")
     async with served(serving) as port:
-        assert await current_pair(port) == der(first)
+        assert await served_certificate(port) == der(first)
         mount(second, "2")
-        assert await current_pair(port) == der(second)
+        assert await served_certificate(port) == der(second)
         (tmp_path / "2" / "tls.key").write_bytes(b"half")
-        assert await current_pair(port) == der(second)
+        assert await served_certificate(port) == der(second)
         (tmp_path / "2" / "tls.key").unlink()
-        assert await current_pair(port) == der(second)
+        assert await served_certificate(port) == der(second)
 
 
-def test_missing_files_are_told_at_the_start(tmp_path: Path) -> None:
+def test_missing_certificate_files_are_a_config_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"tls\.crt"):
         FileServingContext(tmp_path / "tls.crt", tmp_path / "tls.key")

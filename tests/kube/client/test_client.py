@@ -1,4 +1,4 @@
-"""The client's contract on the wire: what it sends, what it makes of answers, when it tries again."""
+"""The client on the wire: the requests it sends, how it decodes replies, and when it retries."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from grove.kube import errors
 from grove.kube.client.client import APPLY, JSON, Client, Object
 from grove.kube.client.resource import PODS
 from grove.kube.client.retry import Backoff, RetryPolicy
-from tests.kube.scripted_server import Answer, ScriptedServer, failure, hang_up, reply, serve
+from tests.kube.scripted_server import Answer, ScriptedServer, close_connection, failure, reply, serve
 
 POD = {
     "apiVersion": "v1",
@@ -38,19 +38,19 @@ async def client(server: ScriptedServer) -> AsyncIterator[Client]:
 
 async def test_create_sends_the_body_and_decodes_the_reply(server: ScriptedServer, client: Client) -> None:
     server.script = [reply(POD, 201)]
-    made = await client.create(PODS, {"metadata": {"name": "a"}}, namespace="n", as_type=Object)
-    assert made == Object(
+    created = await client.create(PODS, {"metadata": {"name": "a"}}, namespace="n", as_type=Object)
+    assert created == Object(
         ObjectMeta(name="a", namespace="n", uid="u", resource_version="7"), api_version="v1", kind="Pod"
     )
-    asked = server.seen[0]
-    assert (asked.method, asked.path_qs) == ("POST", "/api/v1/namespaces/n/pods")
-    assert asked.headers["Content-Type"] == "application/json"
-    assert asked.headers["Accept-Encoding"] == "identity"
+    request = server.seen[0]
+    assert (request.method, request.path_qs) == ("POST", "/api/v1/namespaces/n/pods")
+    assert request.headers["Content-Type"] == "application/json"
+    assert request.headers["Accept-Encoding"] == "identity"
     assert server.bodies == [b'{"metadata":{"name":"a"}}']
 
 
 @pytest.mark.parametrize("body", [{"a": 1}, b'{"a":1}', Raw(b'{"a":1}'), msgspec.defstruct("A", ["a"])(1)])
-async def test_a_body_may_be_a_mapping_bytes_raw_or_struct(
+async def test_body_may_be_mapping_bytes_raw_or_struct(
     server: ScriptedServer, client: Client, body: Raw | bytes | dict[str, int]
 ) -> None:
     server.script = [reply(POD)]
@@ -58,21 +58,19 @@ async def test_a_body_may_be_a_mapping_bytes_raw_or_struct(
     assert server.bodies == [b'{"a":1}']
 
 
-async def test_a_reply_is_had_raw_as_mapping_or_typed(server: ScriptedServer, client: Client) -> None:
+async def test_reply_is_decoded_as_raw_or_mapping(server: ScriptedServer, client: Client) -> None:
     server.script = [reply(POD), reply(POD)]
     assert msgspec.json.decode(await client.get(PODS, "a", namespace="n", as_type=Raw)) == POD
     assert await client.get(PODS, "a", namespace="n", as_type=dict) == POD
 
 
-async def test_a_reply_of_another_shape_is_a_decode_error(server: ScriptedServer, client: Client) -> None:
+async def test_reply_of_other_type_is_a_decode_error(server: ScriptedServer, client: Client) -> None:
     server.script = [reply({"metadata": 3})]
     with pytest.raises(errors.DecodeError, match="get pods n/a: the reply is not a Object"):
         await client.get(PODS, "a", namespace="n", as_type=Object)
 
 
-async def test_apply_and_json_patch_are_told_apart_by_content_type(
-    server: ScriptedServer, client: Client
-) -> None:
+async def test_apply_and_json_patch_have_their_content_type(server: ScriptedServer, client: Client) -> None:
     server.script = [reply(POD), reply(POD)]
     await client.patch(
         PODS,
@@ -93,18 +91,18 @@ async def test_apply_and_json_patch_are_told_apart_by_content_type(
     assert server.bodies[1] == b'[{"op":"test"}]'
 
 
-async def test_apply_without_a_field_manager_is_refused_before_it_is_sent(client: Client) -> None:
+async def test_apply_without_field_manager_is_rejected(client: Client) -> None:
     with pytest.raises(ValueError, match="field_manager"):
         await client.patch(PODS, "a", {}, namespace="n", kind=APPLY, as_type=Raw)
 
 
-async def test_delete_tells_gone_from_terminating(server: ScriptedServer, client: Client) -> None:
+async def test_delete_returns_terminating_object_or_none(server: ScriptedServer, client: Client) -> None:
     server.script = [reply(GONE), reply(POD)]
     gone = await client.delete(PODS, "a", namespace="n", uid="u", propagation="Background", as_type=Object)
-    still_there = await client.delete(PODS, "a", namespace="n", as_type=Object)
+    terminating = await client.delete(PODS, "a", namespace="n", as_type=Object)
     assert gone is None
-    assert still_there is not None
-    assert still_there.metadata.uid == "u"
+    assert terminating is not None
+    assert terminating.metadata.uid == "u"
     assert msgspec.json.decode(server.bodies[0]) == {
         "apiVersion": "v1",
         "kind": "DeleteOptions",
@@ -114,14 +112,14 @@ async def test_delete_tells_gone_from_terminating(server: ScriptedServer, client
     assert server.bodies[1] == b""
 
 
-async def test_delete_collection_names_its_labels(server: ScriptedServer, client: Client) -> None:
+async def test_delete_collection_sends_label_selector(server: ScriptedServer, client: Client) -> None:
     server.script = [reply(GONE)]
     await client.delete_collection(PODS, namespace="n", labels={"a": "b", "c": "d"}, grace_seconds=0)
     assert server.seen[0].path_qs == "/api/v1/namespaces/n/pods?labelSelector=a%3Db%2Cc%3Dd"
     assert msgspec.json.decode(server.bodies[0])["gracePeriodSeconds"] == 0
 
 
-async def test_scale_goes_through_the_subresource(server: ScriptedServer, client: Client) -> None:
+async def test_scale_uses_the_subresource(server: ScriptedServer, client: Client) -> None:
     server.script = [
         reply({"metadata": {"name": "a"}, "spec": {"replicas": 3}, "status": {"replicas": 2}})
     ] * 2
@@ -136,7 +134,7 @@ def page(names: str, continue_: str = "") -> Answer:
     return reply({"metadata": {"resourceVersion": "9", "continue": continue_}, "items": items})
 
 
-async def test_a_list_is_read_in_pages(server: ScriptedServer, client: Client) -> None:
+async def test_list_is_read_in_pages(server: ScriptedServer, client: Client) -> None:
     server.script = [page("ab", "next"), page("c")]
     listing = await client.list(PODS, namespace="n", labels="x=y", page=2, as_type=Object)
     assert [item.metadata.name for item in listing.items] == ["a", "b", "c"]
@@ -147,16 +145,14 @@ async def test_a_list_is_read_in_pages(server: ScriptedServer, client: Client) -
     ]
 
 
-async def test_an_expired_page_starts_the_list_again_in_one_piece(
-    server: ScriptedServer, client: Client
-) -> None:
+async def test_expired_continue_token_lists_without_pages(server: ScriptedServer, client: Client) -> None:
     server.script = [page("ab", "next"), failure(410, "Expired"), page("abc")]
     listing = await client.list(PODS, as_type=Object)
     assert [item.metadata.name for item in listing.items] == ["a", "b", "c"]
     assert server.seen[2].query_string == ""
 
 
-async def test_a_list_skips_the_object_that_does_not_fit(server: ScriptedServer, client: Client) -> None:
+async def test_list_skips_object_that_does_not_fit(server: ScriptedServer, client: Client) -> None:
     items = [
         {"metadata": {"name": "a"}},
         {"metadata": {"name": ["not", "text"]}},
@@ -167,7 +163,7 @@ async def test_a_list_skips_the_object_that_does_not_fit(server: ScriptedServer,
     assert [item.metadata.name for item in listing.items] == ["a", "c"]
 
 
-async def test_a_list_of_nothing_is_empty(server: ScriptedServer, client: Client) -> None:
+async def test_list_with_null_items_is_empty(server: ScriptedServer, client: Client) -> None:
     server.script = [reply({"metadata": {"resourceVersion": "1"}, "items": None})]
     assert (await client.list(PODS, as_type=Object)).items == []
 
@@ -194,7 +190,7 @@ async def test_a_list_of_nothing_is_empty(server: ScriptedServer, client: Client
         (504, "Timeout", errors.ServerTimeout, True),
     ],
 )
-async def test_a_refusal_carries_the_servers_status(
+async def test_error_has_type_and_status_of_the_reply(
     server: ScriptedServer,
     client: Client,
     code: int,
@@ -202,33 +198,31 @@ async def test_a_refusal_carries_the_servers_status(
     kind: type[errors.ApiError],
     ambiguous: bool,
 ) -> None:
-    server.script = [failure(code, reason, "the\nserver's words", {"name": "a"})]
+    server.script = [failure(code, reason, "the\nserver's message", {"name": "a"})]
     with pytest.raises(errors.ApiError) as caught:
         await client.create(PODS, {}, namespace="n", name="", as_type=Raw)
     assert type(caught.value) is kind
     assert caught.value.ambiguous is ambiguous
     assert (caught.value.code, caught.value.reason) == (code, reason)
-    assert str(caught.value).startswith(f"create pods n: the server's words ({code}")
+    assert str(caught.value).startswith(f"create pods n: the server's message ({code}")
     assert "\n" not in str(caught.value)
 
 
-async def test_a_proxys_own_words_become_a_status(server: ScriptedServer, client: Client) -> None:
+async def test_reply_of_a_proxy_becomes_the_error_message(server: ScriptedServer, client: Client) -> None:
     server.script = [reply(b"<html>no</html>", 403)]
     with pytest.raises(errors.Forbidden, match="<html>no</html>"):
         await client.get(PODS, "a", namespace="n", as_type=Raw)
 
 
-@pytest.mark.parametrize("fault", [hang_up, failure(500), failure(503), failure(504, "Timeout")])
-async def test_a_read_is_repeated_after_a_fault(
-    server: ScriptedServer, client: Client, fault: Answer
-) -> None:
+@pytest.mark.parametrize("fault", [close_connection, failure(500), failure(503), failure(504, "Timeout")])
+async def test_read_is_retried_after_a_fault(server: ScriptedServer, client: Client, fault: Answer) -> None:
     server.script = [fault, reply(POD)]
     assert await client.get(PODS, "a", namespace="n", as_type=dict) == POD
 
 
-@pytest.mark.parametrize("fault", [hang_up, failure(500), failure(503), failure(504, "Timeout")])
+@pytest.mark.parametrize("fault", [close_connection, failure(500), failure(503), failure(504, "Timeout")])
 @pytest.mark.parametrize("verb", ["create", "patch", "replace", "delete", "delete_collection"])
-async def test_a_write_whose_outcome_is_unknown_is_never_repeated(
+async def test_write_with_unknown_outcome_is_never_retried(
     server: ScriptedServer, client: Client, fault: Answer, verb: str
 ) -> None:
     calls = {
@@ -248,7 +242,7 @@ async def test_a_write_whose_outcome_is_unknown_is_never_repeated(
     assert len(server.seen) == 2
 
 
-async def test_a_write_answered_with_429_is_sent_again_after_the_time_asked_for(
+async def test_write_is_retried_after_429_with_retry_after(
     server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pauses = []
@@ -264,9 +258,7 @@ async def test_a_write_answered_with_429_is_sent_again_after_the_time_asked_for(
     assert 7 <= pauses[0] < 7.1
 
 
-async def test_429_is_raised_when_it_goes_on_or_asks_for_too_long(
-    server: ScriptedServer, client: Client
-) -> None:
+async def test_429_is_raised_if_repeated_or_pause_too_long(server: ScriptedServer, client: Client) -> None:
     server.script = [failure(429)] * 3
     with pytest.raises(errors.TooManyRequests, match="send fewer requests"):
         await client.create(PODS, {}, namespace="n", as_type=Raw)
@@ -276,7 +268,7 @@ async def test_429_is_raised_when_it_goes_on_or_asks_for_too_long(
     assert caught.value.retry_after == 3600
 
 
-async def test_raw_reaches_any_path(server: ScriptedServer, client: Client) -> None:
+async def test_raw_sends_to_any_path(server: ScriptedServer, client: Client) -> None:
     server.script = [reply("ok")]
     assert (await client.raw("GET", "/readyz?verbose")).body == b'"ok"'
     assert server.seen[0].path_qs == "/readyz?verbose"

@@ -1,4 +1,4 @@
-"""Lines of a watch, and replies, that do not end: given up before they take the memory."""
+"""Endless lines of a watch and endless replies: they are an error before they use up the memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from grove.kube.client.resource import PODS
 from grove.kube.client.rest import RestClient
 from grove.kube.client.retry import NO_RETRY
 from grove.kube.errors import InternalError, LostReply
-from tests.kube.cache.test_reflector import QUICK, bookmark, event, reflecting, stream
+from tests.kube.cache.reflector_harness import FAST_BACKOFF, bookmark, event, reflecting, stream
 from tests.kube.scripted_server import serve
 
 
@@ -28,7 +28,7 @@ async def endless(piece: bytes, drawn: list[int]) -> AsyncIterator[bytes]:
 
 
 @pytest.mark.parametrize("piece", [b"x", b"x" * 999, b"x" * 50_000])
-async def test_a_line_without_end_is_given_up(piece: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_endless_line_is_an_error(piece: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "LONGEST_LINE", 10_000)
     drawn: list[int] = []
     with pytest.raises(LostReply, match="more than 10000 bytes"):
@@ -36,7 +36,7 @@ async def test_a_line_without_end_is_given_up(piece: bytes, monkeypatch: pytest.
     assert sum(drawn) <= 10_000 + len(piece)
 
 
-async def test_lines_below_the_limit_are_unharmed(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_lines_up_to_the_limit_are_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "LONGEST_LINE", 10)
 
     async def chunks() -> AsyncIterator[bytes]:
@@ -48,20 +48,20 @@ async def test_lines_below_the_limit_are_unharmed(monkeypatch: pytest.MonkeyPatc
     ]
 
 
-async def test_a_watch_with_a_line_without_end_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_watch_with_endless_line_is_restarted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "LONGEST_LINE", 10_000)
-    monkeypatch.setattr(reflector, "AFTER_FAILURE", QUICK)
-    start = event("ADDED", "a", 1) + bookmark(5, all_told=True)
+    monkeypatch.setattr(reflector, "AFTER_FAILURE", FAST_BACKOFF)
+    start = event("ADDED", "a", 1) + bookmark(5, initial_end=True)
     script = stream(start, b"x" * 20_000, stay=True), stream(event("ADDED", "b", 6), stay=True)
     with capture_logs() as logs:
-        async with reflecting(*script) as bench:
-            await bench.until_held(a=1, b=6)
+        async with reflecting(*script) as harness:
+            await harness.until_cached(a=1, b=6)
     (line,) = [each for each in logs if each["event"] == "watch failed"]
     assert "more than 10000 bytes" in line["reason"]
 
 
 async def flood(request: web.Request) -> web.StreamResponse:
-    """A refusal whose body does not end, until the client ends it."""
+    """A rejection whose body goes on until the client closes the connection."""
     response = web.StreamResponse(status=500)
     await response.prepare(request)
     with suppress(ConnectionError):
@@ -70,7 +70,7 @@ async def flood(request: web.Request) -> web.StreamResponse:
     return response
 
 
-async def test_a_refused_watch_without_end_is_given_up() -> None:
+async def test_endless_body_of_rejected_watch_ends() -> None:
     async with serve() as server, RestClient(server.config(), retry=NO_RETRY) as sender:
         server.script = [flood]
         with pytest.raises(InternalError, match="xxx"):
@@ -78,8 +78,8 @@ async def test_a_refused_watch_without_end_is_given_up() -> None:
                 pass
 
 
-async def test_a_reply_without_end_through_a_proxy_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transport, "MOST_BODY", 1_000_000)
+async def test_endless_reply_through_proxy_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport, "MAX_BODY", 1_000_000)
     async with serve() as server:
         server.script = [flood]
         behind = Config(server="http://behind.example", credentials=StaticCredentials(), proxy=server.url)

@@ -1,4 +1,4 @@
-"""Connections are kept only while they are good; the parser of replies is tested in test_http_reply.py."""
+"""The connection pool: when connections are reused; the parser of replies is tested in test_http_reply.py."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ LAST = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello"
 
 
 class Server:
-    """Answers each request on each connection as it is told."""
+    """Answers each request on each connection with `answer`."""
 
     def __init__(self) -> None:
         self.answer: Callable[[asyncio.StreamWriter], None] = lambda writer: writer.write(PLAIN)
-        self.asked: list[int] = []
+        self.requests: list[int] = []
+        """The number of the connection of each request."""
         self.writers: list[asyncio.StreamWriter] = []
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -29,25 +30,25 @@ class Server:
         self.writers.append(writer)
         try:
             while await reader.readuntil(b"\r\n\r\n"):
-                self.asked.append(number)
+                self.requests.append(number)
                 self.answer(writer)
         except (asyncio.IncompleteReadError, ConnectionError):
             writer.close()
 
 
 @asynccontextmanager
-async def met() -> AsyncIterator[tuple[Server, Callable[[], asyncio.Future[HttpReply]]]]:
-    """A server, and a way to ask it."""
+async def running_server() -> AsyncIterator[tuple[Server, Callable[[], asyncio.Future[HttpReply]]]]:
+    """A server, and a function that sends a request to it."""
     server = Server()
     listening = await asyncio.start_server(server.serve, "127.0.0.1", 0)
     connections = ConnectionPool("127.0.0.1", listening.sockets[0].getsockname()[1])
 
-    def ask() -> asyncio.Future[HttpReply]:
+    def send() -> asyncio.Future[HttpReply]:
         message = b"GET / HTTP/1.1\r\n\r\n"
         return asyncio.ensure_future(connections.send(message, None, None, connect=60, total=60))
 
     try:
-        yield server, ask
+        yield server, send
     finally:
         await connections.close()
         for writer in server.writers:
@@ -56,79 +57,79 @@ async def met() -> AsyncIterator[tuple[Server, Callable[[], asyncio.Future[HttpR
         await listening.wait_closed()
 
 
-async def test_a_kept_connection_is_used_again_and_one_that_ends_is_not() -> None:
-    async with met() as (server, ask):
-        await ask()
-        await ask()
+async def test_kept_connection_is_reused_and_closed_one_is_not() -> None:
+    async with running_server() as (server, send):
+        await send()
+        await send()
         server.answer = lambda writer: writer.write(LAST)
-        await ask()
+        await send()
         server.answer = lambda writer: writer.write(PLAIN)
-        await ask()
-        await asyncio.gather(ask(), ask())
-    assert server.asked[:4] == [0, 0, 0, 1]
-    assert sorted(server.asked[4:]) == [1, 2]
+        await send()
+        await asyncio.gather(send(), send())
+    assert server.requests[:4] == [0, 0, 0, 1]
+    assert sorted(server.requests[4:]) == [1, 2]
 
 
-async def test_a_server_that_hangs_up_tears_the_reply_off() -> None:
-    async with met() as (server, ask):
+async def test_closed_connection_fails_the_request() -> None:
+    async with running_server() as (server, send):
         server.answer = lambda writer: writer.close()
         with pytest.raises(ConnectionError):
-            await ask()
+            await send()
 
 
-async def test_who_does_not_wait_leaves_no_reply_for_the_next() -> None:
-    async with met() as (server, ask):
-        asked = asyncio.Event()
-        server.answer = lambda _: asked.set()
-        waiting = ask()
-        await asked.wait()
+async def test_cancelled_request_leaves_no_reply_for_the_next() -> None:
+    async with running_server() as (server, send):
+        received = asyncio.Event()
+        server.answer = lambda _: received.set()
+        waiting = send()
+        await received.wait()
         waiting.cancel()
         server.answer = lambda writer: writer.write(PLAIN)
-        assert (await ask()).body == b"hello"
-    assert server.asked == [0, 1]
+        assert (await send()).body == b"hello"
+    assert server.requests == [0, 1]
 
 
-async def test_what_nobody_needs_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_idle_connection_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http1, "_IDLE_TIMEOUT", 0.0)
-    async with met() as (server, ask):
-        await ask()
+    async with running_server() as (server, send):
+        await send()
         await server.writers[0].wait_closed()
-        await ask()
-    assert server.asked == [0, 1]
+        await send()
+    assert server.requests == [0, 1]
 
 
-async def test_what_was_kept_too_long_is_not_used_although_nobody_has_swept(
+async def test_expired_idle_connection_is_not_reused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A loop that stands still does not learn that the server has closed a connection."""
+    """After a long pause, the loop has not yet processed that the server closed a connection."""
     monkeypatch.setattr(http1, "_IDLE_TIMEOUT", 0.0)
     monkeypatch.setattr(ConnectionPool, "_close_idle", lambda _: None)
-    async with met() as (server, ask):
-        await ask()
-        await ask()
-    assert server.asked == [0, 1]
+    async with running_server() as (server, send):
+        await send()
+        await send()
+    assert server.requests == [0, 1]
 
 
-async def test_bytes_after_a_reply_never_answer_the_next_request() -> None:
-    async with met() as (server, ask):
+async def test_bytes_after_reply_never_answer_next_request() -> None:
+    async with running_server() as (server, send):
         server.answer = lambda writer: writer.write(PLAIN + PLAIN.replace(b"hello", b"other"))
-        assert [(await ask()).body for _ in range(3)] == [b"hello"] * 3
-    assert server.asked == [0, 1, 2]
+        assert [(await send()).body for _ in range(3)] == [b"hello"] * 3
+    assert server.requests == [0, 1, 2]
 
 
 class Wire(asyncio.Transport):
-    """Where nothing goes out and a test says what comes in."""
+    """A transport that sends nothing; the test provides the received data."""
 
     aborted = False
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Nothing is sent."""
+        """Does nothing."""
 
     def abort(self) -> None:
         self.aborted = True
 
 
-async def test_bytes_that_follow_a_reply_close_the_connection() -> None:
+async def test_bytes_after_reply_close_the_connection() -> None:
     """Even if the request that waits for the reply has not resumed yet."""
     connection, wire = http1._Connection(lambda _: None, lambda _: None), Wire()
     connection.connection_made(wire)
@@ -140,19 +141,19 @@ async def test_bytes_that_follow_a_reply_close_the_connection() -> None:
     assert (await waiting).body == b"hello"
 
 
-async def test_what_is_not_http_fails_the_request_and_closes_the_connection() -> None:
-    async with met() as (server, ask):
+async def test_invalid_http_fails_request_and_closes_connection() -> None:
+    async with running_server() as (server, send):
         server.answer = lambda writer: writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n")
         with pytest.raises(BadReply, match="Content-Length"):
-            await ask()
+            await send()
         server.answer = lambda writer: writer.write(PLAIN)
-        assert (await ask()).body == b"hello"
-    assert server.asked == [0, 1]
+        assert (await send()).body == b"hello"
+    assert server.requests == [0, 1]
 
 
-async def test_nobody_there() -> None:
-    async with met() as (server, ask):
+async def test_connection_refused_raises_connection_failed() -> None:
+    async with running_server() as (server, send):
         pass
     with pytest.raises(ConnectionFailed):
-        await ask()
-    assert not server.asked
+        await send()
+    assert not server.requests

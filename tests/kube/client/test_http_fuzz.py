@@ -1,4 +1,4 @@
-"""Replies with random faults: a request ends with its own reply or with one clear error, and nothing else."""
+"""Replies with random faults: a request ends with its own reply or with an error of one line."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from grove.kube.client.retry import NO_RETRY
 from grove.kube.client.transport import HttpTransport, Request
 from grove.kube.errors import KubeError, LostReply
 from tests.fuzzing import seeds
-from tests.kube.client.test_http_reply import NO_REPLIES, REPLIES
+from tests.kube.client.test_http_reply import INVALID_REPLIES, REPLIES
 
-SAMPLES = [*sorted(REPLIES), *NO_REPLIES]
+SAMPLES = [*sorted(REPLIES), *INVALID_REPLIES]
 TOKENS = [
     b"\r\n",
     b"\n",
@@ -64,16 +64,16 @@ STATUSES = [
 ]
 
 
-def refusal(chance: Random) -> bytes:
-    """A reply that is HTTP, with contents that are odd."""
+def odd_reply(chance: Random) -> bytes:
+    """A reply that is valid HTTP, with odd contents."""
     code, body = chance.choice((200, 400, 403, 409, 410, 429, 500, 503, 799)), chance.choice(STATUSES)
     more = b"".join(field + b"\r\n" for field in chance.choices(MORE_FIELDS[1:], k=chance.randrange(2)))
     return b"HTTP/1.1 %d \r\n%sContent-Length: %d\r\n\r\n%s" % (code, more, len(body), body)
 
 
 def mutated(chance: Random) -> bytes:
-    """A reply with a few faults: bytes changed, removed, doubled, moved, or telling ones put in."""
-    sent = bytearray(chance.choice(SAMPLES) if chance.random() < 0.7 else refusal(chance))
+    """A reply with a few faults: bytes changed, removed, repeated, or significant ones inserted."""
+    sent = bytearray(chance.choice(SAMPLES) if chance.random() < 0.7 else odd_reply(chance))
     for _ in range(chance.randint(0, 4)):
         at = chance.randint(0, len(sent))
         until = min(len(sent), at + chance.choice((1, 2, 5, 20)))
@@ -92,18 +92,18 @@ def mutated(chance: Random) -> bytes:
 
 
 def outcome(pieces: list[bytes]) -> HttpReply | str:
-    """The reply, `refused`, or that it would go on."""
-    reading = ReplyParser()
+    """The reply, `rejected`, or `incomplete`."""
+    parser = ReplyParser()
     try:
         for piece in pieces:
-            if (reply := reading.feed(piece)) is not None:
+            if (reply := parser.feed(piece)) is not None:
                 return reply
     except BadReply as problem:
-        return "refused" if one_line(problem) else f"in many words: {problem}"
-    return reading.end() or "torn off"
+        return "rejected" if one_line(problem) else f"several lines: {problem}"
+    return parser.end() or "incomplete"
 
 
-def test_every_reply_is_parsed_or_refused_however_it_is_cut() -> None:
+def test_any_reply_is_parsed_or_rejected_in_any_pieces() -> None:
     for seed, chance in seeds(1_500):
         sent = mutated(chance)
         whole = outcome([sent])
@@ -113,9 +113,8 @@ def test_every_reply_is_parsed_or_refused_however_it_is_cut() -> None:
             [sent[begin:end] for begin, end in zip([0, *cuts], [*cuts, len(sent)], strict=True)],
         ):
             cut = outcome([piece for piece in pieces if piece])
-            if isinstance(whole, HttpReply) and isinstance(
-                cut, HttpReply
-            ):  # what follows a reply may come too late
+            # Data after a reply may arrive after it was returned.
+            if isinstance(whole, HttpReply) and isinstance(cut, HttpReply):
                 assert (whole.status, whole.headers, whole.body) == (cut.status, cut.headers, cut.body), seed
                 assert whole.keep_alive <= cut.keep_alive, seed
             else:
@@ -123,7 +122,7 @@ def test_every_reply_is_parsed_or_refused_however_it_is_cut() -> None:
 
 
 class Server:
-    """Answers with the bytes that it was given, and then ends the connection."""
+    """Answers with the given bytes, and then closes the connection."""
 
     def __init__(self) -> None:
         self.answer = b""
@@ -157,7 +156,7 @@ async def serving() -> AsyncIterator[Server]:
 
 
 async def answers(transport: HttpTransport, times: int) -> list[bytes]:
-    """The replies to so many requests; a connection that the server has just closed may cost one of them."""
+    """The replies to so many requests; one may fail on a connection that the server has just closed."""
     found = []
     for _ in range(times):
         with suppress(LostReply):
@@ -165,7 +164,7 @@ async def answers(transport: HttpTransport, times: int) -> list[bytes]:
     return found
 
 
-async def test_every_request_ends_with_its_own_reply_or_one_line() -> None:
+async def test_any_request_gets_its_own_reply_or_an_error() -> None:
     async with serving() as server:
         transport = HttpTransport(Config(server=server.url, credentials=StaticCredentials()))
         for seed, chance in seeds(250):
@@ -179,7 +178,7 @@ async def test_every_request_ends_with_its_own_reply_or_one_line() -> None:
 
 
 async def attempt(sender: RestClient, watch: bool) -> str:
-    """What went wrong, as it is logged."""
+    """The error of a request, as it is logged."""
     try:
         if watch:
             async with sender.stream(PODS, {}, idle_timeout=60) as stream:
@@ -193,8 +192,8 @@ async def attempt(sender: RestClient, watch: bool) -> str:
 
 
 @pytest.mark.parametrize("watch", [True, False])
-async def test_every_failure_is_an_error_of_the_client(watch: bool) -> None:
-    """Also through the stream of a watch, and where the body of a refusal is read."""
+async def test_any_failure_is_a_kube_error(watch: bool) -> None:
+    """Also for the stream of a watch, and for the body of a rejection."""
     async with serving() as server, server.sender() as sender:
         for seed, chance in seeds(150):
             server.answer = mutated(chance)

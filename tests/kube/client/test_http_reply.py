@@ -1,4 +1,5 @@
-"""Replies are parsed however they are cut; what is not exactly a reply is refused, however long it is."""
+"""Replies are parsed in any pieces; anything that is not exactly a reply is rejected, also if it is
+endless."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grove.kube.client import http_reply
-from grove.kube.client.http_reply import MOST_BODY, MOST_OTHER, BadReply, HttpReply, ReplyParser
+from grove.kube.client.http_reply import MAX_BODY, MAX_OVERHEAD, BadReply, HttpReply, ReplyParser
 from tests.fuzzing import budget
 
 OK = b"HTTP/1.1 200 OK\r\n"
@@ -37,35 +38,35 @@ REPLIES = {
 
 
 def feed_all(sent: bytes, cuts: list[int]) -> HttpReply | None:
-    """The reply in bytes that arrive in pieces."""
-    reading, found = ReplyParser(), list[HttpReply]()
+    """The reply in bytes that arrive in pieces, cut at these places."""
+    parser, found = ReplyParser(), list[HttpReply]()
     for begin, end in pairwise(sorted({0, len(sent), *(cut for cut in cuts if cut < len(sent))})):
-        assert not found, "it was whole before it ended"
-        if (reply := reading.feed(sent[begin:end])) is not None:
+        assert not found, "the reply is complete before its end"
+        if (reply := parser.feed(sent[begin:end])) is not None:
             found.append(reply)
     return found[0] if found else None
 
 
 @budget(100)
 @given(st.sampled_from(sorted(REPLIES)), st.lists(st.integers(0, 140)))
-def test_a_reply_is_the_same_however_it_is_cut(sent: bytes, cuts: list[int]) -> None:
+def test_reply_is_the_same_in_any_pieces(sent: bytes, cuts: list[int]) -> None:
     reply = feed_all(sent, cuts)
     assert reply is not None
     assert (reply.status, reply.body, reply.keep_alive) == REPLIES[sent]
 
 
-def test_headers_are_found_however_they_are_spelled() -> None:
+def test_header_names_are_case_insensitive() -> None:
     reply = ReplyParser().feed(CHUNKED)
     assert reply is not None
     assert reply.headers["Retry-After"] == "7"
     assert "Trailer" not in reply.headers
 
 
-def test_without_a_length_the_reply_ends_with_the_connection() -> None:
-    reading = ReplyParser()
-    assert reading.feed(b"HTTP/1.1 200 OK\r\n\r\nhel") is None
-    assert reading.feed(b"lo") is None
-    reply = reading.end()
+def test_reply_without_length_ends_with_connection() -> None:
+    parser = ReplyParser()
+    assert parser.feed(b"HTTP/1.1 200 OK\r\n\r\nhel") is None
+    assert parser.feed(b"lo") is None
+    reply = parser.end()
     assert reply is not None
     assert (reply.body, reply.keep_alive) == (b"hello", False)
 
@@ -73,18 +74,18 @@ def test_without_a_length_the_reply_ends_with_the_connection() -> None:
 @pytest.mark.parametrize(
     "sent", [PLAIN[:-1], CHUNKED[:-2], PLAIN[:20], b"", b"HTTP/1.1 100 Continue\r\n\r\n"]
 )
-def test_a_reply_that_is_torn_off_is_none(sent: bytes) -> None:
-    reading = ReplyParser()
-    assert reading.feed(sent) is None
-    assert reading.end() is None
+def test_incomplete_reply_is_none(sent: bytes) -> None:
+    parser = ReplyParser()
+    assert parser.feed(sent) is None
+    assert parser.end() is None
 
 
-def feed_each(reading: ReplyParser, pieces: list[bytes]) -> None:
+def feed_each(parser: ReplyParser, pieces: list[bytes]) -> None:
     for piece in pieces:
-        assert reading.feed(piece) is None
+        assert parser.feed(piece) is None
 
 
-NO_REPLIES = [
+INVALID_REPLIES = [
     b"SSH-2.0-OpenSSH\r\n\r\n",
     b"GET / HTTP/1.1\r\n\r\n",
     b"\x15\x03\x01\x00\x02\x02\x16",
@@ -108,7 +109,7 @@ NO_REPLIES = [
     OK + b"Content-Length: 5, 5\r\n\r\nhello",
     OK + b"Content-Length: 5\r\nContent-Length: 4\r\n\r\nhello",
     OK + b"Content-Length: 5\r\ncontent-length: 5\r\n\r\nhello",
-    OK + b"Content-Length: %d\r\n\r\n" % (MOST_BODY + 1),
+    OK + b"Content-Length: %d\r\n\r\n" % (MAX_BODY + 1),
     OK + b"Content-Length: 18446744073709551621\r\n\r\nhello",
     OK + b"Content-Length: " + b"9" * 5_000 + b"\r\n\r\n",
     OK + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
@@ -141,8 +142,8 @@ NO_REPLIES = [
 
 
 @pytest.mark.parametrize("pieces", ["whole", "bytes"])
-@pytest.mark.parametrize("sent", NO_REPLIES, ids=lambda sent: repr(sent)[:60])
-def test_what_is_no_reply_is_refused(sent: bytes, pieces: str) -> None:
+@pytest.mark.parametrize("sent", INVALID_REPLIES, ids=lambda sent: repr(sent)[:60])
+def test_invalid_reply_is_rejected(sent: bytes, pieces: str) -> None:
     step = len(sent) if pieces == "whole" else 1
     with pytest.raises(BadReply) as caught:
         feed_each(ReplyParser(), [sent[at : at + step] for at in range(0, len(sent), step)])
@@ -170,29 +171,29 @@ ENDLESS = {
 
 @pytest.mark.parametrize("at_once", [1, 1_000])
 @pytest.mark.parametrize(("begin", "more"), ENDLESS.values(), ids=ENDLESS)
-def test_a_reply_without_end_is_refused(
+def test_endless_reply_is_rejected(
     begin: bytes, more: bytes, at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(http_reply, "MOST_BODY", 200_000)
-    reading = ReplyParser()
-    reading.feed(begin)
-    limit = 200_000 + MOST_OTHER * 4
+    monkeypatch.setattr(http_reply, "MAX_BODY", 200_000)
+    parser = ReplyParser()
+    parser.feed(begin)
+    limit = 200_000 + MAX_OVERHEAD * 4
     with pytest.raises(BadReply):
-        feed_each(reading, [more * at_once] * (limit // (len(more) * at_once) + 2))
+        feed_each(parser, [more * at_once] * (limit // (len(more) * at_once) + 2))
 
 
-def test_long_bodies_in_chunks_as_servers_send_them_are_accepted() -> None:
-    reading = ReplyParser()
-    reading.feed(CHUNKS)
+def test_long_chunked_body_is_accepted() -> None:
+    parser = ReplyParser()
+    parser.feed(CHUNKS)
     for _ in range(10_000):
-        assert reading.feed(b"200\r\n" + b"a" * 512 + b"\r\n") is None
-    reply = reading.feed(b"0\r\n\r\n")
+        assert parser.feed(b"200\r\n" + b"a" * 512 + b"\r\n") is None
+    reply = parser.feed(b"0\r\n\r\n")
     assert reply is not None
     assert len(reply.body) == 10_000 * 512
 
 
 @pytest.mark.parametrize("more", [b"more", PLAIN, b"HTTP/2.0 200 OK\r\n\r\n", b"\x00" * 1_000])
-def test_a_connection_that_said_too_much_is_not_used_again(more: bytes) -> None:
+def test_connection_with_extra_bytes_is_not_reused(more: bytes) -> None:
     reply = ReplyParser().feed(PLAIN + more)
     assert reply is not None
     assert (reply.status, reply.body, reply.keep_alive) == (200, b"hello", False)

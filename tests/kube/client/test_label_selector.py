@@ -1,4 +1,4 @@
-"""Label selectors mean here what they mean to the server."""
+"""Label selectors match the same labels as on the server."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from grove.kube.client import label_selector
         ("a=b,x.io/c in (d,e),!f", {"a": "b", "x.io/c": "e", "f": ""}, False),
     ],
 )
-def test_a_selector_selects(text: str, labels: dict[str, str], selected: bool) -> None:
+def test_label_selector_matches_labels(text: str, labels: dict[str, str], selected: bool) -> None:
     assert label_selector.parse(text)(labels) is selected
 
 
-def test_a_mapping_means_equality() -> None:
+def test_mapping_renders_as_equality_selector() -> None:
     assert label_selector.render({"a": "b", "c": "d"}) == "a=b,c=d"
 
 
-def test_nonsense_is_refused() -> None:
+def test_invalid_label_selector_is_rejected() -> None:
     with pytest.raises(ValueError, match=r"write key=value"):
         label_selector.parse("a in b c")

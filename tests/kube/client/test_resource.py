@@ -1,4 +1,4 @@
-"""URL paths follow from the resource, and never address more than was meant."""
+"""URL paths of resources, which never address more than one object by mistake."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from grove.kube.client.resource import CLUSTER_ROLES, LEASES, NODES, PODS, Resou
         (PODS, "n", "../secrets/b", "", "/api/v1/namespaces/n/pods/..%2Fsecrets%2Fb"),
     ],
 )
-def test_a_resource_builds_its_paths(
+def test_resource_path(
     resource: Resource, namespace: str | None, name: str | None, subresource: str, path: str
 ) -> None:
     assert resource.path(namespace, name, subresource) == path
 
 
 @pytest.mark.parametrize(("namespace", "name"), [(None, "a"), ("", "a"), ("n", "")])
-def test_a_path_that_would_mean_another_object_is_refused(namespace: str | None, name: str) -> None:
-    with pytest.raises(ValueError, match=r"say which|give one"):
+def test_path_without_name_or_namespace_is_rejected(namespace: str | None, name: str) -> None:
+    with pytest.raises(ValueError, match=r"give the namespace|give one"):
         PODS.path(namespace, name)

@@ -1,4 +1,4 @@
-"""Connections: trusted, refused, rotated, cut; and each fault told in one line that names the remedy."""
+"""The HTTP transport: TLS, credentials, timeouts, and errors of one line that name the remedy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from grove.kube.errors import ConfigError, ConnectError, LostReply, Unauthorized
 from tests.kube.certificate_authority import Authority
 from tests.kube.scripted_server import ScriptedServer, failure, reply, serve
 
-LOOK = Request("GET", "/version", "get")
+GET_VERSION = Request("GET", "/version", "get")
 
 
 @pytest.fixture(scope="module")
@@ -30,10 +30,10 @@ def authority() -> Authority:
     return Authority()
 
 
-async def look(config: Config, connect_timeout: float = 60) -> None:
+async def get_version(config: Config, connect_timeout: float = 60) -> None:
     transport = HttpTransport(config, connect_timeout=connect_timeout)
     try:
-        assert (await transport.send(LOOK)).status == 200
+        assert (await transport.send(GET_VERSION)).status == 200
     finally:
         await transport.close()
 
@@ -44,47 +44,47 @@ async def secure(authority: Authority) -> AsyncIterator[ScriptedServer]:
         yield server
 
 
-async def test_the_servers_certificate_is_verified(secure: ScriptedServer, authority: Authority) -> None:
+async def test_server_certificate_is_verified(secure: ScriptedServer, authority: Authority) -> None:
     secure.script = [reply("ok")]
-    await look(secure.config(authority=InlineSource(authority.pem)))
+    await get_version(secure.config(authority=InlineSource(authority.pem)))
     with pytest.raises(ConnectError, match=r"cannot be trusted .*: set the cluster's certificate-authority"):
-        await look(secure.config(authority=InlineSource(Authority().pem)))
+        await get_version(secure.config(authority=InlineSource(Authority().pem)))
     with pytest.raises(ConnectError, match="cannot be trusted"):
-        await look(secure.config())
+        await get_version(secure.config())
 
 
-async def test_only_insecure_trusts_a_stranger(secure: ScriptedServer) -> None:
+async def test_insecure_trusts_unknown_authority(secure: ScriptedServer) -> None:
     secure.script = [reply("ok")]
-    await look(secure.config(insecure=True))
+    await get_version(secure.config(insecure=True))
 
 
-async def test_tls_server_name_is_what_the_certificate_is_checked_for(
+async def test_certificate_is_checked_for_tls_server_name(
     secure: ScriptedServer, authority: Authority
 ) -> None:
     secure.script = [reply("ok")]
-    await look(secure.config(authority=InlineSource(authority.pem), server_name="real.name"))
+    await get_version(secure.config(authority=InlineSource(authority.pem), server_name="real.name"))
     with pytest.raises(
         ConnectError, match=r"for another name .*: correct the address or set tls-server-name"
     ):
-        await look(secure.config(authority=InlineSource(authority.pem), server_name="other.name"))
+        await get_version(secure.config(authority=InlineSource(authority.pem), server_name="other.name"))
 
 
-async def test_an_expired_server_certificate_names_the_clock(authority: Authority) -> None:
+async def test_expired_server_certificate_error_names_clock(authority: Authority) -> None:
     async with serve(authority.server_context(authority.issue("a", timedelta(hours=-1)))) as server:
         with pytest.raises(ConnectError, match="has expired: renew it, or check this machine's clock"):
-            await look(server.config(authority=InlineSource(authority.pem)))
+            await get_version(server.config(authority=InlineSource(authority.pem)))
 
 
-async def test_a_client_certificate_is_shown_and_rotates_with_its_file(
+async def test_client_certificate_is_reloaded_after_401(
     secure: ScriptedServer, authority: Authority, tmp_path: Path
 ) -> None:
-    shown = []
+    presented = []
 
     async def remember(request: web.Request) -> web.StreamResponse:
         assert request.transport is not None
         subject = request.transport.get_extra_info("peercert")["subject"]
-        shown.append(subject[0][0][1])
-        return web.Response(status=401 if len(shown) == 2 else 200)
+        presented.append(subject[0][0][1])
+        return web.Response(status=401 if len(presented) == 2 else 200)
 
     def rotate(name: str) -> None:
         pair = authority.issue(name)
@@ -97,46 +97,46 @@ async def test_a_client_certificate_is_shown_and_rotates_with_its_file(
     )
     transport = HttpTransport(secure.config(files, authority=InlineSource(authority.pem)))
     secure.script = [remember] * 3
-    await transport.send(LOOK)
+    await transport.send(GET_VERSION)
     rotate("second")
-    response = await transport.send(LOOK)
+    response = await transport.send(GET_VERSION)
     await transport.close()
     assert response.status == 200
-    assert shown == ["first", "first", "second"], (
-        "a refused certificate is read anew and the request repeated"
+    assert presented == ["first", "first", "second"], (
+        "after a 401 the certificate is read again and the request repeated"
     )
 
 
 @pytest.mark.parametrize(
-    ("chain", "key", "words"),
+    ("chain", "key", "message"),
     [
         ("expired", "expired", r"expired on 20\d\d-.* UTC: renew it"),
-        ("good", "expired", "does not fit its certificate"),
+        ("good", "expired", "does not match its certificate"),
         ("none", "good", "not a PEM certificate"),
     ],
 )
-async def test_a_bad_client_certificate_is_refused_before_the_server_does(
-    secure: ScriptedServer, authority: Authority, chain: str, key: str, words: str
+async def test_invalid_client_certificate_is_a_config_error(
+    secure: ScriptedServer, authority: Authority, chain: str, key: str, message: str
 ) -> None:
     pairs = {"expired": authority.issue("me", timedelta(minutes=-1)), "good": authority.issue("me")}
-    shown = pairs[chain].chain if chain in pairs else b"none"
-    credentials = StaticCredentials(chain=InlineSource(shown), key=InlineSource(pairs[key].key))
-    with pytest.raises(ConfigError, match=words):
-        await look(secure.config(credentials, authority=InlineSource(authority.pem)))
+    presented = pairs[chain].chain if chain in pairs else b"none"
+    credentials = StaticCredentials(chain=InlineSource(presented), key=InlineSource(pairs[key].key))
+    with pytest.raises(ConfigError, match=message):
+        await get_version(secure.config(credentials, authority=InlineSource(authority.pem)))
 
 
-async def test_an_authority_that_is_none_is_refused(secure: ScriptedServer) -> None:
+async def test_invalid_authority_is_a_config_error(secure: ScriptedServer) -> None:
     with pytest.raises(ConfigError, match="certificate authority is not a PEM certificate"):
-        await look(secure.config(authority=InlineSource(b"rubbish")))
+        await get_version(secure.config(authority=InlineSource(b"rubbish")))
 
 
-async def test_a_plain_server_behind_https_is_told_from_an_untrusted_one() -> None:
+async def test_https_to_plain_server_is_a_connect_error() -> None:
     async with serve() as server:
         plain = server.url.replace("http:", "https:")
         with pytest.raises(
-            ConnectError, match=r"does not speak TLS with us .*: check the server's address and port"
+            ConnectError, match=r"does not speak TLS with this client .*: check the server's address and port"
         ):
-            await look(Config(server=plain, credentials=StaticCredentials()))
+            await get_version(Config(server=plain, credentials=StaticCredentials()))
 
 
 def free_port() -> int:
@@ -145,26 +145,28 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-async def test_a_server_that_is_not_there_was_certainly_not_asked() -> None:
+async def test_unreachable_server_is_not_ambiguous() -> None:
     config = Config(server=f"http://127.0.0.1:{free_port()}", credentials=StaticCredentials())
-    words = r"cannot be reached \(Connection refused\): check that it runs"
-    with pytest.raises(ConnectError, match=words) as caught:
-        await look(config)
+    message = r"cannot be reached \(Connection refused\): check that it runs"
+    with pytest.raises(ConnectError, match=message) as caught:
+        await get_version(config)
     assert caught.value.ambiguous is False
 
 
-async def test_a_connection_that_is_never_taken_times_out_as_not_sent() -> None:
-    with socket.socket() as deaf:
-        deaf.bind(("127.0.0.1", 0))
-        deaf.listen(0)
-        port = deaf.getsockname()[1]
+async def test_connect_timeout_is_a_connect_error() -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen(0)
+        port = silent.getsockname()[1]
         async with asyncio.timeout(60):
-            # TLS never starts: the kernel takes the connection, nobody answers the handshake.
-            with pytest.raises(ConnectError, match="did not take a connection in time"):
-                await look(Config(server=f"https://127.0.0.1:{port}", credentials=StaticCredentials()), 0.05)
+            # The kernel accepts the connection, and no process answers the TLS handshake.
+            with pytest.raises(ConnectError, match="did not accept a connection in time"):
+                await get_version(
+                    Config(server=f"https://127.0.0.1:{port}", credentials=StaticCredentials()), 0.05
+                )
 
 
-async def test_a_reply_that_never_comes_is_ambiguous() -> None:
+async def test_missing_reply_is_ambiguous() -> None:
     async def never(_: web.Request) -> web.StreamResponse:
         await asyncio.Event().wait()
         raise AssertionError
@@ -172,7 +174,9 @@ async def test_a_reply_that_never_comes_is_ambiguous() -> None:
     async with serve() as server:
         server.script = [reply("ok"), never]
         transport = HttpTransport(server.config())
-        await transport.send(Request("GET", "/x", "get", "pods"))  # only the reply is to be late
+        await transport.send(
+            Request("GET", "/x", "get", "pods")
+        )  # opens the connection, so that only the reply is late
         with pytest.raises(
             LostReply, match=r"create pods: no answer in 0.1 s; it may have taken effect"
         ) as caught:
@@ -181,8 +185,8 @@ async def test_a_reply_that_never_comes_is_ambiguous() -> None:
     assert caught.value.ambiguous
 
 
-class Rotating:
-    """A token that is good once renewed."""
+class RotatingToken:
+    """A token that is valid after `invalidate`."""
 
     def __init__(self) -> None:
         self.token = "old"
@@ -194,10 +198,10 @@ class Rotating:
         self.token = "new"
 
 
-async def test_a_refused_token_is_renewed_once_and_the_request_repeated() -> None:
+async def test_rejected_token_is_renewed_and_request_repeated() -> None:
     async with serve() as server:
         server.script = [failure(401, "Unauthorized"), reply({}), failure(401, "Unauthorized")]
-        async with Client(server.config(Rotating()), retry=NO_RETRY) as client:
+        async with Client(server.config(RotatingToken()), retry=NO_RETRY) as client:
             await client.create(PODS, {}, namespace="n", as_type=dict)
             with pytest.raises(Unauthorized, match="renew the credentials"):
                 await client.create(PODS, {}, namespace="n", as_type=dict)
@@ -208,7 +212,7 @@ async def test_a_refused_token_is_renewed_once_and_the_request_repeated() -> Non
     ]
 
 
-async def test_connections_are_kept_and_used_again() -> None:
+async def test_connections_are_reused() -> None:
     async with serve() as server:
         server.script = [reply("ok")] * 3
         async with Client(server.config()) as client:
@@ -217,7 +221,7 @@ async def test_connections_are_kept_and_used_again() -> None:
         assert len({id(seen.transport) for seen in server.seen}) == 1
 
 
-async def test_a_stream_torn_off_is_a_lost_reply_and_a_callers_own_error_is_not() -> None:
+async def test_broken_stream_is_a_lost_reply() -> None:
     async def tear(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse()
         await response.prepare(request)
@@ -238,7 +242,7 @@ async def test_a_stream_torn_off_is_a_lost_reply_and_a_callers_own_error_is_not(
         await transport.close()
 
 
-async def test_bad_tokens_never_reach_a_header() -> None:
+async def test_invalid_token_is_a_config_error() -> None:
     with pytest.raises(ConfigError, match="not a token"):
         await StaticCredentials(token=InlineSource(b"a\r\nX-Injected: 1")).current()
     with pytest.raises(ConfigError, match="empty or not a token"):

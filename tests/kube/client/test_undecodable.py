@@ -1,4 +1,4 @@
-"""Objects that cannot be decoded: which ones they are is known, and nothing else is affected by them."""
+"""Objects that cannot be decoded are named by their metadata, and affect no other object."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_watch_event_of_undecodable_object_names_it(found: bytes, named: str, re
         assert reason in skipped.object.reason
 
 
-def test_depth_up_to_the_limit_is_decoded() -> None:
+def test_nesting_up_to_the_limit_is_decoded() -> None:
     fits = b"[" * (MAX_DEPTH - 2) + b"]" * (MAX_DEPTH - 2)
     assert isinstance(EventDecoder(Object, PODS).decode(event("ADDED", text(spec=fits))), Event)
     assert isinstance(
@@ -107,7 +107,7 @@ class Changes:
         cache.on_undecodable(lambda found: self.seen.append((found.key[1], found.key in cache.undecodable)))
 
 
-def test_cache_keeps_last_decodable_state_and_names_the_object() -> None:
+def test_cache_keeps_last_decodable_state() -> None:
     cache = Cache(PODS, Strict)
     changes = Changes(cache)
     cache.replace([cached()], "5")
@@ -120,7 +120,7 @@ def test_cache_keeps_last_decodable_state_and_names_the_object() -> None:
 
 
 @pytest.mark.parametrize("kind", ["DELETED", "ADDED"])
-def test_cache_drops_state_of_an_object_that_is_gone(kind: str) -> None:
+def test_cache_drops_undecodable_object_that_is_gone(kind: str) -> None:
     cache = Cache(PODS, Strict)
     cache.replace([cached()], "5")
     cache.apply_undecodable(kind, bad(uid="u-a" if kind == "DELETED" else "another"))
@@ -128,7 +128,7 @@ def test_cache_drops_state_of_an_object_that_is_gone(kind: str) -> None:
     assert bool(cache.undecodable) is (kind == "ADDED")
 
 
-def test_relist_replaces_what_is_undecodable() -> None:
+def test_relist_replaces_undecodable_objects() -> None:
     cache = Cache(PODS, Strict)
     changes = Changes(cache)
     cache.replace([cached("a"), cached("b"), cached("c")], "5", [bad("d")])

@@ -1,4 +1,4 @@
-"""Watches of hostile content: the reflector skips what it cannot decode and never ends."""
+"""Watches with hostile content: the reflector skips objects that it cannot decode and never ends."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from grove.kube.client.retry import NO_RETRY
 from grove.kube.client.watch import EventDecoder
 from grove.kube.errors import KubeError
 from tests.fuzzing import seeds
-from tests.kube.cache.test_reflector import QUICK, bookmark, event, reflecting, stream
+from tests.kube.cache.reflector_harness import FAST_BACKOFF, bookmark, event, reflecting, stream
 from tests.kube.scripted_server import serve
 
 DEEP = b"[" * 1500 + b"]" * 1500
@@ -35,21 +35,21 @@ def deep(kind: str, name: str, version: int) -> bytes:
     return event(kind, name, version).replace(b'"metadata":', b'"aaa":%s,"metadata":' % DEEP)
 
 
-async def test_deep_objects_are_skipped_and_the_watch_goes_on() -> None:
-    first = stream(deep("ADDED", "bad", 2), event("ADDED", "good", 3), bookmark(9, all_told=True))
+async def test_deeply_nested_objects_are_skipped_in_watch() -> None:
+    first = stream(deep("ADDED", "bad", 2), event("ADDED", "good", 3), bookmark(9, initial_end=True))
     script = (first, stream(deep("MODIFIED", "bad", 10), event("MODIFIED", "good", 11), stay=True))
     with capture_logs() as logs:
-        async with reflecting(*script) as bench:
-            await bench.until_held(good=11)
-            assert list(bench.cache.undecodable) == [("n", "bad")]
+        async with reflecting(*script) as harness:
+            await harness.until_cached(good=11)
+            assert list(harness.cache.undecodable) == [("n", "bad")]
     skipped = [line for line in logs if line["event"] == "object skipped"]
     assert [(line["key"], line["reason"]) for line in skipped] == [
         ("n/bad", "it nests deeper than 200 levels")
     ]
 
 
-async def test_watch_that_fails_by_a_bug_starts_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reflector, "AFTER_FAILURE", QUICK)
+async def test_watch_is_restarted_after_a_bug(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reflector, "AFTER_FAILURE", FAST_BACKOFF)
     failures = metrics.watch_failures_total.labels(PODS.label)
     before = failures._value.get()
 
@@ -63,16 +63,18 @@ async def test_watch_that_fails_by_a_bug_starts_over(monkeypatch: pytest.MonkeyP
             super().apply_event(kind, new)
 
     cache = Faulty(PODS, Object)
-    synced = bookmark(9, all_told=True)
+    synced = bookmark(9, initial_end=True)
     async with serve() as server:
         server.script = [
             stream(synced, event("ADDED", "a", 10), stay=True),
-            stream(event("ADDED", "a", 10), bookmark(11, all_told=True), event("ADDED", "b", 12), stay=True),
+            stream(
+                event("ADDED", "a", 10), bookmark(11, initial_end=True), event("ADDED", "b", 12), stay=True
+            ),
         ]
         async with Client(server.config(), retry=NO_RETRY) as client:
             arrived = asyncio.Event()
             cache.subscribe(lambda old, new: arrived.set() if len(cache) == 2 else None)
-            running = asyncio.create_task(Reflector(client, cache, backoff=QUICK).run())
+            running = asyncio.create_task(Reflector(client, cache, backoff=FAST_BACKOFF).run())
             async with asyncio.timeout(60):
                 await arrived.wait()
             running.cancel()
@@ -81,7 +83,7 @@ async def test_watch_that_fails_by_a_bug_starts_over(monkeypatch: pytest.MonkeyP
 
 
 def samples() -> list[bytes]:
-    """Objects of the kinds that the operator watches, as the API server writes them."""
+    """Objects of kinds that the operator watches, as the API server sends them."""
     meta = {"name": "a", "namespace": "n", "uid": "u", "resourceVersion": "5", "labels": {"a": "b"}}
     owner = {"apiVersion": "v1", "kind": "Pod", "name": "x", "uid": "y", "controller": True}
     condition = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
@@ -116,7 +118,7 @@ HOSTILE = (
 
 
 def mutated(text: bytes, random: Random) -> bytes:
-    """Some values replaced by hostile ones, some bytes flipped, some of the text lost or doubled."""
+    """The text with some values replaced by hostile ones, bytes changed, and parts removed or repeated."""
     for _ in range(random.randint(1, 4)):
         at = random.randrange(len(text) + 1)
         match random.randrange(4):
@@ -164,4 +166,4 @@ def check_lines() -> None:
 
 
 class _Nowhere:
-    """A transport that nothing is sent through."""
+    """A transport that is never used."""

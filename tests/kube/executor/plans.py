@@ -1,4 +1,4 @@
-"""Plans in one line, and a store that notes what it is told: for tests of what becomes of plans."""
+"""Builders for intents, and a store that records what it is given: for tests of the executor."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RESOURCES = (CONFIG_MAPS, PODS, SERVICES)
 
 
 class RecordingStore:
-    """A store that notes what it is told."""
+    """A store that records its calls; `holds` is what `put` returns."""
 
     def __init__(self, *, holds: bool = True) -> None:
         self.holds = holds

@@ -1,7 +1,7 @@
-"""A transport that answers as it is told, on virtual time: for what the executor does with answers.
+"""A transport whose answers a test decides, on virtual time.
 
-It stands where the network stands and knows nothing of Kubernetes; whether the real server answers like this
-is tested in `tests/cluster`.
+It replaces the network and knows nothing of Kubernetes; whether the real server answers like this is tested
+in `tests/cluster`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from grove.kube.client.transport import Request, Response, Stream
 
 
 class SentRequest(Struct, frozen=True):
-    """A request and when it was under way."""
+    """A request, and when it was sent and answered."""
 
     request: Request
     began: float
@@ -33,7 +33,7 @@ Answer = Response | Exception
 
 
 class StubTransport:
-    """`answer` says what comes back, `latency` after how long."""
+    """`answer` decides the reply of a request, `latency` after how many seconds it comes."""
 
     def __init__(
         self, answer: Callable[[Request], Answer], latency: Callable[[Request], float] = lambda _: 0.01
@@ -58,14 +58,14 @@ class StubTransport:
         return answer
 
     def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
-        raise AssertionError(f"nothing here watches: {request}")
+        raise AssertionError(f"a watch is not expected: {request}")
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Does nothing: no connection is open."""
 
 
-def made(request: Request, uid: str = "", **metadata: Any) -> Response:
-    """The object as the server would store it: the body with a UID made of its name."""
+def created_reply(request: Request, uid: str = "", **metadata: Any) -> Response:
+    """The object as the server would store it: the body with a UID built from its name."""
     body = msgspec.json.decode(request.body or b"{}")
     name = request.name or body["metadata"]["name"]
     stored = {"resourceVersion": "1", **body.get("metadata", {}), "name": name, "uid": uid or f"uid-{name}"}
@@ -73,6 +73,6 @@ def made(request: Request, uid: str = "", **metadata: Any) -> Response:
 
 
 def refused(code: int, reason: str, retry_after: str = "", **details: Any) -> Response:
-    """A Status that says no."""
+    """The Status of a rejected request."""
     body = {"kind": "Status", "status": "Failure", "code": code, "reason": reason, "details": details}
     return Response(code, {"Retry-After": retry_after} if retry_after else {}, msgspec.json.encode(body))

@@ -1,11 +1,10 @@
-"""What the executor makes of a plan: order, binding, pace, and what it does when it may not send."""
+"""The executor: order of intents, deferred values, limits, retries, timeouts and leadership."""
 
 from __future__ import annotations
 
 import asyncio
 
 import pytest
-import structlog
 
 from grove.api.intents import (
     Create,
@@ -20,33 +19,32 @@ from grove.api.intents import (
     uid_of,
 )
 from grove.kube.client.transport import Request
-from grove.kube.errors import ConnectError, Forbidden, NoAnswer, TooManyRequests
+from grove.kube.errors import ConnectError, Forbidden, TooManyRequests
 from grove.kube.executor.executor import Executor
-from grove.kube.executor.write_latency import WriteClass
 from grove.kube.executor.write_limiter import LimitBounds, WriteLimiter
 from grove.kube.leader.leadership import FencedTransport, Leadership, LeadershipLost
 from grove.kube.testing.virtual_time import virtual_time
 from tests.kube.executor.plans import RESOURCES, RecordingStore, create, executor, pod, states
-from tests.kube.executor.stub_transport import Answer, StubTransport, made, refused
+from tests.kube.executor.stub_transport import Answer, StubTransport, created_reply, refused
 
 
 @virtual_time
-async def test_names_and_owners_are_bound_from_the_replies() -> None:
+async def test_deferred_names_and_owners_come_from_replies() -> None:
     def member(uid: str, index: int) -> str:
         return f"{uid}.{index}"
 
     owner = Create(Target("v1", "ConfigMap", "clique", "n"), {"metadata": {"name": "clique"}})
     names = [derived(member, uid_of(owner), index) for index in range(2)]
-    ledger = Create(
+    gang = Create(
         Target("v1", "Service", "gang", "n"), {"metadata": {"name": "gang"}, "members": names}, (owner.id,)
     )
     pods = [
-        Create(pod(name), {"metadata": {"name": name}, "owner": uid_of(owner)}, (owner.id, ledger.id))
+        Create(pod(name), {"metadata": {"name": name}, "owner": uid_of(owner)}, (owner.id, gang.id))
         for name in names
     ]
-    replies = StubTransport(made)
+    replies = StubTransport(created_reply)
     store = RecordingStore()
-    outcome = await executor(replies, store).execute([owner, ledger, *pods])
+    outcome = await executor(replies, store).execute([owner, gang, *pods])
     assert states(outcome) == ["done"] * 4
     sent = [sent.body for sent in replies.sent]
     assert sent[1]["members"] == ["uid-clique.0", "uid-clique.1"]
@@ -65,8 +63,8 @@ async def test_names_and_owners_are_bound_from_the_replies() -> None:
 
 
 @virtual_time
-async def test_independent_intents_are_under_way_together_within_the_limit() -> None:
-    replies = StubTransport(made, latency=lambda _: 0.5)
+async def test_independent_intents_run_in_parallel_within_limit() -> None:
+    replies = StubTransport(created_reply, latency=lambda _: 0.5)
     outcome = await executor(replies, slots=8).execute([create(f"p{i}") for i in range(24)])
     assert states(outcome) == ["done"] * 24
     assert replies.most_in_flight == 8
@@ -74,12 +72,12 @@ async def test_independent_intents_are_under_way_together_within_the_limit() -> 
 
 
 @virtual_time
-async def test_a_chain_needs_no_task_of_its_own() -> None:
+async def test_chain_of_intents_starts_no_task() -> None:
     tasks: list[int] = []
 
     def answer(request: Request) -> Answer:
         tasks.append(len(asyncio.all_tasks()))
-        return made(request)
+        return created_reply(request)
 
     first = create("a")
     second = create("b", first)
@@ -88,20 +86,20 @@ async def test_a_chain_needs_no_task_of_its_own() -> None:
 
 
 @virtual_time
-async def test_creates_go_before_status_writes_that_nothing_depends_on() -> None:
-    bookkeeping = Status(pod("marked"), {"status": {}})
-    status = Status(pod("told"), {"status": {}})
+async def test_creates_go_before_independent_statuses() -> None:
+    required = Status(pod("required"), {"status": {}})
+    status = Status(pod("report"), {"status": {}})
     creates = [create(f"p{i}") for i in range(3)]
-    victim = Delete(pod("victim"), after=(bookkeeping.id,))
-    replies = StubTransport(made)
-    await executor(replies, slots=2).execute([status, bookkeeping, *creates, victim])
+    victim = Delete(pod("victim"), after=(required.id,))
+    replies = StubTransport(created_reply)
+    await executor(replies, slots=2).execute([status, required, *creates, victim])
     order = [sent.request.name or sent.body["metadata"]["name"] for sent in replies.sent]
-    assert order == ["marked", "p0", "p1", "p2", "victim", "told"]
+    assert order == ["required", "p0", "p1", "p2", "victim", "report"]
 
 
 @virtual_time
-async def test_each_kind_of_intent_is_spoken_as_the_api_wants_it() -> None:
-    replies = StubTransport(made)
+async def test_each_kind_of_intent_sends_its_request() -> None:
+    replies = StubTransport(created_reply)
     await executor(replies).execute(
         [
             Patch(pod("a"), {"metadata": {"resourceVersion": "7"}}),
@@ -132,16 +130,16 @@ async def test_each_kind_of_intent_is_spoken_as_the_api_wants_it() -> None:
 
 
 @virtual_time
-async def test_dependents_of_a_refused_intent_are_skipped_and_the_others_go_on() -> None:
+async def test_dependents_of_failed_intent_are_skipped() -> None:
     def answer(request: Request) -> Answer:
-        return refused(403, "Forbidden") if b'"bad"' in (request.body or b"") else made(request)
+        return refused(403, "Forbidden") if b'"bad"' in (request.body or b"") else created_reply(request)
 
     bad = create("bad")
     child = create("child", bad)
     plan = [bad, child, create("grandchild", child), create("other")]
     outcome = await executor(replies := StubTransport(answer)).execute(plan)
     assert states(outcome) == ["failed", "skipped", "skipped", "done"]
-    with pytest.raises(KeyError, match="has made nothing"):
+    with pytest.raises(KeyError, match="has created nothing"):
         outcome.resolve(uid_of(bad))
     assert outcome.failed
     assert not outcome.outdated
@@ -150,9 +148,9 @@ async def test_dependents_of_a_refused_intent_are_skipped_and_the_others_go_on()
 
 
 @virtual_time
-async def test_a_refusal_for_load_is_sent_again_when_the_server_asked_for_it_and_cuts_the_limit() -> None:
+async def test_429_is_retried_after_pause_and_halves_limit() -> None:
     answers = iter([refused(429, "TooManyRequests", retry_after="3")])
-    replies = StubTransport(lambda request: next(answers, None) or made(request))
+    replies = StubTransport(lambda request: next(answers, None) or created_reply(request))
     limiter = WriteLimiter(LimitBounds(initial=10, lowest=1, highest=100))
     outcome = await Executor(replies, RESOURCES, limiter=limiter).execute([create("a")])
     assert states(outcome) == ["done"]
@@ -162,7 +160,7 @@ async def test_a_refusal_for_load_is_sent_again_when_the_server_asked_for_it_and
 
 
 @pytest.mark.parametrize("error", [ConnectError("down"), None], ids=["no connection", "too many requests"])
-def test_a_server_that_never_takes_a_write_fails_it(error: Exception | None) -> None:
+def test_write_fails_after_repeated_rejections(error: Exception | None) -> None:
     @virtual_time
     async def run() -> None:
         replies = StubTransport(lambda _: error or refused(429, "TooManyRequests"))
@@ -175,10 +173,10 @@ def test_a_server_that_never_takes_a_write_fails_it(error: Exception | None) -> 
 
 
 @virtual_time
-async def test_without_leadership_nothing_is_sent() -> None:
+async def test_no_write_is_sent_without_leadership() -> None:
     leadership = Leadership(clock=asyncio.get_running_loop().time)
     leadership.extend(1.0)
-    replies = StubTransport(made, latency=lambda _: 0.7)
+    replies = StubTransport(created_reply, latency=lambda _: 0.7)
     fenced = FencedTransport(replies, leadership, longest_write=5.0)
     first = create("a")
     second = create("b", first)
@@ -211,139 +209,53 @@ FENCE = 4.5
         (DeleteCollection("v1", "Pod", "n", "a=b"), FENCE),
     ],
 )
-def test_only_a_conditional_write_may_take_longer_than_the_lease_allows(
-    intent: Intent, longest: float
-) -> None:
+def test_only_conditional_writes_may_outlast_the_fence(intent: Intent, longest: float) -> None:
     @virtual_time
     async def run() -> None:
         leadership = Leadership(clock=asyncio.get_running_loop().time)
         leadership.extend(1.0)
-        replies = StubTransport(made)
+        replies = StubTransport(created_reply)
         await Executor(FencedTransport(replies, leadership, FENCE), RESOURCES).execute([intent])
         assert [sent.request.timeout for sent in replies.sent] == [longest]
 
     run()
 
 
-class Slow:
-    """A server behind a webhook: writes in one namespace take some time, those of others none."""
-
-    def __init__(self, seconds: float) -> None:
-        self.replies = StubTransport(self.answer, self.latency)
-        self.seconds = seconds
-
-    def latency(self, request: Request) -> float:
-        slow = request.is_write and request.namespace == "n"
-        return min(self.seconds, request.timeout) if slow else 0.01
-
-    def answer(self, request: Request) -> Answer:
-        if not request.is_write:
-            return refused(404, "NotFound", name=request.name)
-        if request.namespace == "n" and self.seconds > request.timeout:
-            return NoAnswer("late", request.timeout)
-        return made(request)
-
-
-class Watched:
-    """What the executor says while it works."""
-
-    def __init__(self) -> None:
-        self.waited = 0
-        self.slow: list[str] = []
-
-    def waits(self) -> None:
-        self.waited += 1
-
-    def is_slow(self, sort: WriteClass) -> None:
-        self.slow.append(str(sort))
-
-
 @virtual_time
-async def test_a_write_that_ran_out_of_time_gets_more_the_next_time() -> None:
-    server, progress = Slow(18.0), Watched()
-    sender = executor(server.replies)
-    with structlog.testing.capture_logs() as logs:
-        outcomes = [states(await sender.execute([create("a")], progress)) for _ in range(4)]
-    assert outcomes == [["failed"], ["failed"], ["done"], ["done"]]
-    writes = [sent.request.timeout for sent in server.replies.sent if sent.request.is_write]
-    assert writes == [5.0, 10.0, 20.0, 21.0]
-    assert [line["event"] for line in logs] == ["writes are slow"], "one line, however many tries"
-    assert progress.slow == ["creating pods"] * 4
-    server.seconds = 0.1
-    with structlog.testing.capture_logs() as logs:
-        await sender.execute([create("a")], progress)
-    assert [line["event"] for line in logs] == ["writes are quick again"]
-
-
-@virtual_time
-async def test_slow_admission_is_no_sign_of_an_overloaded_server() -> None:
-    server = Slow(7.0)
-    limiter = WriteLimiter(LimitBounds(initial=8, lowest=1, highest=8))
-    sender = Executor(server.replies, RESOURCES, limiter=limiter)
-    for _ in range(3):
-        await sender.execute([create(f"p{index}") for index in range(16)])
-    assert limiter.limit == 8
-
-
-@virtual_time
-async def test_writes_of_a_slow_namespace_leave_slots_to_others() -> None:
-    """Many more than there are slots, at first and when it is known that they are slow."""
-    server, loop = Slow(7.0), asyncio.get_running_loop()
-    sender = executor(server.replies, slots=8)
-
-    async def other() -> float:
-        began = loop.time()
-        about = Target("v1", "Pod", "quick", "other")
-        await sender.execute([Create(about, {"metadata": {"name": "quick"}})])
-        return loop.time() - began
-
-    crowds = [asyncio.create_task(sender.execute([create(f"p{i}-{j}") for i in range(9)])) for j in range(9)]
-    await asyncio.sleep(0.5)
-    assert await other() < 1.0
-    await asyncio.sleep(6.0)
-    assert await other() < 0.1
-    for outcome in await asyncio.gather(*crowds):
-        assert len(outcome.results) == 9
-    assert limiter_is_empty(sender.limiter)
-
-
-def limiter_is_empty(limiter: WriteLimiter) -> bool:
-    return limiter.in_flight == 0 and limiter.aside == 0
-
-
-@virtual_time
-async def test_an_intent_that_makes_no_sense_fails_alone() -> None:
+async def test_invalid_intent_fails_alone() -> None:
     owner = create("owner")
     unbound = Create(pod("unbound"), {"metadata": {"name": "unbound"}, "uid": uid_of(owner)})
     unknown = Create(Target("v1", "Teapot", "t", "n"), {})
     odd = Create(pod("odd"), {"when": object()})
-    outcome = await executor(StubTransport(made)).execute([owner, unbound, unknown, odd, create("fine")])
+    outcome = await executor(StubTransport(created_reply)).execute(
+        [owner, unbound, unknown, odd, create("fine")]
+    )
     assert states(outcome) == ["done", "failed", "failed", "failed", "done"]
-    words = [str(error) for error in outcome.errors]
-    assert "name 'create Pod n/owner' in `after`" in words[0]
-    assert "v1 Teapot: register it" in words[1]
-    assert "put plain data into intents" in words[2]
+    messages = [str(error) for error in outcome.errors]
+    assert "name 'create Pod n/owner' in `after`" in messages[0]
+    assert "v1 Teapot: register it" in messages[1]
+    assert "put plain data into intents" in messages[2]
 
 
 @pytest.mark.parametrize(
-    ("plan", "words"),
+    ("plan", "message"),
     [
         ([create("a"), create("a")], "planned twice"),
         ([create("b", create("a"))], "list it first"),
         ([create("b", create("a")), create("a")], "list it first"),
     ],
 )
-def test_a_plan_that_makes_no_sense_is_refused(plan: list[Intent], words: str) -> None:
+def test_invalid_plan_is_rejected(plan: list[Intent], message: str) -> None:
     @virtual_time
     async def run() -> None:
-        with pytest.raises(ValueError, match=words):
-            await executor(StubTransport(made)).execute(plan)
+        with pytest.raises(ValueError, match=message):
+            await executor(StubTransport(created_reply)).execute(plan)
 
     run()
 
 
 @virtual_time
-async def test_an_empty_plan_costs_nothing() -> None:
-    outcome = await executor(replies := StubTransport(made)).execute([])
+async def test_empty_plan_sends_nothing() -> None:
+    outcome = await executor(replies := StubTransport(created_reply)).execute([])
     assert outcome.results == ()
     assert (outcome.failed, outcome.outdated, replies.sent) == (False, False, [])

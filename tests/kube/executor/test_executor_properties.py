@@ -1,4 +1,5 @@
-"""Any plan, any mix of answers: order is kept, nothing goes that must not, and every intent has an end."""
+"""Properties of the executor for any plan and any answers: dependencies are kept, each intent has a
+result."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from grove.kube.executor.executor import Executor
 from grove.kube.executor.outcome import IntentState, Outcome
 from grove.kube.executor.write_limiter import LimitBounds, WriteLimiter
 from grove.kube.testing.virtual_time import run_in_virtual_time
-from tests.kube.executor.stub_transport import Answer, StubTransport, made, refused
+from tests.kube.executor.stub_transport import Answer, StubTransport, created_reply, refused
 
 SLOTS = 3
 KINDS = ["done", "done", "done", "forbidden", "conflict", "lost", "busy"]
@@ -31,16 +32,16 @@ Graph = list[tuple[str, float, bool, frozenset[int]]]
 def planned(graph: Graph) -> list[Intent]:
     """Intents named by their index; each may depend on any that come before it."""
     plan: list[Intent] = []
-    for index, (_, _, observes, wanted) in enumerate(graph):
+    for index, (_, _, is_status, wanted) in enumerate(graph):
         after = tuple(plan[number].id for number in sorted(wanted) if number < index)
         target = Target("v1", "Pod", str(index), "n")
         body = {"metadata": {"name": str(index)}}
-        plan.append(Status(target, body, after=after) if observes else Create(target, body, after))
+        plan.append(Status(target, body, after=after) if is_status else Create(target, body, after))
     return plan
 
 
 class Server:
-    """Answers each intent as the graph says; `busy` once, then done."""
+    """Answers each intent with the kind in the graph; `busy` answers 429 once, then done."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
@@ -64,7 +65,7 @@ class Server:
             "conflict": refused(409, "Conflict"),
             "lost": LostReply("cut"),
         }
-        return answers.get(kind) or made(request)
+        return answers.get(kind) or created_reply(request)
 
 
 def check_order(graph: Graph, plan: list[Intent], outcome: Outcome, server: Server) -> None:
@@ -87,14 +88,14 @@ def check_order(graph: Graph, plan: list[Intent], outcome: Outcome, server: Serv
 
 @settings(max_examples=200, deadline=None)
 @given(graphs)
-def test_every_plan_is_carried_out_in_order_and_to_the_end(graph: Graph) -> None:
+def test_any_plan_is_executed_in_order_and_completely(graph: Graph) -> None:
     plan = planned(graph)
     server = Server(graph)
 
     async def run() -> Outcome:
         limiter = WriteLimiter(LimitBounds(SLOTS, SLOTS, SLOTS))
         outcome = await Executor(server.replies, [PODS], limiter=limiter).execute(plan)
-        assert (limiter.in_flight, limiter.aside) == (0, 0)
+        assert (limiter.in_flight, limiter.slow_in_flight) == (0, 0)
         return outcome
 
     outcome = run_in_virtual_time(run())

@@ -1,4 +1,4 @@
-"""What became of a write that did not simply succeed: read where it is not certain, and only there."""
+"""The results of failed writes: the object is read where the outcome is uncertain, and only there."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ MISSING = refused(404, "NotFound", name="a", kind="pods")
         (TAKEN, existing("u1"), "found", None, True),
         (TAKEN, existing("u1", deletionTimestamp="2026-01-01T00:00:00Z"), "waiting", None, True),
         (TAKEN, existing("u0"), "waiting", None, True),
-        (TAKEN, existing("u1", "stranger"), "failed", NameConflict, False),
+        (TAKEN, existing("u1", "other"), "failed", NameConflict, False),
         (TAKEN, MISSING, "conflict", None, False),
         (TAKEN, refused(403, "Forbidden"), "failed", KubeError, False),
         (LostReply("cut"), existing("u1"), "found", None, True),
-        (LostReply("cut"), existing("u1", "stranger"), "failed", NameConflict, False),
+        (LostReply("cut"), existing("u1", "other"), "failed", NameConflict, False),
         (LostReply("cut"), MISSING, "failed", LostReply, False),
     ],
 )
-def test_a_create_that_did_not_simply_succeed_is_looked_into(
+def test_failed_create_reads_the_existing_object(
     write: Answer, read: Response, state: str, error: type[Exception] | None, kept: bool
 ) -> None:
     @virtual_time
@@ -66,18 +66,18 @@ def test_a_create_that_did_not_simply_succeed_is_looked_into(
 
 
 @virtual_time
-async def test_nobody_waits_for_an_object_whose_end_will_not_be_told() -> None:
-    leaving = existing("u1", deletionTimestamp="2026-01-01T00:00:00Z")
-    replies = StubTransport(lambda request: TAKEN if request.is_write else leaving)
+async def test_terminating_object_not_cached_is_a_conflict() -> None:
+    terminating = existing("u1", deletionTimestamp="2026-01-01T00:00:00Z")
+    replies = StubTransport(lambda request: TAKEN if request.is_write else terminating)
     outcome = await executor(replies, RecordingStore(holds=False)).execute([create("a", owner="u1")])
     assert states(outcome) == ["conflict"]
     assert outcome.outdated
 
 
-AS_SEEN = {"metadata": {"resourceVersion": "7", "uid": "there"}}
-"""Changes nothing, and asks whether it is still so."""
+PRECONDITION = {"metadata": {"resourceVersion": "7", "uid": "there"}}
+"""A patch that changes nothing, and checks whether the object is unchanged."""
 SEEN = existing("x", resourceVersion="7")
-LEAVING = existing("x", deletionTimestamp="2026-01-01T00:00:00Z")
+TERMINATING = existing("x", deletionTimestamp="2026-01-01T00:00:00Z")
 
 
 @pytest.mark.parametrize(
@@ -85,17 +85,17 @@ LEAVING = existing("x", deletionTimestamp="2026-01-01T00:00:00Z")
     [
         (Delete(pod("a"), uid="there"), MISSING, None, "done"),
         (Delete(pod("a"), uid="there"), LostReply("cut"), MISSING, "done"),
-        (Delete(pod("a"), uid="there"), LostReply("cut"), LEAVING, "done"),
+        (Delete(pod("a"), uid="there"), LostReply("cut"), TERMINATING, "done"),
         (Delete(pod("a"), uid="before"), LostReply("cut"), existing("x"), "done"),
         (Delete(pod("a"), uid="there"), LostReply("cut"), existing("x"), "failed"),
         (Delete(pod("a"), uid="before"), refused(409, "Conflict"), existing("x"), "conflict"),
         (Patch(pod("a"), {}), refused(409, "Conflict"), existing("x"), "conflict"),
         (Patch(pod("a"), {}), MISSING, None, "conflict"),
         (Patch(pod("a"), {}), refused(404, "NotFound"), None, "failed"),  # no such kind
-        (Patch(pod("a"), AS_SEEN), LostReply("cut"), SEEN, "done"),
-        (Patch(pod("a"), AS_SEEN), LostReply("cut"), existing("x", resourceVersion="8"), "failed"),
-        (Patch(pod("a"), AS_SEEN), LostReply("cut"), MISSING, "failed"),
-        (Patch(pod("a"), AS_SEEN | {"spec": {}}), LostReply("cut"), SEEN, "failed"),
+        (Patch(pod("a"), PRECONDITION), LostReply("cut"), SEEN, "done"),
+        (Patch(pod("a"), PRECONDITION), LostReply("cut"), existing("x", resourceVersion="8"), "failed"),
+        (Patch(pod("a"), PRECONDITION), LostReply("cut"), MISSING, "failed"),
+        (Patch(pod("a"), PRECONDITION | {"spec": {}}), LostReply("cut"), SEEN, "failed"),
         (Status(pod("a"), {}), LostReply("cut"), existing("x"), "failed"),
         (Status(pod("a"), {}), refused(500, "InternalError"), existing("x"), "failed"),
         (Patch(pod("a"), {}), refused(422, "Invalid"), None, "failed"),
@@ -107,7 +107,7 @@ LEAVING = existing("x", deletionTimestamp="2026-01-01T00:00:00Z")
         (Create(pod("a"), {}, write_only=True), refused(403, "Forbidden"), None, "failed"),
     ],
 )
-def test_a_write_that_did_not_simply_succeed_is_read_only_where_that_is_needed(
+def test_failed_write_is_read_only_if_needed(
     intent: Intent, write: Answer, read: Response | None, state: str
 ) -> None:
     @virtual_time
@@ -117,7 +117,7 @@ def test_a_write_that_did_not_simply_succeed_is_read_only_where_that_is_needed(
         def answer(request: Request) -> Answer:
             if request.is_write:
                 return write
-            assert read is not None, "there is nothing to ask"
+            assert read is not None, "a read is not expected"
             return read
 
         outcome = await executor(replies := StubTransport(answer), store).execute([intent])
@@ -140,17 +140,17 @@ def test_a_write_that_did_not_simply_succeed_is_read_only_where_that_is_needed(
     ],
 )
 @pytest.mark.parametrize(
-    "trouble", [ConnectError("down"), LostReply("cut"), refused(503, "ServiceUnavailable"), refused(429, "")]
+    "read", [ConnectError("down"), LostReply("cut"), refused(503, "ServiceUnavailable"), refused(429, "")]
 )
-def test_an_outcome_that_cannot_be_read_is_unknown_after_a_few_tries(intent: Intent, trouble: Answer) -> None:
+def test_outcome_is_unknown_after_four_failed_reads(intent: Intent, read: Answer) -> None:
     @virtual_time
     async def run() -> None:
         store = RecordingStore()
-        replies = StubTransport(lambda request: LostReply("cut") if request.is_write else trouble)
+        replies = StubTransport(lambda request: LostReply("cut") if request.is_write else read)
         outcome = await executor(replies, store).execute([intent, create("b", intent)])
         assert states(outcome) == ["failed", "skipped"]
         assert isinstance(outcome.errors[0], UnknownOutcome)
-        assert [doubt.intent for doubt in outcome.doubts] == [intent]
+        assert [unknown.intent for unknown in outcome.unknown_writes] == [intent]
         assert [sent.request.verb for sent in replies.sent[1:]] == ["get"] * 4
         assert not store.known
 
@@ -158,9 +158,9 @@ def test_an_outcome_that_cannot_be_read_is_unknown_after_a_few_tries(intent: Int
 
 
 @virtual_time
-async def test_a_delete_tells_the_store_whether_the_object_is_leaving_or_gone() -> None:
+async def test_delete_stores_terminating_or_deleted_object() -> None:
     answers = {
-        "leaving": LEAVING,
+        "terminating": TERMINATING,
         "gone": Response(200, {}, b'{"kind":"Status","status":"Success"}'),
         "at-once": existing("x"),
     }

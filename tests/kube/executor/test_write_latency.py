@@ -1,4 +1,4 @@
-"""How long writes of one sort take: what the next one is given, and when it counts as slow."""
+"""Latencies of one class of writes: the timeout of the next write, and when the class counts as slow."""
 
 from __future__ import annotations
 
@@ -10,66 +10,66 @@ PODS = WriteClass("create", "pods", "n")
 OTHER = WriteClass("create", "pods", "other")
 
 
-def test_a_timeout_grows_with_each_write_that_ran_out_of_time() -> None:
+def test_timeout_doubles_with_each_timed_out_write() -> None:
     latencies, given = Latencies(), []
     for _ in range(4):
         given.append(latencies.timeout(PODS))
-        latencies.ran_out(PODS, given[-1])
+        latencies.record_timeout(PODS, given[-1])
     assert [*given, latencies.timeout(PODS)] == [5.0, 10.0, 20.0, 30.0, LONGEST_TIMEOUT]
     assert latencies.timeout(OTHER) == FIRST_TIMEOUT
 
 
-def test_a_quick_reply_makes_the_timeout_short_again() -> None:
+def test_fast_reply_resets_timeout() -> None:
     latencies = Latencies()
-    latencies.ran_out(PODS, 10.0)
+    latencies.record_timeout(PODS, 10.0)
     assert latencies.is_slow(PODS)
-    latencies.answered(PODS, 0.02)
+    latencies.record_reply(PODS, 0.02)
     assert (latencies.timeout(PODS), latencies.is_slow(PODS)) == (FIRST_TIMEOUT, False)
 
 
-def test_a_slow_reply_keeps_room_for_a_slower_one() -> None:
+def test_slow_reply_keeps_timeout_above_its_latency() -> None:
     latencies = Latencies()
-    latencies.ran_out(PODS, 5.0)
-    latencies.answered(PODS, 6.0)
+    latencies.record_timeout(PODS, 5.0)
+    latencies.record_reply(PODS, 6.0)
     assert latencies.timeout(PODS) > 10.0
 
 
-def test_a_sort_is_slow_if_its_lowest_latency_is() -> None:
+def test_class_is_slow_if_its_lowest_latency_is() -> None:
     latencies = Latencies()
-    for seconds in (0.01, 4.0, 4.0, 4.0):  # load, or one slow pod among quick ones
-        latencies.answered(PODS, seconds)
+    for seconds in (0.01, 4.0, 4.0, 4.0):  # load, or one slow pod among fast ones
+        latencies.record_reply(PODS, seconds)
     assert not latencies.is_slow(PODS)
     for _ in range(200):
-        latencies.answered(PODS, 4.0)
+        latencies.record_reply(PODS, 4.0)
     assert latencies.is_slow(PODS)
     assert not latencies.is_slow(OTHER)
 
 
-def test_a_write_that_is_late_makes_those_that_follow_slow() -> None:
+def test_late_write_marks_its_class_slow() -> None:
     latencies = Latencies()
-    latencies.answered(PODS, 0.01)
-    latencies.late(PODS)
+    latencies.record_reply(PODS, 0.01)
+    latencies.record_late(PODS)
     assert latencies.floor(PODS) == SLOW
     assert latencies.is_slow(PODS)
 
 
-def test_slowness_is_logged_once_and_its_end_once() -> None:
+def test_slow_class_is_logged_once_and_its_end_once() -> None:
     latencies = Latencies()
     with structlog.testing.capture_logs() as logs:
         for _ in range(3):
             latencies.report(PODS, 3.0)
-            latencies.ran_out(PODS, 5.0)
+            latencies.record_timeout(PODS, 5.0)
         for _ in range(3):
-            latencies.answered(PODS, 0.1)
+            latencies.record_reply(PODS, 0.1)
     assert [(line["event"], line["key"], line["action"]) for line in logs] == [
         ("writes are slow", "n", "creating pods"),
-        ("writes are quick again", "n", "creating pods"),
+        ("writes are fast again", "n", "creating pods"),
     ]
 
 
-def test_records_are_bounded() -> None:
+def test_latency_records_are_bounded() -> None:
     latencies = Latencies()
     for number in range(10_000):
-        latencies.ran_out(WriteClass("create", "pods", str(number)), 5.0)
+        latencies.record_timeout(WriteClass("create", "pods", str(number)), 5.0)
     assert latencies.timeout(WriteClass("create", "pods", "0")) == FIRST_TIMEOUT
     assert latencies.timeout(WriteClass("create", "pods", "9999")) == 10.0

@@ -1,4 +1,4 @@
-"""The end of a term, in ways that a real server does not offer; the rest is in tests/cluster."""
+"""Ends of leadership that a real server cannot cause; the others are in tests/cluster."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def answer(request: Request) -> Answer:
         return Response(404, {}, b'{"code": 404, "reason": "NotFound"}')
     if request.verb == "create":
         return Response(201, {}, msgspec.json.encode(LEASE))
-    return RuntimeError("a mistake in the program")
+    return RuntimeError("a bug")
 
 
 @virtual_time
-async def test_a_term_ends_even_if_renewing_fails_in_a_way_that_nobody_foresaw() -> None:
+async def test_unexpected_renewal_error_ends_leadership() -> None:
     clock = asyncio.get_running_loop().time
     elector = Elector(Client(StubTransport(answer)), "ns", "election", "me", clock=clock)
     async with elector.lead() as leadership:

@@ -1,4 +1,4 @@
-"""Who may take the lease, and when: judged on the candidate's own clock."""
+"""When a lease may be acquired, measured on the candidate's own clock; and when leadership ends."""
 
 from __future__ import annotations
 
@@ -35,39 +35,40 @@ NEVER_SEEN = ObservedLease(None, float("-inf"))
 @pytest.mark.parametrize(
     ("seen", "available_at"),
     [
-        ([(None, 100.0)], float("-inf")),  # there never was one
-        ([(lease("a"), 100.0)], 115.0),  # whatever its own times say, we count from when we saw it
+        ([(None, 100.0)], float("-inf")),  # it never existed
+        ([(lease("a"), 100.0)], 115.0),  # whatever the times in it, a candidate counts from when it saw it
         ([(lease("a", "2001"), 100.0)], 115.0),
-        ([(lease("a", duration=60), 100.0)], 160.0),  # the holder's own duration counts, not ours
+        (
+            [(lease("a", duration=60), 100.0)],
+            160.0,
+        ),  # the duration of the holder counts, not that of the candidate
         ([(lease("a", duration=None), 100.0)], 110.0),
         ([(lease(""), 100.0)], 100.0),  # released
         ([(lease(None), 100.0)], 100.0),
-        ([(lease("a"), 100.0), (lease("a"), 109.0)], 115.0),  # the same state again is no sign of life
-        ([(lease("a"), 100.0), (lease("a", version="2"), 109.0)], 115.0),  # nor is a label put on it
+        ([(lease("a"), 100.0), (lease("a"), 109.0)], 115.0),  # the same state again is no renewal
+        ([(lease("a"), 100.0), (lease("a", version="2"), 109.0)], 115.0),  # nor is a change of labels
         ([(lease("a"), 100.0), (lease("a", "t2"), 109.0)], 124.0),  # a renewal is
         ([(lease("a"), 100.0), (lease("b"), 109.0)], 124.0),
-        ([(lease("a"), 100.0), (None, 109.0)], 119.0),  # deleted: its holder may not know
+        ([(lease("a"), 100.0), (None, 109.0)], 119.0),  # deleted: its holder may not have seen it
         ([(lease("a"), 100.0), (None, 109.0), (None, 112.0)], 119.0),
         ([(lease(""), 100.0), (None, 109.0)], 109.0),
     ],
 )
-def test_a_lease_is_free_when_nobody_can_believe_to_hold_it(
+def test_lease_is_available_after_it_expires_or_is_released(
     seen: list[tuple[Lease | None, float]], available_at: float
 ) -> None:
-    sighting = NEVER_SEEN
-    for state, moment in seen:
-        sighting = sighting.observe(state, moment)
-    assert sighting.available_at(default_duration=10.0) == available_at
+    observed = NEVER_SEEN
+    for state, time in seen:
+        observed = observed.observe(state, time)
+    assert observed.available_at(default_duration=10.0) == available_at
 
 
 @pytest.mark.parametrize(
     ("known", "acquired", "transitions"),
     [(None, NOW, 0), (lease("other"), NOW, 4), (lease(""), NOW, 4), (lease("me"), "t0", 3)],
-    ids=["first", "taken over", "released", "renewed"],
+    ids=["first", "other holder", "released", "renewed"],
 )
-def test_a_claim_says_since_when_and_how_often_it_changed_hands(
-    known: Lease | None, acquired: str, transitions: int
-) -> None:
+def test_held_spec_counts_transitions(known: Lease | None, acquired: str, transitions: int) -> None:
     assert held_spec(known, "me", LeaseTiming(), WALL) == {
         "holderIdentity": "me",
         "leaseDurationSeconds": 15,
@@ -77,7 +78,7 @@ def test_a_claim_says_since_when_and_how_often_it_changed_hands(
     }
 
 
-def test_a_release_names_nobody_and_forgets_no_history() -> None:
+def test_released_spec_keeps_transitions() -> None:
     assert released_spec(lease("me")) == {
         "holderIdentity": "",
         "leaseDurationSeconds": 1,
@@ -86,22 +87,22 @@ def test_a_release_names_nobody_and_forgets_no_history() -> None:
 
 
 @pytest.mark.parametrize("timing", [(15, 15, 2), (15, 10, 10), (10, 15, 2), (15, 10, 0)])
-def test_times_that_cannot_be_safe_are_refused(timing: tuple[float, float, float]) -> None:
+def test_unsafe_lease_timing_is_rejected(timing: tuple[float, float, float]) -> None:
     with pytest.raises(ConfigError, match="retryPeriod < renewDeadline < leaseDuration"):
         LeaseTiming(*timing)
 
 
-def test_a_write_sent_at_the_last_moment_is_given_up_before_the_lease_can_pass_on() -> None:
+def test_last_write_times_out_before_lease_expires() -> None:
     timing = LeaseTiming(15, 10, 2)
     assert timing.renew_deadline + timing.longest_write < timing.lease_duration
 
 
-def test_every_process_has_an_identity_of_its_own() -> None:
+def test_identity_is_unique() -> None:
     assert new_identity() != new_identity()
 
 
 @virtual_time
-async def test_leadership_ends_by_the_clock_or_for_good() -> None:
+async def test_leadership_ends_at_deadline_or_by_end() -> None:
     now = 100.0
     term = Leadership(clock=lambda: now)
     with pytest.raises(LeadershipLost, match="never won"):

@@ -1,4 +1,4 @@
-"""The seam for faults: each kind of fault does what it says, and the same seed does it again."""
+"""The transport with faults: the effect of each kind of fault, and that a seed repeats them."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def line(kind: str, name: str, version: int) -> bytes:
     return msgspec.json.encode(body) + b"\n"
 
 
-class Tape:
-    """A transport that does every write and plays the same watch."""
+class RecordedTransport:
+    """A transport that accepts every write and sends the same watch each time."""
 
     status = 200
     headers: Mapping[str, str] = {}
@@ -51,15 +51,15 @@ class Tape:
 ABC = (line("ADDED", "a", 1), line("ADDED", "b", 2), line("ADDED", "c", 3))
 
 
-async def played(faulty: FaultyTransport) -> list[bytes]:
-    """Every chunk of a watch until its end or its fault."""
+async def watched_chunks(faulty: FaultyTransport) -> list[bytes]:
+    """Every chunk of a watch until its end or its fault, which is `broken`."""
     chunks = []
     async with faulty.stream(WATCH) as stream:
         try:
             async for chunk in stream.chunks():
                 chunks.append(chunk)  # noqa: PERF401 - what came before a fault counts
         except LostReply:
-            chunks.append(b"torn")
+            chunks.append(b"broken")
     return chunks
 
 
@@ -70,30 +70,30 @@ def create(client: Client) -> asyncio.Task[Object]:
 @pytest.mark.parametrize(
     ("fault", "error"), [("conflict", Conflict), ("throttle", TooManyRequests), ("error", InternalError)]
 )
-async def test_a_refused_write_does_not_take_effect(fault: str, error: type[Exception]) -> None:
-    tape = Tape()
-    faulty = FaultyTransport(tape)
+async def test_rejected_write_does_not_take_effect(fault: str, error: type[Exception]) -> None:
+    recorded = RecordedTransport()
+    faulty = FaultyTransport(recorded)
     client = Client(faulty, retry=NO_RETRY)
     faulty.inject(fault, resource="pods", verb="create")  # type: ignore[arg-type]
     with pytest.raises(error):
         await create(client)
     await create(client)
-    assert tape.done == ["create"]
+    assert recorded.done == ["create"]
     assert faulty.fault_counts == {fault: 1}
 
 
-async def test_a_lost_reply_belongs_to_a_write_that_took_effect() -> None:
-    tape = Tape()
-    faulty = FaultyTransport(tape)
+async def test_write_with_lost_reply_takes_effect() -> None:
+    recorded = RecordedTransport()
+    faulty = FaultyTransport(recorded)
     faulty.inject("lose", verb="create")
     with pytest.raises(LostReply) as caught:
         await create(Client(faulty))
     assert caught.value.ambiguous
-    assert tape.done == ["create"]
+    assert recorded.done == ["create"]
 
 
-async def test_reads_are_spared_unless_a_fault_is_ordered_for_them() -> None:
-    faulty = FaultyTransport(Tape(), rates=FaultRates(conflict=1, throttle=1, error=1, lose=1))
+async def test_reads_have_only_injected_faults() -> None:
+    faulty = FaultyTransport(RecordedTransport(), rates=FaultRates(conflict=1, throttle=1, error=1, lose=1))
     client = Client(faulty, retry=NO_RETRY)
     await client.get(PODS, "a", namespace="n", as_type=Object)
     assert not faulty.fault_counts
@@ -103,74 +103,76 @@ async def test_reads_are_spared_unless_a_fault_is_ordered_for_them() -> None:
     await client.get(PODS, "a", namespace="n", as_type=Object)
 
 
-async def test_the_process_stops_after_its_nth_write_took_effect() -> None:
-    tape = Tape(*ABC)
+async def test_process_stops_after_its_nth_write() -> None:
+    recorded = RecordedTransport(*ABC)
     stopped = []
-    faulty = FaultyTransport(tape, stop_after_writes=2, on_stop=lambda: stopped.append(True))
+    faulty = FaultyTransport(recorded, stop_after_writes=2, on_stop=lambda: stopped.append(True))
     client = Client(faulty)
     await create(client)
     with pytest.raises(ProcessStopped, match="after write 2"):
         await create(client)
-    for attempt in (create(client), asyncio.create_task(played(faulty))):
+    for attempt in (create(client), asyncio.create_task(watched_chunks(faulty))):
         with pytest.raises(ProcessStopped, match="start another"):
             await attempt
-    assert tape.done == ["create", "create"]
+    assert recorded.done == ["create", "create"]
     assert stopped == [True]
 
 
-async def test_an_event_may_come_twice() -> None:
-    faulty = FaultyTransport(Tape(*ABC))
+async def test_duplicate_fault_repeats_an_event() -> None:
+    faulty = FaultyTransport(RecordedTransport(*ABC))
     faulty.inject("duplicate", name="b")
-    assert await played(faulty) == [ABC[0], ABC[1], ABC[1], ABC[2]]
+    assert await watched_chunks(faulty) == [ABC[0], ABC[1], ABC[1], ABC[2]]
 
 
-async def test_events_of_different_objects_may_change_places_in_one_piece() -> None:
-    faulty = FaultyTransport(Tape(*ABC))
+async def test_reorder_fault_swaps_events_of_different_objects() -> None:
+    faulty = FaultyTransport(RecordedTransport(*ABC))
     faulty.inject("reorder", name="b")
-    assert await played(faulty) == [ABC[1] + ABC[0], ABC[2]]
+    assert await watched_chunks(faulty) == [ABC[1] + ABC[0], ABC[2]]
 
 
-async def test_events_of_one_object_never_change_places() -> None:
-    tape = Tape(line("ADDED", "a", 1), line("DELETED", "a", 2))
-    assert await played(FaultyTransport(tape, rates=FaultRates(reorder=1))) == list(tape.lines)
+async def test_events_of_one_object_are_never_swapped() -> None:
+    recorded = RecordedTransport(line("ADDED", "a", 1), line("DELETED", "a", 2))
+    assert await watched_chunks(FaultyTransport(recorded, rates=FaultRates(reorder=1))) == list(
+        recorded.lines
+    )
 
 
-async def test_a_cut_comes_in_the_middle_of_a_line() -> None:
-    faulty = FaultyTransport(Tape(*ABC))
+async def test_cut_fault_ends_in_the_middle_of_a_line() -> None:
+    faulty = FaultyTransport(RecordedTransport(*ABC))
     faulty.inject("cut", name="b", verb="ADDED")
-    first, torn, end = await played(faulty)
-    assert (first, end) == (ABC[0], b"torn")
-    assert ABC[1].startswith(torn)
-    assert b"\n" not in torn
-    assert await played(faulty) == list(ABC), "the server forgot nothing"
+    first, incomplete, end = await watched_chunks(faulty)
+    assert (first, end) == (ABC[0], b"broken")
+    assert ABC[1].startswith(incomplete)
+    assert b"\n" not in incomplete
+    assert await watched_chunks(faulty) == list(ABC), "the server still has all versions"
 
 
-async def test_a_dropped_event_is_followed_by_an_expired_version() -> None:
-    faulty = FaultyTransport(Tape(*ABC))
+async def test_dropped_event_is_followed_by_410() -> None:
+    faulty = FaultyTransport(RecordedTransport(*ABC))
     faulty.inject("drop", name="b")
-    assert await played(faulty) == [ABC[0], b"torn"]
+    assert await watched_chunks(faulty) == [ABC[0], b"broken"]
     async with faulty.stream(WATCH) as stream:
         assert stream.status == 410
-    assert await played(faulty) == list(ABC)
+    assert await watched_chunks(faulty) == list(ABC)
 
 
-async def test_a_delayed_event_comes_all_the_same() -> None:
-    faulty = FaultyTransport(Tape(*ABC), rates=FaultRates(delay=1, longest_delay=0.001))
-    assert await played(faulty) == list(ABC)
+async def test_delayed_event_is_delivered() -> None:
+    faulty = FaultyTransport(RecordedTransport(*ABC), rates=FaultRates(delay=1, longest_delay=0.001))
+    assert await watched_chunks(faulty) == list(ABC)
     assert faulty.fault_counts == {"delay": 3}
 
 
-async def test_bookmarks_are_spared() -> None:
-    tape = Tape(line("BOOKMARK", "", 9))
-    faulty = FaultyTransport(tape, rates=FaultRates(drop=1, cut=1, duplicate=1, delay=1, reorder=1))
-    assert await played(faulty) == list(tape.lines)
+async def test_bookmarks_have_no_faults() -> None:
+    recorded = RecordedTransport(line("BOOKMARK", "", 9))
+    faulty = FaultyTransport(recorded, rates=FaultRates(drop=1, cut=1, duplicate=1, delay=1, reorder=1))
+    assert await watched_chunks(faulty) == list(recorded.lines)
 
 
-async def test_a_frozen_kind_tells_nothing_until_thawed_and_others_go_on() -> None:
-    faulty = FaultyTransport(Tape(*ABC))
+async def test_paused_watch_holds_back_its_resource_only() -> None:
+    faulty = FaultyTransport(RecordedTransport(*ABC))
     client = Client(faulty)
     faulty.pause_watch("pods")
-    watching = asyncio.create_task(played(faulty))
+    watching = asyncio.create_task(watched_chunks(faulty))
     listing = asyncio.create_task(client.list(PODS, as_type=Object))
     await client.list(SERVICES, as_type=Object)
     await create(client)
@@ -181,10 +183,11 @@ async def test_a_frozen_kind_tells_nothing_until_thawed_and_others_go_on() -> No
     await listing
 
 
-async def test_the_same_seed_meets_the_same_faults_in_any_order_of_tasks() -> None:
+async def test_same_seed_gives_same_faults_in_any_task_order() -> None:
     async def outcomes(seed: int, names: list[str]) -> dict[str, str]:
         client = Client(
-            FaultyTransport(Tape(), seed=seed, rates=FaultRates(conflict=0.3, lose=0.3)), retry=NO_RETRY
+            FaultyTransport(RecordedTransport(), seed=seed, rates=FaultRates(conflict=0.3, lose=0.3)),
+            retry=NO_RETRY,
         )
 
         async def one(name: str) -> tuple[str, str]:
@@ -203,6 +206,6 @@ async def test_the_same_seed_meets_the_same_faults_in_any_order_of_tasks() -> No
     assert set(first.values()) == {"Conflict", "LostReply", "done"}
 
 
-def test_an_unknown_fault_is_refused() -> None:
+def test_unknown_fault_is_rejected() -> None:
     with pytest.raises(ValueError, match="choose one of conflict"):
-        FaultyTransport(Tape()).inject("flood")  # type: ignore[arg-type]
+        FaultyTransport(RecordedTransport()).inject("flood")  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""The clock that tests run on."""
+"""The event loop with virtual time."""
 
 import asyncio
 import time
@@ -8,7 +8,7 @@ import pytest
 from grove.kube.testing.virtual_time import Deadlock, run_in_virtual_time
 
 
-def test_an_hour_passes_in_no_time_and_in_order() -> None:
+def test_virtual_hour_passes_at_once_and_in_order() -> None:
     seen: list[tuple[str, float]] = []
 
     async def wait(name: str, seconds: float) -> None:
@@ -24,9 +24,9 @@ def test_an_hour_passes_in_no_time_and_in_order() -> None:
     assert time.monotonic() - began < 5
 
 
-def test_waiting_for_what_never_comes_is_an_error_and_not_a_hang() -> None:
+def test_wait_without_timer_raises_deadlock() -> None:
     async def main() -> None:
         await asyncio.Event().wait()
 
-    with pytest.raises(Deadlock, match="never woken"):
+    with pytest.raises(Deadlock, match="never resumed"):
         run_in_virtual_time(main())

@@ -1,4 +1,4 @@
-"""Work for queues under test: it notes what it was asked to do, and when on the loop's clock."""
+"""Work for queues under test: it records its keys, and when it starts and ends on the loop's clock."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def now() -> float:
 
 
 class RecordedWork:
-    """Work that notes when it began and ended on what, and takes as long as it is told."""
+    """Work that takes some seconds, and records when it started and ended on which key."""
 
     def __init__(self, takes: float = 1.0) -> None:
         self.takes = takes

@@ -1,4 +1,4 @@
-"""The delayed half of the queue."""
+"""The due times of delayed keys."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from grove.kube.workqueue.delay_queue import DelayQueue
 
 
-def test_the_earliest_moment_wins() -> None:
+def test_earliest_due_time_wins() -> None:
     delays: DelayQueue[str] = DelayQueue()
     delays.set("a", 5.0)
     delays.set("a", 3.0)
@@ -16,7 +16,7 @@ def test_the_earliest_moment_wins() -> None:
     assert delays.next_due() is None
 
 
-def test_keys_due_at_the_same_moment_come_in_order_of_arrival() -> None:
+def test_keys_due_together_keep_insertion_order() -> None:
     delays: DelayQueue[object] = DelayQueue()
     keys = [object() for _ in range(5)]  # objects without an order: keys are never compared
     for key in keys:
@@ -24,11 +24,11 @@ def test_keys_due_at_the_same_moment_come_in_order_of_arrival() -> None:
     assert list(delays.pop_due(1.0)) == keys
 
 
-def test_a_key_that_renames_its_moment_for_ever_takes_no_more_room() -> None:
+def test_repeated_delays_of_a_key_do_not_grow_the_heap() -> None:
     delays: DelayQueue[str] = DelayQueue()
-    for since in range(10_000):
+    for offset in range(10_000):
         delays.remove("a")
-        delays.set("a", 1e9 + since)
+        delays.set("a", 1e9 + offset)
     assert len(delays._heap) < 200
     assert delays.next_due() == 1e9 + 9_999
 
@@ -39,19 +39,19 @@ steps = st.lists(
 
 
 @given(steps)
-def test_it_behaves_like_a_mapping_from_key_to_earliest_moment(steps: list[tuple[str, int, int]]) -> None:
+def test_delay_queue_equals_a_map_of_due_times(steps: list[tuple[str, int, int]]) -> None:
     delays: DelayQueue[int] = DelayQueue()
     model: dict[int, int] = {}
-    for action, key, since in steps:
+    for action, key, time in steps:
         if action == "set":
-            delays.set(key, since)
-            model[key] = min(since, model.get(key, since))
+            delays.set(key, time)
+            model[key] = min(time, model.get(key, time))
         elif action == "drop":
             delays.remove(key)
             model.pop(key, None)
         else:
-            due = {key for key, at in model.items() if at <= since}
-            assert set(delays.pop_due(since)) == due
+            due = {key for key, at in model.items() if at <= time}
+            assert set(delays.pop_due(time)) == due
             model = {key: at for key, at in model.items() if key not in due}
         assert delays.next_due() == min(model.values(), default=None)
         assert len(delays) == len(model)

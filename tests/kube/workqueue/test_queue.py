@@ -1,4 +1,4 @@
-"""The queue's promises about order, moments and metrics, on virtual time."""
+"""The work queue on virtual time: order, due times, detached keys and metrics."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.kube.workqueue.recorded_work import RecordedWork, now, started
 
 
 @virtual_time
-async def test_ready_keys_are_worked_on_first_come_first_served() -> None:
+async def test_ready_keys_are_first_come_first_served() -> None:
     work = RecordedWork()
     queue = started(work)
     for key in "abc":
@@ -24,7 +24,7 @@ async def test_ready_keys_are_worked_on_first_come_first_served() -> None:
 
 
 @virtual_time
-async def test_a_thousand_wakes_of_a_waiting_key_are_one() -> None:
+async def test_thousand_enqueues_of_waiting_key_are_one() -> None:
     work = RecordedWork()
     queue = started(work)
     queue.enqueue("a")
@@ -35,7 +35,7 @@ async def test_a_thousand_wakes_of_a_waiting_key_are_one() -> None:
 
 
 @virtual_time
-async def test_a_wake_during_work_means_once_more_and_never_at_the_same_time() -> None:
+async def test_enqueue_during_work_repeats_it_afterwards() -> None:
     work = RecordedWork()
     queue = started(work, workers=5)
     queue.enqueue("a")
@@ -47,9 +47,9 @@ async def test_a_wake_during_work_means_once_more_and_never_at_the_same_time() -
 
 
 @virtual_time
-async def test_an_alarm_that_rings_a_trifle_early_is_set_again() -> None:
-    """A loop's timers may fire before their moment by as little as its clock can tell: 0.13 and the way from
-    there to 1.14 are a little less than 1.14."""
+async def test_timer_that_fires_early_is_set_again() -> None:
+    """A timer of the loop may fire early by the resolution of its clock: 0.13 + (1.14 - 0.13) is slightly
+    less than 1.14."""
     work = RecordedWork()
     queue = started(work)
     await asyncio.sleep(0.13)
@@ -59,24 +59,24 @@ async def test_an_alarm_that_rings_a_trifle_early_is_set_again() -> None:
 
 
 @virtual_time
-async def test_a_key_that_is_always_awake_does_not_starve_the_others() -> None:
+async def test_always_ready_key_does_not_starve_others() -> None:
     work = RecordedWork()
 
-    async def restless(key: str) -> None:
-        if key == "restless":
+    async def enqueue_again(key: str) -> None:
+        if key == "always":
             queue.enqueue(key)
         await work(key)
 
-    queue = started(restless)
-    queue.enqueue("restless")
-    queue.enqueue("patient")
+    queue = started(enqueue_again)
+    queue.enqueue("always")
+    queue.enqueue("other")
     await asyncio.sleep(2.5)
     await queue.stop(grace=0.0)
-    assert [key for _, key in work.began] == ["restless", "patient", "restless"]
+    assert [key for _, key in work.began] == ["always", "other", "always"]
 
 
 @virtual_time
-async def test_no_more_than_the_workers_work_at_once() -> None:
+async def test_parallel_work_is_limited_to_workers() -> None:
     work = RecordedWork()
     queue = started(work, workers=2)
     for key in "abcde":
@@ -86,7 +86,7 @@ async def test_no_more_than_the_workers_work_at_once() -> None:
 
 
 @virtual_time
-async def test_delayed_wakes_come_when_named_and_the_earliest_wins() -> None:
+async def test_earliest_delayed_enqueue_wins() -> None:
     work = RecordedWork()
     queue = started(work)
     queue.enqueue("a", 5.0)
@@ -97,7 +97,7 @@ async def test_delayed_wakes_come_when_named_and_the_earliest_wins() -> None:
 
 
 @virtual_time
-async def test_a_wake_now_uses_up_the_moment_that_was_named() -> None:
+async def test_immediate_enqueue_clears_delayed_one() -> None:
     work = RecordedWork()
     queue = started(work)
     queue.enqueue("a", 5.0)
@@ -107,7 +107,7 @@ async def test_a_wake_now_uses_up_the_moment_that_was_named() -> None:
 
 
 @virtual_time
-async def test_no_moment_and_no_failure_name_nothing() -> None:
+async def test_enqueue_without_time_or_failure_does_nothing() -> None:
     work = RecordedWork()
     queue = started(work)
     queue.enqueue("a", None)
@@ -116,7 +116,7 @@ async def test_no_moment_and_no_failure_name_nothing() -> None:
 
 
 @virtual_time
-async def test_a_moment_that_comes_during_work_means_once_more() -> None:
+async def test_due_time_during_work_repeats_it() -> None:
     work = RecordedWork(takes=2.0)
     queue = started(work)
     queue.enqueue("a")
@@ -127,7 +127,7 @@ async def test_a_moment_that_comes_during_work_means_once_more() -> None:
 
 
 @virtual_time
-async def test_a_forgotten_key_is_left_alone_until_it_is_woken_again() -> None:
+async def test_forgotten_key_waits_until_enqueued_again() -> None:
     work = RecordedWork()
     queue = started(work)
     queue.enqueue("busy")
@@ -145,7 +145,7 @@ async def test_a_forgotten_key_is_left_alone_until_it_is_woken_again() -> None:
 
 
 @virtual_time
-async def test_keys_woken_before_the_start_wait_for_it() -> None:
+async def test_keys_enqueued_before_start_wait_for_it() -> None:
     work = RecordedWork()
     queue = WorkQueue("test", work, workers=1)
     queue.enqueue("a")
@@ -158,7 +158,7 @@ async def test_keys_woken_before_the_start_wait_for_it() -> None:
 
 
 @virtual_time
-async def test_the_metrics_tell_depth_age_and_retries() -> None:
+async def test_metrics_report_depth_age_and_retries() -> None:
     def sample(name: str) -> float:
         return REGISTRY.get_sample_value(f"grove_kube_{name}", {"queue": "measured"}) or 0.0
 
@@ -174,7 +174,7 @@ async def test_the_metrics_tell_depth_age_and_retries() -> None:
     queue.enqueue("c")
     await asyncio.sleep(0.5)
     for key in ("b", "c"):
-        queue.enqueue(key)  # a key that waits gets no younger by being woken again
+        queue.enqueue(key)  # another enqueue does not change the age of a waiting key
     await asyncio.sleep(0.25)
     assert (sample("queue_depth"), sample("queue_oldest_seconds")) == (2, 0.75)
     await asyncio.sleep(0.5)
@@ -187,57 +187,60 @@ async def nothing(key: str) -> None:
 
 
 @virtual_time
-async def test_a_queue_without_workers_is_refused() -> None:
+async def test_queue_without_workers_is_rejected() -> None:
     with pytest.raises(ValueError, match="at least one"):
         WorkQueue("idle", nothing, workers=0)
 
 
 @virtual_time
-async def test_a_key_that_is_set_aside_lends_its_worker_to_another() -> None:
+async def test_detached_key_frees_its_worker() -> None:
     work = RecordedWork()
     queue = started(work, tenant=lambda key: key[0])
     for key in ("a1", "b1"):
         queue.enqueue(key)
     await asyncio.sleep(0.25)
-    queue.set_aside("a1")
+    queue.detach("a1")
     await asyncio.sleep(10)
     assert work.began == [(0, "a1"), (0.25, "b1")]
     queue.enqueue("a1")
     queue.enqueue("b1")
     await asyncio.sleep(0.5)
-    assert [key for _, key in work.began[2:]] == ["a1"], "it counts again from its next turn"
+    assert [key for _, key in work.began[2:]] == ["a1"], "its next work occupies a worker again"
 
 
 @virtual_time
-async def test_a_tenant_with_keys_set_aside_begins_no_more_than_half() -> None:
-    """Four workers: four keys of `a` are set aside, and no more of it begin until fewer than two are left."""
+async def test_tenant_with_detached_keys_starts_half_at_most() -> None:
+    """Four workers: four keys of `a` are detached, and no other key of `a` starts until fewer than two
+    run."""
     work = RecordedWork(takes=10.0)
     queue = started(work, workers=4, tenant=lambda key: key[0])
     for number in range(8):
         queue.enqueue(f"a{number}")
     await asyncio.sleep(1)
     for number in range(4):
-        queue.set_aside(f"a{number}")
+        queue.detach(f"a{number}")
     for number in range(4):
         queue.enqueue(f"b{number}")
     await asyncio.sleep(1)
     assert work.began[4:] == [(1, "b0"), (1, "b1"), (1, "b2"), (1, "b3")]
     assert (len(queue), queue.backlog) == (4, 4)
-    queue.set_aside("b0")
-    assert (len(queue), queue.backlog) == (4, 0), "a worker is free, and none of these may have it"
+    queue.detach("b0")
+    assert (len(queue), queue.backlog) == (4, 0), (
+        "a worker is free, and the tenant of these keys has its share"
+    )
     await asyncio.sleep(20)
-    assert sorted(key for _, key in work.began[8:]) == ["a4", "a5", "a6", "a7"], "when the first have ended"
+    assert sorted(key for _, key in work.began[8:]) == ["a4", "a5", "a6", "a7"], "after the first have ended"
 
 
 @virtual_time
-async def test_a_tenant_with_keys_set_aside_has_all_workers_while_it_is_alone() -> None:
+async def test_tenant_with_detached_keys_alone_uses_all_workers() -> None:
     work = RecordedWork(takes=10.0)
     queue = started(work, workers=4, tenant=lambda key: key[0])
     for number in range(3):
         queue.enqueue(f"a{number}")
     await asyncio.sleep(1)
     for number in range(3):
-        queue.set_aside(f"a{number}")
+        queue.detach(f"a{number}")
     for number in range(3, 8):
         queue.enqueue(f"a{number}")
     await asyncio.sleep(1)
@@ -248,8 +251,8 @@ async def test_a_tenant_with_keys_set_aside_has_all_workers_while_it_is_alone() 
 
 
 @virtual_time
-async def test_keys_that_are_set_aside_are_bounded() -> None:
-    """Five times as many as there are workers are under way, of however many tenants."""
+async def test_detached_keys_are_bounded() -> None:
+    """At most five times as many keys as workers are worked on, of any number of tenants."""
     work = RecordedWork(takes=10.0)
     queue = started(work, workers=2, tenant=lambda key: key)
     for number in range(50):
@@ -257,16 +260,16 @@ async def test_keys_that_are_set_aside_are_bounded() -> None:
     for _ in range(50):
         await asyncio.sleep(0.01)
         for _, key in list(work.began):
-            queue.set_aside(key)
+            queue.detach(key)
     assert len(work.began) == 10
 
 
 @virtual_time
-async def test_a_key_whose_back_off_is_reset_begins_again_with_the_shortest() -> None:
-    ready_times: list[float] = []
+async def test_reset_backoff_starts_with_shortest_pause() -> None:
+    started_at: list[float] = []
 
     async def fail(key: str) -> None:
-        ready_times.append(now())
+        started_at.append(now())
         queue.enqueue(key, None, failed=True)
 
     queue = started(fail, backoff=Backoff(first=1.0, longest=1000.0))
@@ -274,6 +277,6 @@ async def test_a_key_whose_back_off_is_reset_begins_again_with_the_shortest() ->
     await asyncio.sleep(200)
     queue.reset_backoff("a")
     queue.enqueue("a")
-    count = len(ready_times)
+    count = len(started_at)
     await asyncio.sleep(5)
-    assert len(ready_times) >= count + 2
+    assert len(started_at) >= count + 2

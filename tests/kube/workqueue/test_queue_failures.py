@@ -1,4 +1,4 @@
-"""The queue's promises when work fails, is cancelled, or is to end: on virtual time."""
+"""The work queue on virtual time when work fails, is cancelled, or the queue is stopped."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.kube.workqueue.recorded_work import RecordedWork, now, started
 
 
 @virtual_time
-async def test_failures_delay_longer_each_time_and_success_resets() -> None:
+async def test_failures_back_off_and_success_resets() -> None:
     began: list[float] = []
 
     async def work(key: str) -> None:
@@ -38,7 +38,7 @@ async def test_failures_delay_longer_each_time_and_success_resets() -> None:
 
 
 @virtual_time
-async def test_a_reported_failure_backs_off_but_keeps_an_earlier_moment_of_the_plan() -> None:
+async def test_failed_key_keeps_an_earlier_due_time() -> None:
     work = RecordedWork(takes=0.0)
     plan: list[tuple[float | None, bool]] = [(None, True), (0.6, True), (None, False)]
 
@@ -59,7 +59,7 @@ async def test_a_reported_failure_backs_off_but_keeps_an_earlier_moment_of_the_p
 
 
 @virtual_time
-async def test_an_event_wakes_a_failing_key_at_once() -> None:
+async def test_enqueue_during_backoff_works_at_once() -> None:
     began: list[float] = []
 
     async def work(key: str) -> None:
@@ -75,7 +75,7 @@ async def test_an_event_wakes_a_failing_key_at_once() -> None:
 
 
 @virtual_time
-async def test_one_key_raising_does_not_stop_another() -> None:
+async def test_failing_key_does_not_stop_another() -> None:
     work = RecordedWork()
 
     async def mixed(key: str) -> None:
@@ -91,7 +91,7 @@ async def test_one_key_raising_does_not_stop_another() -> None:
 
 
 @virtual_time
-async def test_stopping_lets_work_finish_and_begins_nothing_more() -> None:
+async def test_stop_lets_work_finish_and_starts_nothing() -> None:
     work = RecordedWork(takes=2.0)
     queue = started(work)
     queue.enqueue("a")
@@ -104,7 +104,7 @@ async def test_stopping_lets_work_finish_and_begins_nothing_more() -> None:
 
 
 @virtual_time
-async def test_work_that_outlasts_the_grace_is_cancelled_and_begun_again_after_a_restart() -> None:
+async def test_work_cancelled_by_stop_is_repeated_after_start() -> None:
     work = RecordedWork(takes=60.0)
     queue = started(work)
     queue.enqueue("a")
@@ -119,7 +119,7 @@ async def test_work_that_outlasts_the_grace_is_cancelled_and_begun_again_after_a
 
 
 @virtual_time
-async def test_work_that_someone_cancels_before_its_first_step_is_tried_again() -> None:
+async def test_task_cancelled_before_it_ran_is_retried() -> None:
     work = RecordedWork()
     queue = started(work, backoff=Backoff(first=1.0, longest=1.0))
     queue.enqueue("a")
@@ -130,7 +130,7 @@ async def test_work_that_someone_cancels_before_its_first_step_is_tried_again() 
 
 
 @virtual_time
-async def test_work_that_ignores_cancellation_cannot_hold_up_the_shutdown() -> None:
+async def test_work_ignoring_cancellation_does_not_block_stop() -> None:
     async def stubborn(key: str) -> None:
         for _ in range(3):
             try:

@@ -1,4 +1,4 @@
-"""Whatever is woken whenever, however long work takes and however often it fails: the queue's law holds."""
+"""Properties of the work queue for any enqueues, durations and failures."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ efforts = st.lists(st.tuples(st.sampled_from([0.0, 0.25, 2.0]), st.booleans()), 
 
 @dataclass
 class Trial:
-    """A queue under test that checks itself: `efforts` says how long each pass takes and whether it fails."""
+    """Work that checks the rules of the queue; `efforts` are the duration and failure of each call."""
 
     efforts: list[tuple[float, bool]]
     running: Counter[str] = field(default_factory=Counter)
-    pending_work: dict[str, float] = field(default_factory=dict)  # woken for this moment, and not begun since
-    ready: dict[str, Counter[str]] = field(default_factory=dict)  # who overtook whom since it was ready
+    pending_work: dict[str, float] = field(default_factory=dict)  # due time, not started since
+    ready: dict[str, Counter[str]] = field(default_factory=dict)  # keys that overtook it since it is ready
     last_failed: dict[str, bool] = field(default_factory=dict)
 
     async def work(self, key: str) -> None:
@@ -42,12 +42,12 @@ class Trial:
         self.running[key] += 1
         assert self.running[key] == 1, "a key is worked on once at a time"
         assert self.running.total() <= WORKERS, "workers are bounded"
-        asked_for = self.pending_work.pop(key, float("inf")) <= now
-        assert asked_for or self.last_failed.get(key), "nothing is worked on without a reason"
+        enqueued = self.pending_work.pop(key, float("inf")) <= now
+        assert enqueued or self.last_failed.get(key), "no work without an enqueue or a failure"
         self.ready.pop(key, None)
         for overtaken in self.ready.values():
             overtaken[key] += 1
-            assert overtaken[key] <= 1, "nobody overtakes twice"
+            assert overtaken[key] <= 1, "no key overtakes another twice"
         takes, fails = self.efforts.pop() if self.efforts else (0.0, False)
         try:
             await asyncio.sleep(takes)
@@ -57,7 +57,7 @@ class Trial:
             if key in self.pending_work and self.pending_work[key] <= asyncio.get_running_loop().time():
                 self.ready[key] = Counter()
         if fails:
-            raise KubeError("as told")
+            raise KubeError("as planned")
 
     def enqueued(self, key: str, at: float) -> None:
         now = asyncio.get_running_loop().time()
@@ -88,13 +88,13 @@ async def _try(enqueues: list[tuple[str, float, float | None]], trial: Trial) ->
     await asyncio.sleep(200)
     await queue.stop()
     assert not broken, broken[0]
-    assert not trial.pending_work, "every enqueue is followed by work that begins after it"
-    assert not any(trial.last_failed.values()), "what failed is tried until it succeeds"
+    assert not trial.pending_work, "every enqueue is followed by work that starts after it"
+    assert not any(trial.last_failed.values()), "failed work is retried until it succeeds"
 
 
 @settings(max_examples=200, deadline=None)
 @given(enqueues, efforts)
-def test_every_wake_is_answered_once_fairly_and_never_twice_at_the_same_time(
+def test_every_enqueue_is_worked_on_fairly_and_serially(
     enqueues: list[tuple[str, float, float | None]], efforts: list[tuple[float, bool]]
 ) -> None:
     run_in_virtual_time(_try(enqueues, Trial(efforts)))

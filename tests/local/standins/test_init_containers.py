@@ -13,7 +13,7 @@ from grove.kube.errors import LostReply
 from grove.kube.testing.virtual_time import virtual_time
 from grove.local.standins.init_containers import InitContainers
 from grove.local.standins.pod_status import InitContainerPod, ended
-from tests.kube.executor.stub_transport import Answer, StubTransport, made, refused
+from tests.kube.executor.stub_transport import Answer, StubTransport, created_reply, refused
 
 POD = msgspec.convert({"metadata": {"name": "second", "namespace": "n", "uid": "u"}}, InitContainerPod)
 
@@ -23,7 +23,7 @@ async def reports(*answers: Answer | None) -> int:
     todo = iter(answers)
 
     def answer(request: Request) -> Answer:
-        return next(todo) or made(request, "u")
+        return next(todo) or created_reply(request, "u")
 
     replies = StubTransport(answer)
     nodes = InitContainers(Config("https://127.0.0.1:1", StaticCredentials()))

@@ -1,7 +1,7 @@
-"""How to reach the cluster, found the way every Kubernetes tool finds it.
+"""Finds the configuration of the cluster connection in the same places as kubectl and client-go.
 
-Order: the path given, the files in KUBECONFIG, the service account of the pod we run in, ~/.kube/config.
-Nothing is contacted here. Every mistake becomes a ConfigError of one line that names the remedy.
+Order: the path given, the files in KUBECONFIG, the service account of the pod, ~/.kube/config. Opens no
+connection. Every mistake becomes a ConfigError of one line that names the remedy.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _Entry = TypeVar("_Entry")
 
 
 class Config(Struct, frozen=True):
-    """One API server, and who we are to it."""
+    """One API server and the credentials for it."""
 
     server: str
     credentials: Credentials
@@ -42,7 +42,7 @@ class Config(Struct, frozen=True):
 
 
 def load(path: Path | None = None, context: str | None = None) -> Config:
-    """The configuration for a context (the current one by default), or that of the pod we run in."""
+    """The configuration of a context (the current one by default), or that of the pod this runs in."""
     if path is not None:
         return _from_files([path], context, f"kubeconfig {path} does not exist: check the path")
     named = [Path(part) for part in os.environ.get("KUBECONFIG", "").split(os.pathsep) if part]
@@ -62,7 +62,7 @@ def in_cluster(folder: Path | None = None) -> Config:
     if not host:
         raise ConfigError("not running in a pod (KUBERNETES_SERVICE_HOST is not set): set KUBECONFIG")
     token = FileSource(folder / "token", "service account token")
-    token.read()  # fail at the start, where someone is looking
+    token.read()  # fail at the start, where the error is seen
     namespace_file = folder / "namespace"
     return Config(
         server=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}",
@@ -120,7 +120,7 @@ def _source(data: str, path: str, purpose: str) -> SecretSource | None:
         try:
             return InlineSource(base64.b64decode(data, validate=True))
         except binascii.Error:
-            raise ConfigError(f"the inline {purpose} is not base64: write the kubeconfig anew") from None
+            raise ConfigError(f"the inline {purpose} is not base64: generate the kubeconfig again") from None
     return FileSource(Path(path), purpose) if path else None
 
 
@@ -167,7 +167,7 @@ def _exec_spec(
 
 
 def _impersonation(user: kubeconfig.UserEntry) -> tuple[tuple[str, str], ...]:
-    """`as` and its company, one header per value."""
+    """The headers of `as`, `as-uid`, `as-groups` and `as-user-extra`, one for each value."""
     headers = [("Impersonate-User", user.as_), ("Impersonate-Uid", user.as_uid)]
     headers += [("Impersonate-Group", group) for group in user.as_groups]
     for key, values in user.as_user_extra.items():

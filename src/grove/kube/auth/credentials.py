@@ -1,7 +1,7 @@
-"""Who we are to the API server: a bearer token, a client certificate, a password, or what a plugin says.
+"""Credentials for the API server: a bearer token, a client certificate, a password, or those of a plugin.
 
-`current()` is asked before every request, so that rotation needs no restart. It hands out the same object
-while nothing changed, which is how the transport sees that connections have to be made anew.
+The transport calls `current()` before every request, so that rotation needs no restart. The same object is
+returned while nothing changed: another one means that new connections have to be opened.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ class Credential(Struct, frozen=True):
 
 
 class Credentials(Protocol):
-    """A source of credentials that may change while we run."""
+    """A source of credentials that may change at run time."""
 
     async def current(self) -> Credential:
-        """What to present now."""
+        """The credential for the next request."""
         ...
 
     def invalidate(self) -> None:
-        """The server refused what was presented: fetch anew next time."""
+        """The server rejected the credential: read or request a new one next time."""
         ...
 
 
@@ -65,7 +65,7 @@ class StaticCredentials:
         self._credential = Credential()
 
     async def current(self) -> Credential:
-        """The credential, made anew only when a file behind it changed."""
+        """The credential, rebuilt only when a file behind it changed."""
         read = [source.read() for source in self._sources]
         if read != self._read:
             self._credential = self._build_credential()
@@ -85,7 +85,7 @@ class StaticCredentials:
 
 
 def bearer_header(token: bytes | str) -> str:
-    """The Authorization header of a token; a token that would break the header is refused."""
+    """The Authorization header of a token. Raises ConfigError for a token that would break the header."""
     text = (token.decode("utf-8", "replace") if isinstance(token, bytes) else token).strip()
     if not text or not text.isprintable() or not text.isascii():
         raise ConfigError(

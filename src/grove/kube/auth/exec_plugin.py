@@ -1,8 +1,8 @@
 """Credentials from a program, as cloud vendors ship them: client.authentication.k8s.io ExecCredential.
 
 The program runs when a credential is first needed, shortly before the last one expires, and after the
-server refused one; concurrent requests share one run. It gets no terminal unless it asks for one, and
-is stopped when it hangs: an operator that waits for a log-in nobody will type is worse than an error.
+server rejected one; concurrent requests share one run. It gets no terminal unless it asks for one, and
+is stopped when it hangs: an error is better than an operator that waits for a log-in on a terminal.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TIMEOUT = 30.0
 
 
 class ExecCluster(Struct, frozen=True, omit_defaults=True, rename="kebab"):
-    """What the plugin learns about the cluster when the kubeconfig sets provideClusterInfo."""
+    """What the plugin is given about the cluster when the kubeconfig sets provideClusterInfo."""
 
     server: str
     tls_server_name: str | None = None
@@ -71,7 +71,7 @@ class ExecPlugin:
         self._lock = asyncio.Lock()
 
     async def current(self) -> Credential:
-        """The plugin's last credential while it is good, else a new one."""
+        """The plugin's last credential while it is valid, else a new one."""
         if self._credential is not None and not self._is_stale():
             return self._credential
         async with self._lock:
@@ -105,7 +105,7 @@ class ExecPlugin:
             raise self._error(f"cannot be started ({problem.strerror}): {hint}") from None
         try:
             async with asyncio.timeout(self._timeout):
-                output, complaint = await process.communicate()
+                output, error_output = await process.communicate()
         except TimeoutError:
             _stop(process, group=not terminal)
             await process.wait()
@@ -116,14 +116,14 @@ class ExecPlugin:
             _stop(process, group=not terminal)
             raise
         if process.returncode:
-            said = " ".join(complaint.decode("utf-8", "replace").split())[-300:] or "no message"
-            raise self._error(f"failed with exit code {process.returncode} ({said}): log in again with it")
+            message = " ".join(error_output.decode("utf-8", "replace").split())[-300:] or "no message"
+            raise self._error(f"failed with exit code {process.returncode} ({message}): log in again with it")
         return output
 
     def _wants_terminal(self) -> bool:
         available = sys.stdin is not None and sys.stdin.isatty()
         if self._spec.interactive == "Always" and not available:
-            raise self._error("needs a terminal and there is none: use credentials that need nobody to type")
+            raise self._error("needs a terminal and there is none: use credentials that need no user input")
         return available and self._spec.interactive != "Never"
 
     def _info(self, terminal: bool) -> str:
@@ -161,7 +161,7 @@ class ExecPlugin:
 
 
 def _stop(process: asyncio.subprocess.Process, *, group: bool) -> None:
-    """The plugin and, when it leads a session of its own, whatever it started."""
+    """Kills the plugin and, when it leads a session of its own, the processes that it started."""
     with contextlib.suppress(ProcessLookupError):
         if group:
             os.killpg(process.pid, signal.SIGKILL)

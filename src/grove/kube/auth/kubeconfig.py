@@ -1,7 +1,7 @@
-"""The kubeconfig files, read and merged as kubectl does, before anything is made of them.
+"""Reads and merges kubeconfig files as kubectl does. What the entries mean is decided in `config`.
 
 The first file to name a context, cluster or user wins, missing files of the list are skipped, and a
-relative path is relative to the file that holds it.
+relative path is relative to the file that contains it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from grove.kube.yaml_parser import YamlError
 
 
 class ClusterEntry(Struct, frozen=True, rename="kebab"):
-    """Where an API server is, and how to know that it is the right one."""
+    """The address of an API server, and how its certificate is verified."""
 
     server: str = ""
     certificate_authority: str = ""
@@ -51,7 +51,7 @@ class ExecEntry(Struct, frozen=True, rename="camel"):
 class UserEntry(
     Struct, frozen=True, rename={"token_file": "tokenFile", "as_": "as", "auth_provider": "auth-provider"}
 ):
-    """Who we say we are."""
+    """The credentials of a user."""
 
     token: str = ""
     token_file: str = ""
@@ -100,7 +100,7 @@ class _File(Struct, frozen=True, rename="kebab"):
 
 
 class Kubeconfig(Struct):
-    """What all files say together."""
+    """The merged content of all files."""
 
     files: str
     clusters: dict[str, ClusterEntry]
@@ -110,7 +110,7 @@ class Kubeconfig(Struct):
 
 
 def read(paths: Iterable[Path]) -> Kubeconfig | None:
-    """The files merged; None when not one of them exists."""
+    """The files merged; None when none of them exists."""
     found = [path for path in paths if path.exists()]
     merged = Kubeconfig(", ".join(map(str, found)), {}, {}, {})
     for path in found:
@@ -129,10 +129,10 @@ def _read_file(path: Path) -> _File:
     try:
         return msgspec.convert(yaml_parser.parse(text, numbers=False) or {}, _File)
     except YamlError as problem:
-        raise ConfigError(f"kubeconfig {path} is {problem}: mend it or write it anew") from None
+        raise ConfigError(f"kubeconfig {path} is {problem}: correct it or generate it again") from None
     except msgspec.ValidationError as problem:
         raise ConfigError(
-            f"kubeconfig {path} is not a kubeconfig ({problem}): mend it or write it anew"
+            f"kubeconfig {path} is not a kubeconfig ({problem}): correct it or generate it again"
         ) from None
 
 

@@ -1,8 +1,8 @@
-"""Secrets that may change under us: text given inline, or a file that someone else rotates.
+"""Where tokens, keys and certificates are read from: inline text, or a file that is rotated by others.
 
-The kubelet swaps service account tokens and cert-manager swaps certificates while we run. A file is looked
-at again at most once a second (a stat per request would cost 3 % of a create), and at once when told that
-the server refused what it held.
+The kubelet replaces service account tokens and cert-manager replaces certificates at run time. A file is
+checked at most once a second (a stat per request would cost 3 % of a create), and at once after `invalidate`:
+the server rejected its content.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class SecretSource(Protocol):
         ...
 
     def invalidate(self) -> None:
-        """Look again at the next read: what was read last has been refused."""
+        """Check again at the next read: the server rejected what was read last."""
         ...
 
 
@@ -39,11 +39,11 @@ class InlineSource:
         return self._content
 
     def invalidate(self) -> None:
-        """Nothing to look at again."""
+        """Does nothing: inline content cannot change."""
 
 
 class FileSource:
-    """The content of a file, read anew when the file is replaced or rewritten."""
+    """The content of a file, read again when the file is replaced or rewritten."""
 
     def __init__(self, path: Path, purpose: str) -> None:
         self._path = path

@@ -1,7 +1,7 @@
-"""The TLS side of a connection: whom we trust, and the certificate that we show.
+"""TLS contexts of client connections: the trusted authorities and the client certificate.
 
-Certificates are looked at before they are used. An API server answers an expired client certificate with a
-bare 401, which sends people looking for the wrong fault.
+Certificates are checked before they are used: an API server answers an expired client certificate with a bare
+401, which does not name the cause.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from pathlib import Path
 from grove.kube.auth.credentials import Certificate
 from grove.kube.errors import ConfigError
 
-# asyncio keeps 256 KiB for each connection, and asks for as much memory anew at every read: more than the
-# allocator gives without asking the kernel. A TLS record has 16 KiB.
+# asyncio keeps 256 KiB for each connection, and allocates as much again at every read, which is so much that
+# the allocator asks the kernel. A TLS record has 16 KiB.
 sslproto.SSLProtocol.max_size = 64 * 1024
 
 
 def context(authority: bytes | None, certificate: Certificate | None, *, insecure: bool) -> ssl.SSLContext:
-    """A client context; without an authority the system's are trusted; only `insecure` trusts all."""
+    """A client context. Without an authority it trusts the system's; only `insecure` trusts all servers."""
     context_ = _client_context(authority)
-    # kubeadm and many clusters sign with CAs that lack what the strict profile of newer Pythons asks for.
+    # The authorities of kubeadm and of many clusters lack extensions that newer Pythons require by default.
     context_.verify_flags &= ~ssl.VERIFY_X509_STRICT
     if insecure:
         context_.check_hostname = False
@@ -38,24 +38,24 @@ def _client_context(authority: bytes | None) -> ssl.SSLContext:
         return ssl.create_default_context(cadata=None if authority is None else authority.decode())
     except (ssl.SSLError, ValueError):
         raise ConfigError(
-            "the certificate authority is not a PEM certificate: write the kubeconfig anew"
+            "the certificate authority is not a PEM certificate: generate the kubeconfig again"
         ) from None
 
 
 def _load_client_certificate(context_: ssl.SSLContext, certificate: Certificate) -> None:
-    from cryptography import x509  # takes 8 MiB and long to import: not for whoever shows a token
+    from cryptography import x509  # takes 8 MiB and is slow to import: tokens do not need it
 
     try:
         leaf = x509.load_pem_x509_certificates(certificate.chain)[0]
     except ValueError:
         raise ConfigError(
-            "the client certificate is not a PEM certificate: write the kubeconfig anew"
+            "the client certificate is not a PEM certificate: generate the kubeconfig again"
         ) from None
     if leaf.not_valid_after_utc < datetime.now(UTC):
         raise ConfigError(
             f"the client certificate expired on {leaf.not_valid_after_utc:%Y-%m-%d %H:%M} UTC: renew it"
         )
-    # Python's ssl loads keys from files only; these live for the time of the call, readable by us alone.
+    # Python's ssl loads keys from files only; these exist during the call, readable by this user alone.
     with tempfile.TemporaryDirectory() as folder:
         chain, key = Path(folder) / "chain.pem", Path(folder) / "key.pem"
         chain.write_bytes(certificate.chain)
@@ -65,9 +65,9 @@ def _load_client_certificate(context_: ssl.SSLContext, certificate: Certificate)
             context_.load_cert_chain(chain, key, password=_no_password)
         except (ssl.SSLError, ValueError):
             raise ConfigError(
-                "the client key does not fit its certificate: write the kubeconfig anew"
+                "the client key does not match its certificate: generate the kubeconfig again"
             ) from None
 
 
 def _no_password() -> str:
-    raise ValueError("encrypted keys are not asked for on a terminal")
+    raise ValueError("the client key is encrypted: passwords are not asked for on a terminal")

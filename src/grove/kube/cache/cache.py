@@ -1,14 +1,14 @@
-"""What we know of one kind of object: the watch's view, never behind our own writes.
+"""The informer cache of one resource: what the watch sent, and never behind the operator's own writes.
 
-A controller that plans on a cache behind its own writes makes everything twice. So the reply of each write
-goes in here at once, and these rules keep two sources of truth in order:
+A controller that plans on a cache behind its own writes creates everything twice. So the executor puts the
+reply of each write into the cache at once, and these rules decide between the two sources:
 
 - An entry is replaced only by a newer resourceVersion (they are comparable within a resource).
 - A relist never replaces or removes an entry that is newer than the list.
-- A reply about an object that is not here is stored only if it is newer than all the watch has told:
-  if it is older, the watch has already told us that the object is gone.
-- A delete answered with a terminating object leaves it here, terminating. Answered with "gone" it leaves a
-  tombstone, so that events and replies from before cannot bring the object back; it goes with DELETED.
+- A reply about an object that is not cached is stored only if it is newer than everything that the watch
+  has sent: if it is older, the watch has already reported the deletion.
+- A delete answered with a terminating object leaves it cached. Answered with a Status it leaves a tombstone,
+  so that older events and replies cannot add the object again; DELETED removes the tombstone.
 - An object that cannot be decoded is skipped: its last decodable state stays, and `undecodable` names it.
 """
 
@@ -63,9 +63,9 @@ class Cache(Generic[T]):
         self.as_type = as_type
         self.namespace = namespace
         self.labels = label_selector.render(labels)
-        self.fields = fields  # `metadata.name=x`: a right to watch may be for one name only
-        self.synced = asyncio.Event()  # everything that existed when we began is here
-        self.synced_or_absent = asyncio.Event()  # synced, or known not to be served by this cluster
+        self.fields = fields  # `metadata.name=x`: RBAC may permit the watch for one name only
+        self.synced = asyncio.Event()  # everything that existed at the start of the watch is cached
+        self.synced_or_absent = asyncio.Event()  # synced, or the cluster does not serve the resource
         self._matches_selector = label_selector.parse(labels)
         self._objects: dict[Key, T] = {}
         self._tombstones: dict[str, int] = {}
@@ -73,12 +73,12 @@ class Cache(Generic[T]):
         self._handlers: list[Handler[T]] = []
         self._sync_handlers: list[Callable[[], None]] = []
         self.undecodable: dict[Key, Undecodable] = {}
-        """Objects that are there and that were skipped. One without a name stands for all such."""
+        """Objects that exist and were skipped. One entry without a name stands for all without a name."""
         self._undecodable_handlers: list[Callable[[Undecodable], None]] = []
         self._watch_version = 0
         self.applying_reply = False
-        """Whether what is being announced is the answer to a request of ours, and not news."""
-        weak = weakref.ref(self)  # the registry lives as long as the process, a cache need not
+        """Whether the handlers are called for the reply of an own request, and not for a watch event."""
+        weak = weakref.ref(self)  # the metrics registry may outlive the cache
         gauge = metrics.cache_objects.labels(resource.label)
         gauge.set_function(lambda: len(alive) if (alive := weak()) is not None else 0)
 
@@ -97,22 +97,22 @@ class Cache(Generic[T]):
         return [self._objects[key] for key in self._indexes.get(index, value)]
 
     def subscribe(self, handler: Handler[T]) -> Callable[[], None]:
-        """Call `handler(old, new)` on each change (None: was not there, is gone). Returns how to stop it."""
+        """Call `handler(old, new)` on each change; None: added or removed. Returns how to unsubscribe."""
         self._handlers.append(handler)
         return lambda: self._handlers.remove(handler)
 
     def on_undecodable(self, handler: Callable[[Undecodable], None]) -> None:
-        """Call `handler` when an object is added to `undecodable`, and when it leaves."""
+        """Call `handler` when an object is added to `undecodable`, and when it is removed from it."""
         self._undecodable_handlers.append(handler)
 
     def on_synced_or_absent(self, handler: Callable[[], None]) -> None:
-        """Call `handler` whenever it becomes known what there is: all of it, or that it is not served."""
+        """Call `handler` whenever the cache becomes synced, or the resource turns out not to be served."""
         self._sync_handlers.append(handler)
 
-    # What our own writes tell.
+    # Replies of own requests. Called by the executor only.
 
     def apply_reply(self, new: T) -> bool:
-        """Take in the reply of a write or of a GET. Says whether it was news."""
+        """Store the reply of a write or of a GET. Returns whether that changed the cache."""
         old = self._objects.get(_key(new))
         version = version_of(new)
         if new.metadata.uid in self._tombstones or not self._is_in_scope(new):
@@ -128,13 +128,11 @@ class Cache(Generic[T]):
             self.applying_reply = False
         return True
 
-    def apply_delete_reply(self, namespace: str, name: str, uid: str, answer: T | None) -> None:
-        """Take in the answer of a delete: the object as it terminates, or None for gone.
-
-        An object without a deletionTimestamp is the last state of one that was deleted at once.
-        """
-        if answer is not None and answer.metadata.deletion_timestamp:
-            self.apply_reply(answer)
+    def apply_delete_reply(self, namespace: str, name: str, uid: str, reply: T | None) -> None:
+        """Store the reply of a delete: the terminating object, or None if it is gone. An object without a
+        deletionTimestamp is the last state of one that was deleted at once."""
+        if reply is not None and reply.metadata.deletion_timestamp:
+            self.apply_reply(reply)
             return
         old = self._objects.get((namespace, name))
         if old is not None and old.metadata.uid == uid:
@@ -142,13 +140,13 @@ class Cache(Generic[T]):
             self._remove((namespace, name))
 
     def mark_deleted(self, namespace: str, name: str, uid: str) -> None:
-        """A read answered that this very object is not there (any more)."""
+        """A read showed that the object with this UID does not exist (any more)."""
         self.apply_delete_reply(namespace, name, uid, None)
 
-    # What the watch tells. Called by the reflector only.
+    # What the watch sends. Called by the reflector only.
 
     def apply_event(self, kind: str, new: T) -> None:
-        """Take in one watch event."""
+        """Apply one watch event."""
         key, uid, version = _key(new), new.metadata.uid, version_of(new)
         old = self._objects.get(key)
         if kind == "DELETED":
@@ -160,7 +158,7 @@ class Cache(Generic[T]):
         self._watch_version = max(self._watch_version, version)
 
     def apply_undecodable(self, kind: str, found: Undecodable) -> None:
-        """Take in one watch event about an object that cannot be decoded."""
+        """Apply one watch event about an object that cannot be decoded."""
         old = self._objects.get(found.key)
         if old is not None and (kind == "DELETED" or old.metadata.uid != found.metadata.uid):
             self._remove(found.key)
@@ -172,29 +170,28 @@ class Cache(Generic[T]):
         self._watch_version = max(self._watch_version, _parse_version(found.metadata.resource_version))
 
     def apply_bookmark(self, version: str) -> None:
-        """A bookmark: the watch has told everything up to this version."""
+        """A bookmark: the watch has sent everything up to this version."""
         self._watch_version = max(self._watch_version, _parse_version(version))
 
     def replace(
         self, listed: Iterable[T], list_version: str, undecodable: Iterable[Undecodable] = ()
     ) -> None:
-        """Take in a whole list, read at the given version."""
+        """Apply a whole list, read at the given version."""
         version = _parse_version(list_version)
         skipped = {found.key: found for found in undecodable}
-        found = {key for key, each in skipped.items() if self._uid(key) == each.metadata.uid}
+        kept = {key for key, each in skipped.items() if self._uid(key) == each.metadata.uid}
         uids: set[str] = set()
         for new in listed:
             key = _key(new)
-            found.add(key)
+            kept.add(key)
             uids.add(new.metadata.uid)
             old = self._objects.get(key)
             if new.metadata.uid not in self._tombstones and (
                 old is None or version_of(old) < version_of(new)
             ):
                 self._store(old, new)
-        for key in [
-            key for key, old in self._objects.items() if key not in found and version_of(old) <= version
-        ]:
+        gone = [key for key, old in self._objects.items() if key not in kept and version_of(old) <= version]
+        for key in gone:
             self._remove(key)
         self._tombstones = {
             uid: seen for uid, seen in self._tombstones.items() if uid in uids or seen > version
@@ -209,7 +206,7 @@ class Cache(Generic[T]):
         self._set_synced_or_absent(changed)
 
     def clear(self) -> None:
-        """The cluster does not serve this resource (any more): there can be no such objects."""
+        """The cluster does not serve this resource (any more): no such objects can exist."""
         for key in list(self._objects):
             self._remove(key)
         for key in list(self.undecodable):
@@ -230,7 +227,7 @@ class Cache(Generic[T]):
         return None if known is None else known.metadata.uid
 
     def _add_undecodable(self, found: Undecodable) -> None:
-        """Remember an object that cannot be decoded; what was logged before is not logged again."""
+        """Remember an object that cannot be decoded; an unchanged reason is not logged again."""
         known = self.undecodable.get(found.key)
         self.undecodable[found.key] = found
         if known is None or known.reason != found.reason:
@@ -239,7 +236,7 @@ class Cache(Generic[T]):
                 self._call("/".join(found.key), handler, found)
 
     def _clear_undecodable(self, key: Key) -> None:
-        """The object can be decoded again, or is gone."""
+        """Forget an object that can be decoded again, or is gone."""
         if (found := self.undecodable.pop(key, None)) is not None:
             for handler in self._undecodable_handlers:
                 self._call("/".join(key), handler, found)
@@ -278,9 +275,9 @@ class Cache(Generic[T]):
             self._handler_failed(key, bug)
 
     def _handler_failed(self, key: str, bug: Exception) -> None:
-        """A failure of one subscriber costs neither the others the event nor the cache its watch."""
+        """Log and count the failure of one handler: the other handlers still run, and the watch goes on."""
         metrics.handler_failures_total.labels(self.resource.label).inc()
-        log.error("handler failed", key=key, action="announce", reason=str(bug), exc_info=bug)
+        log.error("handler failed", key=key, action="notify", reason=str(bug), exc_info=bug)
 
 
 def _key(found: HasMetadata) -> Key:
@@ -288,7 +285,7 @@ def _key(found: HasMetadata) -> Key:
 
 
 def version_of(found: HasMetadata) -> int:
-    """The resourceVersion as the number that it is since Kubernetes 1.35 made them comparable."""
+    """The resourceVersion as a number. Kubernetes 1.35 documents that they are comparable."""
     return _parse_version(found.metadata.resource_version)
 
 

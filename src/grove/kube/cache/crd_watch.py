@@ -1,7 +1,8 @@
-"""Tells when a resource that was not served begins to be: its CRD has been established.
+"""Waits until a resource is served: until its CRD is established.
 
-The CRDs of others come and go while we run. Where we may watch CRDs, whoever waits is woken by the event.
-Where we may not, waiting is for the given time only, and the caller asks again.
+CRDs of other projects are installed and removed at run time. A reflector that gets a 404 waits here. If RBAC
+permits to watch CRDs, the watch event ends the wait; if not, the wait ends after the given time and the
+reflector tries again.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from grove.kube.cache.reflector import Reflector
 from grove.kube.client.client import Client
 from grove.kube.client.resource import CUSTOM_RESOURCE_DEFINITIONS, Resource
 
-# Long enough to count as standing still, short enough for a server that was upgraded under us.
+# Long enough to cost nothing, short enough to notice an API server that was upgraded.
 _RECHECK_AFTER = 600.0
 
 
@@ -31,11 +32,11 @@ class _Spec(Struct, frozen=True, gc=False):
 
 class _Status(Struct, frozen=True, gc=False):
     conditions: tuple[Condition, ...] | None = None
-    """A definition that was just made has null here."""
+    """A definition that was just created has null here."""
 
 
 class CustomResourceDefinition(Struct, frozen=True, gc=False):
-    """As much of a CustomResourceDefinition as tells whether it is served; its schema is skipped over."""
+    """The fields of a CustomResourceDefinition that say whether it is served; its schema is not decoded."""
 
     metadata: ObjectMeta
     spec: _Spec = _Spec()
@@ -49,7 +50,7 @@ class CustomResourceDefinition(Struct, frozen=True, gc=False):
 
 
 class CrdWatch:
-    """A cache of CRDs, and those who wait for one."""
+    """A cache of CRDs, and the reflectors that wait for one."""
 
     def __init__(self) -> None:
         self.definitions = Cache(CUSTOM_RESOURCE_DEFINITIONS, CustomResourceDefinition)
@@ -57,15 +58,15 @@ class CrdWatch:
         self._waiting: dict[Resource, set[asyncio.Future[None]]] = {}
 
     async def run(self, client: Client) -> None:
-        """Watch the CRDs, for ever; harmless where that is not permitted."""
+        """Watch the CRDs, until cancelled; where that is not permitted, `wait` works by time only."""
         await Reflector(client, self.definitions).run()
 
     async def wait(self, resource: Resource, timeout: float) -> bool:
-        """Return True when the resource's CRD arrives, or False after `timeout` seconds.
+        """Return True when the resource's CRD becomes served, or False after `timeout` seconds.
 
-        With the CRDs in view there is nothing to look for in between, so that wait is as good as endless;
-        only built-in kinds, which come with another server, are looked for again now and then. A CRD that
-        is there already (the server takes a moment to serve it) is waited for by time.
+        With a synced CRD watch an event is certain to come, so the timeout is much longer; it is only for
+        built-in kinds, which come with an upgraded server. A CRD that exists already is waited for by time:
+        the server takes a moment to serve it.
         """
         if self.definitions.synced.is_set() and not self._is_served(resource):
             timeout = _RECHECK_AFTER

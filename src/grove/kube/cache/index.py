@@ -1,4 +1,7 @@
-"""Objects by something other than their name. Most values have one object: they need no collection."""
+"""Secondary indexes of a cache: objects by a value other than their name.
+
+Most values have one object, which is stored without a collection to save memory.
+"""
 
 from __future__ import annotations
 
@@ -16,18 +19,18 @@ log = structlog.get_logger("grove.kube")
 
 
 class KeyIndex:
-    """The keys of objects, by a value that they have."""
+    """The keys of objects, by an indexed value."""
 
     def __init__(self) -> None:
         self._keys: dict[Hashable, Key | dict[Key, None]] = {}
 
     def get(self, value: Hashable) -> Collection[Key]:
-        """In the order in which they came."""
+        """The keys of the objects with the value, in the order in which they were added."""
         keys = self._keys.get(value, {})
         return keys if isinstance(keys, dict) else (keys,)
 
     def add(self, value: Hashable, key: Key) -> None:
-        """The object has the value now."""
+        """Record that the object has the value."""
         keys = self._keys.get(value)
         if keys is None:
             self._keys[value] = key
@@ -37,7 +40,7 @@ class KeyIndex:
             self._keys[value] = {keys: None, key: None}
 
     def remove(self, value: Hashable, key: Key) -> None:
-        """The object, which had the value, does not any more."""
+        """Record that the object, which had the value, does not have it any more."""
         keys = self._keys[value]
         if isinstance(keys, dict):
             del keys[key]
@@ -58,7 +61,7 @@ class Indexes(Generic[T]):
         return self._key_indexes[index].get(value)
 
     def update(self, key: Key, old: T | None, new: T | None) -> None:
-        """An object changed; None: it was not there, it is gone."""
+        """Update all indexes after a change; `old` is None for an added object, `new` for a removed one."""
         for name, key_index in self._key_indexes.items():
             before, after = self._values(name, key, old), self._values(name, key, new)
             for value in before - after:
@@ -67,7 +70,8 @@ class Indexes(Generic[T]):
                 key_index.add(value, key)
 
     def _values(self, name: str, key: Key, found: T | None) -> set[Hashable]:
-        """A function that fails yields nothing, each time for the same object, so the index stays right."""
+        """The indexed values of an object. A function that fails yields nothing, each time for the same
+        object, so that add and remove stay consistent."""
         if found is None:
             return set()
         try:

@@ -1,10 +1,10 @@
-"""Keep once what many cached objects repeat: most of what a cache of thousands would hold.
+"""Stores equal values of cached objects once, which saves most of the memory of a cache of thousands.
 
-The conditions of pods that became ready in the same second are equal, and so are the containers of pods made
-from one template, and the names in labels and owners. What equals something that was seen lately is replaced
-by it; whoever else holds the object sees no difference, as wire types never change.
+The conditions of pods that became ready in the same second are equal, and so are the containers of pods
+created from one template, and the names in labels and owners. A value that equals one that was seen lately is
+replaced by it; no other reader of the object notices, as wire types are immutable.
 
-Raw JSON is a window on the message that it came in, and keeps all of that alive: it is cut out.
+Raw JSON is a view of the message that it was received in, and keeps all of that alive: it is copied out.
 """
 
 from __future__ import annotations
@@ -23,16 +23,14 @@ from grove.api.meta import Interned
 T = TypeVar("T")
 Interner = Callable[[Any], Any]
 
-_UNIQUE_FIELDS = frozenset(
-    {"uid", "resource_version", "hostname"}
-)  # text that hardly any other object repeats
-_MAX_POOL_SIZE = 1024  # many times what one second brings; then it begins anew
+_UNIQUE_FIELDS = frozenset({"uid", "resource_version", "hostname"})  # text that hardly any two objects share
+_MAX_POOL_SIZE = 1024  # many times what one second brings; a full pool is cleared
 _pool: dict[Hashable, Any] = {}
-_EMPTY_DICT: dict[str, Any] = {}  # nobody writes into what is cached
+_EMPTY_DICT: dict[str, Any] = {}  # can be shared, since cached objects are never changed
 
 
 def intern_fields(found: T) -> T:
-    """Replace what an object contains; the object itself stays."""
+    """Replace the values of an object's fields by equal ones seen before. Returns the same object."""
     assert isinstance(found, Struct)
     for name, interner in _interners(type(found)):
         value = getattr(found, name)
@@ -49,7 +47,7 @@ def intern_fields(found: T) -> T:
 
 @cache
 def _interners(kind: type[Struct]) -> tuple[tuple[str, Interner], ...]:
-    """The fields of a type in which anything can be shared, and how."""
+    """The fields of a type whose values can be shared, with the function that does it."""
     described = inspect.type_info(kind)
     assert isinstance(described, inspect.StructType)
     interners = (
@@ -88,7 +86,7 @@ def _tuple_interner(item: inspect.Type) -> Interner | None:
 
 
 def _value_interner(described: inspect.StructType, interner: Interner) -> Interner:
-    """Values of a type, or tuples of them, with a way to know their equals."""
+    """An interner for values of a type, or for tuples of them, by hash or by their JSON."""
     if _hashable(described):
         return partial(_intern_value, interner)
     return partial(_intern_by_json, described.cls, interner)
@@ -131,7 +129,7 @@ def _intern_by_json(kind: type[Struct], interner: Interner, value: Any) -> Any:
 
 
 def _get_or_add(key: Hashable, interner: Interner, value: Any) -> Any:
-    """The equal that was seen before; or this one, from now on."""
+    """The equal value that was seen before, or this one, which is remembered."""
     known = _pool.get(key)
     if known is None:
         if len(_pool) >= _MAX_POOL_SIZE:

@@ -1,8 +1,9 @@
-"""Keeps a cache in step with the server through whatever happens to the connection.
+"""Lists and watches one resource into its cache, and recovers from every failure of the connection.
 
-One stream does it all where the server can: it sends what exists, a bookmark that says "that was all", then
-what changes. A cut or ended stream is resumed from the last version that was told, without a new list; only
-410 (the server forgot that version) starts over. A resource that is not served is waited for.
+Where the server supports streaming lists, one stream does it all: it sends the existing objects, a bookmark
+that ends them, then the changes. A broken or ended stream is resumed from the last version that it sent,
+without a new list; only 410 (the server no longer has that version) starts over. A resource that is not
+served is waited for.
 """
 
 from __future__ import annotations
@@ -39,21 +40,21 @@ log = structlog.get_logger("grove.kube")
 
 # The server sends bookmarks every minute; a stream that is silent for longer is a dead connection.
 IDLE_TIMEOUT = 150.0
-# A server that does not know streaming lists may take the request for a plain watch and never say "all".
+# A server without streaming lists may treat the request as a plain watch and never send the end bookmark.
 SYNC_IDLE_TIMEOUT = 20.0
 WATCH_LIFETIME = (300, 600)
-# What changes only when a person acts is asked for patiently; but that person sits and waits for us.
+# For what changes only when a user acts: slow, but that user waits for the effect.
 SLOW_BACKOFF = Backoff(first=0.5, longest=15.0)
-# A failure of our own is likely to come again, and a list of everything is not free.
+# A bug is likely to happen again, and a list of everything is expensive.
 AFTER_FAILURE = Backoff(first=1.0, longest=60.0)
-_NEEDS_INTERVENTION = (ConnectError, Forbidden, Unauthorized)  # what may take a person to mend
+_NEEDS_INTERVENTION = (ConnectError, Forbidden, Unauthorized)  # may need an action of an administrator
 
 
 class CrdWaiter(Protocol):
-    """Knows when a resource begins to be served (see `grove.kube.cache.crd_watch`)."""
+    """Waits until a resource is served (see `grove.kube.cache.crd_watch`)."""
 
     async def wait(self, resource: Resource, timeout: float) -> bool:
-        """True when it arrived, False after `timeout` seconds."""
+        """True when it is served, False after `timeout` seconds."""
         ...
 
 
@@ -80,9 +81,9 @@ class Reflector(Generic[T]):
         self._optional = optional
         self._decoder = watch.EventDecoder(cache.as_type, cache.resource)
         self._version = ""
-        self._failures = 0  # passes since the server last told something
+        self._failures = 0  # attempts since the server last sent something
         self._repeated = 0
-        self._last_reason = ""  # what was wrong since then: a trouble that lasts is told once
+        self._last_reason = ""  # of the last failure since then: the same reason is logged once
 
     @property
     def resource_version(self) -> str:
@@ -90,13 +91,13 @@ class Reflector(Generic[T]):
         return self._version
 
     async def run(self) -> None:
-        """List and watch, for ever."""
+        """List and watch, until cancelled."""
         while True:
             reason = await self._list_and_watch()
             metrics.watch_restarts_total.labels(self._cache.resource.label, reason).inc()
 
     async def _list_and_watch(self) -> str:
-        """One stream from its beginning to its end; says why it ended."""
+        """One stream from its beginning to its end; returns why it ended."""
         self._failures += 1
         try:
             if not self._version and not self._streaming:
@@ -148,7 +149,7 @@ class Reflector(Generic[T]):
                 self._reset_idle_timeout(idle_timeout)
 
     def _reset_idle_timeout(self, idle_timeout: asyncio.Timeout) -> None:
-        """Until the server has said "all", silence means that it will never say it."""
+        """Before the end bookmark, silence means that the server will never send it."""
         now = asyncio.get_running_loop().time()
         idle_timeout.reschedule(None if self._version else now + SYNC_IDLE_TIMEOUT)
 
@@ -197,15 +198,16 @@ class Reflector(Generic[T]):
             )
 
     async def _fall_back_to_list(self, error: KubeError | None) -> str:
-        """The server may know no streaming lists; then it is asked for pages from now on."""
+        """The server may not support streaming lists: from now on the list is read in pages."""
         if self._version or not self._streaming:
             return await self._pause("refused", error)
         self._streaming = False
         return "streaming refused"
 
     async def _pause_after_bug(self, problem: Exception) -> str:
-        """Handles what is likely to happen again, such as a bug: the other watches go on, and this one
-        is begun again, later each time. After a bug the cache may be incomplete, so everything is listed."""
+        """Pause after a failure that is likely to happen again, such as a bug: the other watches go on, and
+        this one is started again with a growing back-off. After a bug the cache may be incomplete, so
+        everything is listed again."""
         label, bug = self._cache.resource.label, not isinstance(problem, KubeError)
         if bug:
             self._version = ""
@@ -218,7 +220,7 @@ class Reflector(Generic[T]):
         return type(problem).__name__
 
     async def _pause(self, reason: str, error: KubeError | None = None) -> str:
-        """Pause before the next try; the server's own wish counts more than ours."""
+        """Pause before the next attempt: for the back-off, or longer if the server asks for it."""
         backoff = SLOW_BACKOFF if isinstance(error, Forbidden) else self._backoff
         retry_after = error.retry_after if isinstance(error, ApiError) else None
         pause = max(retry_after or 0.0, backoff.pause(max(self._failures - 1, 0), self._rng))
@@ -233,7 +235,7 @@ class Reflector(Generic[T]):
         return reason
 
     async def _wait_until_served(self, error: NotFound) -> str:
-        """The server does not serve the resource: wait for its CRD to come, or look again later."""
+        """The server does not serve the resource: wait for its CRD, or try again later."""
         if self._cache.synced.is_set() or not self._cache.synced_or_absent.is_set():
             log_at = log.info if self._optional else log.warning
             log_at("not served", key=self._cache.resource.label, action="wait", reason=str(error))
@@ -248,15 +250,15 @@ class Reflector(Generic[T]):
 
 
 class _InitialList(Generic[T]):
-    """What exists at the start; changes may come in between, before the server says "all"."""
+    """The objects that exist at the start, up to the end bookmark; changes may come in between."""
 
     def __init__(self) -> None:
         self.objects: dict[Key, T] = {}
         self.undecodable: dict[Key, Undecodable] = {}
 
     def collect(self, event: watch.Event[T] | watch.SkippedEvent) -> None:
-        """Keep the newest state of an object. Already shared, or the start would be when most memory is
-        needed."""
+        """Keep the newest state of an object. Values are interned here already, or the start would need the
+        most memory."""
         metadata = event.object.metadata
         key = (metadata.namespace, metadata.name)
         self.objects.pop(key, None)
@@ -269,6 +271,6 @@ class _InitialList(Generic[T]):
             self.objects[key] = intern_fields(event.object)
 
     def clear(self) -> None:
-        """Everything was taken in."""
+        """Forget the objects: the cache has them."""
         self.objects.clear()
         self.undecodable.clear()

@@ -1,8 +1,9 @@
-"""Keeps a webhook server's credentials in a Secret, and tells the API server whom to trust.
+"""Keeps a webhook server's certificate in a Secret, and its authority in the webhook configurations.
 
-All replicas share the Secret. Whoever finds it empty or due writes it, with a precondition; whoever comes
-second takes what the first wrote. A new authority is announced in the webhook configurations before a
-certificate of it is shown, and the retired one stays announced until it expires: no call fails on the way.
+All replicas share the Secret. A replica that finds it empty or due for rotation writes it, with a
+precondition; one that comes second reads what the first wrote. A new authority is published in the webhook
+configurations before a certificate of it is served, and the previous one stays published until it expires, so
+that no admission call fails during a rotation. What a certificate contains is decided in `certificates`.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class _Secret(Struct, frozen=True, gc=False):
 
 
 class CertificateManager:
-    """Looks after the credentials of one server; all its replicas do it side by side."""
+    """Reads, rotates and publishes the credentials of one webhook server; each replica runs one."""
 
     def __init__(
         self,
@@ -67,16 +68,16 @@ class CertificateManager:
         self._wall_clock = wall_clock
 
     async def refresh(self) -> datetime:
-        """Read or renew the credentials, announce their authority, show them. Returns when they are due."""
+        """Read or rotate the credentials, publish their authority, serve them. Returns the next rotation."""
         credentials = await self._current()
         for resource, name in self._webhooks:
-            with suppress(NotFound):  # a configuration that has gone needs nobody's trust
+            with suppress(NotFound):  # a deleted configuration needs no caBundle
                 await publish_ca_bundle(self._client, resource, name, credentials.ca_bundle)
         current_pair = self._serving.current_pair
         if current_pair != credentials.serving:
             if current_pair is not None and is_issued_by(current_pair, credentials.ca_bundle):
-                # API servers learn of a new authority by watching, whichever replica announced it: until all
-                # have, the old certificate is the one to show.
+                # API servers learn of a new authority by watching, whichever replica published it: until all
+                # have, the old certificate is served.
                 await asyncio.sleep(self._propagation_delay)
             self._serving.use(credentials.serving)
         return next_rotation(credentials)
@@ -93,7 +94,9 @@ class CertificateManager:
             except (AlreadyExists, Conflict):
                 continue  # another replica was faster: see what it wrote
             return wanted
-        raise KubeError(f"Secret {self._namespace}/{self._secret} keeps changing: see who else writes it")
+        raise KubeError(
+            f"Secret {self._namespace}/{self._secret} keeps changing: check which other client writes it"
+        )
 
     async def _read(self) -> _Secret | None:
         try:
@@ -112,7 +115,7 @@ class CertificateManager:
 
 
 async def publish_ca_bundle(client: Client, resource: Resource, name: str, ca_bundle: bytes) -> bool:
-    """Have all webhooks of a configuration trust the authorities. Writes only if one does not; tells if."""
+    """Set the caBundle of all webhooks of a configuration. Returns whether a write was needed."""
     for _ in range(_TRIES):
         patch = ca_bundle_patch(await client.get(resource, name, as_type=dict), ca_bundle)
         if not patch:
@@ -120,13 +123,13 @@ async def publish_ca_bundle(client: Client, resource: Resource, name: str, ca_bu
         try:
             await client.patch(resource, name, patch, kind=JSON, as_type=Object)
         except Conflict:
-            continue  # it changed under our hands, and the indices may mean other webhooks
+            continue  # it changed meanwhile, and the indices may mean other webhooks
         return True
-    raise KubeError(f"{resource.kind} {name} keeps changing: see who else writes its caBundle")
+    raise KubeError(f"{resource.kind} {name} keeps changing: check which other client writes its caBundle")
 
 
 def ca_bundle_patch(configuration: Mapping[str, Any], ca_bundle: bytes) -> list[dict[str, Any]]:
-    """The JSON patch that sets the caBundle where it is another; empty if nowhere."""
+    """The JSON patch that sets the caBundle where it differs; empty if it differs nowhere."""
     bundle = base64.b64encode(ca_bundle).decode()
     sets = [
         {"op": "add", "path": f"/webhooks/{index}/clientConfig/caBundle", "value": bundle}
@@ -149,7 +152,7 @@ def secret_data(credentials: ServingCredentials) -> dict[str, str]:
 
 
 def parse_secret_data(data: Mapping[str, str]) -> ServingCredentials | None:
-    """The credentials in a Secret, None if they are not whole."""
+    """The credentials in a Secret, None if they are incomplete."""
     try:
         content = {key: base64.b64decode(value, validate=True) for key, value in data.items()}
         first, *previous_authorities = [

@@ -1,7 +1,7 @@
-"""Certificates for serving webhooks: what they must be like, when they are due, and how they are made.
+"""Certificates for serving webhooks: how they are issued and checked, and when they are rotated.
 
 Nothing here reads a clock, a file or a Secret: time is an argument and certificates are PEM bytes. When to
-rotate is decided by the certificates alone, so that every replica decides the same.
+rotate depends on the certificates alone, so that every replica decides the same.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from msgspec import Struct
 
 AUTHORITY_LIFETIME = timedelta(days=3650)
 SERVING_LIFETIME = timedelta(days=365)
-_BACKDATED = timedelta(hours=1)  # for servers whose clock is behind ours
+_BACKDATED = timedelta(hours=1)  # for API servers whose clock is behind
 _ROTATE_AFTER = 2 / 3  # of the lifetime
 _COMMON_NAME_PREFIX = "grove webhooks"
 _EXPIRED = datetime.min.replace(tzinfo=UTC)
@@ -35,7 +35,7 @@ class KeyPair(Struct, frozen=True):
 
 
 class ServingCredentials(Struct, frozen=True):
-    """What a webhook server needs. `previous_authorities` are authorities that others may still be served under."""
+    """What a webhook server needs. Replicas may still serve certificates of the `previous_authorities`."""
 
     authority: KeyPair
     serving: KeyPair
@@ -43,12 +43,12 @@ class ServingCredentials(Struct, frozen=True):
 
     @property
     def ca_bundle(self) -> bytes:
-        """The caBundle: the current authority first, then the retired ones."""
+        """The caBundle: the current authority first, then the previous ones."""
         return b"".join((self.authority.certificate, *self.previous_authorities))
 
 
 def rotation_time(certificate: bytes) -> datetime:
-    """When a certificate is due to be replaced: well before it expires. A broken one always is."""
+    """When a certificate is due for rotation: well before it expires. An invalid one is always due."""
     try:
         parsed = x509.load_pem_x509_certificate(certificate)
     except ValueError:
@@ -58,7 +58,7 @@ def rotation_time(certificate: bytes) -> datetime:
 
 
 def needs_rotation(certificate: bytes, now: datetime) -> bool:
-    """Whether a certificate is due to be replaced."""
+    """Whether a certificate is due for rotation."""
     return now >= rotation_time(certificate)
 
 
@@ -76,8 +76,9 @@ def is_valid_for(serving: KeyPair, authority: bytes, hosts: Iterable[str]) -> bo
 def rotate_if_due(
     known: ServingCredentials | None, hosts: tuple[str, ...], now: datetime, known_authorities: bytes = b""
 ) -> ServingCredentials:
-    """The same credentials if they are good, otherwise with the parts replaced that are not. If there are
-    none, authorities of ours that are still `known_authorities` count as retired: somebody may serve under them."""
+    """The same credentials if they are valid, otherwise with new parts where they are not. Without
+    credentials, those of the `known_authorities` that this project issued become `previous_authorities`:
+    another replica may still serve a certificate of them."""
     if known is None:
         authority = issue_authority(now)
         return ServingCredentials(
@@ -102,7 +103,7 @@ def rotate_if_due(
 
 
 def next_rotation(credentials: ServingCredentials) -> datetime:
-    """When the credentials should be looked at again."""
+    """When the credentials are due for rotation."""
     return min(map(rotation_time, (credentials.authority.certificate, credentials.serving.certificate)))
 
 
@@ -194,7 +195,7 @@ def _alternative_name(host: str) -> x509.GeneralName:
 
 
 def _key_matches(pair: KeyPair) -> bool:
-    """Whether the key is the certificate's."""
+    """Whether the private key belongs to the certificate."""
     try:
         key = serialization.load_pem_private_key(pair.key, None)
         return key.public_key() == x509.load_pem_x509_certificate(pair.certificate).public_key()
@@ -203,13 +204,13 @@ def _key_matches(pair: KeyPair) -> bool:
 
 
 def _own_authorities(bundle: bytes) -> tuple[bytes, ...]:
-    """Of a bundle, each authority once that bears our name."""
+    """The authorities of a bundle that this project issued, each once."""
     try:
         found = x509.load_pem_x509_certificates(bundle)
     except ValueError:
         return ()
-    ours = (each for each in found if f"CN={_COMMON_NAME_PREFIX} " in each.subject.rfc4514_string())
-    return tuple(dict.fromkeys(each.public_bytes(serialization.Encoding.PEM) for each in ours))
+    own = (each for each in found if f"CN={_COMMON_NAME_PREFIX} " in each.subject.rfc4514_string())
+    return tuple(dict.fromkeys(each.public_bytes(serialization.Encoding.PEM) for each in own))
 
 
 def is_issued_by(serving: KeyPair, ca_bundle: bytes) -> bool:

@@ -1,8 +1,8 @@
-"""The TLS context of a server whose certificate changes while it serves.
+"""The TLS context of a server whose certificate is rotated at run time.
 
-Whatever is current when a client says hello is what it is shown: a new certificate needs no restart and
-breaks no connection. Certificates in files (mounted from a Secret, say) are looked at in that same moment, so
-that nothing has to poll for their rotation.
+Each handshake gets the current certificate: a rotation needs no restart and breaks no connection.
+Certificates in files (such as those mounted from a Secret) are checked at the handshake, so that nothing has
+to poll.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ log = structlog.get_logger("grove.kube.certs.serving_context")
 
 
 class ServingContext:
-    """`context` goes to the server once; `show` changes what clients see from then on."""
+    """`context` is given to the server once; `use` changes the certificate of later handshakes."""
 
     def __init__(self) -> None:
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -34,11 +34,12 @@ class ServingContext:
 
     @property
     def ready(self) -> bool:
-        """Whether there is a certificate to show."""
+        """Whether there is a certificate to serve."""
         return self._current is not None
 
     def use(self, pair: KeyPair) -> None:
-        """Show this certificate to whoever connects next. A bad pair raises, and the old one stays."""
+        """Serve this certificate from the next handshake on. Raises ConfigError for an invalid pair, and then
+        the old one stays."""
         fresh = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         fresh.minimum_version = ssl.TLSVersion.TLSv1_2
         with _as_file(pair.certificate + pair.key) as path:
@@ -46,12 +47,12 @@ class ServingContext:
                 fresh.load_cert_chain(path)
             except ssl.SSLError as problem:
                 raise ConfigError(
-                    f"the serving certificate and its key cannot be used ({problem.reason}): bring a PEM pair"
+                    f"the serving certificate and its key cannot be used ({problem.reason}): give a PEM pair"
                 ) from problem
         self._current, self.current_pair = fresh, pair
 
     def before_handshake(self) -> None:
-        """A chance to look for something newer."""
+        """Called before each handshake, for subclasses that check for a newer certificate."""
 
     def _on_handshake(
         self, connection: ssl.SSLObject, _name: str | None, _outer: ssl.SSLContext
@@ -64,7 +65,7 @@ class ServingContext:
 
 
 class FileServingContext(ServingContext):
-    """Shows the certificate in two files, and their successors as the files are replaced."""
+    """Serves the certificate in two files, and reads them again when they are replaced."""
 
     def __init__(self, certificate: Path, key: Path) -> None:
         super().__init__()
@@ -78,13 +79,15 @@ class FileServingContext(ServingContext):
             ) from problem
 
     def before_handshake(self) -> None:
-        """Read the files if they are others than before; half-written ones wait for the next greeting."""
+        """Read the files if they changed; half-written ones are read again at the next handshake."""
         try:
             found = self._fingerprint()
             if found != self._loaded:
                 self._load(found)
         except (OSError, ConfigError) as problem:
-            log.warning("certificate files cannot be used", action="keep the old one", reason=str(problem))
+            log.warning(
+                "certificate files cannot be used", action="keep the old certificate", reason=str(problem)
+            )
 
     def _fingerprint(self) -> tuple[object, ...]:
         return tuple((s.st_mtime_ns, s.st_size, s.st_ino) for s in map(os.stat, self._files))
@@ -97,7 +100,7 @@ class FileServingContext(ServingContext):
 
 @contextlib.contextmanager
 def _as_file(content: bytes) -> Iterator[str]:
-    """OpenSSL reads certificates from paths only. Where the system can, the key never touches a disk."""
+    """A path with the content, since OpenSSL reads only paths. On Linux the key is never on disk."""
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("certificate")
         with open(descriptor, "wb") as memory:  # noqa: PTH123 - it has no path

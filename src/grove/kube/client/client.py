@@ -1,8 +1,8 @@
-"""The verbs of the Kubernetes API, typed: bytes in and out, decoded straight into the caller's struct.
+"""The verbs of the Kubernetes API, with replies decoded directly into the caller's struct.
 
-A client holds no state about objects; what was read and written is kept by `grove.kube.cache.cache`. Failures are
-those of `grove.kube.errors`. `as_type` names the msgspec type of the reply: a slim Struct with the fields you
-read, `Object` for metadata only, `dict` or `msgspec.Raw`.
+A client keeps no state about objects; `grove.kube.cache.cache` does. It raises the errors of
+`grove.kube.errors`. `as_type` is the msgspec type of the reply: a slim Struct with the fields that the caller
+reads, `Object` for metadata only, `dict` or `msgspec.Raw`.
 """
 
 from __future__ import annotations
@@ -36,24 +36,24 @@ JSON: PatchKind = "application/json-patch+json"
 APPLY: PatchKind = "application/apply-patch+yaml"
 STRATEGIC: PatchKind = "application/strategic-merge-patch+json"
 PAGE = 500
-# The server deletes a collection one by one in a single request, which it gives up after a minute by itself.
+# The server deletes the objects of a collection one by one in a single request, with a timeout of a minute.
 _COLLECTION_TIMEOUT = 65.0
 
 __all__ = ["APPLY", "JSON", "MERGE", "STRATEGIC", "Client", "Listing", "Object", "PatchKind", "Scale"]
 
 
-class Limits(NamedTuple):
-    """For how long an answer is waited for, and whether a write may come late (see `Request`)."""
+class RequestLimits(NamedTuple):
+    """The timeout of a request, and whether a write may arrive late (see `Request.conditional`)."""
 
     timeout: float = 30.0
     conditional: bool = False
 
 
-USUAL = Limits()
+DEFAULT_LIMITS = RequestLimits()
 
 
 class Client(RestClient):
-    """Asks one API server. Use as `async with Client(config) as client:`, or close it yourself."""
+    """A client of one API server. Use it as `async with Client(config) as client:`, or call `close`."""
 
     async def create(
         self,
@@ -66,7 +66,7 @@ class Client(RestClient):
         subresource: str = "",
         field_manager: str = "",
         dry_run: bool = False,
-        limits: Limits = USUAL,
+        limits: RequestLimits = DEFAULT_LIMITS,
     ) -> T:
         """Create an object and return it as stored. `name` with `subresource` posts to e.g. `token`."""
         path = resource.path(namespace, name or None, subresource) + _write_query(field_manager, dry_run)
@@ -81,7 +81,7 @@ class Client(RestClient):
         as_type: type[T],
         namespace: str | None = None,
         subresource: str = "",
-        limits: Limits = USUAL,
+        limits: RequestLimits = DEFAULT_LIMITS,
     ) -> T:
         """Read an object, or its subresource."""
         path = resource.path(namespace, name, subresource)
@@ -99,9 +99,10 @@ class Client(RestClient):
         resource_version: str = "",
         page: int = PAGE,
     ) -> Listing[T]:
-        """All objects, read in pages of `page`; objects that do not fit `as_type` are skipped and named.
+        """All objects, read in pages of `page`. Objects that do not fit `as_type` are skipped, and listed in
+        `undecodable`.
 
-        A continue token that expired on the way starts again in one piece, which cannot expire.
+        If the continue token expires, everything is read again in one request, which cannot expire.
         """
         wanted = {
             "labelSelector": label_selector.render(labels),
@@ -143,9 +144,9 @@ class Client(RestClient):
         field_manager: str = "",
         force: bool = False,
         dry_run: bool = False,
-        limits: Limits = USUAL,
+        limits: RequestLimits = DEFAULT_LIMITS,
     ) -> T:
-        """Change an object. With `kind=APPLY` a field manager is required, and `force` takes over fields."""
+        """Patch an object. With `kind=APPLY` a field manager is required, and `force` takes fields over."""
         if kind == APPLY and not field_manager:
             raise ValueError("server-side apply needs a field_manager: name one")
         path = resource.path(namespace, name, subresource) + _write_query(field_manager, dry_run, force)
@@ -179,11 +180,11 @@ class Client(RestClient):
         resource_version: str = "",
         propagation: Propagation | None = None,
         grace_seconds: int | None = None,
-        limits: Limits = USUAL,
+        limits: RequestLimits = DEFAULT_LIMITS,
     ) -> T | None:
-        """Delete an object. Returns it if the server answered with it, None if it answered that it is gone.
+        """Delete an object. Returns it if the reply contains it, None if the reply is a Status.
 
-        `uid` and `resource_version` are preconditions: with another one there, the server answers Conflict.
+        `uid` and `resource_version` are preconditions: if the object has another one, Conflict is raised.
         """
         options = _delete_options(propagation, grace_seconds, uid=uid, resourceVersion=resource_version)
         path = resource.path(namespace, name)
@@ -201,7 +202,7 @@ class Client(RestClient):
         propagation: Propagation | None = None,
         grace_seconds: int | None = None,
     ) -> None:
-        """Delete all objects that the labels select, in one request. `labels=""` means all of them."""
+        """Delete all objects that the labels select, in one request. `labels=""` selects all of them."""
         path = resource.path(namespace) + query(
             {"labelSelector": label_selector.render(labels), "fieldSelector": fields}
         )
@@ -210,11 +211,11 @@ class Client(RestClient):
         await self.send(structs.replace(request, timeout=_COLLECTION_TIMEOUT))
 
     async def get_scale(self, resource: Resource, name: str, *, namespace: str) -> Scale:
-        """How many replicas the object's scale subresource asks for and has."""
+        """The scale subresource of an object: its wanted and actual number of replicas."""
         return await self.get(resource, name, namespace=namespace, subresource="scale", as_type=Scale)
 
     async def set_scale(self, resource: Resource, name: str, replicas: int, *, namespace: str) -> Scale:
-        """Ask for that many replicas through the scale subresource."""
+        """Set the wanted number of replicas through the scale subresource."""
         return await self.patch(
             resource,
             name,
@@ -234,7 +235,7 @@ def _request(
     name: str = "",
     body: bytes | None = None,
     content_type: str = "application/json",
-    limits: Limits = USUAL,
+    limits: RequestLimits = DEFAULT_LIMITS,
 ) -> Request:
     return Request(method, path, verb, resource.label, namespace or "", name, body, content_type, *limits)
 

@@ -1,7 +1,7 @@
-"""JSON as the API server writes it, in one pass into the caller's types.
+"""Decodes JSON of the API server in one pass into the caller's types.
 
-A list is decoded as a whole. Only when that fails is it taken apart, so that one object that does not fit
-costs itself and not its neighbours.
+A list is decoded as a whole. Only if that fails, its objects are decoded one by one, so that only the objects
+that do not fit their type are skipped.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class Listing(Struct, Generic[T], frozen=True):
     items: list[T]
     resource_version: str
     undecodable: tuple[Undecodable, ...] = ()
-    """Objects that are there and that were skipped."""
+    """Objects that exist and were skipped."""
 
 
 class Object(Struct, frozen=True, gc=False, rename="camel"):
-    """Any object, of which only the metadata is read."""
+    """Any object, of which only the metadata is decoded."""
 
     metadata: ObjectMeta
     api_version: str = ""
@@ -49,7 +49,7 @@ class _ScaleStatus(Struct, frozen=True, gc=False):
 
 
 class Scale(Struct, frozen=True, gc=False):
-    """autoscaling/v1 Scale: the face that every scalable object shows to autoscalers."""
+    """autoscaling/v1 Scale: the subresource through which autoscalers scale any kind."""
 
     metadata: ObjectMeta
     spec: _ScaleSpec = _ScaleSpec()
@@ -88,7 +88,7 @@ _decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
 
 
 def decoder(as_type: Any) -> msgspec.json.Decoder[Any]:
-    """The decoder of a type, made once: building one costs as much as decoding many objects."""
+    """The decoder of a type, created once: that costs as much as decoding many objects."""
     known = _decoders.get(as_type)
     if known is None:
         known = _decoders[as_type] = msgspec.json.Decoder(as_type)
@@ -99,7 +99,7 @@ def decode(body: bytes, as_type: type[T], request: Request) -> T:
     """A reply as the type that the caller asked for."""
     try:
         reply: T = decode_text(body, as_type)
-    except Exception as problem:  # whatever a decoder raises, it is about the text
+    except Exception as problem:  # whatever a decoder raises, its cause is the text
         raise DecodeError(f"{request}: the reply is not a {as_type.__name__} ({problem})") from problem
     return reply
 
@@ -126,9 +126,9 @@ def decode_list(body: bytes, as_type: type[T], resource: Resource) -> Page[T]:
 
 
 def _decode_items(body: bytes, as_type: type[T], resource: Resource) -> Page[T]:
-    """The objects one by one: an object that does not fit costs itself and not the others."""
+    """The objects of a list one by one, without those that do not fit."""
     spans = item_spans(body) if too_deep(body) else []
-    # Without its items, the list itself is not deep.
+    # Without its items, the list itself is not nested deeply.
     outline = body[: spans[0][0]] + body[spans[-1][1] :] if spans else body
     parts: _List[Raw] = decoder(_List[Raw]).decode(outline)
     items: list[T] = []

@@ -1,7 +1,7 @@
-"""HTTP/1.1 as far as requests to an API server need it: one at a time on a kept connection, whole replies.
+"""A minimal HTTP/1.1 client for requests to an API server: one at a time per connection, whole replies.
 
-A client for all purposes took 0.3 ms of CPU for each request, this takes a third of it, and an operator that
-brings up 1000 pods sends 3,500. What is rare or goes on (proxies, watches) is left to that client.
+aiohttp takes 0.3 ms of CPU for each request, this takes a third of it, and an operator that creates 1000 pods
+sends 3,500. Proxies and watches, which are rare or long, use aiohttp (see `transport`).
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections.abc import Callable
 
 from grove.kube.client.http_reply import BadReply, HttpReply, ReplyParser
 
-_IDLE_TIMEOUT = 60.0  # seconds for which a connection that nobody needs is kept
+_IDLE_TIMEOUT = 60.0  # seconds after which an unused connection is closed
 
 
 class ConnectionFailed(Exception):
-    """There is no connection, so that nothing was sent; why is its cause."""
+    """No connection could be opened, so nothing was sent; `__cause__` is the reason."""
 
 
 class _Connection(asyncio.Protocol):
@@ -44,7 +44,7 @@ class _Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self._parser is None:
-            self.transport.abort()  # no request is waiting for this: the connection is not to be trusted
+            self.transport.abort()  # no request waits for this data: the connection cannot be trusted
             return
         try:
             reply = self._parser.feed(data)
@@ -71,11 +71,11 @@ class _Connection(asyncio.Protocol):
 
 
 class ConnectionPool:
-    """Connections to one server, as many as there are requests at once, kept for those that come."""
+    """Connections to one server, one for each concurrent request, kept open for later requests."""
 
     def __init__(self, host: str, port: int) -> None:
         self._host, self._port = host, port
-        self._idle: list[_Connection] = []  # the one that was used last is the next
+        self._idle: list[_Connection] = []  # the one that was used last is reused first
         self._open: set[_Connection] = set()
         self._tls_context: ssl.SSLContext | None = None
         self._close_idle_timer: asyncio.TimerHandle | None = None
@@ -90,8 +90,9 @@ class ConnectionPool:
         connect: float,
         total: float,
     ) -> HttpReply:
-        """Send a request and wait for its reply, with limits in seconds. Raises Unreached, or what cut it."""
-        if tls_context is not self._tls_context:  # nobody is to be met on connections of another trust
+        """Send a request and wait for its reply, with timeouts in seconds. Raises ConnectionFailed, or the
+        error that broke the connection."""
+        if tls_context is not self._tls_context:  # connections of other credentials must not be reused
             self._tls_context = tls_context
             while self._idle:
                 self._idle.pop().transport.close()
@@ -101,7 +102,7 @@ class ConnectionPool:
             async with asyncio.timeout_at(deadline):
                 reply = await connection.send(message)
         except BaseException:
-            connection.transport.abort()  # its reply may still come, and would be taken for the next one
+            connection.transport.abort()  # the reply may still come, and would be taken for that of the next
             raise
         if reply.keep_alive and connection in self._open and tls_context is self._tls_context:
             self._return_idle(connection)
@@ -110,7 +111,7 @@ class ConnectionPool:
         return reply
 
     async def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         if self._close_idle_timer is not None:
             self._close_idle_timer.cancel()
             self._close_idle_timer = None
@@ -133,19 +134,19 @@ class ConnectionPool:
                     ssl=tls_context,
                     server_hostname=(name or self._host) if tls_context is not None else None,
                 )
-        except OSError as problem:  # of TLS, and that it took too long, too
+        except OSError as problem:  # includes TLS errors and timeouts
             raise ConnectionFailed from problem
         if connection not in self._open:
             raise ConnectionFailed from ConnectionError("the server closed the connection at once")
         return connection
 
     def _take_idle(self) -> _Connection | None:
-        """One that is good as far as we know: a loop that stood still has neither swept nor been told of
-        connections that the server closed."""
-        longest_ago = asyncio.get_running_loop().time() - _IDLE_TIMEOUT
+        """An idle connection that seems usable. The age is checked here too: after a long pause of the event
+        loop, neither the timer nor the close of the server has been processed."""
+        oldest = asyncio.get_running_loop().time() - _IDLE_TIMEOUT
         while self._idle:
             connection = self._idle.pop()
-            if connection.idle_since > longest_ago and not connection.transport.is_closing():
+            if connection.idle_since > oldest and not connection.transport.is_closing():
                 return connection
             connection.transport.close()
         return None
@@ -158,7 +159,7 @@ class ConnectionPool:
             self._close_idle_timer = loop.call_later(_IDLE_TIMEOUT, self._close_idle)
 
     def _close_idle(self) -> None:
-        """Let go of connections that nobody has needed for long; the first are those used longest ago."""
+        """Close connections that have been idle for too long; the first are those used longest ago."""
         self._close_idle_timer, loop = None, asyncio.get_running_loop()
         while self._idle and self._idle[0].idle_since <= loop.time() - _IDLE_TIMEOUT:
             self._idle.pop(0).transport.close()

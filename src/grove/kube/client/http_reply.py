@@ -1,9 +1,9 @@
-"""An HTTP/1.1 reply, parsed as it arrives by httptools (llhttp, the parser of Node.js), in its strict mode.
+"""Parses HTTP/1.1 replies as they arrive, with httptools (llhttp, the parser of Node.js) in its strict mode.
 
-Added to it are limits, of which it has none, and checks of what it still forgives: a reply whose
-length can be read in two ways is how the reply to one request becomes the reply to another. API servers and
-the proxies in front of them send nothing of the kind, so nothing is repaired: the request fails, and its
-connection is closed.
+This module adds limits, of which the parser has none, and checks of what it still accepts: a reply whose
+length can be read in two ways can be taken for the reply to another request. API servers and the proxies in
+front of them send nothing of the kind, so nothing is repaired: the request fails, and its connection is
+closed.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 from msgspec import Struct
 from msgspec.structs import replace
 
-MOST_BODY = 1024**3
-"""Bytes. What has to fit is a page of 500 objects, each as large as etcd accepts it: 500 x 1.5 MiB."""
-MOST_OTHER = 64 * 1024
-"""Bytes of everything that is not body, interim replies, chunk sizes and trailers included; for long bodies
-one more for every `_BODY_PER_OTHER`. An API server's head has less than 1 KiB, its chunks 2 KiB and more."""
-_BODY_PER_OTHER = 8
+MAX_BODY = 1024**3
+"""Bytes. A page of 500 objects has to fit, each as large as etcd accepts it: 500 x 1.5 MiB."""
+MAX_OVERHEAD = 64 * 1024
+"""Bytes of everything that is not body: head, interim replies, chunk sizes and trailers; for long bodies one
+more for every `_BODY_PER_OVERHEAD`. An API server's head has less than 1 KiB, its chunks 2 KiB and more."""
+_BODY_PER_OVERHEAD = 8
 _SHOWN = 60  # characters of the reply in an error
 _SWITCHING = 101
 _VERSIONS = ("1.1", "1.0")
@@ -31,18 +31,18 @@ class HttpReply(Struct, frozen=True):
 
     status: int
     headers: Mapping[str, str]
-    """By their names as in `Retry-After`."""
+    """Names are capitalised as in `Retry-After`."""
     body: bytes
     keep_alive: bool
-    """Whether the connection is good for another request."""
+    """Whether the connection can be used for another request."""
 
 
 class BadReply(ValueError):
-    """What the server sent is not an HTTP/1.1 reply; one line says why."""
+    """The server sent something that is not an HTTP/1.1 reply; the message is one line."""
 
 
 class ReplyParser:
-    """One reply, from pieces that are cut anywhere. The methods `on_...` are called by the parser."""
+    """Parses one reply from pieces that end anywhere. The methods `on_...` are callbacks of httptools."""
 
     def __init__(self) -> None:
         self._parser: HttpResponseParser | None = HttpResponseParser(self)
@@ -54,45 +54,46 @@ class ReplyParser:
         self._reply: HttpReply | None = None
 
     def feed(self, data: bytes) -> HttpReply | None:
-        """Parse some more; the reply, if that was the rest of it. Raises BadReply. Either is the end."""
+        """Parse the next piece. Returns the reply if it is complete, raises BadReply if it is invalid; after
+        either, the parser must not be used again."""
         assert self._parser is not None
         self._received += len(data)
         try:
             self._parser.feed_data(data)
         except (HttpParserError, HttpParserUpgrade) as problem:
-            if self._reply is None:  # otherwise it is about what came after the reply
+            if self._reply is None:  # otherwise the problem is in data after the reply
                 self._problem = self._problem or str(problem)
-        if self._in_body > MOST_BODY:
-            self._problem = f"its body has more than {MOST_BODY} bytes"
-        if self._received - self._in_body > MOST_OTHER + self._in_body // _BODY_PER_OTHER:
+        if self._in_body > MAX_BODY:
+            self._problem = f"its body has more than {MAX_BODY} bytes"
+        if self._received - self._in_body > MAX_OVERHEAD + self._in_body // _BODY_PER_OVERHEAD:
             self._problem = self._problem or "its head, or what is around its chunks, is too long"
         if self._problem or self._reply is not None:
-            self._parser = None  # the two refer to each other
+            self._parser = None  # breaks the reference cycle
         if self._problem:
             raise BadReply(self._problem)
         return self._reply
 
     def end(self) -> HttpReply | None:
-        """The server has closed the connection; the reply, if it may end so."""
+        """The server has closed the connection. Returns the reply if its length is defined by that."""
         if self._status and not self._headers.keys() & {_LENGTH, _CODING}:
             return HttpReply(self._status, self._headers, b"".join(self._pieces), keep_alive=False)
         return None
 
     def on_message_begin(self) -> None:
-        """An interim reply, the reply, or something after it."""
+        """The start of an interim reply, of the reply, or of data after it."""
         if self._reply is not None:
             self._reply = replace(self._reply, keep_alive=False)
         self._headers, self._pieces, self._status = {}, [], 0
 
     def on_header(self, raw_name: bytes, raw_value: bytes) -> None:
-        """A header, or a trailer: those are ignored."""
+        """A header, or a trailer, which is ignored."""
         if not self._status:
             name, value = raw_name.decode("latin-1").title(), raw_value.decode("latin-1").strip()
             known = self._headers.get(name)
             self._headers[name] = value if known is None else f"{known},{value}"
 
     def on_headers_complete(self) -> None:
-        """The head of an interim reply or of the reply."""
+        """The end of the head of an interim reply or of the reply."""
         assert self._parser is not None
         status, version = self._parser.get_status_code(), self._parser.get_http_version()
         if self._reply is not None:
@@ -101,30 +102,30 @@ class ReplyParser:
             self._problem = "it switches to another protocol"
         elif status >= 200:
             self._status = status
-            self._problem = self._problem or _why_refused(version, self._headers)
+            self._problem = self._problem or _why_rejected(version, self._headers)
         elif status < 100 or version not in _VERSIONS:
             self._problem = "this is not HTTP/1.1"
 
     def on_body(self, piece: bytes) -> None:
-        """Some of the body."""
+        """A piece of the body."""
         self._in_body += len(piece)
         self._pieces.append(piece)
 
     def on_message_complete(self) -> None:
-        """The end of an interim reply, of the reply, or of something after it."""
+        """The end of an interim reply, of the reply, or of data after it."""
         assert self._parser is not None
         if self._status and self._reply is None:
-            keep_alive = self._parser.should_keep_alive()  # the parser knows it only now
+            keep_alive = self._parser.should_keep_alive()  # known only at the end
             self._reply = HttpReply(self._status, self._headers, b"".join(self._pieces), keep_alive)
 
 
-def _why_refused(version: str, headers: Mapping[str, str]) -> str:
-    """What the parser forgives."""
+def _why_rejected(version: str, headers: Mapping[str, str]) -> str:
+    """Why a head that the parser accepts is rejected here; empty if it is valid."""
     if version not in _VERSIONS:
         return "this is not HTTP/1.1"
     coding = headers.get(_CODING)
     if coding is not None and (coding.lower() != "chunked" or version == "1.0"):
         return f"its {_CODING} is {coding[:_SHOWN]!r} in HTTP/{version}"
-    if int(headers.get(_LENGTH, 0)) > MOST_BODY:
-        return f"its body has more than {MOST_BODY} bytes"
+    if int(headers.get(_LENGTH, 0)) > MAX_BODY:
+        return f"its body has more than {MAX_BODY} bytes"
     return ""

@@ -1,6 +1,6 @@
-"""Label selectors, evaluated here as the server does, so that a write's reply is cached only where its watch
-would deliver it. All forms of the API's text syntax: `a=b`, `a==b`, `a!=b`, `a`, `!a`, `a in (b, c)`,
-`a notin (b)`.
+"""Evaluates label selectors as the server does, so that the reply of a write is cached only if the watch of
+the cache would deliver the object. Supports all forms of the text syntax: `a=b`, `a==b`, `a!=b`, `a`, `!a`,
+`a in (b, c)`, `a notin (b)`.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ _COMMA_OUTSIDE_BRACKETS = re.compile(r",(?![^(]*\))")
 
 
 def render(labels: Labels) -> str:
-    """The selector as the API spells it; a mapping means equality with each of its labels."""
+    """The selector in text form; a mapping means equality with each of its labels."""
     return labels if isinstance(labels, str) else ",".join(f"{key}={value}" for key, value in labels.items())
 
 
 def parse(labels: Labels) -> Requirement:
-    """What an object's labels have to fulfil."""
+    """A function that says whether labels match the selector. Raises ValueError for an invalid selector."""
     requirements = [
         _requirement(part.strip()) for part in _COMMA_OUTSIDE_BRACKETS.split(render(labels)) if part
     ]

@@ -1,4 +1,4 @@
-"""Which API a request speaks to: group, version and plural, and the URL paths that follow from them."""
+"""Resources of the API (group, version, plural, kind), and the URL paths of their objects."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PLAIN = re.compile(r"[a-z0-9-]+").fullmatch
 
 
 class Resource(Struct, frozen=True):
-    """One kind of object as the API server serves it."""
+    """One resource that the API server serves."""
 
     group: str
     version: str
@@ -27,7 +27,7 @@ class Resource(Struct, frozen=True):
 
     @property
     def label(self) -> str:
-        """How people and metrics call it: `pods`, `leases.coordination.k8s.io`."""
+        """Its name in logs, metrics and kubectl: `pods`, `leases.coordination.k8s.io`."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     def path(self, namespace: str | None = None, name: str | None = None, subresource: str = "") -> str:
@@ -36,7 +36,7 @@ class Resource(Struct, frozen=True):
         if self.namespaced and namespace:
             parts += ("namespaces", _escape(namespace))
         elif self.namespaced and name is not None:
-            raise ValueError(f"{self.label} live in a namespace: say which one {name} is in")
+            raise ValueError(f"{self.label} are namespaced: give the namespace of {name}")
         parts.append(self.plural)
         if name is not None:
             if not name:
@@ -48,18 +48,18 @@ class Resource(Struct, frozen=True):
 
 
 def _escape(name: str) -> str:
-    """A name as one path segment; nearly all are plain, and looking is cheaper than quoting."""
+    """A name as one path segment; nearly all are plain, and the check is cheaper than quoting."""
     return name if _PLAIN(name) else quote(name, safe=":")
 
 
 def query(parameters: Mapping[str, object]) -> str:
-    """`?a=b` of the parameters that are set; booleans as the API spells them."""
-    said = {
+    """The query string `?a=b` of the parameters that are set; booleans in lower case."""
+    present = {
         key: str(value).lower() if isinstance(value, bool) else value
         for key, value in parameters.items()
         if value not in (None, "", False)
     }
-    return f"?{urlencode(said)}" if said else ""
+    return f"?{urlencode(present)}" if present else ""
 
 
 NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)

@@ -1,4 +1,4 @@
-"""How every request is sent: counted, repeated where that is safe, a refusal raised as a typed error."""
+"""Sends requests of all verbs: counts them, retries where that is safe, and raises typed errors."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from grove.kube.client.transport import HttpTransport, Request, Response, Stream
 from grove.kube.errors import ApiError, KubeError, api_error, read_status
 
 _LONGEST_STATUS = 1024**2
-_SECONDS = re.compile("[0-9]{1,6}")  # of a pause that a server asks for; others are dates, or no use
+_SECONDS = re.compile("[0-9]{1,6}")  # in Retry-After; dates and other values are ignored
 
 
 class RestClient:
-    """A transport with manners."""
+    """A transport with retries, metrics and typed errors."""
 
     def __init__(
         self, target: Config | Transport, *, retry: RetryPolicy | None = None, seed: int | None = None
@@ -38,7 +38,7 @@ class RestClient:
         await self.close()
 
     async def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         await self.transport.close()
 
     async def raw(
@@ -50,14 +50,14 @@ class RestClient:
         content_type: str = "application/json",
         timeout: float = 30.0,
     ) -> Response:
-        """Any other path, such as `/readyz` or `/openapi/v2`; failures are raised as for all requests."""
+        """A request to any other path, such as `/readyz` or `/openapi/v2`; raises the same errors."""
         verb = "get" if method == "GET" else "create"
         return await self.send(
             Request(method, path, verb, body=body, content_type=content_type, timeout=timeout)
         )
 
     async def send(self, request: Request) -> Response:
-        """Send a request, again where that is safe, and raise what the server complains of."""
+        """Send a request, retry where that is safe, and raise the server's errors."""
         attempt = 0
         while True:
             started = perf_counter()
@@ -87,18 +87,18 @@ class RestClient:
         namespace: str | None = None,
         idle_timeout: float,
     ) -> AsyncIterator[Stream]:
-        """A watch as it arrives; a refusal is raised, a body that ends or tears is the caller's matter."""
+        """A watch as it arrives. A rejection is raised; an end or a break of the body is for the caller."""
         path = resource.path(namespace) + query({"watch": True, **parameters})
         request = Request("GET", path, "watch", resource.label, namespace or "", timeout=idle_timeout)
         async with self.transport.stream(request) as stream:
             metrics.requests.count("watch", resource.label, str(stream.status))
             if stream.status >= 300:
-                raise _to_api_error(request, stream.status, stream.headers, await _beginning(stream))
+                raise _to_api_error(request, stream.status, stream.headers, await _read_status_body(stream))
             yield stream
 
 
-async def _beginning(stream: Stream) -> bytes:
-    """As much of a refusal as a Status can be; the rest of one without end is not waited for."""
+async def _read_status_body(stream: Stream) -> bytes:
+    """The body of a rejection, up to the longest that a Status can have, so that an endless one ends."""
     body = bytearray()
     async for chunk in stream.chunks():
         body += chunk
@@ -108,6 +108,6 @@ async def _beginning(stream: Stream) -> bytes:
 
 
 def _to_api_error(request: Request, code: int, headers: Mapping[str, str], body: bytes) -> ApiError:
-    asked = headers.get("Retry-After", "")
-    pause = float(asked) if _SECONDS.fullmatch(asked) else None
+    retry_after = headers.get("Retry-After", "")
+    pause = float(retry_after) if _SECONDS.fullmatch(retry_after) else None
     return api_error(str(request), read_status(body, code), pause)

@@ -1,7 +1,7 @@
-"""When a request may be sent again, and after how long. Safe repetitions only.
+"""Decides whether a request is retried, and after how long. Only safe repetitions are.
 
-A read may always be repeated. A write only when the server certainly did not do it: the connection was
-never made, or it answered 429. Everything else about a write is for the caller, who can look first.
+A read may always be repeated; a write only if the server certainly did not do it: no connection could be
+opened, or it answered 429. Every other failure of a write is for the caller, who can read the object first.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from grove.kube.errors import ApiError, ConnectError, KubeError, LostReply, Serv
 
 
 class Backoff(Struct, frozen=True):
-    """Growing pauses with jitter, so that many clients do not come back in step."""
+    """Exponential pauses with jitter, so that many clients do not retry at the same time."""
 
     first: float = 0.1
     factor: float = 2.0
@@ -28,20 +28,20 @@ class Backoff(Struct, frozen=True):
 
 
 class RetryPolicy(Struct, frozen=True):
-    """How often and how patiently."""
+    """How many attempts a request has, and the pauses between them."""
 
     attempts: int = 5
     backoff: Backoff = Backoff()
     longest_wait: float = 30.0
 
     def wait(self, request: Request, error: KubeError, attempt: int, rng: random.Random) -> float | None:
-        """Seconds to wait before sending again, or None when the caller has to know."""
+        """Seconds to wait before the next attempt, or None if the error is to be raised."""
         if attempt + 1 >= self.attempts or not is_safe(request, error):
             return None
-        asked = error.retry_after if isinstance(error, ApiError) else None
-        if asked is not None:
-            # The jitter comes on top: the server asked not to be called earlier.
-            return asked + self.backoff.first * rng.random() if asked <= self.longest_wait else None
+        pause = error.retry_after if isinstance(error, ApiError) else None
+        if pause is not None:
+            # The jitter is added: the server asked for no earlier request.
+            return pause + self.backoff.first * rng.random() if pause <= self.longest_wait else None
         return self.backoff.pause(attempt, rng)
 
 
@@ -49,7 +49,7 @@ NO_RETRY = RetryPolicy(attempts=1)
 
 
 def is_safe(request: Request, error: KubeError) -> bool:
-    """Whether sending the request again cannot do it twice."""
+    """Whether a repetition of the request cannot take effect twice."""
     if isinstance(error, ConnectError | TooManyRequests):
         return True
     return not request.is_write and isinstance(error, LostReply | ServerError)

@@ -1,8 +1,9 @@
-"""The one place where bytes leave this process: requests in, responses and streams out.
+"""The HTTP transport to one API server: sends requests, returns responses and streams.
 
-Everything above speaks to the `Transport` protocol, so that faults can be put in between
-(`grove.kube.testing.faults`) and nothing else has to know. The transport answers every HTTP reply as it is. It
-raises only when there is no reply, and then says whether the request can have reached the server.
+All other modules use the `Transport` protocol, so that a fence (`grove.kube.leader.leadership`) or faults
+(`grove.kube.testing.faults`) can be put in between. The transport returns every HTTP reply unchanged, also
+one with an error code. It raises only if there is no reply: ConnectError if the request was not sent,
+LostReply if the server may have received it.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from grove.kube.auth.config import Config
 from grove.kube.auth.credentials import Certificate, Credential
 from grove.kube.client.connect_errors import connect_failure_reason, one_line, root_cause
 from grove.kube.client.http1 import ConnectionFailed, ConnectionPool
-from grove.kube.client.http_reply import MOST_BODY, BadReply
+from grove.kube.client.http_reply import MAX_BODY, BadReply
 from grove.kube.errors import ConfigError, ConnectError, LostReply, NoAnswer
 
 USER_AGENT = "grove"
@@ -34,7 +35,7 @@ WRITES = frozenset({"create", "patch", "update", "delete", "deletecollection"})
 
 
 class Request(Struct, frozen=True):
-    """One request, with the words (verb, resource, ...) that metrics, retries and faults go by."""
+    """One request, with the verb, resource and name that metrics, retries and faults use."""
 
     method: str
     path: str
@@ -46,11 +47,11 @@ class Request(Struct, frozen=True):
     content_type: str = "application/json"
     timeout: float = 30.0
     conditional: bool = False
-    """A write that the server refuses if what it is based on is no longer so: it may come late."""
+    """A write that the server rejects if the object has changed meanwhile, so that it may arrive late."""
 
     @property
     def is_write(self) -> bool:
-        """Whether it can change anything."""
+        """Whether it can change objects."""
         return self.verb in WRITES
 
     @property
@@ -72,13 +73,13 @@ class Response(Struct, frozen=True):
 
 
 class Stream(Protocol):
-    """A reply whose body goes on, as a watch does."""
+    """A reply whose body is read while it arrives, such as a watch."""
 
     status: int
     headers: Mapping[str, str]
 
     def chunks(self) -> AsyncIterator[bytes]:
-        """The body as it arrives, cut anywhere. Raises LostReply when it is torn off."""
+        """The pieces of the body, which end anywhere. Raises LostReply when the connection breaks."""
         ...
 
 
@@ -86,15 +87,15 @@ class Transport(Protocol):
     """Sends requests to one API server."""
 
     async def send(self, request: Request) -> Response:
-        """The whole reply. Raises ConnectError (not sent) or LostReply (perhaps done)."""
+        """The whole reply. Raises ConnectError (not sent) or LostReply (it may have taken effect)."""
         ...
 
     def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
-        """A reply read piece by piece; `request.timeout` bounds the silence between pieces."""
+        """A reply that is read piece by piece; `request.timeout` limits the silence between pieces."""
         ...
 
     async def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         ...
 
 
@@ -115,7 +116,7 @@ class HttpTransport:
         self._head = _common_head(self._base, config)
 
     async def send(self, request: Request) -> Response:
-        """The whole reply; a 401 is asked again once, with credentials fetched anew."""
+        """The whole reply; after a 401 the request is repeated once if there are newer credentials."""
         credential = await self._config.credentials.current()
         response = await self._send(request, credential)
         if response.status == 401:
@@ -159,7 +160,7 @@ class HttpTransport:
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[Stream]:
-        """A reply read piece by piece."""
+        """A reply that is read piece by piece."""
         credential = await self._config.credentials.current()
         timeout = ClientTimeout(connect=self._connect_timeout, sock_read=request.timeout)
         try:
@@ -171,20 +172,20 @@ class HttpTransport:
                 self._config.credentials.invalidate()
             yield _HttpStream(reply, request)
         finally:
-            # A TLS good-bye takes turns of the loop that a caller who is leaving may not grant.
+            # A TLS close_notify would need iterations of the loop, which a cancelled caller may not have.
             if reply.connection is not None and reply.connection.transport is not None:
                 reply.connection.transport.abort()
             reply.close()
 
     async def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         await self._connections.close()
         if self._session is not None:
             await self._session.close()
             self._session = None
 
     def _limit(self, seconds: float) -> ClientTimeout:
-        """The limit of a request that has to end; there are a handful, made once each."""
+        """The timeouts of a request with a whole reply; there are few different ones, created once each."""
         known = self._limits.get(seconds)
         if known is None:
             known = ClientTimeout(total=seconds, connect=min(self._connect_timeout, seconds))
@@ -211,7 +212,7 @@ class HttpTransport:
         )
 
     def _tls_context(self, certificate: Certificate | None) -> ssl.SSLContext | None:
-        """The TLS context, a new one (hence new connections) when what we trust or show has changed."""
+        """The TLS context; a new one, hence new connections, if the authority or the certificate changed."""
         authority = self._config.authority.read() if self._config.authority else None
         if self._tls_inputs != (authority, certificate):
             if self._base.scheme == "https":
@@ -232,8 +233,8 @@ class HttpTransport:
             skip_auto_headers=("Content-Type",),
             auto_decompress=False,
         )
-        # aiohttp repeats PUT and DELETE by itself when a kept connection turns out to be dead. The first may
-        # have taken effect, and then its repetition answers 404 or 409: a lie about our own write.
+        # aiohttp repeats PUT and DELETE by itself when a kept connection turns out to be dead. The first
+        # request may have taken effect, and then the repetition is answered with a misleading 404 or 409.
         session._retry_connection = False
         return session
 
@@ -256,7 +257,7 @@ class _HttpStream:
         self.headers: Mapping[str, str] = reply.headers
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """What has arrived, as soon as it has."""
+        """The pieces of the body as they arrive."""
         content = self._reply.content
         while not content.at_eof():
             try:
@@ -272,8 +273,8 @@ async def _whole(reply: aiohttp.ClientResponse) -> bytes:
     async for piece in reply.content.iter_any():
         pieces.append(piece)
         size += len(piece)
-        if size > MOST_BODY:
-            raise BadReply(f"its body has more than {MOST_BODY} bytes")
+        if size > MAX_BODY:
+            raise BadReply(f"its body has more than {MAX_BODY} bytes")
     return b"".join(pieces)
 
 
@@ -287,9 +288,9 @@ def _reply_lost(request: Request, problem: BaseException) -> LostReply:
 
 
 def _common_head(base: URL, config: Config) -> str:
-    """The headers that all requests have."""
+    """The headers that all requests share."""
     headers = [("Host", base.host_port_subcomponent or ""), *_HEADERS, *config.headers]
     for name, value in headers:
         if not value.isprintable():
-            raise ConfigError(f"{name} {value!r} is no header: correct the kubeconfig")
+            raise ConfigError(f"{name} {value!r} is not a valid header: correct the kubeconfig")
     return "\r\n".join(f"{name}: {value}" for name, value in headers)

@@ -1,7 +1,8 @@
-"""Objects that the API server holds and that this program cannot decode: which ones they are, and why.
+"""Objects that exist in the API server and cannot be decoded: their metadata and the reason.
 
-Such an object is skipped, so its metadata is all that is read, and it is read although the rest is deep or
-does not fit its type. The API server writes `metadata` before `spec`, so that little text is looked at.
+Such an object is skipped, for the reflector and for lists. Only its metadata are read, also when the rest is
+nested too deeply or does not fit its type. The API server writes `metadata` before `spec`, so that only the
+first part of the text is scanned.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ from grove.kube.client.resource import Resource
 log = structlog.get_logger("grove.kube")
 
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+"|[][{}]', re.DOTALL)
-_MOST_TOKENS = 20_000  # a few milliseconds; metadata with larger managedFields stays unread
+_MAX_TOKENS = 20_000  # a few milliseconds; metadata with larger managedFields are not read
 _KEPT_LEVELS = 4  # of the metadata: ownerReferences need two
 _ITEM = 3  # the depth of an item: in the array `items` of a list
 _metadata = msgspec.json.Decoder(ObjectMeta)
 
 
 class Undecodable(Struct, frozen=True):
-    """An object that is skipped. `metadata` has no name if not even that could be read."""
+    """An object that is skipped. `metadata` has no name if the metadata cannot be read either."""
 
     reason: str
     metadata: ObjectMeta = ObjectMeta()
@@ -40,8 +41,8 @@ class Undecodable(Struct, frozen=True):
 
 
 def undecodable(text: bytes, problem: Exception | None, *, level: int = 1) -> Undecodable:
-    """What is known of an object. `level` is the depth at which it has its fields: 1 for the object alone,
-    2 inside of a watch event. Without a `problem` it is too deep."""
+    """The metadata of an object and why it cannot be decoded. `level` is the depth of its fields: 1 for the
+    object alone, 2 inside of a watch event. Without a `problem` it is nested too deeply."""
     reason = TOO_DEEP if problem is None or too_deep(text) else " ".join(str(problem).split())
     found = _metadata_text(text, level)
     try:
@@ -62,10 +63,10 @@ def count_skipped(resource: Resource) -> None:
 
 
 def _metadata_text(text: bytes, level: int) -> bytes:
-    """The value of `metadata`, with what nests deeply in it replaced by null; empty if it is not found."""
+    """The value of `metadata`, with deeply nested values replaced by null; empty if it is not found."""
     depth, begun, copied, cut = 0, False, 0, 0
     pieces: list[bytes] = []
-    for token in islice(_TOKEN.finditer(text), _MOST_TOKENS):
+    for token in islice(_TOKEN.finditer(text), _MAX_TOKENS):
         match token[0]:
             case b"{" | b"[":
                 depth += 1

@@ -1,7 +1,7 @@
-"""A watch's bytes, cut into lines and decoded in one pass.
+"""Splits the bytes of a watch into lines and decodes them into events. Used by the reflector and the elector.
 
-aiohttp's line iterator refuses lines above 128 KB, and an object may have 1.5 MB, so chunks are split here.
-Lines are handed on in batches, one per chunk: an async step per event would cost more than decoding it.
+aiohttp's line iterator rejects lines above 128 KB, and an object may have 1.5 MB, so chunks are split here.
+Lines are yielded in batches, one per chunk: an async step per event would cost more than decoding it.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from grove.kube.client.undecodable import Undecodable, count_skipped, undecodabl
 from grove.kube.errors import LostReply, api_error, read_status
 
 LONGEST_LINE = 64 * 1024**2
-"""Bytes of an event. etcd accepts objects of 1.5 MiB; JSON may need six times as much to spell them, and a
-server that is configured to accept larger ones is not one that accepts sixty."""
+"""Bytes of an event. etcd accepts objects of 1.5 MiB, and JSON escapes may make them six times as long.
+Servers can be configured to accept larger ones, but not objects of this size."""
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 _CHANGES = ("ADDED", "MODIFIED", "DELETED")
 _TYPE = re.compile(rb'\s*{\s*"type"\s*:\s*"([A-Z]+)"')
@@ -29,25 +29,25 @@ T = TypeVar("T")
 
 
 class LineTooLong(LostReply):
-    """A line of a watch that no object can have; it is likely to come again."""
+    """A line of a watch that is longer than any object; it is likely to come again."""
 
 
 class Event(Struct, Generic[T], frozen=True):
-    """Something that happened to an object, with the object as it was after it."""
+    """A watch event: its type, and the object after the change."""
 
     type: str
     object: T
 
 
 class Bookmark(Struct, frozen=True):
-    """The watch has told everything up to this version; with `initial_end`, all that existed at its start."""
+    """The watch has sent everything up to this version; with `initial_end`, all that existed at its start."""
 
     resource_version: str
     initial_end: bool
 
 
 async def line_batches(chunks: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
-    """Whole lines, as many as have arrived. A last line without its end was torn off and is dropped.
+    """Whole lines, as many as have arrived. An incomplete last line is dropped.
 
     Raises LostReply for a line that is longer than any object: the watch has to be started again.
     """
@@ -62,12 +62,12 @@ async def line_batches(chunks: AsyncIterator[bytes]) -> AsyncIterator[list[bytes
         if len(pending) > LONGEST_LINE:
             raise LineTooLong(
                 f"an event of the watch has more than {LONGEST_LINE} bytes: "
-                "delete the object that is so large, or check the proxies in front of the API server"
+                "delete the large object, or check the proxies in front of the API server"
             )
 
 
 class SkippedEvent(Struct, frozen=True):
-    """An event about an object that cannot be decoded; `type` is empty if not even that could be read."""
+    """An event about an object that cannot be decoded; `type` is empty if that cannot be read either."""
 
     type: str
     object: Undecodable
@@ -81,19 +81,20 @@ class EventDecoder(Generic[T]):
         self._resource = resource
 
     def decode(self, line: bytes) -> Event[T] | Bookmark | SkippedEvent:
-        """One event or bookmark. Raises nothing but what an ERROR event says, whatever the line holds."""
+        """One event or bookmark. Raises only the error of an ERROR event, whatever the line contains."""
         if too_deep(line):
             return self._skip(line, None)
         try:
             event = self._decoder.decode(line)
-        except Exception as problem:  # whatever a decoder raises, it is about the line
+        except Exception as problem:  # whatever a decoder raises, its cause is the line
             return self._decode_other(line, problem)
         if event.type in _CHANGES:
             return event
         return self._decode_other(line, ValueError(f"unknown event type {event.type!r}"))
 
     def _decode_other(self, line: bytes, problem: Exception) -> Bookmark | SkippedEvent:
-        """What is no object of the type: its shape depends on the event's type, so that is read first."""
+        """A line that is not an event of the resource: its format depends on the event's type, which is read
+        first."""
         try:
             event = decoding.decoder(Event[Raw]).decode(line)
             if event.type == "BOOKMARK":

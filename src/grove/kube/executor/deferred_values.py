@@ -1,7 +1,7 @@
-"""Puts UIDs into a plan's bodies and names as the replies bring them, while the bodies are encoded.
+"""Puts UIDs that were unknown at planning time into the bodies and names of a plan, while they are encoded.
 
-The encoder asks for each late text as it comes to it, so that a body is gone through once, at the speed of
-the encoder, and a user's text can never be mistaken for one of ours.
+A `DeferredValue` names the intent whose reply brings the UID. The encoder resolves it when it reaches it, so
+that a body is traversed once, at the speed of the encoder, and no text of a user is taken for a placeholder.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class DeferredValues:
         self.encode = msgspec.json.Encoder(enc_hook=self._resolve).encode
 
     def resolve(self, value: str) -> str:
-        """A name or UID as it is to be sent."""
+        """A name or UID as it is sent."""
         return self._resolve(value) if isinstance(value, DeferredValue) else value
 
     def _resolve(self, value: Any) -> str:

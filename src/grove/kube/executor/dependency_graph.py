@@ -1,6 +1,6 @@
-"""In which order a plan's intents may go: after what they depend on, and deeds before observations.
+"""The order in which a plan's intents are sent: after those they depend on, and writes before statuses.
 
-Pure bookkeeping, apart from the executor so that any graph can be tried without sending anything.
+Used by the executor. It sends nothing itself, so that any graph can be tested without a server.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from grove.kube.executor.write_limiter import WritePriority
 
 
 class IntentStep:
-    """An intent on its way: how many dependencies it still waits for, and who waits for it."""
+    """An intent, how many dependencies it still waits for, and the steps that wait for it."""
 
     __slots__ = ("dependents", "id", "index", "intent", "unmet")
 
@@ -26,14 +26,14 @@ class IntentStep:
 
     @property
     def priority(self) -> WritePriority:
-        """A status that others wait for is bookkeeping before a deed; any other only tells what is."""
+        """WRITE, except for a status that no other intent waits for: that is only a report."""
         if isinstance(self.intent, Status) and not self.dependents:
             return WritePriority.STATUS
         return WritePriority.WRITE
 
 
 class DependencyGraph:
-    """The steps that may go now, and those that will never go."""
+    """Which steps can be sent now, and which never will be."""
 
     def __init__(self, intents: Sequence[Intent]) -> None:
         self._ready: tuple[deque[IntentStep], deque[IntentStep]] = (deque(), deque())
@@ -43,31 +43,31 @@ class DependencyGraph:
                 self._ready[step.priority].append(step)
 
     def __len__(self) -> int:
-        """How many steps may go now."""
+        """How many steps can be sent now."""
         return len(self._ready[0]) + len(self._ready[1])
 
     def pop_ready(self) -> IntentStep | None:
-        """The next step that may go; None if all that are left wait for one that is under way."""
+        """The next step to send; None if all remaining ones wait for one that is being sent."""
         for ready in self._ready:
             if ready:
                 return ready.popleft()
         return None
 
     def mark_done(self, step: IntentStep) -> None:
-        """Let go what waited only for this step."""
+        """Make the steps ready that waited only for this one."""
         for dependent in step.dependents:
             dependent.unmet -= 1
             if not dependent.unmet:
                 self._ready[dependent.priority].append(dependent)
 
     def skip_dependents(self, step: IntentStep) -> Iterator[IntentStep]:
-        """Yield each step that can never go because this one did not succeed, once over the whole run."""
-        unreached = list(step.dependents)
-        while unreached:
-            dependent = unreached.pop()
+        """Yield each step that is never sent because this one did not succeed, each once in the whole run."""
+        remaining = list(step.dependents)
+        while remaining:
+            dependent = remaining.pop()
             if dependent.unmet >= 0:
                 dependent.unmet = -1
-                unreached += dependent.dependents
+                remaining += dependent.dependents
                 yield dependent
 
     @staticmethod
@@ -82,6 +82,6 @@ class DependencyGraph:
                     )
                 steps[dependency].dependents.append(step)
             if step.id in steps:
-                raise ValueError(f"'{step.id}' is planned twice: make one intent of the two")
+                raise ValueError(f"'{step.id}' is planned twice: merge the two intents")
             steps[step.id] = step
         return list(steps.values())

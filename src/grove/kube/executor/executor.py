@@ -1,8 +1,9 @@
-"""Carries out a plan: sends its intents, each after those it depends on, and tells what became of each.
+"""Executes a plan: sends its intents, each after those it depends on, and returns the result of each.
 
-Independent intents are under way at the same time, within a limit that all plans share. Every reply goes into
-the cache before anything that depends on it is sent, so that the next plan sees its own writes. What is not
-certain is looked up before the outcome is given; what could not be found out is in the outcome as a doubt.
+Independent intents are sent at the same time, within a limit that all plans share. Every reply goes into the
+cache before anything that depends on it is sent, so that the next plan sees the writes of this one. If it is
+uncertain whether a write took effect, the object is read before the outcome is returned; if that fails too,
+the outcome lists it in `unknown_writes`.
 """
 
 from __future__ import annotations
@@ -40,24 +41,24 @@ from grove.kube.leader.leadership import LeadershipLost
 
 log = structlog.get_logger("grove.kube.executor.executor")
 
-_TRIES = 5  # of a write that the server certainly did not do
-_LONGEST_PAUSE = 30.0  # whatever the server asks for: later the plan is old
+_ATTEMPTS = 5  # for a write that the server certainly did not do
+_LONGEST_PAUSE = 30.0  # even if the server asks for more: the plan would be outdated
 
 
 class Progress(Protocol):
-    """Is called while a plan is carried out."""
+    """Callbacks of a plan that is being executed."""
 
-    def waits(self) -> None:
-        """A write of the plan waits for the server longer than it should."""
+    def on_wait(self) -> None:
+        """A write of the plan waits for a slow server."""
         ...
 
-    def is_slow(self, sort: WriteClass) -> None:
-        """Writes of this sort take so long that users should know."""
+    def on_slow(self, write_class: WriteClass) -> None:
+        """Writes of this class take so long that it is reported to users."""
         ...
 
 
 class Executor:
-    """Sends the intents of any number of plans. Writes go through `transport`, which may fence them."""
+    """Executes any number of plans at the same time. Writes go through `transport`, which may fence them."""
 
     def __init__(
         self,
@@ -73,21 +74,22 @@ class Executor:
         self.limiter = limiter or WriteLimiter()
         self.backoff = backoff or Backoff()
         self.rng = random.Random()  # noqa: S311 - jitter, not secrets
-        # Repeating a refused write is done here, outside of the slot that it held.
+        # The client does not retry: the executor does, without occupying a slot during the pause.
         self.writer = Writer(Client(transport, retry=NO_RETRY), mapper, store, field_manager)
         self.unknown_writes = UnknownWriteResolver(
             Client(transport, retry=NO_RETRY), mapper, store, self.backoff
         )
 
     async def execute(self, intents: Sequence[Intent], progress: Progress | None = None) -> Outcome:
-        """Carry out a plan. Failures of writes are results; only a plan that makes no sense raises."""
+        """Execute a plan. Failures of writes are results; only an invalid plan raises."""
         run = _PlanRun(self, intents, progress)
         await run.complete()
         return run.outcome()
 
 
 class _PlanRun:
-    """One plan under way. A walker sends one step after another; where ways part, more walkers set out."""
+    """The execution of one plan. A worker sends one step after another; more are started while several steps
+    are ready."""
 
     def __init__(self, executor: Executor, intents: Sequence[Intent], progress: Progress | None) -> None:
         self._executor = executor
@@ -100,7 +102,7 @@ class _PlanRun:
         self._starting = 0
 
     async def complete(self) -> None:
-        """Walk until no step is left; a plan without forks needs no task of its own."""
+        """Work until no step is left; a plan without parallel steps needs no extra task."""
         async with asyncio.TaskGroup() as group:
             await self._work(group)
 
@@ -116,7 +118,7 @@ class _PlanRun:
         self._workers -= 1
 
     def _start_workers(self, group: asyncio.TaskGroup) -> None:
-        """As many walkers as there are steps to take, but never more than could be sending at once."""
+        """As many workers as there are ready steps, but never more than may send at once."""
         unassigned = len(self._graph) - self._starting
         for _ in range(min(unassigned, self._executor.limiter.limit - self._workers)):
             self._workers += 1
@@ -144,95 +146,96 @@ class _PlanRun:
         except LeadershipLost as lost:
             return Result(step.intent, IntentState.SKIPPED, error=lost)
         except KubeError as error:
-            return await self._explain(step.intent, error)
-        except Exception as mistake:  # in this intent alone: the others are not to blame
+            return await self._resolve(step.intent, error)
+        except Exception as bug:  # in this intent alone: the others go on
             log.exception("intent cannot be sent", key=step.id)
-            return Result(step.intent, IntentState.FAILED, error=mistake)
+            return Result(step.intent, IntentState.FAILED, error=bug)
         return Result(step.intent, IntentState.DONE, reply.name, reply.uid)
 
-    async def _explain(self, intent: Intent, error: KubeError) -> Result:
+    async def _resolve(self, intent: Intent, error: KubeError) -> Result:
         if isinstance(error, NoAnswer) and self._progress is not None:
-            self._progress.waits()  # reading it may take as long
+            self._progress.on_wait()  # reading the object may take as long
         result = await self._executor.unknown_writes.resolve_failed_write(intent, self._deferred, error)
         if isinstance(result.error, UnknownOutcome):
             self._unknown_writes.append(UnknownWrite(intent, self._deferred, error, str(result.error)))
         return result
 
     async def _send(self, step: IntentStep) -> WriteReply:
-        """Send within the limit. What was certainly not done is sent again, after waiting without a slot."""
-        sort = self._executor.writer.sort(step.intent)
-        for attempt in range(_TRIES):
-            slot = Slot(self._executor, sort, self._progress)
+        """Send within the limit. A write that certainly took no effect is retried, after a pause without a
+        slot."""
+        write_class = self._executor.writer.write_class(step.intent)
+        for attempt in range(_ATTEMPTS):
+            slot = WriteSlot(self._executor, write_class, self._progress)
             await slot.acquire(step.priority)
             try:
                 return await slot.send(step.intent, self._deferred)
-            except (ConnectError, TooManyRequests) as refusal:
-                if attempt + 1 == _TRIES:
+            except (ConnectError, TooManyRequests) as rejection:
+                if attempt + 1 == _ATTEMPTS:
                     raise
                 pause = self._executor.backoff.pause(attempt, self._executor.rng)
-                if isinstance(refusal, TooManyRequests):
-                    pause += min(refusal.retry_after or 0.0, _LONGEST_PAUSE)
+                if isinstance(rejection, TooManyRequests):
+                    pause += min(rejection.retry_after or 0.0, _LONGEST_PAUSE)
             finally:
                 slot.release()
             await asyncio.sleep(pause)
         raise AssertionError("the last attempt returns or raises")
 
 
-class Slot:
-    """The right of one write to be in flight, and what is learned from how long it is."""
+class WriteSlot:
+    """The slot of one write in the limiter, and the records of how long the write takes."""
 
-    def __init__(self, executor: Executor, sort: WriteClass, progress: Progress | None) -> None:
-        self._executor, self._sort, self._progress = executor, sort, progress
+    def __init__(self, executor: Executor, write_class: WriteClass, progress: Progress | None) -> None:
+        self._executor, self._write_class, self._progress = executor, write_class, progress
         self._limiter, self._latencies = executor.limiter, executor.limiter.latencies
-        self._aside = False
-        self._alarm: asyncio.TimerHandle | None = None
+        self._slow = False
+        self._timer: asyncio.TimerHandle | None = None
 
     async def acquire(self, priority: WritePriority) -> None:
-        """Wait for a slot: one for slow writes if this is expected to be one."""
-        self._aside = await self._limiter.acquire(priority, self._sort, self._waits)
+        """Wait for a slot; for one for slow writes if this write is expected to be slow."""
+        self._slow = await self._limiter.acquire(priority, self._write_class, self._on_wait)
 
     def release(self) -> None:
-        """Give the slot back, whichever it is now."""
-        self._limiter.release(self._sort, aside=self._aside)
+        """Give the slot back."""
+        self._limiter.release(self._write_class, slow=self._slow)
 
     async def send(self, intent: Intent, deferred: DeferredValues) -> WriteReply:
-        """Send once, and learn how the server took it."""
+        """Send once, and record the latency or the rejection."""
         loop = asyncio.get_running_loop()
-        began, timeout = loop.time(), self._latencies.timeout(self._sort)
-        # Deleting a collection takes as long as the collection is large: that says nothing about load.
+        began, timeout = loop.time(), self._latencies.timeout(self._write_class)
+        # The time to delete a collection depends on its size: that says nothing about load.
         measured = not isinstance(intent, DeleteCollection)
         if measured:
-            self._alarm = loop.call_later(SLOW, self._is_late)
+            self._timer = loop.call_later(SLOW, self._on_late)
         try:
             reply = await self._executor.writer.send(intent, deferred, timeout)
         except NoAnswer as lost:
             if measured:
-                self._latencies.ran_out(self._sort, lost.seconds)
+                self._latencies.record_timeout(self._write_class, lost.seconds)
             raise
         except (TooManyRequests, LostReply):
             self._limiter.record_rejection()
             raise
         finally:
-            if self._alarm is not None:
-                self._alarm.cancel()
+            if self._timer is not None:
+                self._timer.cancel()
         if measured:
             took = loop.time() - began
-            self._latencies.answered(self._sort, took)
-            self._limiter.record_reply(took, self._latencies.floor(self._sort))
+            self._latencies.record_reply(self._write_class, took)
+            self._limiter.record_reply(took, self._latencies.floor(self._write_class))
         return reply
 
-    def _is_late(self) -> None:
-        """It has been in flight for `SLOW` seconds: let others have the slot."""
-        self._latencies.late(self._sort)
-        self._aside = self._aside or self._limiter.set_aside(self._sort)
-        self._waits()
-        self._alarm = asyncio.get_running_loop().call_later(REPORTED - SLOW, self._is_reported)
+    def _on_late(self) -> None:
+        """The write has been in flight for `SLOW` seconds: free its slot for other writes."""
+        self._latencies.record_late(self._write_class)
+        self._slow = self._slow or self._limiter.move_to_slow(self._write_class)
+        self._on_wait()
+        self._timer = asyncio.get_running_loop().call_later(REPORTED - SLOW, self._report)
 
-    def _is_reported(self) -> None:
-        self._latencies.report(self._sort, REPORTED)
+    def _report(self) -> None:
+        self._latencies.report(self._write_class, REPORTED)
         if self._progress is not None:
-            self._progress.is_slow(self._sort)
+            self._progress.on_slow(self._write_class)
 
-    def _waits(self) -> None:
+    def _on_wait(self) -> None:
         if self._progress is not None:
-            self._progress.waits()
+            self._progress.on_wait()

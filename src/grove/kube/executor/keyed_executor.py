@@ -1,8 +1,9 @@
-"""Plans of keys: what is in doubt is read before the next plan, and slow writes do not hold a worker.
+"""Executes the plans of queue keys: resolves unknown writes before the next plan of a key, and frees the
+worker of a key whose writes are slow.
 
 A write that got no answer may have taken effect. The executor reads the object a few times; if the server
-does not answer by then, the key remembers the doubt and its worker is freed. `verify` reads again when the
-key's turn comes, and only when everything is known may the key be planned.
+does not answer by then, the unknown write is remembered for the key. `verify` reads again when the key is
+worked on next, and only when everything is known may the key be planned.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from grove.kube.workqueue.queue import WorkQueue
 K = TypeVar("K", bound=Hashable)
 
 _LONGEST_BACKOFF = 10.0
-"""Seconds after which what is in doubt is read again: the return of the server is no event."""
+"""Seconds after which unknown writes are read again: no event reports that the server answers again."""
 
 
 class WriteProblem(NamedTuple):
-    """What is wrong with writes of one sort."""
+    """A problem with writes of one class, for `status.lastErrors`."""
 
     code: str
     words: str
@@ -37,63 +38,63 @@ OnWait = Callable[[K], None]
 
 
 class KeyedExecutor(Generic[K]):
-    """Carries out plans of the keys of a queue. `on_trouble` is called when writes of a key take long or have
-    an unknown outcome, and with nothing when that is over; `on_wait` when a key frees its worker."""
+    """Executes plans of the keys of a queue. `on_problem` is called when writes of a key are slow or have an
+    unknown outcome, and with an empty tuple when that is over; `on_wait` when a key frees its worker."""
 
     def __init__(
         self,
         executor: Executor,
         queue: Callable[[], WorkQueue[K]],
-        on_trouble: OnWriteProblem[K],
+        on_problem: OnWriteProblem[K],
         on_wait: OnWait[K] = lambda _: None,
     ) -> None:
         self._executor, self._queue = executor, queue
-        self._on_trouble, self._on_wait = on_trouble, on_wait
+        self._on_problem, self._on_wait = on_problem, on_wait
         self._unknown_writes: dict[K, tuple[UnknownWrite, ...]] = {}
         self._slow: dict[K, frozenset[WriteClass]] = {}
-        self._ran_out: set[K] = set()
+        self._timed_out: set[K] = set()
 
     async def execute(self, key: K, intents: Sequence[Intent]) -> Outcome:
-        """Carry out a plan, or a part of one."""
+        """Execute a plan, or a part of one."""
         outcome = await self._executor.execute(intents, _Progress(key, self))
-        if outcome.doubts:
-            self._unknown_writes[key] = (*self._unknown_writes.get(key, ()), *outcome.doubts)
+        if outcome.unknown_writes:
+            self._unknown_writes[key] = (*self._unknown_writes.get(key, ()), *outcome.unknown_writes)
             self._report(key)
         if any(isinstance(error, NoAnswer | UnknownOutcome) for error in outcome.errors):
-            self._ran_out.add(key)
+            self._timed_out.add(key)
         return outcome
 
     def end_pass(self, key: K) -> None:
-        """A pass over the key has ended. If none of its writes ran out of time, none is slow any more."""
-        if key in self._ran_out:
-            self._ran_out.discard(key)
+        """A reconcile of the key has ended. If none of its writes timed out, none is slow any more."""
+        if key in self._timed_out:
+            self._timed_out.discard(key)
         elif self._slow.pop(key, None):
             self._report(key)
 
-    def waits(self, key: K) -> None:
-        """A write of the key waits for the server."""
-        self._queue().set_aside(key)
+    def detach(self, key: K) -> None:
+        """A write of the key waits for the server: free the key's worker."""
+        self._queue().detach(key)
         self._on_wait(key)
 
-    def is_slow(self, key: K, sort: WriteClass) -> None:
-        """A write of the key takes long."""
+    def mark_slow(self, key: K, write_class: WriteClass) -> None:
+        """A write of the key takes long: report it."""
         known = self._slow.get(key, frozenset())
-        if sort not in known:
-            self._slow[key] = known | {sort}
+        if write_class not in known:
+            self._slow[key] = known | {write_class}
             self._report(key)
 
     async def verify(self, key: K) -> bool:
-        """Read what is in doubt about the key. False: it is still unknown, the key is requeued, and it must
-        not be planned."""
-        doubts = self._unknown_writes.pop(key, ())
-        left = list(doubts)
+        """Read the objects of the key's unknown writes. False: some are still unknown, the key is requeued,
+        and it must not be planned."""
+        unknown = self._unknown_writes.pop(key, ())
+        left = list(unknown)
         if left:
-            self.waits(key)
+            self.detach(key)
         try:
             while left:
-                doubt = left[0]
+                write = left[0]
                 result = await self._executor.unknown_writes.resolve_failed_write(
-                    doubt.intent, doubt.deferred, doubt.error
+                    write.intent, write.deferred, write.error
                 )
                 if isinstance(result.error, UnknownOutcome):
                     break
@@ -101,7 +102,7 @@ class KeyedExecutor(Generic[K]):
         finally:
             if left:
                 self._unknown_writes[key] = tuple(left)
-            elif doubts:
+            elif unknown:
                 self._report(key)
         if left:
             again = asyncio.get_running_loop().time() + _LONGEST_BACKOFF
@@ -109,35 +110,40 @@ class KeyedExecutor(Generic[K]):
         return not left
 
     def forget(self, key: K) -> None:
-        """There is no such key any more."""
+        """The key does not exist any more."""
         self._unknown_writes.pop(key, None)
         self._slow.pop(key, None)
-        self._ran_out.discard(key)
+        self._timed_out.discard(key)
 
     def _report(self, key: K) -> None:
-        slow = [
-            WriteProblem(f"SLOW_{sort.verb.upper()}", _slow(sort), CAUSE) for sort in self._slow.get(key, ())
+        slow_writes = [
+            WriteProblem(f"SLOW_{slow.verb.upper()}", _slow_message(slow), CAUSE)
+            for slow in self._slow.get(key, ())
         ]
         unknown: dict[WriteClass, WriteProblem] = {}
-        for doubt in self._unknown_writes.get(key, ()):
-            sort = self._executor.writer.sort(doubt.intent)
-            words = f"it is unknown whether {sort} took effect: it is read again before anything else is done"
-            unknown.setdefault(sort, WriteProblem(f"UNKNOWN_{sort.verb.upper()}", words, doubt.why))
-        self._on_trouble(key, (*sorted(slow), *sorted(unknown.values())))
+        for write in self._unknown_writes.get(key, ()):
+            write_class = self._executor.writer.write_class(write.intent)
+            words = (
+                f"it is unknown whether {write_class} took effect: "
+                "the object is read again before anything else is done"
+            )
+            problem = WriteProblem(f"UNKNOWN_{write_class.verb.upper()}", words, write.reason)
+            unknown.setdefault(write_class, problem)
+        self._on_problem(key, (*sorted(slow_writes), *sorted(unknown.values())))
 
 
-def _slow(sort: WriteClass) -> str:
-    return f"{sort} takes longer than {REPORTED:g} s"
+def _slow_message(write_class: WriteClass) -> str:
+    return f"{write_class} takes longer than {REPORTED:g} s"
 
 
 class _Progress(Generic[K]):
-    """What happens to the writes of one key."""
+    """The callbacks of the plan of one key."""
 
-    def __init__(self, key: K, writes: KeyedExecutor[K]) -> None:
-        self._key, self._writes = key, writes
+    def __init__(self, key: K, executor: KeyedExecutor[K]) -> None:
+        self._key, self._executor = key, executor
 
-    def waits(self) -> None:
-        self._writes.waits(self._key)
+    def on_wait(self) -> None:
+        self._executor.detach(self._key)
 
-    def is_slow(self, sort: WriteClass) -> None:
-        self._writes.is_slow(self._key, sort)
+    def on_slow(self, write_class: WriteClass) -> None:
+        self._executor.mark_slow(self._key, write_class)

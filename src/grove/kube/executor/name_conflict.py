@@ -1,9 +1,12 @@
-"""AlreadyExists is a question: whose is the object that has the name? Answered here, from metadata alone.
+"""Decides, after AlreadyExists, which owner the existing object belongs to, from metadata alone.
 
-Identity is the UID of the controller, never a name. An object with our controller is ours; one whose
-controller has the same kind and name but another UID belongs to an earlier life of our parent, and the
-garbage collector will take it; anything else is somebody else's, terminating or not: its events need not
-reach us, so that only trying again later helps.
+Identity is the UID of the controller owner, never a name:
+
+- same controller: the object is the operator's own;
+- a controller of the same kind and name with another UID: the object belongs to a deleted predecessor of the
+  parent, and the garbage collector will delete it;
+- anything else belongs to another owner, terminating or not: the caches may not receive its events, so that
+  only a later retry helps.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from grove.kube.errors import KubeError
 
 
 class NameHolder(StrEnum):
-    """Who has the name that we wanted."""
+    """The owner of the object with the wanted name."""
 
     OWN = "own"
     TERMINATING = "terminating"
@@ -23,27 +26,27 @@ class NameHolder(StrEnum):
 
 
 class NameConflict(KubeError):
-    """The name belongs to an object that is not ours, and we do not touch it."""
+    """An object of another owner has the name; it is not changed."""
 
 
 def name_holder(wanted: ObjectMeta, existing: ObjectMeta) -> NameHolder:
-    """Whose the existing object is, seen from the one that we wanted to create."""
-    ours, theirs = controller(wanted), controller(existing)
-    if _key(ours) != _key(theirs):
+    """The owner of the existing object, compared with that of the one that was to be created."""
+    wanted_owner, existing_owner = controller(wanted), controller(existing)
+    if _key(wanted_owner) != _key(existing_owner):
         return NameHolder.OTHER
-    same_owner_uid = ours is None or theirs is None or ours.uid == theirs.uid
-    return NameHolder.OWN if same_owner_uid and not existing.deletion_timestamp else NameHolder.TERMINATING
+    same_uid = wanted_owner is None or existing_owner is None or wanted_owner.uid == existing_owner.uid
+    return NameHolder.OWN if same_uid and not existing.deletion_timestamp else NameHolder.TERMINATING
 
 
 def name_conflict_error(what: str, existing: ObjectMeta) -> NameConflict:
-    """The error that says who is in the way and what to do."""
+    """The error that names the owner of the existing object and the remedy."""
     owner = controller(existing)
-    by = f"one that belongs to {owner.kind} {owner.name}" if owner else "one that belongs to nobody"
+    by = f"an object of {owner.kind} {owner.name}" if owner else "an object without a controller"
     return NameConflict(f"{what}: the name is taken by {by}; delete that object or rename the workload")
 
 
 def controller(metadata: ObjectMeta) -> OwnerReference | None:
-    """The one owner that controls the object."""
+    """The owner reference with `controller: true`, None if there is none."""
     return next((owner for owner in metadata.owner_references if owner.controller), None)
 
 

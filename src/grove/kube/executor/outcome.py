@@ -1,4 +1,4 @@
-"""What became of a plan: one result per intent, and the few questions that are asked about all of them."""
+"""The outcome of a plan: one result for each intent, and the summary that the controller needs."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ class IntentState(StrEnum):
     """How an intent ended."""
 
     DONE = "done"
-    FOUND = "found"  # it exists already and is ours; compare it with what was wanted
-    WAITING = "waiting"  # its name is held by an object on its way out, whose DELETED event will wake us
-    CONFLICT = "conflict"  # the world is not what the plan was made from
+    FOUND = "found"  # the object exists already and is an own one; compare it with the wanted one
+    WAITING = "waiting"  # a terminating object has its name, whose DELETED event will enqueue the key
+    CONFLICT = "conflict"  # the objects are not those that the plan is based on
     FAILED = "failed"
-    SKIPPED = "skipped"  # not sent, because of another intent or because we may not write any more
+    SKIPPED = "skipped"  # not sent, because of another intent or because leadership was lost
 
 
 class Result(Struct, frozen=True, gc=False):
-    """What became of one intent; `name` is the bound name, `uid` is empty if the server told none.
+    """The result of one intent; `name` is the resolved name, `uid` is empty if the reply contains none.
 
-    `existing` is the object that was FOUND: with labels that no cache selects by, it is seen nowhere else.
+    `existing` is the object that was FOUND: a cache whose selector its labels do not match does not have it.
     """
 
     intent: Intent
@@ -38,24 +38,24 @@ class Result(Struct, frozen=True, gc=False):
 
 
 class UnknownWrite(Struct, frozen=True, gc=False):
-    """A write whose outcome is unknown: what is needed to read the object later."""
+    """A write whose outcome is unknown, with what is needed to read the object later."""
 
     intent: Intent
     deferred: DeferredValues
     error: KubeError
-    why: str = ""
+    reason: str = ""
 
 
 class Outcome(Struct, frozen=True, gc=False):
-    """What became of a plan, in the order of its intents."""
+    """The results of a plan, in the order of its intents."""
 
     results: tuple[Result, ...]
-    doubts: tuple[UnknownWrite, ...] = ()
-    """No plan may be made before these are resolved (see `keyed`): the cache may be wrong about them."""
+    unknown_writes: tuple[UnknownWrite, ...] = ()
+    """The key may not be planned before these are resolved (see `keyed_executor`): the cache may be wrong."""
 
     @property
     def done(self) -> bool:
-        """Whether all of it was done."""
+        """Whether all intents were done."""
         return all(result.state is IntentState.DONE for result in self.results)
 
     @property
@@ -65,7 +65,7 @@ class Outcome(Struct, frozen=True, gc=False):
 
     @property
     def outdated(self) -> bool:
-        """Whether the plan was made from an old view. The cache has the new one: plan again."""
+        """Whether the plan is based on an old snapshot. The cache has the new objects: plan again."""
         return any(result.state in (IntentState.CONFLICT, IntentState.FOUND) for result in self.results)
 
     @property
@@ -79,16 +79,16 @@ class Outcome(Struct, frozen=True, gc=False):
 
     @property
     def namespace_terminating(self) -> bool:
-        """Whether something could not be made because the namespace is on its way out: nothing more can."""
+        """Whether an object could not be created because its namespace is terminating."""
         return any(is_namespace_terminating(result.error) for result in self.results)
 
     def resolve(self, value: str) -> str:
-        """A name or UID, bound if it was late: for what is told about the plan once it is carried out."""
+        """A name or UID, resolved if it was deferred: for events about a plan that was executed."""
         if not isinstance(value, DeferredValue):
             return value
         uid = next((result.uid for result in self.results if result.intent.id == value.intent), "")
         if not uid:
-            raise KeyError(f"{value!r} is not known: '{value.intent}' has made nothing")
+            raise KeyError(f"{value!r} is not known: '{value.intent}' has created nothing")
         return value.resolve(uid)
 
     def result_of(self, intent: Intent) -> Result:

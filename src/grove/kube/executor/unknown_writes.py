@@ -1,9 +1,9 @@
-"""What became of a write that did not simply succeed. Where the answer is not certain, the object is read.
+"""Decides the result of a write that failed. Where the error leaves it open, the object is read.
 
-A taken name, a changed object, a reply that never came: each is a question about the world, and guessing is
-how controllers make a second pod. The read also brings the cache up to date, so that the next plan starts
-from what is, not from what was believed. It is read a few times; if the server does not answer by then, the
-outcome is unknown, and whoever plans next has to read it first (see `keyed`).
+An existing name, a changed object, a lost reply: in each case a guess is how controllers create a second pod.
+The read also updates the cache, so that the next plan is based on the real object. It is tried a few times;
+if the server does not answer by then, the outcome is unknown, and the object has to be read before the next
+plan of the key (see `keyed_executor`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import structlog
 
 from grove.api.intents import Create, Delete, DeleteCollection, Intent, Patch
-from grove.kube.client.client import Client, Limits, Object
+from grove.kube.client.client import Client, Object, RequestLimits
 from grove.kube.client.decoding import decoder
 from grove.kube.client.retry import Backoff
 from grove.kube.errors import (
@@ -35,12 +35,12 @@ from grove.kube.executor.writer import ResourceMapper
 
 log = structlog.get_logger("grove.kube.executor.executor")
 
-_READS = 4  # of one object, before its worker is needed elsewhere
-_PATIENCE = Limits(timeout=5.0)
+_READS = 4  # attempts to read one object, before its key is requeued
+_READ_LIMITS = RequestLimits(timeout=5.0)
 
 
 class UnknownWriteResolver:
-    """Finds out how failed intents really ended."""
+    """Finds out whether failed writes took effect."""
 
     def __init__(self, client: Client, mapper: ResourceMapper, store: ObjectStore, backoff: Backoff) -> None:
         self._client = client
@@ -61,7 +61,7 @@ class UnknownWriteResolver:
         if isinstance(intent, Create) and isinstance(error, AlreadyExists) and intent.may_exist:
             return Result(intent, IntentState.DONE, name)
         if isinstance(intent, Create) and intent.write_only:
-            # Nobody tells when what is in the way has gone, or whether we made it: trying again does.
+            # No watch shows the existing object, or whether this write created it: a retry of the key does.
             state = (
                 IntentState.CONFLICT
                 if isinstance(error, AlreadyExists) or error.ambiguous
@@ -73,8 +73,8 @@ class UnknownWriteResolver:
         try:
             existing = await self._read_current(intent, name)
         except UnknownOutcome as unknown:
-            words = f"{error}; reading it failed {_READS} times: {unknown}"
-            return Result(intent, IntentState.FAILED, name, error=UnknownOutcome(words))
+            message = f"{error}; reading it failed {_READS} times: {unknown}"
+            return Result(intent, IntentState.FAILED, name, error=UnknownOutcome(message))
         except KubeError:
             return Result(intent, IntentState.FAILED, name, error=error)
         if isinstance(intent, Create):
@@ -104,7 +104,7 @@ class UnknownWriteResolver:
     def _classify_existing(
         self, intent: Create, name: str, deferred: DeferredValues, existing: Any, error: KubeError
     ) -> Result:
-        """Whose the object is that has the name, if there still is one."""
+        """The result of a create whose name exists, if the object still exists."""
         if existing is None:
             state = IntentState.FAILED if error.ambiguous else IntentState.CONFLICT
             return Result(intent, state, name, error=error)
@@ -117,12 +117,12 @@ class UnknownWriteResolver:
                 self._store.put(self._mapper.resource_of(intent), existing)
                 return Result(intent, IntentState.FOUND, name, existing.metadata.uid, existing=existing)
             case NameHolder.TERMINATING:
-                # If the cache does not take it, its DELETED event may be over: nobody would wake us.
-                held = self._store.put(self._mapper.resource_of(intent), existing)
-                return Result(intent, IntentState.WAITING if held else IntentState.CONFLICT, name)
+                # If the cache does not store it, its DELETED event may be over and never enqueue the key.
+                cached = self._store.put(self._mapper.resource_of(intent), existing)
+                return Result(intent, IntentState.WAITING if cached else IntentState.CONFLICT, name)
 
     async def _read_current(self, intent: Any, name: str) -> Any | None:
-        """The object as it is, None if there is none. Raises UnknownOutcome if the server does not say."""
+        """The object, None if it does not exist. Raises UnknownOutcome if the server does not answer."""
         resource = self._mapper.resource_of(intent)
         why: KubeError = UnknownOutcome("not read")
         for attempt in range(_READS):
@@ -134,7 +134,7 @@ class UnknownWriteResolver:
                     name,
                     as_type=self._store.type_of(resource),
                     namespace=intent.target.namespace or None,
-                    limits=_PATIENCE,
+                    limits=_READ_LIMITS,
                 )
             except NotFound:
                 return None
@@ -143,29 +143,31 @@ class UnknownWriteResolver:
                     raise
                 why = error
             else:
-                if not isinstance(intent, Create):  # a create first has to learn whose it is
+                if not isinstance(intent, Create):  # for a create, the owner is checked first
                     self._store.put(resource, existing)
                 return existing
-        log.warning("object in doubt", key=intent.id, action="read it again later", reason=str(why))
+        log.warning(
+            "outcome of a write unknown", key=intent.id, action="read it again later", reason=str(why)
+        )
         raise UnknownOutcome(str(why)) from why
 
 
 def _is_about(error: NotFound, name: str) -> bool:
-    """Whether it is the object that is missing; a missing kind or namespace is another matter."""
+    """Whether the object is missing, and not its kind or namespace."""
     details = error.status.details
     return details is not None and details.name == name
 
 
 def _is_precondition_check(intent: Patch, existing: Any) -> bool:
-    """Whether a patch only asked if the object is still as it was seen: then seeing it so is the answer."""
-    asked = intent.body.get("metadata", {}) if isinstance(intent.body, dict) else {}
+    """Whether a patch is only a precondition (resourceVersion, UID) that the existing object fulfils."""
+    expected = intent.body.get("metadata", {}) if isinstance(intent.body, dict) else {}
     known = {"resourceVersion": existing.metadata.resource_version, "uid": existing.metadata.uid}
-    asks = "resourceVersion" in asked and intent.body == {"metadata": asked}
-    return asks and bool(asked.items() <= known.items())
+    only_precondition = "resourceVersion" in expected and intent.body == {"metadata": expected}
+    return only_precondition and bool(expected.items() <= known.items())
 
 
 def _is_terminating(existing: Any, uid: str) -> bool:
-    """Whether the object that was to be deleted has a successor or is on its way."""
+    """Whether the object that was to be deleted is terminating, or replaced by one with another UID."""
     if uid and existing.metadata.uid != uid:
         return True
     return bool(existing.metadata.deletion_timestamp)

@@ -1,13 +1,13 @@
-"""How long writes of one sort take, and for how long the next one is waited for.
+"""Records how long writes of one class take, and decides the timeout of the next one.
 
-Writes of one verb, resource and namespace pass the same admission webhooks, and are slow together. What they
-take because of a webhook says nothing about the load of the server, and must not slow down the others. So
-each sort has a record of its own:
+Writes of one verb, resource and namespace pass the same admission webhooks, and are slow together. Their
+latency because of a webhook says nothing about the load of the server, and must not slow down other writes.
+So each class has a record of its own:
 
-- `timeout`: short at first, so that a dead connection costs little; longer after each write that ran out of
-  time, up to what the API server grants a webhook;
-- `floor`: the lowest latency of late. What load adds comes on top of it;
-- `slow`: whether the sort takes so long that it is sent apart from all others (see `limiter`).
+- `timeout`: short at first, so that a dead connection costs little; longer after each write that timed out,
+  up to what the API server grants a webhook;
+- `floor`: the lowest recent latency. Latency because of load comes on top of it;
+- `is_slow`: whether the class takes so long that it gets slots of its own (see `write_limiter`).
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from msgspec import Struct
 
 log = structlog.get_logger("grove.kube.executor.executor")
 
-SLOW = 1.0  # seconds in flight after which a write no longer takes a slot from others
+SLOW = 1.0  # seconds in flight after which a write no longer occupies a slot of the fast ones
 REPORTED = 3.0  # seconds in flight after which it is reported
 FIRST_TIMEOUT = 5.0
 LONGEST_TIMEOUT = 30.0
-_RISE = 1.05  # by how much the floor rises with each reply above it: it forgets within a hundred replies
-_MOST = 4096  # records that are kept; the oldest goes first
+_FLOOR_GROWTH = 1.05  # factor of the floor after each reply above it: it follows within a hundred replies
+_MAX_RECORDS = 4096  # the oldest is removed first
 CAUSE = "an admission webhook may be slow"
 _GERUNDS = {"create": "creating", "patch": "patching", "delete": "deleting", "deletecollection": "deleting"}
 
 
 class WriteClass(NamedTuple):
-    """Writes that are alike."""
+    """Writes of one verb and resource in one namespace, which pass the same admission webhooks."""
 
     verb: str
     resource: str
@@ -50,61 +50,63 @@ class _Record(Struct):
 
 
 class Latencies:
-    """Knows the records of all sorts of writes; logs when one becomes slow and when it is quick again."""
+    """The latency records of all classes of writes; logs when one becomes slow and when it is fast again."""
 
     def __init__(self) -> None:
         self._records: dict[WriteClass, _Record] = {}
 
-    def timeout(self, sort: WriteClass) -> float:
-        """For how long the next write may take."""
-        record = self._records.get(sort)
+    def timeout(self, write_class: WriteClass) -> float:
+        """The timeout of the next write, in seconds."""
+        record = self._records.get(write_class)
         return FIRST_TIMEOUT if record is None else record.timeout
 
-    def floor(self, sort: WriteClass) -> float:
-        """The lowest latency of late, 0 if nothing is known."""
-        record = self._records.get(sort)
+    def floor(self, write_class: WriteClass) -> float:
+        """The lowest recent latency, 0 if none is known."""
+        record = self._records.get(write_class)
         return 0.0 if record is None else record.floor
 
-    def is_slow(self, sort: WriteClass) -> bool:
+    def is_slow(self, write_class: WriteClass) -> bool:
         """Whether the next write is expected to be slow."""
-        return self.floor(sort) >= SLOW
+        return self.floor(write_class) >= SLOW
 
-    def answered(self, sort: WriteClass, seconds: float) -> None:
-        """A write was answered."""
-        record = self._records.get(sort)
+    def record_reply(self, write_class: WriteClass, seconds: float) -> None:
+        """A write was answered after so many seconds."""
+        record = self._records.get(write_class)
         if record is None:
-            record = self._add(sort)
+            record = self._add(write_class)
             record.floor = seconds
         else:
-            record.floor = min(seconds, max(record.floor, 0.001) * _RISE)
-        # What takes four seconds may well take eight: a timeout is for what never comes.
+            record.floor = min(seconds, max(record.floor, 0.001) * _FLOOR_GROWTH)
+        # A write that usually takes four seconds may take eight: the timeout is for replies that never come.
         record.timeout = min(LONGEST_TIMEOUT, max(FIRST_TIMEOUT, 2 * record.floor))
         if record.reported and seconds < SLOW:
             record.reported = False
-            log.info("writes are quick again", key=sort.namespace, action=str(sort), reason="answered")
+            log.info(
+                "writes are fast again", key=write_class.namespace, action=str(write_class), reason="answered"
+            )
 
-    def late(self, sort: WriteClass) -> None:
-        """A write has been in flight for `SLOW` seconds: those that follow are expected to be slow, too."""
-        record = self._records.get(sort) or self._add(sort)
+    def record_late(self, write_class: WriteClass) -> None:
+        """A write has been in flight for `SLOW` seconds: the following ones are expected to be slow, too."""
+        record = self._records.get(write_class) or self._add(write_class)
         record.floor = max(record.floor, SLOW)
 
-    def ran_out(self, sort: WriteClass, seconds: float) -> None:
-        """A write was not answered within its time: the next one gets more."""
-        record = self._records.get(sort) or self._add(sort)
+    def record_timeout(self, write_class: WriteClass, seconds: float) -> None:
+        """A write timed out after so many seconds: the next one gets more time."""
+        record = self._records.get(write_class) or self._add(write_class)
         record.floor = max(record.floor, min(seconds, LONGEST_TIMEOUT))
         record.timeout = min(LONGEST_TIMEOUT, max(record.timeout, 2 * seconds))
-        self.report(sort, seconds)
+        self.report(write_class, seconds)
 
-    def report(self, sort: WriteClass, seconds: float) -> None:
-        """A write has taken that long already. Logged once, until one is quick again."""
-        record = self._records.get(sort) or self._add(sort)
+    def report(self, write_class: WriteClass, seconds: float) -> None:
+        """Log that a write has taken so long already; once, until one is fast again."""
+        record = self._records.get(write_class) or self._add(write_class)
         if not record.reported:
             record.reported = True
             reason = f"no answer in {seconds:g} s: {CAUSE}"
-            log.warning("writes are slow", key=sort.namespace, action=str(sort), reason=reason)
+            log.warning("writes are slow", key=write_class.namespace, action=str(write_class), reason=reason)
 
-    def _add(self, sort: WriteClass) -> _Record:
-        if len(self._records) >= _MOST:
+    def _add(self, write_class: WriteClass) -> _Record:
+        if len(self._records) >= _MAX_RECORDS:
             del self._records[next(iter(self._records))]
-        record = self._records[sort] = _Record()
+        record = self._records[write_class] = _Record()
         return record

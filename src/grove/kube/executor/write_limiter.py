@@ -1,12 +1,12 @@
-"""How many writes may be in flight at once: as many as the API server answers well, found out by its answers.
+"""Limits the number of writes in flight to what the API server answers well, measured by its replies.
 
 A fixed rate is wrong on every cluster but the one it was measured on. Here the limit grows while replies stay
-as fast as they used to be, shrinks gently when they get slower (requests queue up somewhere), and is cut when
-the server refuses with 429. It is shared by all plans, and only writes that fill it can move it.
+as fast as usual, shrinks gradually when they get slower (requests queue up somewhere), and is halved when the
+server rejects a write with 429. All plans share it, and only writes that fill it can change it.
 
-A write that waits for a slow admission webhook uses no capacity of the server, but it would hold its slot. So
-slow writes are set aside: they have slots of their own, three for each four of the others, of which one
-tenant (a namespace) gets at most two. Where slots are short, tenants take turns.
+A write that waits for a slow admission webhook uses no capacity of the server, but would occupy its slot. So
+slow writes have slots of their own: for four slots of the others there are three, of which one tenant (a
+namespace) gets at most two. Where slots are short, tenants take turns.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from grove.kube.executor.write_latency import ANY, Latencies, WriteClass
 
 
 class WritePriority(IntEnum):
-    """Who goes first when all slots are taken."""
+    """Which writes go first when all slots are occupied."""
 
     WRITE = 0
     STATUS = 1
 
 
 class LimitBounds(Struct, frozen=True):
-    """Where the limit begins, and what it never leaves.
+    """The limit at the start, and its bounds.
 
-    Each write in flight is a connection with TLS buffers of its own, and a small server gains nothing from
-    more than a few dozen: what it cannot do at once it queues.
+    Each write in flight needs a connection with TLS buffers, and a small server gains nothing from more than
+    a few dozen: it queues what it cannot do at once.
     """
 
     initial: float = 32.0
@@ -46,16 +46,16 @@ class LimitBounds(Struct, frozen=True):
 
 _LONG_TERM_WEIGHT = 0.01  # weight of one reply in the usual latency: about the last hundred replies
 _RECENT_WEIGHT = 0.1  # and in the recent one: about the last ten
-_TOLERANCE = 2.0  # replies up to this many times slower than usual are no reason to slow down
-_SMOOTHING = 0.1  # how much of each correction is taken over at once
-_USUAL_DECAY = 0.95  # how fast the usual latency follows when it turns out to be a memory of bad times
+_TOLERANCE = 2.0  # replies up to this many times slower than usual do not lower the limit
+_SMOOTHING = 0.1  # the part of each correction that is applied at once
+_USUAL_DECAY = 0.95  # how fast the usual latency falls when it stems from a time of high load
 _REJECTION_FACTOR = 0.5
-_REJECTION_WINDOW = 0.1  # refusals within so many seconds are one: the server shed them together
-_WRITES_IN_A_ROW = 7  # so many deeds may overtake an observation that waits; then it goes
+_REJECTION_WINDOW = 0.1  # rejections within so many seconds count as one: the server shed them together
+_WRITES_IN_A_ROW = 7  # so many writes may overtake a status that waits; then it is sent
 
 
 class LatencyGradient:
-    """The arithmetic: a limit that follows the ratio of usual to recent latency. No clock, no waiting."""
+    """Computes a limit that follows the ratio of usual to recent latency. Has no clock and does not wait."""
 
     def __init__(self, bounds: LimitBounds) -> None:
         self._bounds = bounds
@@ -66,14 +66,14 @@ class LatencyGradient:
         self._cut_at = float("-inf")
 
     def record_reply(self, latency: float, in_flight: int, floor: float = 0.0) -> None:
-        """Learn from a reply under load; a server that has little to do says nothing about its limits. What
-        writes of this sort always take (`floor`), because of admission, is no sign of load either."""
+        """Adjust the limit after a reply under load; replies without load say nothing about the limit. The
+        time that writes of this class always take (`floor`), because of admission, is no sign of load."""
         if in_flight * 2 < self.limit:
             return
         if self._usual and floor > self._usual:
             latency -= min(latency, floor) - self._usual
         self._replies += 1
-        # The first replies count evenly: a burst begins with the fastest it will ever see.
+        # The first replies are averaged evenly: the first replies of a burst are its fastest.
         self._usual += max(_LONG_TERM_WEIGHT, 1 / self._replies) * (latency - self._usual)
         self._recent += max(_RECENT_WEIGHT, 1 / self._replies) * (latency - self._recent)
         if self._usual > 2 * self._recent:
@@ -85,7 +85,7 @@ class LatencyGradient:
         self._set(self.limit + _SMOOTHING * (wanted - self.limit))
 
     def record_rejection(self, now: float) -> None:
-        """The server said 429: halve, but once for all the requests that it refused together."""
+        """The server answered 429: halve the limit, once for all requests that were rejected together."""
         if now - self._cut_at > max(self._recent, _REJECTION_WINDOW):
             self._cut_at = now
             self._set(self.limit * _REJECTION_FACTOR)
@@ -96,20 +96,20 @@ class LatencyGradient:
 
 class _Waiting(NamedTuple):
     waiter: asyncio.Future[bool]
-    sort: WriteClass
+    write_class: WriteClass
     on_slow: Callable[[], None]
 
 
 class WriteLimiter:
-    """Slots for writes in flight; the size follows a Gradient. Slow writes have slots of their own."""
+    """Slots for writes in flight, as many as a `LatencyGradient` allows, and others for slow writes."""
 
     def __init__(self, bounds: LimitBounds | None = None) -> None:
         self._gradient = LatencyGradient(bounds or LimitBounds())
         self.latencies = Latencies()
         self._waiting: tuple[TenantQueue[_Waiting], ...] = (TenantQueue(), TenantQueue())
-        self._slow: TenantQueue[_Waiting] = TenantQueue()
+        self._waiting_slow: TenantQueue[_Waiting] = TenantQueue()
         self._overtaken = 0
-        self._aside: Counter[str] = Counter()  # slow writes in flight, by tenant
+        self._slow: Counter[str] = Counter()  # slow writes in flight, by tenant
         self.in_flight = 0
         self.on_free_slots: Callable[[int], None] | None = None
         """Called with the `free_slots` whenever a write ends and leaves some."""
@@ -117,93 +117,98 @@ class WriteLimiter:
 
     @property
     def limit(self) -> int:
-        """How many writes may be in flight now."""
+        """How many writes may be in flight now, slow ones not counted."""
         return int(self._gradient.limit)
 
     @property
-    def aside(self) -> int:
+    def slow_in_flight(self) -> int:
         """How many slow writes are in flight, in slots of their own."""
-        return self._aside.total() if self._aside else 0
+        return self._slow.total() if self._slow else 0
 
     @property
     def free_slots(self) -> int:
-        """How many slots there are for what can wait. Half of them are kept for what cannot: who finds all
-        slots taken at one moment and one free at the next is still in the middle of a storm."""
+        """How many slots are free for work that can wait. Half of all slots are kept for work that cannot: a
+        single free slot between two full moments is no sign that the load has ended."""
         return max(0, self.limit // 2 - self.in_flight)
 
     async def acquire(
-        self, priority: WritePriority, sort: WriteClass = ANY, on_slow: Callable[[], None] = lambda: None
+        self,
+        priority: WritePriority,
+        write_class: WriteClass = ANY,
+        on_slow: Callable[[], None] = lambda: None,
     ) -> bool:
-        """Wait for a slot; give it back with `release`. Returns whether it is one for slow writes (`aside`),
-        which it is if writes of this sort are known to be slow; `on_slow` is called when that is known."""
-        slow = self.latencies.is_slow(sort)
+        """Wait for a slot; give it back with `release`. Returns whether it is one for slow writes, which it
+        is if writes of this class are known to be slow; `on_slow` is called when that is known."""
+        tenant = write_class.namespace
+        slow = self.latencies.is_slow(write_class)
         if slow:
             on_slow()
         if not slow and self.in_flight < self.limit and not any(self._waiting):
             self.in_flight += 1
             return False
-        if slow and not self._slow.holds(sort.namespace) and self._has_room_aside(sort.namespace):
-            self._aside[sort.namespace] += 1
+        if slow and not self._waiting_slow.holds(tenant) and self._has_slow_slot(tenant):
+            self._slow[tenant] += 1
             return True
         waiter: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        waiting = self._slow if slow else self._waiting[priority]
-        waiting.add(sort.namespace, _Waiting(waiter, sort, on_slow))
+        waiting = self._waiting_slow if slow else self._waiting[priority]
+        waiting.add(tenant, _Waiting(waiter, write_class, on_slow))
         try:
             return await waiter
         except asyncio.CancelledError:
-            if waiter.done() and not waiter.cancelled():  # admitted and cancelled in the same breath
-                self.release(sort, aside=waiter.result())
+            if waiter.done() and not waiter.cancelled():  # it got a slot and was cancelled before it ran
+                self.release(write_class, slow=waiter.result())
             raise
 
-    def release(self, sort: WriteClass = ANY, *, aside: bool = False) -> None:
-        """Give the slot back."""
-        if aside:
-            self._aside[sort.namespace] -= 1
-            if not self._aside[sort.namespace]:
-                del self._aside[sort.namespace]
+    def release(self, write_class: WriteClass = ANY, *, slow: bool = False) -> None:
+        """Give the slot back; `slow`: it is one for slow writes."""
+        if slow:
+            self._slow[write_class.namespace] -= 1
+            if not self._slow[write_class.namespace]:
+                del self._slow[write_class.namespace]
         else:
             self.in_flight -= 1
         self._admit()
         if self.on_free_slots is not None and (free_slots := self.free_slots):
             self.on_free_slots(free_slots)
 
-    def set_aside(self, sort: WriteClass) -> bool:
-        """A write in flight turns out to be slow. If this returns True it was set aside, others have its
-        slot, and it is to be released as one `aside`. More of its tenant than its share may be set aside:
-        they are in flight already."""
-        if self.aside >= 2 * self.limit:
+    def move_to_slow(self, write_class: WriteClass) -> bool:
+        """Move a write in flight that turns out to be slow to a slot for slow writes. If this returns True,
+        its slot is free for others, and it has to be released as `slow`. A tenant may exceed its share here:
+        its writes are in flight already."""
+        if self.slow_in_flight >= 2 * self.limit:
             return False
-        self._aside[sort.namespace] += 1
-        self.release(sort)
+        self._slow[write_class.namespace] += 1
+        self.release(write_class)
         return True
 
     def record_reply(self, latency: float, floor: float = 0.0) -> None:
-        """A write was answered after `latency` seconds; its sort takes at least `floor`."""
-        self._gradient.record_reply(latency, self.in_flight + self.aside, floor)
+        """A write was answered after `latency` seconds; writes of its class take at least `floor`."""
+        self._gradient.record_reply(latency, self.in_flight + self.slow_in_flight, floor)
 
     def record_rejection(self) -> None:
-        """A write was refused because there were too many."""
+        """A write was rejected because there were too many."""
         self._gradient.record_rejection(asyncio.get_running_loop().time())
 
-    def _has_room_aside(self, tenant: str) -> bool:
-        # In the API server a write that waits for admission holds a seat of the operator's priority level,
-        # of which there may be as few as two dozen: most must stay free for writes that are quick.
-        return self._aside[tenant] < max(1, self.limit // 2) and self.aside < max(1, self.limit * 3 // 4)
+    def _has_slow_slot(self, tenant: str) -> bool:
+        # In the API server a write that waits for admission occupies a seat of the operator's priority level,
+        # of which there may be as few as two dozen: most must stay free for fast writes.
+        share, most = max(1, self.limit // 2), max(1, self.limit * 3 // 4)
+        return self._slow[tenant] < share and self.slow_in_flight < most
 
     def _admit(self) -> None:
-        """Give free slots to those who wait; the one admitted counts from now, not from when it runs."""
+        """Give free slots to waiting writes; a write occupies its slot from now on, not from when it runs."""
         while self.in_flight < self.limit and (next_ := self._next_waiter()) is not None:
             if next_.waiter.done():
                 continue
-            if self.latencies.is_slow(next_.sort):  # it has become so while this one waited
-                self._slow.add(next_.sort.namespace, next_)
+            if self.latencies.is_slow(next_.write_class):  # it became slow while this write waited
+                self._waiting_slow.add(next_.write_class.namespace, next_)
                 next_.on_slow()
                 continue
             self.in_flight += 1
             next_.waiter.set_result(False)
-        while self._slow and (next_ := self._slow.take(self._has_room_aside)) is not None:
+        while self._waiting_slow and (next_ := self._waiting_slow.take(self._has_slow_slot)) is not None:
             if not next_.waiter.done():
-                self._aside[next_.sort.namespace] += 1
+                self._slow[next_.write_class.namespace] += 1
                 next_.waiter.set_result(True)
 
     def _next_waiter(self) -> _Waiting | None:

@@ -1,4 +1,4 @@
-"""One intent, one request: how each kind of intent is spoken to the API server, and where its reply goes."""
+"""Translates each kind of intent into one request, sends it, and stores the reply in the cache."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from grove.api.intents import Create, Delete, DeleteCollection, Intent, Patch, PatchType, Status
-from grove.kube.client.client import Client, Limits
+from grove.kube.client.client import Client, RequestLimits
 from grove.kube.client.resource import Resource
 from grove.kube.executor.cache_store import ObjectStore
 from grove.kube.executor.deferred_values import DeferredValues
@@ -24,8 +24,8 @@ _VERBS = {
 
 
 def is_conditional(intent: Intent) -> bool:
-    """Whether the server refuses the write if it comes too late (see docs/decisions/leader-election.md): a
-    create finds its name taken, a delete or a patch meets another UID or resourceVersion."""
+    """Whether the server rejects the write if it arrives too late (see docs/decisions/leader-election.md):
+    the name of a create exists, the UID or resourceVersion of a delete or a patch is another."""
     match intent:
         case Create():
             return True
@@ -38,14 +38,14 @@ def is_conditional(intent: Intent) -> bool:
 
 
 class WriteReply(Struct, frozen=True, gc=False):
-    """What the server told: the object's name, and its UID if there still is an object."""
+    """The reply of the server: the object's name, and its UID if the object still exists."""
 
     name: str = ""
     uid: str = ""
 
 
 class ResourceMapper:
-    """Which resource serves a kind."""
+    """Maps the API version and kind of an intent to a resource."""
 
     def __init__(self, resources: Iterable[Resource]) -> None:
         self._resources = {(resource.api_version, resource.kind): resource for resource in resources}
@@ -62,7 +62,7 @@ class ResourceMapper:
 
 
 class Writer:
-    """Sends intents once, raises what the server complains of, and puts the replies into the store."""
+    """Sends intents once, raises the server's errors, and puts the replies into the store."""
 
     def __init__(
         self, client: Client, mapper: ResourceMapper, store: ObjectStore, field_manager: str
@@ -72,22 +72,22 @@ class Writer:
         self._store = store
         self._field_manager = field_manager
 
-    def sort(self, intent: Intent) -> WriteClass:
-        """Which writes the intent is alike."""
+    def write_class(self, intent: Intent) -> WriteClass:
+        """The class of writes that the intent belongs to."""
         about = intent if isinstance(intent, DeleteCollection) else intent.target
         return WriteClass(_VERBS[type(intent)], self._mapper.resource_of(intent).label, about.namespace)
 
     async def send(self, intent: Intent, deferred: DeferredValues, timeout: float = 30.0) -> WriteReply:
-        """Send the intent, with what the binding knows put in."""
+        """Send the intent, with its deferred values resolved."""
         resource = self._mapper.resource_of(intent)
         if isinstance(intent, DeleteCollection):
             return await self._delete_collection(resource, intent)
         name = deferred.resolve(intent.target.name)
-        limits = Limits(timeout, is_conditional(intent))
+        limits = RequestLimits(timeout, is_conditional(intent))
         if isinstance(intent, Delete):
             return await self._delete(resource, intent, name, limits)
         if isinstance(intent, Create):
-            made = await self._client.create(
+            created = await self._client.create(
                 resource,
                 deferred.encode(intent.body),
                 as_type=self._store.type_of(resource),
@@ -95,11 +95,16 @@ class Writer:
                 dry_run=intent.dry_run,
                 limits=limits,
             )
-            return WriteReply(name) if intent.dry_run else self._cache_reply(resource, made)
+            return WriteReply(name) if intent.dry_run else self._cache_reply(resource, created)
         return await self._patch(resource, intent, name, deferred, limits)
 
     async def _patch(
-        self, resource: Resource, intent: Patch | Status, name: str, deferred: DeferredValues, limits: Limits
+        self,
+        resource: Resource,
+        intent: Patch | Status,
+        name: str,
+        deferred: DeferredValues,
+        limits: RequestLimits,
     ) -> WriteReply:
         subresource = "status" if isinstance(intent, Status) else intent.subresource
         applies = intent.type is PatchType.APPLY
@@ -118,7 +123,9 @@ class Writer:
         # Other subresources (scale, ...) answer with an object of another kind, which is not the store's.
         return WriteReply(name) if isinstance(patched, dict) else self._cache_reply(resource, patched)
 
-    async def _delete(self, resource: Resource, intent: Delete, name: str, limits: Limits) -> WriteReply:
+    async def _delete(
+        self, resource: Resource, intent: Delete, name: str, limits: RequestLimits
+    ) -> WriteReply:
         namespace = intent.target.namespace
         deleted = await self._client.delete(
             resource,

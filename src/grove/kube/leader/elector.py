@@ -1,9 +1,9 @@
-"""Elects one leader among replicas.
+"""Leader election among the replicas of the operator, by a Lease.
 
 The leader counts from the moment it sent its last successful renewal and stops writing at the renew deadline;
-the others count a whole lease duration from the moment they saw that renewal, which is later. Each write
-names the resourceVersion it is based on, so that a follower whose view has stalled cannot take a lease that
-was renewed behind its back. Followers watch: a released lease is taken at once, and nothing is polled.
+the followers count a whole lease duration from the moment they saw that renewal, which is later. Each write
+carries the resourceVersion it is based on, so that a follower whose watch has stalled cannot acquire a lease
+that was renewed meanwhile. Followers watch: a released lease is acquired at once, and nothing is polled.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ log = structlog.get_logger("grove.kube.leader.elector")
 
 
 class Elector:
-    """One candidate."""
+    """One candidate of a leader election."""
 
     def __init__(
         self,
@@ -52,13 +52,13 @@ class Elector:
 
     @asynccontextmanager
     async def lead(self) -> AsyncIterator[Leadership]:
-        """Wait to be elected, stay leader while the body runs, and let go at its end.
+        """Wait to be elected, stay leader while the body runs, and release the lease at its end.
 
         The body has to watch for `leadership.ended()`: from then on nothing can be written.
         """
         leadership = await self._acquire()
         log.info("elected", key=self._name, action="lead", reason=self.identity)
-        renewing = asyncio.create_task(self._renew_loop(leadership), name=f"keep {self._name}")
+        renewing = asyncio.create_task(self._renew_loop(leadership), name=f"renew {self._name}")
         try:
             yield leadership
         finally:
@@ -67,7 +67,7 @@ class Elector:
             await self._release(leadership)
 
     async def _acquire(self) -> Leadership:
-        """Follow until the lease can be taken, and take it."""
+        """Follow until the lease is available, and acquire it."""
         failures = 0
         while True:
             try:
@@ -76,14 +76,14 @@ class Elector:
                 if self._seconds_until_available() <= 0 and (leadership := await self._try_acquire()):
                     return leadership
             except KubeError as problem:
-                log.warning("lease not seen", key=self._name, action="look again", reason=str(problem))
+                log.warning("lease cannot be read", key=self._name, action="retry", reason=str(problem))
                 failures += 1
             else:
                 failures = 0
             await asyncio.sleep(self._backoff.pause(failures, self._rng))
 
     async def _wait_until_available(self) -> None:
-        """Watch the lease until it may be taken, or until the watch ends."""
+        """Watch the lease until it is available, or until the watch ends."""
         if self._seconds_until_available() <= 0:
             return
         loop = asyncio.get_running_loop()
@@ -109,7 +109,7 @@ class Elector:
         try:
             await self._write_held(leadership)
         except (Conflict, AlreadyExists, NotFound):
-            return None  # another was faster, or the lease was renewed behind our back
+            return None  # another candidate was faster, or the lease was renewed meanwhile
         return leadership
 
     async def _renew_loop(self, leadership: Leadership) -> None:
@@ -123,13 +123,13 @@ class Elector:
                     limit.reschedule(loop.time() + leadership.remaining)
         except TimeoutError:
             leadership.end("the lease could not be renewed in time")
-        except Exception as mistake:  # whoever leads has to hear of it, or would stand there for ever
-            log.exception("renewing failed in a way that nobody foresaw", key=self._name)
-            leadership.end(f"renewing failed: {mistake}")
+        except Exception as bug:  # the leader has to stop, or it would wait for ever
+            log.exception("renewing the lease failed with an unexpected error", key=self._name)
+            leadership.end(f"renewing failed: {bug}")
         log.error("leadership lost", key=self._name, action="stop writing", reason=await leadership.ended())
 
     async def _renew(self, leadership: Leadership) -> None:
-        if not leadership.held:  # the process was stopped: whatever it knows is old
+        if not leadership.held:  # the process was stopped: its view of the lease is outdated
             leadership.end("the lease was not renewed in time")
             return
         try:
@@ -137,40 +137,40 @@ class Elector:
         except (Conflict, AlreadyExists, NotFound):
             await self._check_holder(leadership)
         except KubeError as problem:
-            log.warning("lease not renewed", key=self._name, action="try again", reason=str(problem))
+            log.warning("lease not renewed", key=self._name, action="retry", reason=str(problem))
 
     async def _check_holder(self, leadership: Leadership) -> None:
-        """The lease is not as we left it: another took it, or a renewal of ours landed without a reply."""
+        """The lease changed: another candidate acquired it, or an own renewal took effect without a reply."""
         with suppress(KubeError):
             self._observe(await self._lease_client.read())
             lease = self._observed.lease
             if lease and lease.spec.holder_identity != self.identity:
-                leadership.end(f"{lease.spec.holder_identity or 'nobody'} holds the lease")
+                leadership.end(f"{lease.spec.holder_identity or 'no candidate'} holds the lease")
 
     async def _release(self, leadership: Leadership) -> None:
-        """Let another take over at once. Without the lease there is nothing to let go of."""
+        """Release the lease, so that a follower acquires it at once; does nothing if it is not held."""
         if not leadership.held:
-            leadership.end("it was given up")
+            leadership.end("it was released")
             return
-        leadership.end("it was given up")
+        leadership.end("it was released")
         try:
             await self._release_lease()
         except KubeError as problem:
-            log.warning("lease not released", key=self._name, action="leave it", reason=str(problem))
+            log.warning("lease not released", key=self._name, action="let it expire", reason=str(problem))
 
     async def _release_lease(self) -> None:
         lease = self._observed.lease
         try:
             await self._lease_client.write(lease, released_spec(lease))
         except Conflict:
-            lease = (
-                await self._lease_client.read()
-            )  # our last renewal may have landed, though its reply got lost
+            # The last renewal may have taken effect, though its reply was lost.
+            lease = await self._lease_client.read()
             if lease and lease.spec.holder_identity == self.identity:
                 await self._lease_client.write(lease, released_spec(lease))
 
     async def _write_held(self, leadership: Leadership) -> None:
-        """Write that we lead. The deadline counts from before the write: others may see it that early."""
+        """Write this candidate as the holder. The deadline counts from before the write: other candidates may
+        see the write that early."""
         sent = self._clock()
         known = self._observed.lease
         lease = await self._lease_client.write(

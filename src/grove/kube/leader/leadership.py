@@ -1,8 +1,8 @@
-"""The right to write, for as long as nobody else can have it.
+"""Leadership, and the fence that keeps a former leader from writing.
 
-Leadership ends by the clock, not by being told: a process that was stopped for a minute wakes up in the
+Leadership ends by the clock, without a notification: a process that was stopped for a minute resumes in the
 middle of a plan, and must not send one more write. So each write is checked against the deadline just before
-it leaves (`FencedTransport`), and is given up before the lease could have passed to another. A conditional
+it is sent (`FencedTransport`), and times out before the lease could have passed to another. A conditional
 write carries a fence of its own, which the server checks, and may take longer.
 """
 
@@ -22,7 +22,7 @@ Clock = Callable[[], float]
 
 
 def boottime() -> float:
-    """Seconds that pass while the process is stopped too, and on Linux while the machine sleeps."""
+    """Seconds on a clock that also advances while the process is stopped, and on Linux during suspend."""
     return time.clock_gettime(_CLOCK)
 
 
@@ -30,11 +30,11 @@ _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 class LeadershipLost(KubeError):
-    """We may not write any more; nothing was sent."""
+    """This process is not the leader any more; nothing was sent."""
 
 
 class Leadership:
-    """One term in office. It begins without a deadline in the future: the elector extends it."""
+    """One term of leadership. It starts with an expired deadline: the elector extends it."""
 
     def __init__(self, clock: Clock = boottime) -> None:
         self._clock = clock
@@ -89,7 +89,7 @@ class FencedTransport:
         self._longest_write = longest_write
 
     async def send(self, request: Request) -> Response:
-        """Send, if we may."""
+        """Send a read; send a write if leadership is held, else raise LeadershipLost."""
         if request.is_write:
             self._leadership.check()
             if request.timeout > self._longest_write and not request.conditional:
@@ -97,9 +97,9 @@ class FencedTransport:
         return await self._inner.send(request)
 
     def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
-        """Watch."""
+        """Open a watch, which needs no leadership."""
         return self._inner.stream(request)
 
     async def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         await self._inner.close()

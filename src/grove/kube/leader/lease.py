@@ -1,7 +1,8 @@
-"""The Lease object of a leader election: what it says, how it is read, watched and written.
+"""The Lease object of leader election: its fields, and how it is read, watched and written.
 
-Nobody believes anybody's wall clock: the times in a Lease are for people. What counts is when each candidate
-saw the Lease change, on its own clock (`ObservedLease`), and the resourceVersion that each write is based on.
+No candidate relies on the wall clock of another: the times in a Lease are for users. What counts is when each
+candidate saw the Lease change, on its own clock (`ObservedLease`), and the resourceVersion that each write is
+based on.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _WATCH_LIFETIME = 300
 
 
 class LeaseTiming(Struct, frozen=True):
-    """How fast leadership changes hands, in seconds."""
+    """How long a lease lasts, and how often it is renewed, in seconds."""
 
     lease_duration: float = 15.0
     renew_deadline: float = 10.0
@@ -44,12 +45,12 @@ class LeaseTiming(Struct, frozen=True):
 
     @property
     def longest_write(self) -> float:
-        """The timeout for writes: sent before the renew deadline, given up before the lease can pass on."""
+        """The timeout for writes: sent before the renew deadline, they end before the lease can pass on."""
         return 0.9 * (self.lease_duration - self.renew_deadline)
 
 
 class LeaseSpec(Struct, frozen=True, gc=False, rename="camel"):
-    """Who leads, and for how long after each sign of life."""
+    """The holder of the lease, and for how long it holds it after each renewal."""
 
     holder_identity: str | None = None
     lease_duration_seconds: int | None = None
@@ -66,7 +67,7 @@ class Lease(Struct, frozen=True, gc=False):
 
 
 class ObservedLease(Struct, frozen=True):
-    """A state of the lease, and when we first saw it on our own clock. None: there is no lease."""
+    """A state of the lease, and when it was first seen on the candidate's clock. None: no lease exists."""
 
     lease: Lease | None
     since: float
@@ -75,14 +76,14 @@ class ObservedLease(Struct, frozen=True):
     def observe(self, lease: Lease | None, now: float) -> ObservedLease:
         """The same state again, or a new one from now on."""
         if lease is None:
-            # Whoever held it may not know yet that it was deleted.
+            # The holder may not have seen yet that it was deleted.
             deleted = self.deleted or (self.lease is not None and bool(self.lease.spec.holder_identity))
             return self if self.lease is None else ObservedLease(None, now, deleted)
         same = self.lease is not None and self.lease.spec == lease.spec
         return ObservedLease(lease, self.since if same else now)
 
     def available_at(self, default_duration: float) -> float:
-        """When it may be taken: at once if nobody holds it, else a whole duration after we saw it held."""
+        """When it may be acquired: at once without a holder, else a whole duration after it was seen held."""
         if self.lease is None:
             return self.since + default_duration if self.deleted else self.since
         if not self.lease.spec.holder_identity:
@@ -91,34 +92,34 @@ class ObservedLease(Struct, frozen=True):
 
 
 def new_identity() -> str:
-    """A name for this process that no other has, not even its successor in the same pod."""
+    """A unique name for this process, also different from a later process in the same pod."""
     return f"{socket.gethostname()}_{os.getpid()}_{uuid.uuid4().hex[:12]}"
 
 
 def held_spec(
     known: Lease | None, identity: str, timing: LeaseTiming, wall_clock: datetime
 ) -> dict[str, Any]:
-    """The spec that says: this candidate leads, from now or still."""
+    """The spec of a lease that this candidate holds, from now on or still."""
     before = known.spec if known else LeaseSpec()
     now = wall_clock.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    ours = before.holder_identity == identity
+    held_before = before.holder_identity == identity
     return {
         "holderIdentity": identity,
         "leaseDurationSeconds": math.ceil(timing.lease_duration),
-        "acquireTime": before.acquire_time if ours else now,
+        "acquireTime": before.acquire_time if held_before else now,
         "renewTime": now,
-        "leaseTransitions": (before.lease_transitions or 0) + (known is not None and not ours),
+        "leaseTransitions": (before.lease_transitions or 0) + (known is not None and not held_before),
     }
 
 
 def released_spec(known: Lease | None) -> dict[str, Any]:
-    """The spec that says: nobody leads, take it."""
+    """The spec of a lease without a holder, which any candidate may acquire."""
     transitions = known.spec.lease_transitions if known else None
     return {"holderIdentity": "", "leaseDurationSeconds": 1, "leaseTransitions": transitions or 0}
 
 
 class LeaseClient:
-    """Reads, watches and writes one Lease. Every request is answered within `request_timeout` or counts as lost."""
+    """Reads, watches and writes one Lease. A request that takes longer than `request_timeout` is lost."""
 
     def __init__(self, client: Client, namespace: str, name: str, request_timeout: float) -> None:
         self._client = client
@@ -128,7 +129,7 @@ class LeaseClient:
         self._decoder = watch.EventDecoder(Lease, LEASES)
 
     async def read(self) -> Lease | None:
-        """The lease, None if there is none."""
+        """The lease, None if it does not exist."""
         async with _within(self._request_timeout):
             try:
                 return await self._client.get(LEASES, self._name, namespace=self._namespace, as_type=Lease)
@@ -136,7 +137,7 @@ class LeaseClient:
                 return None
 
     async def write(self, known: Lease | None, spec: dict[str, Any]) -> Lease:
-        """Write the lease if it is still as we know it; raises Conflict, AlreadyExists or NotFound if not."""
+        """Write the lease if it is still `known`; raises Conflict, AlreadyExists or NotFound if not."""
         metadata = {"resourceVersion": known.metadata.resource_version} if known else {"name": self._name}
         body = {"metadata": metadata, "spec": spec}
         async with _within(self._request_timeout):
@@ -150,7 +151,7 @@ class LeaseClient:
         """The lease and each new state of it, None when it is deleted, until the server ends the watch."""
         parameters = {
             "fieldSelector": f"metadata.name={self._name}",
-            "resourceVersion": "",  # not its own: a server that began after it would call that too old
+            "resourceVersion": "",  # not that of the lease, which may be too old for a restarted server
             "timeoutSeconds": _WATCH_LIFETIME,
         }
         async with self._client.stream(
@@ -164,7 +165,7 @@ class LeaseClient:
 
 @asynccontextmanager
 async def _within(seconds: float) -> AsyncIterator[None]:
-    """One request must not use up the time for all of them."""
+    """Bounds one request, so that it cannot use up the time for all of them."""
     try:
         async with asyncio.timeout(seconds):
             yield

@@ -1,1 +1,1 @@
-"""Parts for tests of controllers: virtual time and a transport that injects faults."""
+"""For tests of controllers: virtual time and a transport that injects faults."""

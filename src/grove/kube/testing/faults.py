@@ -1,15 +1,15 @@
-"""The seam for faults: a transport that misbehaves as real clusters do, by chance or on order.
+"""A transport that injects faults, by chance (`FaultRates`) or for certain (`inject`).
 
-Wraps any transport. Part of the product, so that other controllers can be driven through the same weather.
-Faults are those that the API's contract allows:
+Wraps any transport. Part of the product, so that other controllers can be tested with the same faults. They
+are those that the API's contract allows:
 
-- watch events come late, twice, out of order between objects, or are cut off in the middle;
-- an event is lost: the connection breaks and the server has forgotten the version (410);
-- a kind's watch stands still (`freeze`) while the others go on;
-- a write is refused (409, 429, 500), or takes effect and its reply is lost; that of a `get` only on order;
-- the process ends right after its n-th write took effect.
+- watch events are late, repeated, out of order between objects, or cut off in the middle;
+- an event is lost: the connection breaks and the server no longer has the version (410);
+- the watch of one resource stops (`pause_watch`) while the others go on;
+- a write is rejected (409, 429, 500), or takes effect without a reply; that of a `get` is lost by `inject`;
+- the process stops right after its n-th write took effect.
 
-Chance is a hash of seed, fault and number of the request: a run meets the same faults in any order of tasks.
+Chance is a hash of seed, fault and number of the request: a run has the same faults in any order of tasks.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _REJECTIONS = {
 
 
 class FaultRates(Struct, frozen=True):
-    """How likely each fault is, from 0 to 1: the first four per write, the others per watch event."""
+    """The probability of each fault: the first four per write, the others per watch event."""
 
     conflict: float = 0.0
     throttle: float = 0.0
@@ -57,11 +57,11 @@ class FaultRates(Struct, frozen=True):
 
 
 class ProcessStopped(BaseException):
-    """This process is dead: nothing more of it reaches the server. Code under test must not catch it."""
+    """The simulated process has ended: it sends nothing more. Code under test must not catch it."""
 
 
 class _InjectedFault(Struct):
-    """A fault to be had once (or `times`) by whatever matches, whatever chance says."""
+    """A fault that happens to the next `times` matching requests or events, regardless of the rates."""
 
     fault: str
     resource: str
@@ -70,15 +70,15 @@ class _InjectedFault(Struct):
     times: int
 
     def matches(self, fault: str, resource: str, verb: str, name: str) -> bool:
-        fits = self.fault == fault and self.resource in ("", resource)
-        if not (fits and self.verb in ("", verb) and self.name in ("", name) and self.times):
+        same = self.fault == fault and self.resource in ("", resource)
+        if not (same and self.verb in ("", verb) and self.name in ("", name) and self.times):
             return False
         self.times -= 1
         return True
 
 
 class FaultyTransport:
-    """A transport with weather. `met` counts the faults it caused, `writes` the writes that took effect."""
+    """A transport that injects faults. Counts them, and in `writes` the writes that took effect."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class FaultyTransport:
     def inject(
         self, fault: Fault, *, resource: str = "", verb: str = "", name: str = "", times: int = 1
     ) -> None:
-        """Cause a fault for sure, at the next write (or watch event) that matches.
+        """Inject a fault for certain, at the next write (or watch event) that matches.
 
         `verb` of a watch event is its type, such as `DELETED`.
         """
@@ -115,11 +115,11 @@ class FaultyTransport:
         self._injected.append(_InjectedFault(fault, resource, verb, name, times))
 
     def pause_watch(self, resource: str) -> None:
-        """Hold back everything that the resource's watches and lists tell from now on."""
+        """Hold back all watch events and lists of the resource from now on."""
         self._resumed.setdefault(resource, asyncio.Event()).clear()
 
     def resume_watch(self, resource: str) -> None:
-        """Tell what was held back."""
+        """Deliver what was held back."""
         self._resumed.setdefault(resource, asyncio.Event()).set()
 
     async def send(self, request: Request) -> Response:
@@ -152,7 +152,7 @@ class FaultyTransport:
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[Stream]:
-        """The inner transport's stream, disturbed."""
+        """The inner transport's stream, with faults."""
         self._check_stopped()
         if request.resource in self._expired:
             self._expired.discard(request.resource)
@@ -166,28 +166,28 @@ class FaultyTransport:
         await self._inner.close()
 
     def should_inject(self, fault: str, resource: str, verb: str, name: str) -> bool:
-        """Whether the fault happens here; counts and logs it if it does."""
-        ordered = any(injected.matches(fault, resource, verb, name) for injected in self._injected)
-        if not ordered and self.chance(fault, resource, verb, name) >= getattr(self.rates, fault):
+        """Whether the fault happens now; counts and logs it if it does."""
+        certain = any(injected.matches(fault, resource, verb, name) for injected in self._injected)
+        if not certain and self.chance(fault, resource, verb, name) >= getattr(self.rates, fault):
             return False
         self.fault_counts[fault] += 1
         log.debug("fault", key=f"{resource}/{name}", action=verb, reason=fault)
         return True
 
     def chance(self, *identity: str) -> float:
-        """A number in [0, 1) that depends only on the seed and on how often this identity was asked for."""
+        """A number in [0, 1) that depends only on the seed and on how often this identity was used."""
         self._seen[identity] += 1
         return random.Random(f"{self._seed}/{identity}/{self._seen[identity]}").random()  # noqa: S311
 
     async def wait_while_paused(self, resource: str) -> None:
-        """Wait while the resource is frozen."""
+        """Wait while the watch of the resource is paused."""
         gate = self._resumed.get(resource)
         if gate is not None:
             await gate.wait()
         self._check_stopped()
 
     def expire(self, resource: str) -> None:
-        """Answer the next watch of the resource with 410: the server has forgotten its version."""
+        """Answer the next watch of the resource with 410: the server no longer has its version."""
         self._expired.add(resource)
 
     def _stop(self) -> None:
@@ -196,7 +196,7 @@ class FaultyTransport:
             gate.set()
         if self._on_stop:
             self._on_stop()
-        raise ProcessStopped(f"stopped after write {self.writes}, as ordered")
+        raise ProcessStopped(f"stopped after write {self.writes}, as requested")
 
     def _check_stopped(self) -> None:
         if self._stopped:
@@ -204,7 +204,7 @@ class FaultyTransport:
 
 
 class _FaultyStream:
-    """A watch whose events meet the weather."""
+    """A watch with faults in its events."""
 
     def __init__(self, inner: Stream, faults: FaultyTransport, resource: str) -> None:
         self._inner = inner
@@ -214,7 +214,7 @@ class _FaultyStream:
         self.headers: Mapping[str, str] = inner.headers
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """The inner stream's lines, disturbed; a refusal is passed on as it is."""
+        """The inner stream's lines, with faults; a rejection is passed on unchanged."""
         if self.status >= 300:
             async for chunk in self._inner.chunks():
                 yield chunk
@@ -225,10 +225,10 @@ class _FaultyStream:
                     yield chunk
 
     def _reordered(self, lines: list[bytes]) -> list[list[bytes]]:
-        """The lines, some neighbours swapped.
+        """The lines, with some neighbours swapped.
 
-        Only neighbours about different objects are, and a swapped pair is delivered in one piece: no
-        connection can break between the two, or the later version would hide that the earlier is missing.
+        Only neighbours about different objects are swapped, and a swapped pair is delivered in one piece: if
+        the connection could break between the two, the later version would hide that the earlier is missing.
         """
         groups: list[list[bytes]] = []
         for line in lines:
@@ -247,16 +247,15 @@ class _FaultyStream:
 
     async def _deliver(self, group: list[bytes]) -> AsyncIterator[bytes]:
         faults = self._faults
-        what = _peek(group[0])
+        event = _peek(group[0])
         await faults.wait_while_paused(self._resource)
-        if what is None:
+        if event is None:
             yield _text(group)
             return
-        kind, name = what
+        kind, name = event
         if faults.should_inject("delay", self._resource, kind, name):
-            await asyncio.sleep(
-                faults.rates.longest_delay * faults.chance("length", self._resource, kind, name)
-            )
+            share = faults.chance("length", self._resource, kind, name)
+            await asyncio.sleep(faults.rates.longest_delay * share)
         if faults.should_inject("drop", self._resource, kind, name):
             faults.expire(self._resource)
             raise LostReply(f"watch {self._resource}: event of {name} dropped (fault)")
@@ -269,7 +268,7 @@ class _FaultyStream:
 
 
 class _RejectedStream:
-    """A stream that the server refused."""
+    """A stream that the server rejected."""
 
     def __init__(self, response: Response) -> None:
         self.status = response.status
@@ -277,7 +276,7 @@ class _RejectedStream:
         self._body = response.body
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """The Status that says why."""
+        """The Status with the reason."""
         yield self._body
 
 
@@ -286,7 +285,7 @@ def _text(lines: list[bytes]) -> bytes:
 
 
 def _peek(line: bytes) -> tuple[str, str] | None:
-    """Type and name of an event's object; None for bookmarks and errors, which no fault touches."""
+    """Type and name of an event's object; None for bookmarks and errors, which get no faults."""
     try:
         event = decoding.decode_text(line, watch.Event[decoding.Object])
     except Exception:  # an object that cannot be decoded

@@ -1,7 +1,7 @@
-"""Virtual time for tests: a loop whose clock jumps to the next timer instead of waiting for it.
+"""Virtual time for tests: an event loop whose clock jumps to the next timer instead of waiting for it.
 
-What depends on time (back-off, deadlines, leases) is tested to the millisecond and in no time. It is part
-of the package, like `httpx.MockTransport` is part of httpx, so that whoever builds on the runtime can use it.
+Code that depends on time (back-off, deadlines, leases) is tested to the millisecond and without waiting. It
+is part of the package, like `httpx.MockTransport` is part of httpx, so that other controllers can use it.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ P = ParamSpec("P")
 
 
 class Deadlock(RuntimeError):
-    """Every task waits, and no timer will ever wake one."""
+    """Every task waits, and no timer is set that would resume one."""
 
 
 class _JumpingSelector(selectors.DefaultSelector):
-    """Where the loop would sleep, move its clock instead."""
+    """Advances the clock where the loop would sleep."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -32,13 +32,13 @@ class _JumpingSelector(selectors.DefaultSelector):
         if ready or timeout == 0:
             return ready
         if timeout is None:
-            raise Deadlock("every task waits and no timer is set: something was never woken")
+            raise Deadlock("every task waits and no timer is set: a task is never resumed")
         self.now += timeout
         return ready
 
 
 class VirtualTimeLoop(asyncio.SelectorEventLoop):
-    """An event loop that begins at 0.0 and never waits. Not for code that talks to sockets or threads."""
+    """An event loop that starts at 0.0 and never waits. Not for code that uses sockets or threads."""
 
     def __init__(self) -> None:
         self._virtual = _JumpingSelector()

@@ -1,4 +1,4 @@
-"""One moment per key, the earliest wins: the delayed half of the queue, without a clock of its own."""
+"""The due times of delayed keys in the work queue: one time per key, the earliest wins. Has no clock."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
 
-_SLACK = 64  # outdated heap entries that are not worth a clean-up
+_SLACK = 64  # outdated heap entries that are not worth a rebuild
 
 
 class DelayQueue(Generic[K]):
     """When each key is due.
 
-    The heap keeps outdated entries until they surface; the mapping is the truth. A key that is woken often
-    and always names a moment hours away would fill the heap, so it is rebuilt when most of it is outdated.
+    The mapping has the valid times; the heap keeps outdated entries until they reach its top. A key that is
+    enqueued often, each time for hours later, would fill the heap, so it is rebuilt when most is outdated.
     """
 
     def __init__(self) -> None:
         self._due_times: dict[K, float] = {}
         self._heap: list[tuple[float, int, K]] = []
-        self._pushed = 0  # breaks ties in order of arrival, so that keys are never compared
+        self._pushed = 0  # breaks ties in insertion order, so that keys are never compared
 
     def __len__(self) -> int:
         return len(self._due_times)
@@ -38,16 +38,16 @@ class DelayQueue(Generic[K]):
             self._rebuild()
 
     def remove(self, key: K) -> None:
-        """Forget the key's moment, if it has one."""
+        """Remove the key's due time, if it has one."""
         self._due_times.pop(key, None)
 
     def next_due(self) -> float | None:
-        """The earliest moment of all."""
+        """The earliest due time of all keys."""
         self._drop_outdated()
         return self._heap[0][0] if self._heap else None
 
     def pop_due(self, now: float) -> Iterator[K]:
-        """Remove and yield each key whose moment has come, earliest first."""
+        """Remove and yield each key that is due, earliest first."""
         while (at := self.next_due()) is not None and at <= now:
             key = heapq.heappop(self._heap)[2]
             del self._due_times[key]

@@ -1,9 +1,9 @@
-"""Who is next: owners take turns, and what was begun goes before what is new.
+"""Decides which ready key of the work queue is next: owners take turns, and started workloads go first.
 
-First come, first served would let a small workload wait until a large one has been seen to, and whatever has
-been begun wait until everything else has been begun as well. So each owner of keys has a lane of its own, and
-the lanes take turns; within a lane it is first come, first served. Keys that have been begun are preferred to
-those that have not, though only so many times in a row.
+With first come, first served, a small workload would wait for all keys of a large one, and a workload that
+has been started would wait until all others have been started as well. So each owner of keys has a lane of
+its own, and the lanes take turns; within a lane it is first come, first served. Keys of started workloads are
+preferred to new ones, though only so many times in a row.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ _STARTED_IN_A_ROW = 7
 
 
 class QueueLane(NamedTuple):
-    """Where a key has to wait. Whoever is alone in his lane just waits for his turn."""
+    """The lane that a key waits in: its owner, and whether the workload has been started."""
 
     owner: Hashable
     started: bool = True
 
 
 class FairQueue(Generic[K]):
-    """Keys that wait for their turn, each since a moment."""
+    """The ready keys, each with the time since when it is ready."""
 
     def __init__(self, lane_of: Callable[[K], QueueLane]) -> None:
         self._lane_of = lane_of
@@ -37,34 +37,34 @@ class FairQueue(Generic[K]):
         return len(self._started) + len(self._new)
 
     def add(self, key: K, since: float) -> None:
-        """Wait for a turn; who waits already keeps its place."""
+        """Add a ready key; one that waits already keeps its place."""
         owner, started = self._lane_of(key)
         if not self._started.holds(owner, key) and not self._new.holds(owner, key):
             (self._started if started else self._new).add(owner, key, since)
 
-    def pop(self, barred: Callable[[K], bool] | None = None) -> K | None:
-        """The key whose turn it is; None if there is none, or if all are `barred`."""
+    def pop(self, excluded: Callable[[K], bool] | None = None) -> K | None:
+        """Remove and return the next key that is not `excluded`; None if there is none."""
         overdue = bool(self._new) and self._in_a_row == _STARTED_IN_A_ROW
-        if not overdue and (key := self._started.pop(barred)) is not None:
+        if not overdue and (key := self._started.pop(excluded)) is not None:
             self._in_a_row = min(self._in_a_row + 1, _STARTED_IN_A_ROW)
             return key
         self._in_a_row = 0
-        key = self._new.pop(barred)
-        return self._started.pop(barred) if key is None else key
+        key = self._new.pop(excluded)
+        return self._started.pop(excluded) if key is None else key
 
     def remove(self, key: K) -> None:
-        """Do not wait any more."""
+        """Remove a key."""
         owner = self._lane_of(key).owner
         self._started.drop(owner, key)
         self._new.drop(owner, key)
 
     def ready_times(self) -> Iterator[float]:
-        """Since when they wait."""
+        """Since when each key is ready."""
         return chain(self._started.ready_times(), self._new.ready_times())
 
 
 class _Lanes(Generic[K]):
-    """A lane for each owner, in the order of their turns."""
+    """A lane for each owner, the next one first."""
 
     def __init__(self) -> None:
         self._lanes: dict[Hashable, dict[K, float]] = {}
@@ -80,15 +80,15 @@ class _Lanes(Generic[K]):
         self._lanes.setdefault(owner, {})[key] = since
         self._size += 1
 
-    def pop(self, barred: Callable[[K], bool] | None) -> K | None:
+    def pop(self, excluded: Callable[[K], bool] | None) -> K | None:
         for owner, lane in self._lanes.items():
             key = next(iter(lane))
-            if barred is not None and barred(key):
+            if excluded is not None and excluded(key):
                 continue
             del self._lanes[owner], lane[key]
             self._size -= 1
             if lane:
-                self._lanes[owner] = lane  # behind the others
+                self._lanes[owner] = lane  # at the end
             return key
         return None
 

@@ -1,17 +1,16 @@
-"""Which key is worked on next: once at a time, fairly, and later after each failure.
+"""The work queue: decides which key is worked on next, with fair turns and a back-off after failures.
 
-A key names a piece of the world that someone can bring in order by looking at all of it. What happened to it
-is not kept, only that something did; so a thousand events cost one pass, and a pass that finds nothing to do
-is always right. The rules:
+The work on a key observes everything that belongs to it, so the queue stores no events, only that the key
+needs work: a thousand events cost one reconcile, and one that finds nothing to do does no harm. The rules:
 
-- a key is worked on by one worker at a time; woken meanwhile, it is worked on once more afterwards;
-- owners of keys that are ready take turns (see `line`); a key that is woken all the time goes to the end of
+- a key is worked on by one worker at a time; enqueued meanwhile, it is worked on once more afterwards;
+- owners of ready keys take turns (see `fair_queue`); a key that is enqueued all the time goes to the end of
   its lane each time;
-- a key has one next moment, the earliest that was named; beginning to work on it uses that moment up;
-- failures delay the key by itself alone: exponentially, with jitter, until it succeeds. An event still wakes
-  it at once, since the event may be what it was failing for;
-- a key whose work waits for a slow server can be set aside: its worker serves others meanwhile. While a
-  tenant has keys set aside and others wait, no more than half as many of its keys as there are workers are
+- a key has one due time, the earliest that was requested; starting to work on it clears that time;
+- failures delay only the key itself: exponentially, with jitter, until it succeeds. A watch event still
+  enqueues it at once, since the event may remove the cause of the failure;
+- a key whose work waits for a slow server can be detached: its worker serves others meanwhile. While a
+  tenant has detached keys and others wait, no more than half as many of its keys as there are workers are
   worked on; alone, it has all workers, and no more.
 """
 
@@ -35,14 +34,14 @@ from grove.kube.workqueue.fair_queue import FairQueue, QueueLane
 K = TypeVar("K", bound=Hashable)
 
 NOW = float("-inf")
-_ASIDE_OF_ALL = 4  # times the workers: so many keys may be set aside in all
-_AFTER_CANCEL = 1.0  # how long cancelled work may take to clean up before shutdown goes on without it
+_DETACHED_PER_WORKER = 4  # so many keys may be detached in all, times the workers
+_AFTER_CANCEL = 1.0  # seconds for cancelled work to clean up before shutdown goes on without it
 
 log = structlog.get_logger("grove.kube.workqueue.queue")
 
 
 class WorkQueue(Generic[K]):
-    """Wakes keys and works on them. Make it inside a running loop; it works from `start` to `stop`."""
+    """Works on enqueued keys, from `start` to `stop`. Create it inside a running event loop."""
 
     def __init__(
         self,
@@ -56,7 +55,7 @@ class WorkQueue(Generic[K]):
         rng: random.Random | None = None,
     ) -> None:
         if workers < 1:
-            raise ValueError(f"queue {name} has {workers} workers and would never work: give it at least one")
+            raise ValueError(f"queue {name} has {workers} workers: give it at least one")
         self.name = name
         self._work = work
         self._workers = workers
@@ -65,33 +64,34 @@ class WorkQueue(Generic[K]):
         self._loop = asyncio.get_running_loop()
         self._open = False
         self._ready: FairQueue[K] = FairQueue(lane_of)
-        self._requeued: dict[K, float] = {}  # woken while being worked on
+        self._requeued: dict[K, float] = {}  # enqueued while being worked on
         self._delayed: DelayQueue[K] = DelayQueue()
         self._running: dict[K, asyncio.Task[None]] = {}
         self._started: set[K] = set()
-        self._failing: set[K] = set()  # said to have failed, by the work that is still running
+        self._failing: set[K] = set()  # marked as failed by work that is still running
         self._failures: dict[K, int] = {}
         self._tenant = tenant
-        self._aside: set[K] = set()  # being worked on, without a worker of their own
-        self._aside_of: Counter[Hashable] = Counter()  # how many, by tenant
+        self._detached: set[K] = set()  # being worked on, without occupying a worker
+        self._detached_of: Counter[Hashable] = Counter()  # how many, by tenant
         self._running_of: Counter[Hashable] = Counter()
         self._timer: asyncio.TimerHandle | None = None
         self._metrics = QueueMetrics(name, depth=lambda: len(self._ready), oldest=self.oldest)
 
     def __len__(self) -> int:
-        """How many keys wait for their turn."""
+        """How many keys are ready and wait for a worker."""
         return len(self._ready)
 
     @property
     def backlog(self) -> int:
-        """How many keys wait for a worker. Where workers are free, those that wait do so for their tenant."""
-        return len(self._ready) if len(self._running) - len(self._aside) >= self._workers else 0
+        """How many keys wait because all workers are busy. If workers are free, keys wait only because their
+        tenant has reached its share."""
+        return len(self._ready) if len(self._running) - len(self._detached) >= self._workers else 0
 
     def enqueue(self, key: K, at: float | None = NOW, *, failed: bool = False) -> None:
-        """Work on the key soon, or at a moment of the loop's clock; the earliest moment named wins.
+        """Work on the key soon, or at a time of the loop's clock; the earliest requested time wins.
 
-        `None` names no moment, for whoever has none to name. `failed` adds the moment after the back-off,
-        and counts against the key until work on it ends without failing.
+        `None` requests no time. `failed` requests the time after the back-off, and counts as a failure of the
+        key until work on it ends without one.
         """
         now = self._loop.time()
         if failed:
@@ -107,31 +107,31 @@ class WorkQueue(Generic[K]):
             self._set_timer()
 
     def forget(self, key: K) -> None:
-        """Do not work on the key until it is woken again, and think no worse of it for its failures."""
+        """Do not work on the key until it is enqueued again, and forget its failures."""
         self._ready.remove(key)
         self._requeued.pop(key, None)
         self._failures.pop(key, None)
         self._delayed.remove(key)
 
     def reset_backoff(self, key: K) -> None:
-        """The next failure of the key counts as its first: what it failed for has changed."""
+        """The next failure of the key counts as its first: the cause of its failures has changed."""
         self._failures.pop(key, None)
 
-    def set_aside(self, key: K) -> None:
-        """The work on the key waits for a slow server: another key may have its worker until it ends."""
-        known = key in self._aside or key not in self._running
-        if not known and len(self._aside) < _ASIDE_OF_ALL * self._workers:
-            self._aside.add(key)
-            self._aside_of[self._tenant(key)] += 1
+    def detach(self, key: K) -> None:
+        """The work on the key waits for a slow server: it goes on without occupying a worker."""
+        known = key in self._detached or key not in self._running
+        if not known and len(self._detached) < _DETACHED_PER_WORKER * self._workers:
+            self._detached.add(key)
+            self._detached_of[self._tenant(key)] += 1
             self._dispatch()
 
     def start(self) -> None:
-        """Begin to work, on the keys woken before too."""
+        """Start to work, also on keys that were enqueued before."""
         self._open = True
         self._on_timer()
 
     async def stop(self, grace: float = 5.0) -> None:
-        """Begin nothing more, let work in progress finish for `grace` seconds, then cancel it."""
+        """Start nothing more, let work in progress finish for `grace` seconds, then cancel it."""
         self._open = False
         if self._timer is not None:
             self._timer.cancel()
@@ -144,7 +144,7 @@ class WorkQueue(Generic[K]):
         if late:
             await asyncio.wait(late, timeout=_AFTER_CANCEL)
         for key in self._running:
-            log.error("work ignores its cancellation and is left behind", queue=self.name, key=key)
+            log.error("work ignores its cancellation and is abandoned", queue=self.name, key=key)
 
     def oldest(self) -> float:
         """For how many seconds the key that waits longest has been ready."""
@@ -164,16 +164,16 @@ class WorkQueue(Generic[K]):
             self._ready.add(key, now)
         elif key in self._started:
             self._requeued.setdefault(key, now)
-        # else: its task has yet to take the first step, so it has yet to look
+        # else: its task has not run yet, so it has not observed anything yet
 
-    def _is_barred(self, key: K) -> bool:
-        """Whether its tenant has keys set aside, and enough of them under way."""
+    def _tenant_has_its_share(self, key: K) -> bool:
+        """Whether the key's tenant has detached keys, and its share of the workers."""
         tenant = self._tenant(key)
-        return self._aside_of[tenant] > 0 and self._running_of[tenant] >= max(1, self._workers // 2)
+        return self._detached_of[tenant] > 0 and self._running_of[tenant] >= max(1, self._workers // 2)
 
     def _dispatch(self) -> None:
-        while self._open and self._ready and len(self._running) - len(self._aside) < self._workers:
-            key = self._ready.pop(self._is_barred if self._aside else None)
+        while self._open and self._ready and len(self._running) - len(self._detached) < self._workers:
+            key = self._ready.pop(self._tenant_has_its_share if self._detached else None)
             if key is None and len(self._running) < self._workers:
                 key = self._ready.pop()
             if key is None:
@@ -181,7 +181,7 @@ class WorkQueue(Generic[K]):
             task = self._loop.create_task(self._run_work(key), name=f"{self.name} {key}")
             self._running[key] = task
             self._running_of[self._tenant(key)] += 1
-            # In a callback, which also runs for a task that was cancelled before its first step.
+            # In a callback, which also runs for a task that was cancelled before it ran.
             task.add_done_callback(partial(self._finish, key, self._loop.time()))
 
     async def _run_work(self, key: K) -> None:
@@ -189,17 +189,17 @@ class WorkQueue(Generic[K]):
         self._delayed.remove(key)
         await self._work(key)
 
-    def _finish(self, key: K, began: float, task: asyncio.Task[None]) -> None:
-        self._metrics.seconds.observe(self._loop.time() - began)
+    def _finish(self, key: K, started_at: float, task: asyncio.Task[None]) -> None:
+        self._metrics.seconds.observe(self._loop.time() - started_at)
         if task.cancelled():
-            # Half done is not done: whoever starts the queue again begins with it.
+            # The work is incomplete: it is repeated when the queue is started again.
             self._started.add(key)
             self.enqueue(key, None if self._open else NOW, failed=self._open)
         elif error := task.exception():
             self._log_failure(key, error)
             self.enqueue(key, None, failed=True)
         del self._running[key]
-        self._leave(key, self._tenant(key))
+        self._uncount(key, self._tenant(key))
         self._started.discard(key)
         if key in self._failing:
             self._failing.discard(key)
@@ -209,11 +209,11 @@ class WorkQueue(Generic[K]):
             self._ready.add(key, since)
         self._dispatch()
 
-    def _leave(self, key: K, tenant: Hashable) -> None:
+    def _uncount(self, key: K, tenant: Hashable) -> None:
         counts = [self._running_of]
-        if key in self._aside:
-            self._aside.discard(key)
-            counts.append(self._aside_of)
+        if key in self._detached:
+            self._detached.discard(key)
+            counts.append(self._detached_of)
         for count in counts:
             count[tenant] -= 1
             if not count[tenant]:
@@ -223,10 +223,10 @@ class WorkQueue(Generic[K]):
         if isinstance(error, KubeError):
             log.warning("work failed", queue=self.name, key=key, error=str(error))
         else:
-            log.error("work failed in a way that nobody foresaw", queue=self.name, key=key, exc_info=error)
+            log.error("work failed with an unexpected error", queue=self.name, key=key, exc_info=error)
 
     def _on_timer(self) -> None:
-        # It has rung, perhaps a trifle before its moment: what is not due yet needs another.
+        # It may have fired slightly early: keys that are not due yet need another timer.
         self._timer = None
         now = self._loop.time()
         for key in self._delayed.pop_due(now):
@@ -235,11 +235,11 @@ class WorkQueue(Generic[K]):
         self._set_timer()
 
     def _set_timer(self) -> None:
-        since = self._delayed.next_due()
+        due = self._delayed.next_due()
         if self._timer is not None:
-            if since == self._timer.when():
+            if due == self._timer.when():
                 return
             self._timer.cancel()
             self._timer = None
-        if self._open and since is not None:
-            self._timer = self._loop.call_at(since, self._on_timer)
+        if self._open and due is not None:
+            self._timer = self._loop.call_at(due, self._on_timer)
