@@ -55,6 +55,7 @@ check: $(ENV) ## check lint, format, types, import layers and generated files
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+	@$(BIN)/python -m tools.vocabulary
 	@$(BIN)/python -m tools.generated --check
 
 .PHONY: fix

@@ -1,12 +1,13 @@
-"""The vocabulary check finds retired words in names, prose and documents, and folders with too many modules."""
+"""The vocabulary check finds retired words in names, prose and documents, and folders that are overfull."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from tools import vocabulary
 from tools.vocabulary import MOST_MODULES
+
+from tools import vocabulary
 
 
 @pytest.mark.parametrize(

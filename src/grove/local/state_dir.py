@@ -13,8 +13,8 @@ from pathlib import Path
 
 import msgspec
 
-from grove.local.cluster.pki import write_private
 from grove.local.errors import LocalError
+from grove.local.private_files import write_private
 
 _MIN_FREE_BYTES = 256 * 2**20  # etcd preallocates 64 MiB for each of its log segments
 _LOCK_HELD = (errno.EAGAIN, errno.EACCES)

@@ -6,7 +6,8 @@ Each function yields the errors of its argument, worded as Kubernetes words them
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from grove.rules.model import ErrorType, FieldError, invalid
@@ -114,3 +115,11 @@ def _qualified_name_errors(key: str) -> tuple[str, ...]:
     elif not _IS_WORD(name):
         wrong.append(f"name part {_WORD_FORM}")
     return tuple(wrong)
+
+
+def duplicates(found: Iterable[str]) -> list[str]:
+    """The values that occur more than once."""
+    listed = list(found)
+    if len(set(listed)) == len(listed):
+        return []
+    return [each for each, count in Counter(listed).items() if count > 1]

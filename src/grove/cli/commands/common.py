@@ -12,7 +12,6 @@ from typing import Annotated, Literal, TypeVar
 import msgspec
 from cyclopts import Parameter
 from rich.console import Console
-from rich.text import Text
 
 from grove.api.naming import labels
 from grove.api.types.kubernetes_objects import ResourceClaim
@@ -22,7 +21,7 @@ from grove.api.types.podcliqueset import PodCliqueSet
 from grove.api.types.podgang import PodGang
 from grove.cli.views.pod_reason import ReasonedPod
 from grove.cli.views.set_view import SetObjects, SetView, set_views
-from grove.cli.views.text_layout import TextLine
+from grove.cli.views.text_layout import TextLine, coloured
 from grove.kube.auth import config
 from grove.kube.auth.config import Config
 from grove.kube.client.client import Client
@@ -121,7 +120,3 @@ def show(lines: Iterable[TextLine], console: Console) -> None:
             console.print(coloured(line), no_wrap=True, overflow="crop", crop=False)
         else:
             sys.stdout.write(line.text + "\n")
-
-
-def coloured(line: TextLine) -> Text:
-    return Text.assemble((line.guides, "dim"), (line.name, "bold"), "  ", (line.facts, line.style))

@@ -18,9 +18,8 @@ from grove.api.types.podclique import PodClique
 from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.api.types.podgang import PodGang
-from grove.cli.commands.common import coloured
 from grove.cli.views.set_view import SetObjects, SetView, set_views
-from grove.cli.views.text_layout import lines, tree
+from grove.cli.views.text_layout import coloured, lines, tree
 from grove.kube.cache.cache import Cache
 from grove.kube.cache.crd_watch import CrdWatch
 from grove.kube.cache.reflector import Reflector

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 from rich.cells import cell_len, set_cell_size
+from rich.text import Text
 
 from grove.cli.views.claim_view import ClaimView
 from grove.cli.views.set_view import CliqueView, GangView, GroupView, PodView, ReplicaView, SetView
@@ -216,3 +217,7 @@ def age(since: str | None, now: float) -> str:
         if seconds >= 2 * length:
             return f"{seconds // length}{unit}"
     return f"{seconds}s"
+
+
+def coloured(line: TextLine) -> Text:
+    return Text.assemble((line.guides, "dim"), (line.name, "bold"), "  ", (line.facts, line.style))

@@ -20,9 +20,10 @@ from grove.local.cluster import command_lines, ports
 from grove.local.cluster.health import Probe, wait_until_healthy
 from grove.local.cluster.nodes import ensure_nodes
 from grove.local.cluster.operator_process import OPERATOR, stop_operator
-from grove.local.cluster.pki import Pki, issue_all, write_kubeconfig, write_private
+from grove.local.cluster.pki import Pki, issue_all, write_kubeconfig
 from grove.local.cluster.processes import Process, find_process, spawn, stop, tail
 from grove.local.errors import LocalError
+from grove.local.private_files import write_private
 from grove.local.progress import ProgressReporter
 from grove.local.state_dir import ClusterRecord, ClusterSettings, Ports, StateDir
 

@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 from grove.api.naming.well_known import OperatorEnv
-from grove.local.cluster.pki import write_private
 from grove.local.cluster.processes import Process, find_process, spawn, stop, tail
 from grove.local.errors import LocalError
+from grove.local.private_files import write_private
 from grove.local.state_dir import StateDir
 
 OPERATOR = "operator"

@@ -11,7 +11,6 @@ import base64
 import datetime
 import ipaddress
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +18,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from grove.local.private_files import write_private
 
 _AUTHORITY_DAYS = 3650
 _CERTIFICATE_DAYS = 365
@@ -29,6 +30,7 @@ _SERVER_NAMES = (
     "kubernetes.default.svc",
     "kubernetes.default.svc.cluster.local",
 )
+
 _SERVER_ADDRESSES = ("127.0.0.1", "::1", "127.96.0.1")
 
 
@@ -56,14 +58,6 @@ class Pki:
     @property
     def service_account_public_key(self) -> Path:
         return self.folder / "service-account.pub"
-
-
-def write_private(path: Path, content: bytes) -> None:
-    """Write a file atomically, readable only by its owner."""
-    draft = path.with_name(path.name + ".new")
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-        file.write(content)
-    draft.replace(path)
 
 
 def issue_all(folder: Path, now: datetime.datetime) -> Pki:

@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from grove.local.cluster.pki import write_private
 from grove.local.errors import LocalError
+from grove.local.private_files import write_private
 
 _POLL = 0.02  # seconds; there is no notification when a process of an earlier command exits
 

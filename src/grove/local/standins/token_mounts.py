@@ -12,7 +12,7 @@ from msgspec import Struct, field
 
 from grove.api.meta import ObjectMeta
 from grove.kube.cache.cache import Cache
-from grove.local.cluster.pki import write_private
+from grove.local.private_files import write_private
 from grove.local.standins.pod_status import InitContainerPod
 
 NamespacedName = tuple[str, str]

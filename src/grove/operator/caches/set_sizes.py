@@ -19,8 +19,8 @@ from grove.api.types.podclique import PodClique
 from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.kube.cache.cache import Cache
+from grove.operator.caches.object_changes import spec_revision
 from grove.operator.keys import SetKey, replica_of, set_of
-from grove.operator.watches.object_changes import spec_revision
 
 
 class Excess(Struct, frozen=True, gc=False):

@@ -14,12 +14,12 @@ from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.fabrics.provider import Domain, Scope
 from grove.fabrics.requirements import domain_requirements
+from grove.operator.caches.object_changes import changed
 from grove.operator.caches.registry import Caches
 from grove.operator.keys import DomainKey, Key, ReplicaKey, SetKey, replica_of
 from grove.operator.observers.fabric import FabricLookup
 from grove.operator.watches.enqueue_slices import SlicedEnqueuer
 from grove.operator.watches.enqueue_slices import replicas as replicas_of
-from grove.operator.watches.object_changes import changed
 from grove.operator.watches.workloads import replay_and_subscribe
 from grove.plan.fabric.channels import unschedulable_since
 

@@ -19,11 +19,11 @@ from grove.api.types.pod import Pod
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.kube.cache.cache import Cache, Handler, HasMetadata
 from grove.kube.client.undecodable import Undecodable
+from grove.operator.caches.object_changes import changed, metadata_changed, spec_revision
 from grove.operator.caches.registry import BY_TEMPLATE, BY_TOPOLOGY, Caches, owning_topology
 from grove.operator.engine.message_backoff import MessageBackoff
 from grove.operator.keys import Key, ReplicaKey, SetKey, TopologyKey, replica_of, set_of
 from grove.operator.watches.enqueue_slices import SlicedEnqueuer, replicas
-from grove.operator.watches.object_changes import changed, metadata_changed, spec_revision
 from grove.plan.desired.shared_claims import has_shared_claims
 from grove.schedulers.backend import SchedulerObject
 

@@ -18,7 +18,7 @@ from grove.rules import syntax
 from grove.rules.claims import claim_names
 from grove.rules.decode import Workload
 from grove.rules.model import FieldError, duplicate, invalid, not_found, required
-from grove.rules.podcliqueset.cliques import duplicates
+from grove.rules.syntax import duplicates
 
 _TEMPLATE = "spec.template"
 _TOO_LONG = (

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from grove.api.naming import names
 from grove.api.types.common import AutoScalingConfig
@@ -12,6 +11,7 @@ from grove.rules import syntax
 from grove.rules.decode import CliquePodSpec, PodContainer, Workload
 from grove.rules.model import FieldError, duplicate, invalid, required
 from grove.rules.podcliqueset import update_strategy
+from grove.rules.syntax import duplicates
 
 _CLIQUES = "spec.template.cliques"
 
@@ -49,14 +49,6 @@ def warnings(workload: Workload) -> Iterator[str]:
             yield f"{path}.rollingUpdate is ignored: set it on the scaling group, which updates the clique"
         else:
             yield from update_strategy.warnings(f"{path}.rollingUpdate", clique.rolling_update, workload.spec)
-
-
-def duplicates(found: Iterable[str]) -> list[str]:
-    """The values that occur more than once."""
-    listed = list(found)
-    if len(set(listed)) == len(listed):
-        return []
-    return [each for each, count in Counter(listed).items() if count > 1]
 
 
 def _name(path: str, name: str, workload: Workload, standalone: bool) -> Iterator[FieldError]:

@@ -10,7 +10,8 @@ from grove.rules import syntax
 from grove.rules.decode import Workload
 from grove.rules.model import FieldError, duplicate, invalid, required
 from grove.rules.podcliqueset import update_strategy
-from grove.rules.podcliqueset.cliques import duplicates, too_long
+from grove.rules.podcliqueset.cliques import too_long
+from grove.rules.syntax import duplicates
 
 _GROUPS = "spec.template.podCliqueScalingGroups"
 

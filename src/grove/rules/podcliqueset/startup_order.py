@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from grove.api.types.podcliqueset import CliqueTemplate, PodCliqueSetTemplate, StartupType
 from grove.rules.model import FieldError, duplicate, invalid
-from grove.rules.podcliqueset.cliques import duplicates
+from grove.rules.syntax import duplicates
 
 _CLIQUES = "spec.template.cliques"
 _MAX_NAMED = 8

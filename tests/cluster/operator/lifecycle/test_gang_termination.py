@@ -179,7 +179,9 @@ async def test_termination_and_recovery_emit_one_event_each(world: World, agents
     emitted = [event for event in world.all(EVENTS) if event.reason in reasons]
     assert len(emitted) == len(reasons)
     assert {event.regarding["kind"] for event in emitted} == {"PodCliqueSet"}
-    assert any(event.note.startswith("w-0 is restarted: w-0-a was below minAvailable for ") for event in emitted)
+    assert any(
+        event.note.startswith("w-0 is restarted: w-0-a was below minAvailable for ") for event in emitted
+    )
     lost = [event for event in world.all(EVENTS) if event.reason == "AllScheduledReplicasLost"]
     assert lost == [], "pods that the operator itself deleted are not reported as lost"
 
