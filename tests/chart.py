@@ -10,7 +10,6 @@ from typing import Any
 
 import msgspec
 import yaml
-from tools import helm
 
 from grove.kube.auth import config
 from grove.kube.auth.config import Config
@@ -28,6 +27,7 @@ from grove.local.cluster.lifecycle import LocalCluster
 from tests.cluster.webhooks.harness import eventually
 from tests.clusters import REPORTER
 from tests.shared import ROOT
+from tools import helm
 
 Body = dict[str, Any]
 

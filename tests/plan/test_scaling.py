@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from grove.api.intents import Delete
 from grove.plan.model import Plan
+from grove.plan.replica import plan_replica
 from grove.plan.scale_in import POD_TERMINATION_WAIT, plan_scale_in
 from tests.plan.builders import a_set
 from tests.plan.simulator import actors
 from tests.plan.simulator.invariants import check_history, check_settled
-from tests.plan.simulator.simulator import Simulator
+from tests.plan.simulator.simulator import Simulator, settled
 
 
 def running(cliques: str, groups: str = "", **kwargs) -> Simulator:
@@ -260,3 +262,14 @@ def test_stale_count_is_refused_before_deleting_a_pod(kind):
 
 def all_pods(sim: Simulator) -> dict[str, dict[str, list[str]]]:
     return {gang: sim.references(gang) for gang in sim.api.all("PodGang")}
+
+
+def test_scaled_gang_stays_while_its_group_is_unseen():
+    """The group lost its labels, so the cache has not got it: its create, not its template, decides."""
+    sim = settled(a_set("a:1 b:1", "x:1/1=b"))
+    sim.scale("PodCliqueScalingGroup", "wl-0-x", 3)
+    sim.settle()
+    unseen = replace(sim.snapshot(), groups={})
+    deletes = [intent for intent in plan_replica(unseen, sim.now).intents if "delete PodGang" in intent.id]
+    assert deletes
+    assert all("create PodCliqueScalingGroup ns/wl-0-x" in intent.after for intent in deletes)

@@ -12,7 +12,7 @@ from grove.api.intents import Intent
 from grove.dynamo.reconcile.planner import plan_graph
 from grove.fabrics.registry import Providers, providers
 from grove.kube.client import label_selector
-from grove.kube.client.transport import Request
+from grove.kube.client.transport import Request, Transport
 from grove.kube.executor.executor import Executor
 from grove.kube.executor.outcome import Outcome
 from grove.kube.executor.write_limiter import WriteLimiter
@@ -84,20 +84,26 @@ class Upgraded:
                 found += plan_domain(snapshot, self._recording.at).intents
         return [*found, *[intent async for intent in self._graph_intents()]]
 
-    async def _graph_intents(self) -> AsyncIterator[Intent]:
-        layer = DynamoSettings.of(OperatorConfiguration(dynamo=Dynamo(enabled=True)))
-        if self.graphs is None or layer is None:
-            return
-        graphs = GraphReconciler(
+    def graph_reconciler(self, transport: Transport) -> GraphReconciler:
+        """The reconciler of the recorded deployments."""
+        settings = DynamoSettings.of(OperatorConfiguration(dynamo=Dynamo(enabled=True)))
+        assert self.graphs is not None
+        assert settings is not None
+        return GraphReconciler(
             self.caches,
             self.graphs,
-            NoServer(),
+            transport,
             WriteLimiter(),
             lambda _: None,
-            layer,
+            settings,
             Nodes(),
             clock=self.clock,
         )
+
+    async def _graph_intents(self) -> AsyncIterator[Intent]:
+        if self.graphs is None:
+            return
+        graphs = self.graph_reconciler(NoServer())
         for stored in self.graphs.graphs:
             key = GraphKey(stored.metadata.namespace, stored.metadata.name)
             seen = await graphs._observer.of(key, stored)

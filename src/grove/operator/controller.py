@@ -170,13 +170,17 @@ class Controller:
             await self._reconcile_topology_or_domain(key)
         else:
             await self._reconcile_workload(key)
+            self._publisher.end_pass(key)
         self._writes.end_pass(key)
 
     async def _reconcile_workload(self, key: WorkloadKey) -> None:
         now = self._clock()
-        if isinstance(key, ReplicaKey) and not await find_lost(key, self._observer, self._writes):
-            self.queue.enqueue(key, None, failed=True)
-            return
+        if isinstance(key, ReplicaKey):
+            lost = await find_lost(key, self._observer, self._writes)
+            if lost is not None:
+                self._api_errors.record(key, lost)
+                self.queue.enqueue(key, None, failed=True)
+                return
         try:
             plan = await self._plan(key, now)
         except PlanThreadBusy as busy:
@@ -190,7 +194,9 @@ class Controller:
             self._planner.drop_cached_plan(key)
         outcome = await self._writes.execute(key, plan.intents) if plan.intents else _NO_WRITES
         if relabelled := relabel_existing(outcome):
-            await self._writes.execute(key, relabelled)
+            restored = await self._writes.execute(key, relabelled)
+            if restored.failed:  # an error of this pass, which would otherwise never publish a status
+                outcome = outcome.joined(restored)
         errors = self._terminating.errors(key, outcome, plan.errors, now)
         if (
             plan.awaiting_placement

@@ -22,6 +22,7 @@ from grove.api.naming.annotations import SHARED_WITH_NAMESPACES
 from grove.api.types.common import ResourceSharing
 from grove.api.types.kind import Kind
 from grove.api.types.kubernetes_objects import PartialObjectMetadata
+from grove.api.types.pod import Pod
 from grove.api.types.podclique import PodClique
 from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
 from grove.api.types.podcliqueset import PodCliqueSet
@@ -184,16 +185,25 @@ class ClaimPlanner:
     def _delete_surplus_of(
         self, owner: PodClique | PodCliqueScalingGroup, label: str, index_label: str
     ) -> None:
+        pods_by_index: dict[str, list[Pod]] | None = None
         for claim in claims_of(self._known, label, owner.metadata.name):
             object_labels = claim.metadata.labels
             if claim.metadata.name in self._wanted_names or index_label not in object_labels:
                 continue
-            position = {key: object_labels[key] for key in (label, index_label)}
-            pods = [pod for pod in self._snapshot.pods if position.items() <= pod.metadata.labels.items()]
+            if pods_by_index is None:  # once for all claims: a clique may have thousands of both
+                pods_by_index = self._pods_by_index(label, owner.metadata.name, index_label)
+            pods = pods_by_index.get(object_labels[index_label], [])
             after = self._writes.planned_ids(delete_pod(pod).id for pod in pods)
             if len(after) < sum(not terminating(pod) for pod in pods):
                 continue  # used until the garbage collector deletes the pods of a deleted PodClique
             self._writes.add(delete_claim(claim, (self._writes.confirm(owner), *after)))
+
+    def _pods_by_index(self, label: str, owner: str, index_label: str) -> dict[str, list[Pod]]:
+        found: dict[str, list[Pod]] = {}
+        for pod in self._snapshot.pods:
+            if pod.metadata.labels.get(label) == owner:
+                found.setdefault(pod.metadata.labels.get(index_label, ""), []).append(pod)
+        return found
 
     def _add_error(self, user_error: UserError) -> None:
         self._errors[(user_error.clique or user_error.group, user_error.message)] = user_error

@@ -18,10 +18,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import TypeVar
 
-from grove.api.intents import Delete
+from grove.api.intents import Create, Delete, Target
 from grove.api.naming import labels, names
 from grove.api.types.pod import Pod
 from grove.api.types.podclique import PodClique
+from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
 from grove.plan.autoscaling import delete_autoscaler
 from grove.plan.desired.expand import ReplicaLayout
 from grove.plan.members import pod_state
@@ -173,7 +174,9 @@ def delete_surplus(
     counts = chain.from_iterable(count_owners(snapshot, clique.metadata.name) for clique in cliques)
     if groups or gangs:
         counts = chain(counts, _all_count_owners(snapshot))
-    fences = tuple(dict.fromkeys(map(writes.confirm, counts)))
+    # A group that is created in this plan may exist unseen, with other replicas than its template has.
+    unseen = writes.planned_ids(_create_id(snapshot, group.name) for group in layout.groups)
+    fences = (*dict.fromkeys(map(writes.confirm, counts)), *unseen)
     for gang in gangs:
         writes.add(delete(gang, fences))
     for clique in cliques:
@@ -184,6 +187,11 @@ def delete_surplus(
         writes.add(delete(clique, _delete_claims(snapshot, labels.CLIQUE, clique, then, writes) or after))
     for group in groups:
         writes.add(delete(group, _delete_claims(snapshot, labels.GROUP, group, fences, writes) or fences))
+
+
+def _create_id(snapshot: Snapshot, group: str) -> str:
+    kind, namespace = PodCliqueScalingGroup.KIND, snapshot.workload.metadata.namespace
+    return Create(Target(kind.api_version, kind.name, group, namespace), {}).id
 
 
 def _delete_claims(

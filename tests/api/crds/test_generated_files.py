@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from tools import generated
 
 FILES = {Path("charts/grove/crds/a.yaml"): "a\n", Path("docs/page.md"): "page\n"}

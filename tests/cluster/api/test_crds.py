@@ -6,7 +6,6 @@ import asyncio
 
 import msgspec
 import pytest
-from tools import kubernetes_openapi
 
 from grove.api.crds import crd, openapi
 from grove.api.types.registry import KINDS
@@ -14,6 +13,7 @@ from grove.local.build import binaries
 from tests.cluster.api.objects import RESOURCES, create, group, pod_clique, pod_clique_set
 from tests.cluster.conftest import apply
 from tests.clusters import REPORTER
+from tools import kubernetes_openapi
 
 GROUPS = {"grove.io", "scheduler.grove.io"}
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from tools import generated
-
 from grove.api.crds import crd
 from grove.dynamo.api import crd_definitions
+from tools import generated
 
 
 def test_both_versions_share_schema_without_conversion():

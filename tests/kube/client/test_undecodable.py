@@ -138,3 +138,22 @@ def test_relist_replaces_undecodable_objects() -> None:
     assert sorted(changes.seen) == [("a", True), ("b", True), ("d", False), ("d", True)]
     cache.clear()
     assert cache.undecodable == {}
+
+
+def test_undecodable_event_older_than_own_write_is_ignored() -> None:
+    cache = Cache(PODS, Strict)
+    cache.replace([cached()], "5")
+    cache.apply_reply(cached(version=12))
+    cache.apply_undecodable("MODIFIED", bad(version=10))
+    cache.apply_undecodable("DELETED", bad(version=9, uid="former"))
+    assert (cache.undecodable, cache.get("n", "a")) == ({}, cached(version=12))
+
+
+def test_decodable_event_older_than_own_write_clears_entry() -> None:
+    cache = Cache(PODS, Strict)
+    cache.replace([], "5", [bad(version=5)])
+    cache.apply_reply(cached(version=12))
+    assert cache.undecodable == {}
+    cache.apply_undecodable("MODIFIED", bad(version=13))
+    cache.apply_event("DELETED", cached(version=14))
+    assert (cache.undecodable, cache.get("n", "a")) == ({}, None)

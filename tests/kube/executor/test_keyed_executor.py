@@ -143,3 +143,15 @@ async def test_slow_write_is_reported_and_frees_its_worker() -> None:
     await controller.until_done("a2")
     assert [each for each in controller.problems if each[0] == "a1"] == [("a1", ["SLOW_CREATE"]), ("a1", [])]
     await controller.queue.stop()
+
+
+@virtual_time
+async def test_forgotten_key_reports_no_slow_write() -> None:
+    controller = Controller(StubTransport(owned, latency=lambda _: 4.0))
+    controller.queue.enqueue("a")
+    controller.queue.start()
+    await asyncio.sleep(3.5)
+    assert controller.problems == [("a", ["SLOW_CREATE"])]
+    controller.writes.forget("a")
+    assert controller.problems[-1] == ("a", [])
+    await controller.queue.stop()

@@ -132,3 +132,20 @@ def test_requested_pods_equal_sum_after_any_events(changes):
     in_a = [live.get(f"wl-{index}-a", 2) for index in (0, 1)]
     in_b = [live.get("wl-0-x-0-b", 3)] + [3] * 7
     assert events.excess == Excess(sum(max(1, count) for count in in_a + in_b), 0)
+
+
+def test_repaired_label_of_a_clique_is_counted_again() -> None:
+    events = Events(limit=13)
+    events.set(1)  # a: 2, b: 4 x 3
+    events.clique("wl-0-a", "", 2)
+    assert events.caches.sizes.excess(workload(events)) is not None, "a is counted as missing, too"
+    events.clique("wl-0-a", "a", 2)
+    assert events.caches.sizes.requested(workload(events)) == 14
+    events.clique("wl-0-a", "a", 1)
+    assert events.caches.sizes.excess(workload(events)) is None
+
+
+def workload(events: Events) -> PodCliqueSet:
+    found = events.caches.sets.get("ns", "wl")
+    assert found is not None
+    return found

@@ -168,6 +168,17 @@ def test_free_slots_release_keys_in_order_and_once(publisher) -> None:
     assert publisher.release(2) == []
 
 
+@pytest.mark.parametrize("end", ["end_pass", "defer"])
+def test_pass_without_statuses_returns_its_slot(publisher, end) -> None:
+    changed = status_update(status(0), status(1))
+    for key in ("a", "b"):
+        publisher.due_updates(key, (changed,), 0.0, busy=True)
+        publisher.due_updates(key, (changed,), 0.3, busy=True)
+    assert publisher.release(1) == ["a"]
+    getattr(publisher, end)("a")
+    assert publisher.release(1) == ["b"]
+
+
 def test_busy_slots_delay_status_by_max_delay_at_most(publisher) -> None:
     changed = status_update(status(0), status(1))
     due_after(publisher, changed, 0.0)

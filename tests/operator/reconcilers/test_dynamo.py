@@ -19,8 +19,9 @@ from grove.dynamo.api.pull_secret import PullSecret
 from grove.dynamo.api.status import GraphStatus
 from grove.dynamo.snapshot import StoredGraph
 from grove.kube.client.client import Client
-from grove.kube.client.transport import Response
+from grove.kube.client.transport import Request, Response
 from grove.kube.errors import ConfigError
+from grove.kube.testing.virtual_time import run_in_virtual_time
 from grove.operator.caches.dynamo import GraphCaches, GraphKey
 from grove.operator.caches.nodes import Nodes
 from grove.operator.caches.registry import Caches
@@ -28,12 +29,15 @@ from grove.operator.dynamo_settings import DynamoSettings, dynamo_operator_confl
 from grove.operator.observers import ssh_keys
 from grove.operator.observers.dynamo import GraphObserver
 from grove.operator.process import reject_dynamo_operator
+from grove.operator.reconcilers.dynamo import _checked_conflict
 from grove.operator.watches.dynamo import register_handlers
 from grove.plan.desired.template_hash import template_hash
 from tests.dynamo.builders import component, deployment
 from tests.dynamo.reconcile.test_planner import done
 from tests.dynamo.reconcile.test_planner import snapshot as plan_snapshot
 from tests.kube.executor.stub_transport import StubTransport, refused
+from tests.upgrade import recordings
+from tests.upgrade.planning import Upgraded
 
 
 def cluster(strategy: str | None) -> Client:
@@ -182,3 +186,29 @@ async def test_component_started_if_pod_of_latest_template_runs(phase, latest, s
     snapshot = await observer.of(GraphKey("ns", "app"), stored)
     assert snapshot.started == started
     assert snapshot.pull_secrets == {"s": {"docker.io"}}
+
+
+def test_conflict_check_is_retried_until_the_server_answers():
+    answers = iter([refused(403, "Forbidden"), refused(403, "Forbidden"), refused(404, "NotFound")])
+    client = Client(StubTransport(lambda _: next(answers), lambda _: 0.0))
+    assert run_in_virtual_time(_checked_conflict(client)) == ""
+
+
+@pytest.mark.parametrize("deleted", [True, False])
+async def test_set_is_deleted_only_with_its_deployment(deleted):
+    """While the kind is not served, deployments may exist although none is in the cache."""
+    upgraded, requests = Upgraded(recordings.load("0.1.0/dynamo")), []
+
+    def refuse(request: Request) -> Response:
+        requests.append(request.verb)
+        return refused(403, "Forbidden")
+
+    assert upgraded.graphs is not None
+    reconciler = upgraded.graph_reconciler(StubTransport(refuse, lambda _: 0.0))
+    (stored,) = upgraded.graphs.graphs
+    if deleted:
+        upgraded.graphs.graphs.apply_event("DELETED", stored)
+    else:
+        upgraded.graphs.graphs.clear()
+    await reconciler._reconcile(GraphKey(stored.metadata.namespace, stored.metadata.name))
+    assert requests == (["delete"] if deleted else [])

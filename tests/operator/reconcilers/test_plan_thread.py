@@ -24,9 +24,9 @@ async def test_second_run_raises_busy_and_loop_continues():
 async def test_thread_pauses_for_as_long_as_it_ran():
     offload, loop = PlanThread(), asyncio.get_running_loop()
     began = loop.time()
-    assert await offload.run(threading.Event().wait, 0.05) is False
+    assert await offload.run(lambda: threading.Event().wait(0.05)) is False
     with pytest.raises(PlanThreadBusy) as busy:
-        offload.check()
+        offload.reserve()
     assert busy.value.at >= began + 0.1
 
 
@@ -38,3 +38,12 @@ async def test_exception_in_thread_is_raised():
 
     with pytest.raises(ValueError, match="of this workload"):
         await offload.run(wrong)
+
+
+async def test_reserved_thread_is_not_taken_by_another_key():
+    thread = PlanThread()
+    thread.reserve()
+    with pytest.raises(PlanThreadBusy):
+        await thread.run(int)
+    assert await thread.run(lambda: 7, reserved=True) == 7
+    thread.release()

@@ -14,8 +14,10 @@ from grove.operator.reconcilers.relabel import relabel_existing
 WANTED = labels.managed("w") | {labels.SET_REPLICA: "0", labels.TEMPLATE_HASH: "new"}
 
 
-def existing_object(found: dict[str, str], state: IntentState = IntentState.FOUND) -> Outcome:
-    intent = Create(Target("v1", "Pod", "p", "default"), {"metadata": {"name": "p", "labels": WANTED}})
+def existing_object(
+    found: dict[str, str], state: IntentState = IntentState.FOUND, kind: str = "Pod"
+) -> Outcome:
+    intent = Create(Target("v1", kind, "p", "default"), {"metadata": {"name": "p", "labels": WANTED}})
     existing = Object(ObjectMeta(name="p", uid="u", resource_version="7", labels=found))
     return Outcome((Result(intent, state, "p", "u", existing=existing),))
 
@@ -41,3 +43,9 @@ def test_wrong_group_label_is_removed():
 )
 def test_objects_with_selector_labels_are_not_patched(outcome, why):
     assert relabel_existing(outcome) == [], why
+
+
+@pytest.mark.parametrize("kind", ["Role", "RoleBinding"])
+def test_rbac_object_without_labels_is_deleted(kind):
+    (delete,) = relabel_existing(existing_object({}, kind=kind))
+    assert (delete.id, delete.uid) == (f"delete {kind} default/p", "u")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 
+import pytest
+
 from grove.operator.caches.registry import Caches
 from grove.operator.keys import Key, ReplicaKey, SetKey
 from grove.operator.watches.enqueue_slices import SLICE, SlicedEnqueuer, replicas
@@ -49,3 +51,20 @@ async def test_restart_during_slices_enqueues_keys_again():
 def test_set_above_limit_lists_existing_replicas_only():
     huge = read_set(a_set("a:1", replicas=2**31 - 1))
     assert list(replicas(Caches(), SET, huge)) == []
+
+
+def test_failed_iteration_does_not_block_its_owner():
+    async def play() -> list[object]:
+        enqueued: list[object] = []
+        slices = SlicedEnqueuer(enqueued.append)
+
+        def failing():
+            raise RuntimeError("a bug")
+            yield
+
+        with pytest.raises(RuntimeError):
+            slices.start("owner", failing)
+        slices.start("owner", lambda: iter([SetKey("ns", "wl")]))
+        return enqueued
+
+    assert asyncio.run(play()) == [SetKey("ns", "wl")]

@@ -206,3 +206,13 @@ def test_set_above_limit_is_still_updated():
     user_error = limits.too_many_pods(HUGE, LIMIT)
     (decision,) = plan_set(workload, reports, 0.0, too_many=user_error).intents
     assert decision.body["status"]["updateProgress"]["currentlyUpdating"][0]["replicaIndex"] == 2
+
+
+def test_group_of_held_replica_is_scaled_in_to_zero():
+    sim = settled(a_set("a:10 b:1", "x:2/1=b"))
+    sim.scale("PodCliqueScalingGroup", "wl-0-x", 0)
+    held = replace(sim.snapshot(), held=True)
+    deleted = {
+        intent.target.name for intent in plan_replica(held, sim.now).intents if "delete Pod " in intent.id
+    }
+    assert deleted == {name for name in sim.pods() if name.startswith("wl-0-x-")}

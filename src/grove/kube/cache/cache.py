@@ -149,6 +149,8 @@ class Cache(Generic[T]):
         """Apply one watch event."""
         key, uid, version = _key(new), new.metadata.uid, version_of(new)
         old = self._objects.get(key)
+        if self.undecodable:
+            self._clear_undecodable(key)
         if kind == "DELETED":
             self._tombstones.pop(uid, None)
             if old is not None and (version_of(old) <= version or old.metadata.uid == uid == ""):
@@ -159,15 +161,16 @@ class Cache(Generic[T]):
 
     def apply_undecodable(self, kind: str, found: Undecodable) -> None:
         """Apply one watch event about an object that cannot be decoded."""
-        old = self._objects.get(found.key)
-        if old is not None and (kind == "DELETED" or old.metadata.uid != found.metadata.uid):
+        old, version = self._objects.get(found.key), _parse_version(found.metadata.resource_version)
+        newer = old is not None and version_of(old) > version  # a reply of our own, which the watch sends yet
+        if old is not None and not newer and (kind == "DELETED" or old.metadata.uid != found.metadata.uid):
             self._remove(found.key)
         if kind == "DELETED":
             self._tombstones.pop(found.metadata.uid, None)
             self._clear_undecodable(found.key)
-        else:
+        elif not newer:
             self._add_undecodable(found)
-        self._watch_version = max(self._watch_version, _parse_version(found.metadata.resource_version))
+        self._watch_version = max(self._watch_version, version)
 
     def apply_bookmark(self, version: str) -> None:
         """A bookmark: the watch has sent everything up to this version."""
@@ -179,7 +182,8 @@ class Cache(Generic[T]):
         """Apply a whole list, read at the given version."""
         version = _parse_version(list_version)
         skipped = {found.key: found for found in undecodable}
-        kept = {key for key, each in skipped.items() if self._uid(key) == each.metadata.uid}
+        known = ((key, each, self._objects.get(key)) for key, each in skipped.items())
+        kept = {key for key, each, old in known if old and old.metadata.uid == each.metadata.uid}
         uids: set[str] = set()
         for new in listed:
             key = _key(new)
@@ -198,8 +202,9 @@ class Cache(Generic[T]):
         }
         for key in self.undecodable.keys() - skipped.keys():
             self._clear_undecodable(key)
-        for each in skipped.values():
-            self._add_undecodable(each)
+        for key, each in skipped.items():
+            if (old := self._objects.get(key)) is None or version_of(old) <= version:
+                self._add_undecodable(each)
         self._watch_version = version
         changed = not self.synced.is_set()
         self.synced.set()
@@ -222,16 +227,13 @@ class Cache(Generic[T]):
         for handler in self._sync_handlers if changed else ():
             self._call(self.resource.label, handler)
 
-    def _uid(self, key: Key) -> str | None:
-        known = self._objects.get(key)
-        return None if known is None else known.metadata.uid
-
     def _add_undecodable(self, found: Undecodable) -> None:
         """Remember an object that cannot be decoded; an unchanged reason is not logged again."""
         known = self.undecodable.get(found.key)
         self.undecodable[found.key] = found
         if known is None or known.reason != found.reason:
             log_skipped(found, self.resource)
+        if known is None or (known.reason, known.metadata.labels) != (found.reason, found.metadata.labels):
             for handler in self._undecodable_handlers:
                 self._call("/".join(found.key), handler, found)
 

@@ -111,9 +111,12 @@ class KeyedExecutor(Generic[K]):
 
     def forget(self, key: K) -> None:
         """The key does not exist any more."""
+        reported = key in self._unknown_writes or key in self._slow
         self._unknown_writes.pop(key, None)
         self._slow.pop(key, None)
         self._timed_out.discard(key)
+        if reported:
+            self._on_problem(key, ())
 
     def _report(self, key: K) -> None:
         slow_writes = [

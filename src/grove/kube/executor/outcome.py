@@ -53,6 +53,10 @@ class Outcome(Struct, frozen=True, gc=False):
     unknown_writes: tuple[UnknownWrite, ...] = ()
     """The key may not be planned before these are resolved (see `keyed_executor`): the cache may be wrong."""
 
+    def joined(self, other: Outcome) -> Outcome:
+        """The results of both, as of one plan."""
+        return Outcome((*self.results, *other.results))
+
     @property
     def done(self) -> bool:
         """Whether all intents were done."""

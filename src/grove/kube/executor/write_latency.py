@@ -23,6 +23,7 @@ SLOW = 1.0  # seconds in flight after which a write no longer occupies a slot of
 REPORTED = 3.0  # seconds in flight after which it is reported
 FIRST_TIMEOUT = 5.0
 LONGEST_TIMEOUT = 30.0
+_DECAY = 0.9
 _FLOOR_GROWTH = 1.05  # factor of the floor after each reply above it: it follows within a hundred replies
 _MAX_RECORDS = 4096  # the oldest is removed first
 CAUSE = "an admission webhook may be slow"
@@ -78,7 +79,8 @@ class Latencies:
         else:
             record.floor = min(seconds, max(record.floor, 0.001) * _FLOOR_GROWTH)
         # A write that usually takes four seconds may take eight: the timeout is for replies that never come.
-        record.timeout = min(LONGEST_TIMEOUT, max(FIRST_TIMEOUT, 2 * record.floor))
+        # After a timeout it shrinks slowly: fast replies of other objects do not take it from a slow one.
+        record.timeout = min(LONGEST_TIMEOUT, max(FIRST_TIMEOUT, 2 * record.floor, _DECAY * record.timeout))
         if record.reported and seconds < SLOW:
             record.reported = False
             log.info(

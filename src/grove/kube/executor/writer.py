@@ -75,7 +75,10 @@ class Writer:
     def write_class(self, intent: Intent) -> WriteClass:
         """The class of writes that the intent belongs to."""
         about = intent if isinstance(intent, DeleteCollection) else intent.target
-        return WriteClass(_VERBS[type(intent)], self._mapper.resource_of(intent).label, about.namespace)
+        resource = self._mapper.resource_of(intent).label
+        if isinstance(intent, Status):
+            resource += "/status"  # admission rules name the subresource: one may be slow without the other
+        return WriteClass(_VERBS[type(intent)], resource, about.namespace)
 
     async def send(self, intent: Intent, deferred: DeferredValues, timeout: float = 30.0) -> WriteReply:
         """Send the intent, with its deferred values resolved."""

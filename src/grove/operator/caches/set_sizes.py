@@ -104,10 +104,10 @@ class SetSizes:
     def _note(
         self, old: PodClique | PodCliqueScalingGroup | None, new: PodClique | PodCliqueScalingGroup | None
     ) -> None:
-        if old is not None and new is not None and old.spec.replicas == new.spec.replicas:
+        if old is not None and new is not None and _counted(old) == _counted(new):
             return
-        found = new or old
-        if found is not None and (key := set_of(found.metadata)) is not None:
+        keys = dict.fromkeys(set_of(found.metadata) for found in (old, new) if found is not None)
+        for key in filter(None, keys):
             self._compare(key)
 
     def _compare(self, key: SetKey) -> None:
@@ -124,6 +124,11 @@ class SetSizes:
                 listener(key)
         if workload is None and not counts.cliques and not counts.groups:
             del self._counts[key]
+
+
+def _counted(found: PodClique | PodCliqueScalingGroup) -> tuple[object, ...]:
+    """What the counts of a set depend on; labels say of which set and template the object is."""
+    return found.spec.replicas, found.spec.min_available, found.metadata.labels
 
 
 def _add(counts: dict[str, Live], name: str, live: Live) -> None:

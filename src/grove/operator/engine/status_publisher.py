@@ -122,6 +122,7 @@ class StatusPublisher(Generic[K]):
 
     def defer(self, key: K) -> None:
         """The key waits for a slow write: until its next pass, its statuses do not delay those of others."""
+        self._released.discard(key)
         if pending := self._pending.get(key):
             self._count(pending, 0)
 
@@ -131,6 +132,10 @@ class StatusPublisher(Generic[K]):
         return min(
             pending.changed + quiet, pending.since + _MAX_QUIET_PERIODS * quiet, pending.since + _MAX_DELAY
         )
+
+    def end_pass(self, key: K) -> None:
+        """The pass over the key is over, whether it came to its statuses or not: its free slot is used up."""
+        self._released.discard(key)
 
     def forget(self, key: K) -> None:
         self._clear_pending(key)

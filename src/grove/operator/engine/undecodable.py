@@ -38,6 +38,8 @@ class UndecodableObjects:
     ) -> None:
         self._emit, self._enqueue, self._clock, self._reporter = emit, enqueue, clock, reporter
         self._errors: dict[SetKey, dict[tuple[str, str, str], LastError]] = {}
+        self._set_of: dict[tuple[str, str, str], SetKey] = {}
+        """The set on which each object was reported: its labels may have changed since."""
         self._subscribe(reported_on_themselves, self._emit_event)
         self._subscribe(reported_on_sets, self._update_errors)
 
@@ -65,18 +67,18 @@ class UndecodableObjects:
         )
 
     def _update_errors(self, cache: Cache[Any], found: Undecodable) -> None:
-        key = set_of(found.metadata)
-        if key is None:
+        about, key = (cache.resource.label, *found.key), set_of(found.metadata)
+        if (before := self._set_of.pop(about, None)) is not None:
+            del self._errors[before][about]
+            if not self._errors[before]:
+                del self._errors[before]
+            self._enqueue(before)
+        if key is None or found.key not in cache.undecodable:
             return
-        errors, about = self._errors.setdefault(key, {}), (cache.resource.label, *found.key)
-        if found.key in cache.undecodable:
-            code = ErrorCode.DECODE_OBJECT
-            description = describe(Operation.LIST, code, _message(found, cache.resource))
-            errors[about] = LastError(code, description, rfc3339(self._clock()))
-        else:
-            errors.pop(about, None)
-        if not errors:
-            del self._errors[key]
+        code = ErrorCode.DECODE_OBJECT
+        description = describe(Operation.LIST, code, _message(found, cache.resource))
+        self._errors.setdefault(key, {})[about] = LastError(code, description, rfc3339(self._clock()))
+        self._set_of[about] = key
         self._enqueue(key)
 
 

@@ -4,6 +4,7 @@ rendered from them are reconciled as any other set (`grove.operator.controller`)
 from __future__ import annotations
 
 import asyncio
+import random
 import time
 from collections.abc import Callable
 from typing import Any
@@ -20,6 +21,7 @@ from grove.dynamo.snapshot import GraphBackend, StoredGraph
 from grove.kube.cache.cache import Cache
 from grove.kube.client.client import Client
 from grove.kube.client.resource import SECRETS
+from grove.kube.client.retry import Backoff
 from grove.kube.client.transport import Transport
 from grove.kube.errors import KubeError
 from grove.kube.executor.cache_store import CacheStore
@@ -89,6 +91,8 @@ class GraphReconciler:
         stored = self._graph_caches.graphs.get(key.namespace, key.name)
         if key in self._graph_caches.graphs.undecodable:
             return  # an event reports it; without this return its set would be deleted as an orphan
+        if stored is None and self._is_uncertain():
+            return
         if stored is None:
             await self._delete_orphaned_set(key)
             return
@@ -109,6 +113,12 @@ class GraphReconciler:
         if published and later is None:
             self._emit_events(stored, [event for event in plan.events if event.of_status])
         self.queue.enqueue(key, later, failed=outcome.failed or outcome.outdated or not published)
+
+    def _is_uncertain(self) -> bool:
+        """Whether deployments may exist that are not in the cache: their kind is not served at the moment, or
+        one of them could not even be named. Then a set without its deployment is no orphan."""
+        graphs = self._graph_caches.graphs
+        return not graphs.synced.is_set() or ("", "") in graphs.undecodable
 
     async def _delete_orphaned_set(self, key: GraphKey) -> None:
         """Delete the set of a deployment that is gone, sooner than Kubernetes' garbage collector does."""
@@ -154,11 +164,7 @@ async def serve(
     """Reconcile deployments as soon as their caches are synced, until cancelled; not at all if Dynamo's own
     operator serves them."""
     await graph_caches.synced()
-    try:
-        why = await dynamo_operator_conflict(client)
-    except KubeError as problem:
-        why = str(problem)
-    if why:
+    if why := await _checked_conflict(client):
         log.error("not serving", key=GRAPHS.label, action="ignore", reason=why)
         await asyncio.Event().wait()
     reconciler = graphs()
@@ -168,6 +174,20 @@ async def serve(
         await asyncio.Event().wait()
     finally:
         await reconciler.queue.stop(grace)
+
+
+async def _checked_conflict(client: Client) -> str:
+    """Why deployments must not be served; empty if nothing speaks against it. A check that fails is repeated
+    with back-off: until it succeeds, it is not known which operator serves them."""
+    backoff, rng, failures = Backoff(first=1.0, longest=60.0), random.Random(), 0  # noqa: S311 - jitter
+    while True:
+        try:
+            return await dynamo_operator_conflict(client)
+        except KubeError as problem:
+            pause = backoff.pause(failures, rng)
+            failures += 1
+            log.warning("not serving yet", key=GRAPHS.label, action="retry", reason=str(problem), pause=pause)
+            await asyncio.sleep(pause)
 
 
 def _error_message(outcome: Outcome) -> str:

@@ -38,23 +38,33 @@ class PlanThread:
         self._running = False
         self._rests_until = 0.0
 
-    def check(self) -> None:
-        """Raises PlanThreadBusy if nothing can run now. Called before a snapshot is read."""
+    def reserve(self) -> None:
+        """Reserve the thread for a `run` with `reserved`, or until `release`: no other key takes it while
+        snapshots are read. Raises PlanThreadBusy."""
+        self._check()
+        self._running = True
+
+    def release(self) -> None:
+        """Give up a reservation."""
+        self._running = False
+
+    def _check(self) -> None:
         now = asyncio.get_running_loop().time()
         if self._running:
             raise PlanThreadBusy(now + _AGAIN)
         if now < self._rests_until:
             raise PlanThreadBusy(self._rests_until)
 
-    async def run(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run the function in the thread and return its result. Raises PlanThreadBusy."""
-        self.check()
+    async def run(self, function: Callable[[], T], *, reserved: bool = False) -> T:
+        """Run the function in the thread and return its result. Raises PlanThreadBusy, unless `reserved`."""
+        if not reserved:
+            self._check()
         loop = asyncio.get_running_loop()
         if self._threads is None:
             self._threads = ThreadPoolExecutor(1, "plan")
         self._running, began = True, loop.time()
         try:
-            return await loop.run_in_executor(self._threads, lambda: function(*args, **kwargs))
+            return await loop.run_in_executor(self._threads, function)
         finally:
             # A pass that was cancelled leaves its thread behind: the next one queues after it.
             self._running = False

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from grove.api.intents import Create, Patch
+from grove.api.intents import Create, Delete, Patch
 from grove.api.naming import labels
 from grove.api.types.pod import Pod
 from grove.kube.executor.keyed_executor import KeyedExecutor
@@ -31,12 +31,13 @@ def restore_labels(pod: Pod) -> Patch:
     return patch_pod_metadata(pod, {"labels": known})
 
 
-def relabel_existing(outcome: Outcome) -> list[Patch]:
-    """Patches for existing objects that the plan tried to create because they lack their labels."""
-    return [patch for result in outcome.results if (patch := _relabel(result)) is not None]
+def relabel_existing(outcome: Outcome) -> list[Patch | Delete]:
+    """Writes for existing objects that the plan tried to create because they lack their labels. Roles and
+    RoleBindings are deleted and created again: the operator has no right to patch them."""
+    return [write for result in outcome.results if (write := _relabel(result)) is not None]
 
 
-def _relabel(result: Result) -> Patch | None:
+def _relabel(result: Result) -> Patch | Delete | None:
     intent = result.intent
     if result.state is not IntentState.FOUND or not isinstance(intent, Create):
         return None
@@ -44,15 +45,18 @@ def _relabel(result: Result) -> Patch | None:
     missing = {key: desired.get(key) for key in _SELECTOR_LABELS if found.labels.get(key) != desired.get(key)}
     if not missing:
         return None
+    target = replace(intent.target, name=result.name)
+    if target.kind in ("Role", "RoleBinding"):
+        return Delete(target, uid=found.uid)
     metadata = {"uid": found.uid, "resourceVersion": found.resource_version, "labels": missing}
-    return Patch(replace(intent.target, name=result.name), {"metadata": metadata})
+    return Patch(target, {"metadata": metadata})
 
 
-async def find_lost(key: ReplicaKey, observer: Observer, writes: KeyedExecutor[Key]) -> bool:
-    """Patch lost pods, which may still exist. Returns False if it is not known yet whether they do."""
+async def find_lost(key: ReplicaKey, observer: Observer, writes: KeyedExecutor[Key]) -> Outcome | None:
+    """Patch lost pods, which may still exist. Returns the outcome if it is not known yet whether they do."""
     lost = observer.lost_pods(key)
     if not lost:
-        return True
+        return None
     outcome = await writes.execute(key, [restore_labels(pod) for pod in lost])
     observer.resolve_lost_pods(key, outcome)
-    return not observer.lost_pods(key)
+    return outcome if observer.lost_pods(key) else None

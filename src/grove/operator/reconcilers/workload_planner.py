@@ -106,13 +106,21 @@ class Planner:
             large = len(owned_objects.pods) + len(owned_objects.cliques) > LARGE
             return await self._compute(partial(plan_deletion, workload, owned_objects, now), large=large)
         large = max(len(inputs.reports.of(key)), inputs.scale_in.count(key)) > LARGE
-        if large:
-            self._plan_thread.check()
+        if not large:
+            return await self._with_surplus(key, now, large=False)
+        self._plan_thread.reserve()
+        try:
+            return await self._with_surplus(key, now, large=True)
+        finally:
+            self._plan_thread.release()
+
+    async def _with_surplus(self, key: SetKey, now: float, *, large: bool) -> Plan:
         surplus = await self._surplus_replicas(key)
         current = self._caches.sets.get(key.namespace, key.name)
         if current is None or current.metadata.deletion_timestamp is not None:
             return Plan(requeue_at=now)  # changed while the surplus replicas were read
-        return await self._compute(self._set_plan_function(current, key, surplus, now), large=large)
+        compute = self._set_plan_function(current, key, surplus, now)
+        return await self._plan_thread.run(compute, reserved=True) if large else compute()
 
     async def _compute(self, compute: Callable[[], Plan], *, large: bool) -> Plan:
         return await self._plan_thread.run(compute) if large else compute()

@@ -38,10 +38,14 @@ class SlicedEnqueuer:
 
     def _next_slice(self, owner: Hashable, keys: Iterator[Key | None]) -> None:
         taken = 0
-        for key in islice(keys, SLICE):
-            taken += 1
-            if key is not None:
-                self._enqueue(key)
+        try:
+            for key in islice(keys, SLICE):
+                taken += 1
+                if key is not None:
+                    self._enqueue(key)
+        except BaseException:
+            self._in_progress.pop(owner, None)  # else the owner could never start again
+            raise
         if taken < SLICE:
             again = self._in_progress.pop(owner)
             if again is not None:

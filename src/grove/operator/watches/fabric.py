@@ -57,7 +57,7 @@ class _FabricEventHandlers:
                 yield from self._fabric_lookup.keys_of(workload)
             yield from self._fabric_lookup.owned_keys(found.metadata.uid)
 
-        self._slices.start((found.metadata.namespace, found.metadata.name), domains)
+        self._slices.start(("domains", found.metadata.namespace, found.metadata.name), domains)
 
     def on_group(self, old: PodCliqueScalingGroup | None, new: PodCliqueScalingGroup | None) -> None:
         """Enqueues domains of a set whose group is scaled, if they depend on the replicas of the group."""

@@ -169,7 +169,8 @@ def present(snapshot: Snapshot) -> Present:
     groups: dict[str, tuple[int, ...]] = {}
     for group in template.pod_clique_scaling_groups:
         full = names.group(set_name, snapshot.index, group.name)
-        count = _replicas(snapshot.groups.get(full), group)
+        found = snapshot.groups.get(full)
+        count = found.spec.replicas if found is not None else group.replicas
         inside = members(full, group.clique_names, snapshot.cliques)
         groups[full] = tuple(index for index in inside if index < count)
         for index in groups[full]:

@@ -176,7 +176,7 @@ async def test_topology_constraints_are_applied_and_reported(dynamo: World) -> N
     async with operating(dynamo, topology_aware=True, dynamo=layer, backends=in_use):
         await dynamo.create(GRAPHS, default_graph(body, creating=True))
         await dynamo.until(lambda: state(dynamo, "packed") == "failed", "it waits for a topology")
-        assert "say which topology is meant" in condition(dynamo.get(GRAPHS, "packed"), "Ready")["message"]
+        assert "name a topology" in condition(dynamo.get(GRAPHS, "packed"), "Ready")["message"]
         async with topology(dynamo, "the-only-one"):
             levels = "TopologyLevelsAvailable"
             await dynamo.until(

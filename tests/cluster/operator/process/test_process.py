@@ -282,7 +282,9 @@ async def test_automatic_mnnvl_without_driver_has_own_exit_code(
     try:
         async with running(tmp_path, operator_account.kubeconfig, wanted) as operator:
             said = await operator.hear("MNNVL preflight check", level="warning")
-            assert said["reason"].startswith("no ResourceSlice of compute-domain.nvidia.com: pods")  # P5
+            assert said["reason"].startswith(
+                "no ResourceSlice of compute-domain.nvidia.com exists: pods"
+            )  # P5
             await operator.hear("MNNVL preflight check passed")
             await operator.hear("working")
     finally:
