@@ -38,8 +38,10 @@ def main() -> None:
     for name in sys.argv[1:]:
         for body in yaml.safe_load_all(Path(name).read_text()):
             if body and body.get("kind") == "PodCliqueSet":
-                made, changed = a_second(body, change=False), a_second(body, change=True)
-                print(f"{Path(name).name}: {made:,.0f} creates or {changed:,.0f} updates per second of CPU")
+                created, changed = a_second(body, change=False), a_second(body, change=True)
+                print(
+                    f"{Path(name).name}: {created:,.0f} creates or {changed:,.0f} updates per second of CPU"
+                )
 
 
 if __name__ == "__main__":

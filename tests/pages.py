@@ -31,7 +31,7 @@ def mentioned(text: str) -> list[str]:
     return [word for word in words if re.match(r"(grove|make)( |$)", word)]
 
 
-def type_in(commands: Iterable[str], home: Path) -> subprocess.CompletedProcess[str]:
+def run_commands(commands: Iterable[str], home: Path) -> subprocess.CompletedProcess[str]:
     """Run commands in a shell with only a checkout. Background processes are stopped afterwards."""
     environment = {name: value for name, value in os.environ.items() if name not in _OURS}
     environment |= {

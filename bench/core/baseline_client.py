@@ -49,8 +49,8 @@ class BareClient:
         async with self._session.request(method, self._server + path, data=data, headers=headers) as reply:
             answer = await reply.read()
             assert reply.status in (200, 201), answer
-            made: dict[str, Any] = msgspec.json.decode(answer)
-            return made
+            created: dict[str, Any] = msgspec.json.decode(answer)
+            return created
 
 
 def _meta(name: str, owner: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -89,13 +89,13 @@ async def contract(bare: BareClient, replica: int) -> None:
     )
     spec = {"roleName": "worker", "replicas": 2, "minAvailable": 2, "podSpec": POD_SPEC}
     clique = {"apiVersion": "grove.io/v1alpha1", "kind": "PodClique", "metadata": _meta(name), "spec": spec}
-    made = await bare.post(GROVE, clique)
+    created = await bare.post(GROVE, clique)
     references = [{"namespace": "default", "name": pod} for pod in names]
     group = {"name": name, "minReplicas": 2, "podReferences": references}
     gang = {"apiVersion": "scheduler.grove.io/v1alpha1", "kind": "PodGang", "metadata": _meta(name)}
     await bare.post(GANGS, {**gang, "spec": {"podgroups": [group]}})
     for pod in names:
-        await bare.post(PODS, _pod(pod, made))
+        await bare.post(PODS, _pod(pod, created))
     counts = {"replicas": 2, "readyReplicas": 2, "scheduledReplicas": 2, "updatedReplicas": 2}
     await bare.patch_status(GROVE, name, {**counts, "scheduleGatedReplicas": 0})
     await bare.patch_status(GANGS, name, {"phase": "Running"})
@@ -112,12 +112,12 @@ async def connected(kubeconfig: str, namespace: str) -> AsyncIterator[BareClient
 
 
 async def run(kind: str, kubeconfig: str, namespace: str, replicas: int) -> None:
-    make = {"pods": pods, "contract": contract}[kind]
+    create = {"pods": pods, "contract": contract}[kind]
     async with connected(kubeconfig, namespace) as bare:
 
         async def worker(numbers: Iterator[int]) -> None:
             for number in numbers:
-                await make(bare, number)
+                await create(bare, number)
 
         numbers = iter(range(replicas))
         await asyncio.gather(*(worker(numbers) for _ in range(IN_FLIGHT)))

@@ -40,21 +40,21 @@ async def measure() -> Result:
         state = StateDir(Path(folder) / "cluster")
         settings = ClusterSettings(nodes=100, gpus=8, shape="1x5x4x5", audit=True)
         reporter = ProgressReporter(console)
-        made = await asyncio.to_thread(
+        cluster = await asyncio.to_thread(
             lifecycle.up, state, settings, lambda: binaries.find(reporter), reporter
         )
         try:
-            async with Client(config.load(made.kubeconfig)) as client:
+            async with Client(config.load(cluster.kubeconfig)) as client:
                 await _install(client)
                 result = {
-                    "pod_floor": await _floor(client, made, "pods"),
-                    "floor": await _floor(client, made, "contract"),
-                    "ours": await _ours(client, made),
-                    "grouped": await more_measurements.grouped(client, made),
-                    "small": await more_measurements.small(client, made),
-                    "updated": await updates_and_restarts.updated(client, made),
-                    "recycled": await updates_and_restarts.recycled(client, made),
-                    "large": await more_measurements.large(client, made),
+                    "pod_floor": await _floor(client, cluster, "pods"),
+                    "floor": await _floor(client, cluster, "contract"),
+                    "ours": await _ours(client, cluster),
+                    "grouped": await more_measurements.grouped(client, cluster),
+                    "small": await more_measurements.small(client, cluster),
+                    "updated": await updates_and_restarts.updated(client, cluster),
+                    "recycled": await updates_and_restarts.recycled(client, cluster),
+                    "large": await more_measurements.large(client, cluster),
                 }
         finally:
             lifecycle.down(state)
@@ -66,7 +66,7 @@ async def _install(client: Client) -> None:
         await client.create(CUSTOM_RESOURCE_DEFINITIONS, crd, as_type=Object)
 
 
-async def _floor(client: Client, made: LocalCluster, kind: str) -> Result:
+async def _floor(client: Client, cluster: LocalCluster, kind: str) -> Result:
     namespace, pods = f"floor-{kind}", REPLICAS * PODS_EACH
     await new_namespace(client, namespace)
     async with watching(client, namespace) as stopwatch:
@@ -76,7 +76,7 @@ async def _floor(client: Client, made: LocalCluster, kind: str) -> Result:
             "-m",
             "bench.core.baseline_client",
             kind,
-            str(made.kubeconfig),
+            str(cluster.kubeconfig),
             namespace,
             str(REPLICAS),
         )
@@ -106,11 +106,11 @@ async def _delete(client: Client, namespace: str, count: int, stopwatch: Stopwat
     return await stopwatch.at_most(len(found) - count, began)
 
 
-async def _ours(client: Client, made: LocalCluster) -> Result:
+async def _ours(client: Client, cluster: LocalCluster) -> Result:
     namespace, pods = "ours", REPLICAS * PODS_EACH
     await new_namespace(client, namespace)
-    audit = Audit(made.state.audit_log)
-    async with operator(made) as process, watching(client, namespace) as stopwatch:
+    audit = Audit(cluster.state.audit_log)
+    async with operator(cluster) as process, watching(client, namespace) as stopwatch:
         audit.calls()
         before = cost(process.pid)
         began = time.monotonic()

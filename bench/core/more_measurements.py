@@ -23,12 +23,12 @@ STILL = 25.0  # seconds; during a large start statuses may be delayed by twenty
 Result = dict[str, Any]
 
 
-async def grouped(client: Client, made: LocalCluster) -> Result:
+async def grouped(client: Client, cluster: LocalCluster) -> Result:
     """100 replicas of a frontend and a group of three, one of which is a scaled gang that starts last."""
     pods = GROUPED * 7
     await new_namespace(client, "grouped")
-    audit = Audit(made.state.audit_log)
-    async with operator(made) as process, watching(client, "grouped") as stopwatch:
+    audit = Audit(cluster.state.audit_log)
+    async with operator(cluster) as process, watching(client, "grouped") as stopwatch:
         audit.calls()
         before, began = cost(process.pid), time.monotonic()
         await client.create(SETS, template("groups", GROUPED), namespace="grouped", as_type=Object)
@@ -47,11 +47,11 @@ async def grouped(client: Client, made: LocalCluster) -> Result:
     }  # fmt: skip
 
 
-async def small(client: Client, made: LocalCluster) -> Result:
+async def small(client: Client, cluster: LocalCluster) -> Result:
     """From apply to ready: ten pods of a set against ten bare pods, the median of five runs each."""
     await new_namespace(client, "small")
     bare, ours = [], []
-    async with operator(made), watching(client, "small") as stopwatch:
+    async with operator(cluster), watching(client, "small") as stopwatch:
         for number in range(5):
             spec = template("scale-test", 1)["spec"]["template"]["cliques"][0]["spec"]["podSpec"]
             began = time.monotonic()
@@ -71,20 +71,20 @@ async def small(client: Client, made: LocalCluster) -> Result:
     return {"pods": 10, "floor_ready": sorted(bare)[2], "ready": sorted(ours)[2]}
 
 
-async def large(client: Client, made: LocalCluster) -> Result:
+async def large(client: Client, cluster: LocalCluster) -> Result:
     """5,000 cliques of one pod: the operator's memory, the writes of a restart, and the time of deletion."""
     await new_namespace(client, "large")
     body = template("scale-test", LARGE)
     body["spec"]["template"]["cliques"][0]["spec"] |= {"replicas": 1, "minAvailable": 1}
-    audit = Audit(made.state.audit_log)
+    audit = Audit(cluster.state.audit_log)
     async with watching(client, "large") as stopwatch:
-        async with operator(made) as process:
+        async with operator(cluster) as process:
             began = time.monotonic()
             await client.create(SETS, body, namespace="large", as_type=Object)
             ready = await stopwatch.ready(LARGE, began)
             last_call = await _last_call(audit, began)
             spent = cost(process.pid)
-        async with operator(made) as process:
+        async with operator(cluster) as process:
             await asyncio.sleep(4 * SETTLING)
             restarted, calls = cost(process.pid), audit.calls()
             began = time.monotonic()

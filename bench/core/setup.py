@@ -24,11 +24,11 @@ SETS = resource_of(PodCliqueSet.KIND)
 
 
 @asynccontextmanager
-async def operator(made: LocalCluster) -> AsyncIterator[asyncio.subprocess.Process]:
+async def operator(cluster: LocalCluster) -> AsyncIterator[asyncio.subprocess.Process]:
     """The operator, impersonating its own user, which identifies its requests in the audit log."""
-    kubeconfig = json.loads(made.kubeconfig.read_text())
+    kubeconfig = json.loads(cluster.kubeconfig.read_text())
     kubeconfig["users"][0]["user"] |= {"as": OPERATOR, "as-groups": ["system:masters"]}
-    path = made.state.config("operator.kubeconfig")
+    path = cluster.state.config("operator.kubeconfig")
     path.write_text(json.dumps(kubeconfig))
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "bench.core.operator", str(path), stdout=asyncio.subprocess.PIPE

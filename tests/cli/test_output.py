@@ -78,10 +78,10 @@ def test_brackets_are_printed_literally(tmp_path) -> None:
     missing = run(GROVE, "get", "--kubeconfig", f"nowhere/{name}", into=subprocess.PIPE)
     assert missing.stderr == f"grove: kubeconfig nowhere/{name} does not exist: check the path\n"
     (tmp_path / name / "run").mkdir(parents=True)
-    gone = run(GROVE, "down", "--delete", "--state-dir", str(tmp_path / name), into=subprocess.PIPE)
-    assert gone.stdout == f"nothing was running, removed {tmp_path}/{name}\n"
+    result = run(GROVE, "down", "--delete", "--state-dir", str(tmp_path / name), into=subprocess.PIPE)
+    assert result.stdout == f"nothing was running, removed {tmp_path}/{name}\n"
 
 
 def test_missing_state_directory_is_not_reported_removed(tmp_path) -> None:
-    gone = run(GROVE, "down", "--delete", "--state-dir", str(tmp_path / "nothing"), into=subprocess.PIPE)
-    assert (gone.returncode, gone.stdout) == (0, "nothing was running\n")
+    result = run(GROVE, "down", "--delete", "--state-dir", str(tmp_path / "nothing"), into=subprocess.PIPE)
+    assert (result.returncode, result.stdout) == (0, "nothing was running\n")

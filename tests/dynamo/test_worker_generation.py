@@ -56,17 +56,17 @@ def test_change_of_other_component_keeps_generation(same):
 
 def test_status_has_runtime_namespace_of_workers():
     found = replace(done(snapshot(app(replicas=2))), cliques={"app-0-worker": clique(2, **ALL)})
-    reported = planned(found).status_update.desired.components["Worker"].runtime_namespace
-    assert reported == f"ns-app-{generation(graph(app()))}"
+    namespace = planned(found).status_update.desired.components["Worker"].runtime_namespace
+    assert namespace == f"ns-app-{generation(graph(app()))}"
 
 
 def test_old_set_gets_generation_at_next_change(monkeypatch):
     with monkeypatch.context() as before:
         before.setattr("grove.dynamo.render.containers.generation", lambda _: "")
         before.setattr("grove.dynamo.render.pod_template.generation", lambda _: "")
-        made = done(snapshot(app()))
-    assert planned(made).intents == ()
-    changed = replace(made, stored=snapshot(app(main={"image": "dynamo:2.0.0"})).stored)
+        existing = done(snapshot(app()))
+    assert planned(existing).intents == ()
+    changed = replace(existing, stored=snapshot(app(main={"image": "dynamo:2.0.0"})).stored)
     (patch,) = planned(changed).intents
     worker = patch.body["spec"]["template"]["cliques"][1]
     assert worker["labels"][HASH] == generation(graph(app(main={"image": "dynamo:2.0.0"})))

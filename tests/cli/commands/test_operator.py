@@ -109,8 +109,8 @@ def test_missing_kubeconfig_is_one_line(tmp_path, with_file):
 
 
 def test_help_lists_exit_codes():
-    printed = " ".join(grove("operator", "--help").stdout.split())
-    assert "2 wrong configuration; 4 no kubeconfig, certificate or free port; 6 leadership lost" in printed
+    text = " ".join(grove("operator", "--help").stdout.split())
+    assert "2 wrong configuration; 4 no kubeconfig, certificate or free port; 6 leadership lost" in text
 
 
 def test_unknown_configuration_key_is_a_warning(tmp_path):

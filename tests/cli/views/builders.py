@@ -33,10 +33,10 @@ def a_simulator(*, running: bool = True) -> Simulator:
         for _ in range(2):  # the scaled gang follows the base gang
             actors.run_all(sim)
             sim.settle()
-        tell(sim, {"availableReplicas": 1})
+        set_status(sim, {"availableReplicas": 1})
     return sim
 
 
-def tell(sim: Simulator, status: Body) -> None:
+def set_status(sim: Simulator, status: Body) -> None:
     """The status of the set, which the simulator of this test does not plan."""
     sim.api.patch("PodCliqueSet", sim.set_name, {"status": status}, status=True)

@@ -22,7 +22,7 @@ from grove.cli.views.set_view import (
     pod_state,
     set_views,
 )
-from tests.cli.views.builders import a_simulator, found, tell, view
+from tests.cli.views.builders import a_simulator, found, set_status, view
 from tests.plan.builders import Body
 from tests.plan.simulator import actors
 from tests.shared import ROOT
@@ -73,7 +73,7 @@ def test_set_is_not_ready_while_objects_are_missing(missing):
 def test_errors_of_set_are_in_view():
     sim = a_simulator()
     error = {"code": "ERR", "description": "no quota", "observedAt": "2026-01-01T00:00:00Z"}
-    tell(sim, {"lastErrors": [error]})
+    set_status(sim, {"lastErrors": [error]})
     assert view(sim).errors == ("no quota",)
 
 

@@ -12,7 +12,7 @@ from rich.cells import cell_len
 
 from grove.cli.views.set_view import CliqueView, PodView, ReplicaView, SetView
 from grove.cli.views.text_layout import Row, age, lines, shorten, table, tree
-from tests.cli.views.builders import a_simulator, tell, view
+from tests.cli.views.builders import a_simulator, set_status, view
 from tests.plan.simulator import actors
 
 NOW = 1_800_000_000.0
@@ -76,7 +76,7 @@ def test_tree_without_pods_while_starting():
 def test_errors_are_last_and_one_line_each():
     sim = a_simulator()
     error = {"code": "E", "description": "no quota:\n  8 GPUs", "observedAt": "2026-01-01T00:00:00Z"}
-    tell(sim, {"availableReplicas": 1, "lastErrors": [error]})
+    set_status(sim, {"availableReplicas": 1, "lastErrors": [error]})
     assert printed(view(sim))[-1] == "└─ error  no quota: 8 GPUs"
 
 

@@ -45,8 +45,8 @@ async def operator_of(site: LocalCluster, admin: Client, folder: Path) -> AsyncI
     assert (pod["containers"][0]["args"][0], pod["serviceAccountName"]) == ("operator", ACCOUNT)
     (name,) = (each["configMap"]["name"] for each in pod["volumes"] if each["name"] == "config")
     config = (await admin.get(CONFIG_MAPS, name, namespace=NAMESPACE, as_type=dict))["data"]["config.yaml"]
-    who = await account(admin, site, NAMESPACE, ACCOUNT)
-    async with running(folder, who.kubeconfig, yaml.safe_load(config)) as operator:
+    credentials = await account(admin, site, NAMESPACE, ACCOUNT)
+    async with running(folder, credentials.kubeconfig, yaml.safe_load(config)) as operator:
         await operator.hear("working")
         await operator.hear("certificate loaded")
         yield operator

@@ -29,9 +29,9 @@ WAIT = {"pod-ready.grove.local/delay": "1h"}
 class JobRun:
     """The command of a pod, its exit code and output."""
 
-    def __init__(self, pod: AnyObject, command: list[str], code: int, said: str) -> None:
+    def __init__(self, pod: AnyObject, command: list[str], code: int, output: str) -> None:
         self.job = pod.labels["app.kubernetes.io/name"]
-        self.command, self.code, self.said = command, code, said
+        self.command, self.code, self.output = command, code, output
 
 
 async def run(command: list[str], kubeconfig: Path) -> tuple[int, str]:
@@ -45,9 +45,9 @@ async def run(command: list[str], kubeconfig: Path) -> tuple[int, str]:
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )
-    said, _ = await process.communicate()
+    output, _ = await process.communicate()
     assert process.returncode is not None
-    return process.returncode, said.decode()
+    return process.returncode, output.decode()
 
 
 @asynccontextmanager
@@ -88,8 +88,8 @@ async def _play(cluster: LocalCluster, client: Client, pod: AnyObject) -> JobRun
     (container,) = pod.spec["containers"]
     program, *command = container["command"] + container["args"]
     assert program == "grove"
-    who = await account(client, cluster, NAMESPACE, pod.spec["serviceAccountName"])
-    code, said = await run(command, who.kubeconfig)
+    credentials = await account(client, cluster, NAMESPACE, pod.spec["serviceAccountName"])
+    code, output = await run(command, credentials.kubeconfig)
     ended: dict[str, Any] = {"exitCode": code, "reason": "Error" if code else "Completed"}
     state = {
         "name": container["name"],
@@ -103,4 +103,4 @@ async def _play(cluster: LocalCluster, client: Client, pod: AnyObject) -> JobRun
     await client.patch(
         PODS, pod.name, {"status": status}, namespace=NAMESPACE, subresource="status", as_type=AnyObject
     )
-    return JobRun(pod, command, code, said)
+    return JobRun(pod, command, code, output)

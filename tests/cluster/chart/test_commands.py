@@ -21,15 +21,15 @@ NAMES = [definition["metadata"]["name"] for definition in crd.all_definitions()]
 
 async def test_crds_apply_creates_skips_and_updates(site: LocalCluster, admin: Client) -> None:
     await removed(admin, *[each.metadata.name for each in (await admin.list(CRDS, as_type=Object)).items])
-    assert await run(["detach"], site.kubeconfig) == (0, "")  # deleting the CRD deletes all sets
-    for deed in ("created", "unchanged"):
-        code, said = await run(["crds", "--apply"], site.kubeconfig)
-        assert (code, said.splitlines()) == (0, [f"{name} {deed}" for name in NAMES])
+    assert await run(["detach"], site.kubeconfig) == (0, "")  # without the CRDs there are no sets
+    for action in ("created", "unchanged"):
+        code, output = await run(["crds", "--apply"], site.kubeconfig)
+        assert (code, output.splitlines()) == (0, [f"{name} {action}" for name in NAMES])
     await admin.patch(CRDS, NAMES[0], {"spec": {"names": {"shortNames": ["odd"]}}}, as_type=Object)
-    code, said = await run(["crds", "--apply"], site.kubeconfig)
-    assert (code, said.splitlines()[0]) == (0, f"{NAMES[0]} changed")
-    repaired = await admin.get(CRDS, NAMES[0], as_type=dict)
-    assert repaired["spec"]["names"]["shortNames"] == crd.all_definitions()[0]["spec"]["names"]["shortNames"]
+    code, output = await run(["crds", "--apply"], site.kubeconfig)
+    assert (code, output.splitlines()[0]) == (0, f"{NAMES[0]} changed")
+    updated = await admin.get(CRDS, NAMES[0], as_type=dict)
+    assert updated["spec"]["names"]["shortNames"] == crd.all_definitions()[0]["spec"]["names"]["shortNames"]
 
 
 async def test_detach_keeps_other_finalizers(site: LocalCluster, admin: Client) -> None:

@@ -50,7 +50,7 @@ def shell(site: LocalCluster, control_plane: binaries.Binaries, tmp_path: Path) 
     return {**os.environ, "KUBECONFIG": str(site.kubeconfig), "PATH": f"{tools}:{os.environ['PATH']}"}
 
 
-async def type_in(script: str, shell: dict[str, str]) -> str:
+async def run_commands(script: str, shell: dict[str, str]) -> str:
     """Run commands in a shell; returns the output."""
     process = await asyncio.create_subprocess_exec(
         "bash",
@@ -63,9 +63,9 @@ async def type_in(script: str, shell: dict[str, str]) -> str:
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )
-    said, _ = await process.communicate()
-    assert process.returncode == 0, f"{script}\n{said.decode()}"
-    return said.decode()
+    output, _ = await process.communicate()
+    assert process.returncode == 0, f"{script}\n{output.decode()}"
+    return output.decode()
 
 
 async def test_install_page_commands_work(
@@ -75,10 +75,10 @@ async def test_install_page_commands_work(
     installing, _, trying = first[1].partition("kubectl apply")
     assert [heading for heading, _ in rest] == ["Change something", "Rights", "Upgrade", "Uninstall"]
     async with running_jobs(site, admin) as ran:
-        await type_in(installing, shell)
+        await run_commands(installing, shell)
         async with operator_of(site, admin, tmp_path):  # KWOK's nodes do not run the Deployment
-            await type_in(f"kubectl apply{trying}", shell)
+            await run_commands(f"kubectl apply{trying}", shell)
             for _, script in rest[:-1]:
-                await type_in(script, shell)
-        await type_in(rest[-1][1], shell)
+                await run_commands(script, shell)
+        await run_commands(rest[-1][1], shell)
     assert [(each.job, each.code) for each in ran] == [("grove-crds", 0)] * 3 + [("grove-detach", 0)]

@@ -70,7 +70,7 @@ def previous(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = chart / "crds" / "grove.io_podcliquesets.yaml"
     definition = yaml.safe_load(file.read_text())
     fields = spec_fields(definition)
-    fields["bygone"] = {"type": "string"}
+    fields["obsolete"] = {"type": "string"}
     del fields["updateStrategy"]["properties"]["paused"]
     file.write_text(yaml.safe_dump(definition))
     return chart
@@ -125,20 +125,20 @@ async def left(admin: Client) -> list[str]:
     ]
 
 
-async def gone(admin: Client, resource: Resource, namespace: str) -> None:
+async def wait_until_deleted(admin: Client, resource: Resource, namespace: str) -> None:
     """Wait until none is left. The garbage collector needs time to discover new kinds."""
     cache = Cache(resource, AnyObject, namespace=namespace)
     await seen(admin, cache, lambda found: not len(found), patience=GARBAGE)
 
 
-def creates_and_deletes(ran: list[JobRun]) -> dict[str, list[str]]:
+def outputs_by_job(ran: list[JobRun]) -> dict[str, list[str]]:
     """The output of each Job by name; asserts that all succeeded."""
-    assert [(each.job, each.said) for each in ran if each.code] == []
-    return {each.job: each.said.splitlines() for each in ran}
+    assert [(each.job, each.output) for each in ran if each.code] == []
+    return {each.job: each.output.splitlines() for each in ran}
 
 
 @pytest.fixture
-async def bench(site: LocalCluster, admin: Client) -> AsyncIterator[list[JobRun]]:
+async def job_runs(site: LocalCluster, admin: Client) -> AsyncIterator[list[JobRun]]:
     """The namespace with the restricted pod security level, and a runner for its Jobs; deleted afterwards."""
     strict = {"name": NAMESPACE, "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}
     with suppress(AlreadyExists):
@@ -153,30 +153,30 @@ async def bench(site: LocalCluster, admin: Client) -> AsyncIterator[list[JobRun]
         )
         await admin.delete(SETS, "live", namespace="default", as_type=Object)
     await admin.delete_collection(PODS, namespace="default", labels="", grace_seconds=0)
-    await gone(admin, PODS, "default")
+    await wait_until_deleted(admin, PODS, "default")
 
 
 async def test_upgrade_updates_crds_and_restarts_no_pod(
-    site: LocalCluster, admin: Client, bench: list[JobRun], values: Path, previous: Path, tmp_path: Path
+    site: LocalCluster, admin: Client, job_runs: list[JobRun], values: Path, previous: Path, tmp_path: Path
 ) -> None:
     # The Job of an earlier release would apply that release's CRDs; the current program applies its own.
-    as_it_was = ("--values", values, "--set", "crdInstaller.enabled=false")
-    await helm(site, "install", "grove", previous, *as_it_was, "--wait", *PATIENTLY)
+    previous_values = ("--values", values, "--set", "crdInstaller.enabled=false")
+    await helm(site, "install", "grove", previous, *previous_values, "--wait", *PATIENTLY)
     async with operator_of(site, admin, tmp_path) as operator:
         await operator.until_ready()
         await create(admin, "live")
         pods = await until_available(admin, "live")
         bundles = await trust(admin)
         assert (len(bundles), all(bundles.values())) == (4, True)
-    assert "bygone" in await fields_of_sets(admin)
+    assert "obsolete" in await fields_of_sets(admin)
 
     changed = ("--values", values, "--set", "config.logLevel=debug")
     await helm(site, "upgrade", "grove", CHART, *changed, "--wait", *PATIENTLY)
-    said = creates_and_deletes(bench)["grove-crds"]
-    assert len(said) == len(crd.all_definitions())
-    assert {"podcliquesets.grove.io changed", "podgangs.scheduler.grove.io unchanged"} <= set(said)
+    output = outputs_by_job(job_runs)["grove-crds"]
+    assert len(output) == len(crd.all_definitions())
+    assert {"podcliquesets.grove.io changed", "podgangs.scheduler.grove.io unchanged"} <= set(output)
     fields = await fields_of_sets(admin)
-    assert "bygone" not in fields
+    assert "obsolete" not in fields
     assert "paused" in fields["updateStrategy"]["properties"]
     assert await trust(admin) == bundles
     async with operator_of(site, admin, tmp_path):
@@ -185,33 +185,32 @@ async def test_upgrade_updates_crds_and_restarts_no_pod(
 
 
 async def test_uninstall_keeps_workloads_running_and_deletable(
-    site: LocalCluster, admin: Client, bench: list[JobRun], values: Path, tmp_path: Path
+    site: LocalCluster, admin: Client, job_runs: list[JobRun], values: Path, tmp_path: Path
 ) -> None:
     await helm(site, "install", "grove", CHART, "--values", values, "--wait", *PATIENTLY)
-    assert len(creates_and_deletes(bench)["grove-crds"]) == len(crd.all_definitions())
+    assert len(outputs_by_job(job_runs)["grove-crds"]) == len(crd.all_definitions())
     async with operator_of(site, admin, tmp_path):
-        made = await create(admin, "live")
-        assert made.spec["template"][
-            "terminationDelay"
-        ]  # the API server called the webhook through its Service
+        created = await create(admin, "live")
+        # The API server called the webhook through its Service.
+        assert created.spec["template"]["terminationDelay"]
         with pytest.raises(ApiError, match="denied the request"):
             await create(admin, "broken", template={"cliques": []})
         pods = await until_available(admin, "live")
-        bench.clear()
+        job_runs.clear()
         # As its pods would, the operator keeps running while the release is uninstalled.
         await helm(site, "uninstall", "grove", *PATIENTLY)
-    assert creates_and_deletes(bench) == {"grove-detach": ["podcliqueset default/live detached"]}
+    assert outputs_by_job(job_runs) == {"grove-detach": ["podcliqueset default/live detached"]}
     assert await left(admin) == []
     assert await until_available(admin, "live") == pods
     assert (await admin.get(SETS, "live", namespace="default", as_type=AnyObject)).metadata.finalizers == ()
 
     await admin.delete(SETS, "live", namespace="default", as_type=AnyObject)
-    await gone(admin, SETS, "default")
-    await gone(admin, PODS, "default")
+    await wait_until_deleted(admin, SETS, "default")
+    await wait_until_deleted(admin, PODS, "default")
 
 
 async def test_reinstall_takes_over_running_workloads(
-    site: LocalCluster, admin: Client, bench: list[JobRun], values: Path, tmp_path: Path
+    site: LocalCluster, admin: Client, job_runs: list[JobRun], values: Path, tmp_path: Path
 ) -> None:
     for _ in range(2):
         await helm(site, "install", "grove", CHART, "--values", values, *PATIENTLY)
@@ -223,8 +222,8 @@ async def test_reinstall_takes_over_running_workloads(
             await seen(admin, sets, lambda found: all(each.metadata.finalizers for each in found))
         await helm(site, "uninstall", "grove", *PATIENTLY)
         assert await until_available(admin, "live") == pods
-    assert [each.job for each in bench] == ["grove-crds", "grove-detach"] * 2
-    creates_and_deletes(bench)
+    assert [each.job for each in job_runs] == ["grove-crds", "grove-detach"] * 2
+    outputs_by_job(job_runs)
 
 
 async def fields_of_sets(admin: Client) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from grove.local.standins.dra.objects import DOMAINS, definition
 from tests import chart
 from tests.cluster.chart.chart_operator import operator_of
 from tests.cluster.chart.job_runner import running_jobs
-from tests.cluster.chart.test_install_docs import scripts_of, shell, type_in  # noqa: F401 - a fixture
+from tests.cluster.chart.test_install_docs import run_commands, scripts_of, shell  # noqa: F401 - a fixture
 from tests.cluster.conftest import removed
 from tests.cluster.operator.support.fabric import FINALIZER
 from tests.cluster.webhooks.harness import eventually
@@ -47,24 +47,24 @@ async def test_nvlink_page_commands_work(
     tmp_path: Path,
 ) -> None:
     (_, installing), *rest = scripts_of(PAGE)
-    said: list[str] = []
+    outputs: list[str] = []
     driver = DraStandIn(admin)
-    playing = asyncio.create_task(driver.run())
+    driver_task = asyncio.create_task(driver.run())
     try:
         async with asyncio.timeout(120.0):
             await driver.ready.wait()
         async with running_jobs(site, admin):
-            await type_in(installing, shell)
+            await run_commands(installing, shell)
             async with operator_of(site, admin, tmp_path) as operator:
                 await operator.hear("MNNVL preflight check passed")
-                said = [await type_in(script, shell) for _, script in rest]
-                await refused(admin, "default")
-            await type_in("helm uninstall grove --namespace grove-system", shell)
+                outputs = [await run_commands(script, shell) for _, script in rest]
+                await check_deletion_policy(admin, "default")
+            await run_commands("helm uninstall grove --namespace grove-system", shell)
     finally:
-        playing.cancel()
-        await asyncio.wait({playing})
+        driver_task.cancel()
+        await asyncio.wait({driver_task})
         await removed(admin, definition()["metadata"]["name"])
-    first, scaled, by_hand, by_name = said[:4]
+    first, scaled, by_hand, by_name = outputs[:4]
     assert first.splitlines()[1].startswith("enabled")
     for words in ("my-inference-0", "my-inference-1", "ComputeDomainCreated", "AllReady"):
         assert words in first
@@ -76,7 +76,7 @@ async def test_nvlink_page_commands_work(
     assert by_name.count("by-name-0-decode-") == 2
 
 
-async def refused(admin: Client, namespace: str) -> None:
+async def check_deletion_policy(admin: Client, namespace: str) -> None:
     """With the policy of `protectComputeDomains`, deleting a managed ComputeDomain is rejected."""
     policy = [
         each

@@ -59,10 +59,10 @@ def test_demo_runs_twice_and_its_commands_work(state: StateDir) -> None:
     assert "demo  1/1 available" in re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", again)
     assert "make down" not in again, "it would delete another cluster"
 
-    said = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", again).partition("next commands to try")[2]
+    output = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", again).partition("next commands to try")[2]
     commands = next_commands(GROVE, state)
-    assert [line.strip() for line in said.strip().splitlines()] == [
-        command.replace(GROVE, _called(said)) for command in commands
+    assert [line.strip() for line in output.strip().splitlines()] == [
+        command.replace(GROVE, _called(output)) for command in commands
     ]
     script = "set -eux\n" + "\n".join(commands)
     tried = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
@@ -80,9 +80,9 @@ def _ready(state: StateDir, clique: str) -> tuple[str, str]:
     return moments[0], moments[-1]
 
 
-def _called(said: str) -> str:
+def _called(output: str) -> str:
     """The name by which the demo prints commands of this program."""
-    return shlex.split(said.strip().splitlines()[1])[0]
+    return shlex.split(output.strip().splitlines()[1])[0]
 
 
 def interrupted(state: StateDir, after: str) -> str:
@@ -124,17 +124,17 @@ def test_exited_operator_is_reported(state: StateDir) -> None:
         assert operator is not None
         os.kill(operator.pid, signal.SIGKILL)
         process.stdout.read()
-        said = process.stderr.read()
+        output = process.stderr.read()
     assert process.returncode == 1
-    assert said.startswith("grove: the operator has exited; last lines of ")
-    assert "Traceback" not in said
+    assert output.startswith("grove: the operator has exited; last lines of ")
+    assert "Traceback" not in output
 
 
 def test_demo_with_fabric_joins_compute_domains(state: StateDir) -> None:
-    said = run("demo", "--fabric", "--state-dir", str(state.root))
-    assert re.search(r"ComputeDomain demo-0: 8 of 8 nodes ready, on \d racks", said)
-    assert "gang demo-0-decode-1: Running" in said
-    assert "describe computedomains" in said
+    output = run("demo", "--fabric", "--state-dir", str(state.root))
+    assert re.search(r"ComputeDomain demo-0: 8 of 8 nodes ready, on \d racks", output)
+    assert "gang demo-0-decode-1: Running" in output
+    assert "describe computedomains" in output
     kubectl = ("kubectl", "--state-dir", str(state.root))
     twelve = "--for=jsonpath={.status.computeDomains[0].readyNodes}=12"
     run(*kubectl, "wait", "pcs/demo", twelve, "--timeout=2m")

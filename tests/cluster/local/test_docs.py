@@ -11,7 +11,7 @@ import pytest
 from grove.local.cluster.lifecycle import down
 from grove.local.state_dir import StateDir
 from tests.clusters import one_at_a_time
-from tests.pages import block, mentioned, section, type_in
+from tests.pages import block, mentioned, run_commands, section
 from tests.shared import ROOT
 
 README = (ROOT / "README.md").read_text()
@@ -42,22 +42,22 @@ def test_all_readme_commands_are_run_here() -> None:
 @pytest.mark.skipif(Path(sys.prefix) != ROOT / ".venv", reason="make has an environment of its own")
 def test_make_demo_and_make_test(home: Path) -> None:
     narrowed = "make test ARGS='-q tests/api/naming/test_names.py'"  # all tests would include this one
-    said = type_in([*TWO[:1], narrowed, *ASIDE], home).stdout
-    assert "gang demo-0-decode-1: Running" in said
-    assert re.search(r"^\d+ passed", said, re.MULTILINE)
-    assert "stopped operator, " in said
+    output = run_commands([*TWO[:1], narrowed, *ASIDE], home).stdout
+    assert "gang demo-0-decode-1: Running" in output
+    assert re.search(r"^\d+ passed", output, re.MULTILINE)
+    assert "stopped operator, " in output
     assert left(home) == []
 
 
 def test_local_cluster_page(home: Path) -> None:
-    said = type_in(CLUSTER, home).stdout
-    assert "16 of 16 nodes ready" in said
-    assert "kubectl controls the Kubernetes cluster manager" in said
+    output = run_commands(CLUSTER, home).stdout
+    assert "16 of 16 nodes ready" in output
+    assert "kubectl controls the Kubernetes cluster manager" in output
 
 
 def test_readme_try_the_operator(home: Path) -> None:
-    said = type_in(block(section("README.md", "Try the operator")), home).stdout
-    assert "demo  1/1 available" in said
+    output = run_commands(block(section("README.md", "Try the operator")), home).stdout
+    assert "demo  1/1 available" in output
     assert left(home) == []
 
 
@@ -67,26 +67,26 @@ def test_autoscaling_and_sharing_pages(home: Path) -> None:
     *begin, sharing = commands[:3], block(section("docs/sharing.md", "Try it"))
     assert [sharing[:3], sharing[-2:]] == [*begin, [kill, down_]]
     across = block(section("docs/sharing.md", "Templates of another namespace"))
-    said = type_in([*commands, *sharing[3:-2], *across, kill, down_], home).stdout
-    assert "podcliqueset.grove.io/guest condition met" in said
-    assert re.search(r"^twins-0-(server|shadow)-\S+ +twins-0-gpu$", said, re.MULTILINE)
-    assert re.search(r"^twins-0-loader-\S+ +twins-0-loader-1-port$", said, re.MULTILINE)
-    assert re.search(r"^twins-0-loader-2-port +allocated,reserved", said, re.MULTILINE)
-    assert re.search(r"^chat-0-router +PodClique/chat-0-router .* 2 +6 ", said, re.MULTILINE)
-    assert re.search(r"^chat-0-decode +PodCliqueScalingGroup/chat-0-decode .* 1 +4 ", said, re.MULTILINE)
-    assert re.search(r"chat-0-decode +3/3 available", said)
+    output = run_commands([*commands, *sharing[3:-2], *across, kill, down_], home).stdout
+    assert "podcliqueset.grove.io/guest condition met" in output
+    assert re.search(r"^twins-0-(server|shadow)-\S+ +twins-0-gpu$", output, re.MULTILINE)
+    assert re.search(r"^twins-0-loader-\S+ +twins-0-loader-1-port$", output, re.MULTILINE)
+    assert re.search(r"^twins-0-loader-2-port +allocated,reserved", output, re.MULTILINE)
+    assert re.search(r"^chat-0-router +PodClique/chat-0-router .* 2 +6 ", output, re.MULTILINE)
+    assert re.search(r"^chat-0-decode +PodCliqueScalingGroup/chat-0-decode .* 1 +4 ", output, re.MULTILINE)
+    assert re.search(r"chat-0-decode +3/3 available", output)
     assert left(home) == []
 
 
 def test_topology_page(home: Path) -> None:
-    said = type_in(block(section("docs/topology.md", "Try it")), home).stdout
-    pods = dict(re.findall(r"^(packed-\d-worker-\S+) +(\S+)$", said, re.MULTILINE))
-    racks = dict(re.findall(r"^(\S+) +Ready .* (\S+)$", said, re.MULTILINE))
+    output = run_commands(block(section("docs/topology.md", "Try it")), home).stdout
+    pods = dict(re.findall(r"^(packed-\d-worker-\S+) +(\S+)$", output, re.MULTILINE))
+    racks = dict(re.findall(r"^(\S+) +Ready .* (\S+)$", output, re.MULTILINE))
     assert len(pods) == 8
     for replica in ("packed-0-", "packed-1-"):
         assert len({racks[node] for pod, node in pods.items() if pod.startswith(replica)}) == 1
-    assert '{"domain":"rack","labelledNodes":16,"values":2}' in said
-    assert "podcliqueset.grove.io/packed condition met" in said
+    assert '{"domain":"rack","labelledNodes":16,"values":2}' in output
+    assert "podcliqueset.grove.io/packed condition met" in output
     assert left(home) == []
 
 
@@ -95,18 +95,18 @@ def test_updates_and_recovery_pages(home: Path) -> None:
     *commands, kill, down_ = block(section("docs/updates.md", "Try it"))
     recovery = block((ROOT / "docs/recovery.md").read_text())
     assert len(recovery) == 2
-    said = type_in([*commands, *recovery, kill, down_], home).stdout
-    assert re.search(r"^chat-0-\S+ +example.com/\S+:2$", said, re.MULTILINE)
+    output = run_commands([*commands, *recovery, kill, down_], home).stdout
+    assert re.search(r"^chat-0-\S+ +example.com/\S+:2$", output, re.MULTILINE)
     for reason in ("UpdateStarted", "ReplicaUpdated", "UpdateFinished"):
-        assert len(re.findall(rf"\b{reason}\b", said)) == 1
-    assert "podcliqueset.grove.io/chat annotated" in said
+        assert len(re.findall(rf"\b{reason}\b", output)) == 1
+    assert "podcliqueset.grove.io/chat annotated" in output
     assert left(home) == []
 
 
 def test_start_order_page(home: Path) -> None:
-    said = type_in(block(section("docs/start-order.md", "Try it")), home).stdout
-    looks = said.split("NAME ")[1:]
+    output = run_commands(block(section("docs/start-order.md", "Try it")), home).stdout
+    looks = output.split("NAME ")[1:]
     order = [line.split("-")[2] for line in looks[-1].splitlines() if line.startswith("ordered-0-")]
     assert order == ["store", "prefill", "prefill", "decode", "decode"]
-    assert "waiting for ordered-0-store (0 of 1 ready)" in said
+    assert "waiting for ordered-0-store (0 of 1 ready)" in output
     assert left(home) == []

@@ -40,8 +40,8 @@ def first() -> dict[str, Any]:
 
 def state_of(pod: AnyObject | None) -> dict[str, Any]:
     """The status of Grove's init container."""
-    said = (pod.status.get("initContainerStatuses") or ()) if pod else ()
-    return next((one for one in said if one["name"] == well_known.INIT_CONTAINER), {})
+    statuses = (pod.status.get("initContainerStatuses") or ()) if pod else ()
+    return next((one for one in statuses if one["name"] == well_known.INIT_CONTAINER), {})
 
 
 def is_running(pod: AnyObject | None) -> bool:
@@ -53,7 +53,7 @@ async def pods(client: Client, namespace: str) -> Cache[AnyObject]:
     return Cache(PODS, AnyObject, namespace=namespace)
 
 
-async def make(client: Client, namespace: str, *made: dict[str, Any]) -> None:
+async def create_pods(client: Client, namespace: str, *made: dict[str, Any]) -> None:
     for body in made:
         await client.create(PODS, body, namespace=namespace, as_type=Object)
 
@@ -67,7 +67,7 @@ async def grant(client: Client, namespace: str) -> None:
 async def test_pod_waits_for_secret_then_for_other_clique(
     cluster: LocalCluster, client: Client, namespace: str, pods: Cache[AnyObject]
 ) -> None:
-    await make(client, namespace, a_pod("second", "--podcliques=wl-0-a:1"))
+    await create_pods(client, namespace, a_pod("second", "--podcliques=wl-0-a:1"))
     await grant(client, namespace)
     await seen(client, pods, lambda found: is_running(found.get(namespace, "second")))
     waiting = pods.get(namespace, "second")
@@ -75,7 +75,7 @@ async def test_pod_waits_for_secret_then_for_other_clique(
     assert (waiting.status["phase"], waiting.condition("Initialized")) == ("Pending", "False")
     mine = waiting.status["initContainerStatuses"][0]
     assert (mine["name"], mine["state"]["terminated"]["exitCode"]) == ("mine", 0)
-    await make(client, namespace, first())
+    await create_pods(client, namespace, first())
     pods = Cache(PODS, AnyObject, namespace=namespace)
     await seen(client, pods, lambda found: (pod := found.get(namespace, "second")) and is_ready(pod))
     assert state_of(pods.get(namespace, "second"))["state"]["terminated"]["exitCode"] == 0
@@ -84,7 +84,7 @@ async def test_pod_waits_for_secret_then_for_other_clique(
 async def test_invalid_arguments_are_reported_in_status(
     cluster: LocalCluster, client: Client, namespace: str, pods: Cache[AnyObject]
 ) -> None:
-    await make(client, namespace, a_pod("second", "--podcliques=wl-0-a:none"))
+    await create_pods(client, namespace, a_pod("second", "--podcliques=wl-0-a:none"))
     await seen(client, pods, lambda found: state_of(found.get(namespace, "second")).get("lastState"))
     status = state_of(pods.get(namespace, "second"))
     assert status["lastState"]["terminated"]["exitCode"] == 1
@@ -96,10 +96,10 @@ async def test_deleted_pod_stops_its_init_container(
     cluster: LocalCluster, client: Client, namespace: str, pods: Cache[AnyObject]
 ) -> None:
     await grant(client, namespace)
-    await make(client, namespace, a_pod("second", "--podcliques=wl-0-a:1"))
+    await create_pods(client, namespace, a_pod("second", "--podcliques=wl-0-a:1"))
     await seen(client, pods, lambda found: state_of(found.get(namespace, "second")))
     await client.delete(PODS, "second", namespace=namespace, as_type=Object)
     await seen(client, Cache(PODS, AnyObject, namespace=namespace), lambda found: not len(found))
-    await make(client, namespace, first(), a_pod("second", "--podcliques=wl-0-a:1"))
+    await create_pods(client, namespace, first(), a_pod("second", "--podcliques=wl-0-a:1"))
     pods = Cache(PODS, AnyObject, namespace=namespace)
     await seen(client, pods, lambda found: (pod := found.get(namespace, "second")) and is_ready(pod))

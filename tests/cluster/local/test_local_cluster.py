@@ -29,9 +29,9 @@ from tests.clusters import REPORTER
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
 
 
-async def kubectl(made: LocalCluster, *arguments: str) -> None:
+async def kubectl(started: LocalCluster, *arguments: str) -> None:
     program = binaries.find(REPORTER)["kubectl"]
-    process = await asyncio.create_subprocess_exec(program, "--kubeconfig", made.kubeconfig, *arguments)
+    process = await asyncio.create_subprocess_exec(program, "--kubeconfig", started.kubeconfig, *arguments)
     assert await process.wait() == 0
 
 
@@ -99,9 +99,9 @@ class TestTrouble:
     """A separate cluster for tests that break it."""
 
     async def test_killed_component_is_reported_and_restarted(self, clusters) -> None:
-        made = await clusters.start("killed")
-        stop(lifecycle.running(made.state)["kube-scheduler"], 0)
-        found = await read_status(made.state)
+        started = await clusters.start("killed")
+        stop(lifecycle.running(started.state)["kube-scheduler"], 0)
+        found = await read_status(started.state)
         assert {part.name: part.state for part in found.parts if part.state != "healthy"} == {
             "kube-scheduler": "exited"
         }
@@ -109,15 +109,15 @@ class TestTrouble:
         assert all(part.last_words for part in found.parts if part.state == "exited")
         again = await clusters.start("killed")
         assert (await read_status(again.state)).healthy
-        assert again.server == made.server
+        assert again.server == started.server
 
     async def test_restart_keeps_data_and_ports(self, clusters) -> None:
-        made = await clusters.start("restarted")
-        async with Client(config.load(made.kubeconfig)) as client:
+        started = await clusters.start("restarted")
+        async with Client(config.load(started.kubeconfig)) as client:
             await client.create(CONFIG_MAPS, config_map("kept"), namespace="default", as_type=Object)
-        assert lifecycle.down(made.state) == list(reversed(lifecycle.COMPONENTS))
+        assert lifecycle.down(started.state) == list(reversed(lifecycle.COMPONENTS))
         with pytest.raises(KubeError):
-            async with Client(config.load(made.kubeconfig)) as client:
+            async with Client(config.load(started.kubeconfig)) as client:
                 await client.get(CONFIG_MAPS, "kept", namespace="default", as_type=Object)
         again = await clusters.start("restarted")
         async with Client(config.load(again.kubeconfig)) as client:
@@ -125,7 +125,7 @@ class TestTrouble:
             nodes = (await client.list(NODES, as_type=Node)).items
         assert kept.metadata.name == "kept"
         assert len(nodes) == 4
-        assert again.server == made.server, "an exported kubeconfig stays valid"
+        assert again.server == started.server, "an exported kubeconfig stays valid"
 
     async def test_two_clusters_are_independent(self, clusters) -> None:
         one = await clusters.start("one")
@@ -138,10 +138,10 @@ class TestTrouble:
             assert len((await client.list(NODES, as_type=Node)).items) == 1
 
     async def test_second_up_rejects_other_options(self, clusters) -> None:
-        made = await clusters.start("twice")
-        before = lifecycle.running(made.state)
+        started = await clusters.start("twice")
+        before = lifecycle.running(started.state)
         await clusters.start("twice")
-        assert lifecycle.running(made.state) == before
+        assert lifecycle.running(started.state) == before
         with pytest.raises(LocalError, match=r"--gpus 8, requested is 4: run grove down --delete first"):
             await clusters.start("twice", gpus=4)
         with pytest.raises(LocalError, match=r"--pace fast, requested is slow: run grove down first"):
@@ -160,18 +160,18 @@ class TestTrouble:
         assert lifecycle.running(clusters.state("gated")) == {}
 
     async def test_down_stops_partly_running_cluster(self, clusters) -> None:
-        made = await clusters.start("half")
+        started = await clusters.start("half")
         for name in ("kube-apiserver", "kwok"):
-            process = lifecycle.running(made.state)[name]
+            process = lifecycle.running(started.state)[name]
             stop(process, 0)
-        assert set(lifecycle.down(made.state)) == {"etcd", "kube-controller-manager", "kube-scheduler"}
-        assert lifecycle.running(made.state) == {}
+        assert set(lifecycle.down(started.state)) == {"etcd", "kube-controller-manager", "kube-scheduler"}
+        assert lifecycle.running(started.state) == {}
 
     async def test_slow_pace_delays_pods(self, clusters) -> None:
-        made = await clusters.start("slow", pace="slow", feature_gates={"MutablePVNodeAffinity": True})
-        async with Client(config.load(made.kubeconfig)) as client:
+        started = await clusters.start("slow", pace="slow", feature_gates={"MutablePVNodeAffinity": True})
+        async with Client(config.load(started.kubeconfig)) as client:
             await client.create(PODS, pod("late"), namespace="default", as_type=Object)
-            await kubectl(made, "wait", "--for=condition=Ready", "pod/late", "--timeout=3m")
+            await kubectl(started, "wait", "--for=condition=Ready", "pod/late", "--timeout=3m")
             late = await client.get(PODS, "late", namespace="default", as_type=dict)
         since = {
             fact["type"]: datetime.fromisoformat(fact["lastTransitionTime"])
@@ -180,8 +180,8 @@ class TestTrouble:
         assert (since["Ready"] - since["PodScheduled"]).total_seconds() >= 1
 
     async def test_node_can_be_lost_and_recovered(self, clusters) -> None:
-        made = await clusters.start("lost", nodes=1, shape="1x1x1x1")
-        await kubectl(made, "annotate", "node", "z0-b0-r0-h0", "node.grove.local/lost=yes")
-        await kubectl(made, "wait", "--for=condition=Ready=false", "node/z0-b0-r0-h0", "--timeout=3m")
-        await kubectl(made, "annotate", "node", "z0-b0-r0-h0", "node.grove.local/lost-")
-        await kubectl(made, "wait", "--for=condition=Ready", "node/z0-b0-r0-h0", "--timeout=3m")
+        started = await clusters.start("lost", nodes=1, shape="1x1x1x1")
+        await kubectl(started, "annotate", "node", "z0-b0-r0-h0", "node.grove.local/lost=yes")
+        await kubectl(started, "wait", "--for=condition=Ready=false", "node/z0-b0-r0-h0", "--timeout=3m")
+        await kubectl(started, "annotate", "node", "z0-b0-r0-h0", "node.grove.local/lost-")
+        await kubectl(started, "wait", "--for=condition=Ready", "node/z0-b0-r0-h0", "--timeout=3m")

@@ -14,7 +14,7 @@ from grove.dynamo.admission.defaults import default_graph
 from tests.dynamo.builders import KNOWN, VLLM, alpha, component, deployment, engine, service
 
 
-def refused(body, known=KNOWN):
+def errors_of(body, known=KNOWN):
     return [str(error) for error in graph_validation.on_create(body, known).errors]
 
 
@@ -153,11 +153,11 @@ BAD = [
 
 @pytest.mark.parametrize(("body", "why"), BAD)
 def test_invalid_graph_is_rejected_with_path(body, why):
-    assert any(why in error for error in refused(body)), refused(body)
+    assert any(why in error for error in errors_of(body)), errors_of(body)
 
 
 def test_all_errors_are_reported_together():
-    errors = refused(deployment(component("-a", replicas=-1), component("b", kind="x", minAvailable=0)))
+    errors = errors_of(deployment(component("-a", replicas=-1), component("b", kind="x", minAvailable=0)))
     assert len(errors) == 4
 
 
@@ -173,7 +173,7 @@ def test_all_errors_are_reported_together():
     ],
 )
 def test_valid_graph_is_admitted(body):
-    assert refused(body) == []
+    assert errors_of(body) == []
 
 
 def test_image_tag_without_version_is_a_warning():
@@ -194,7 +194,7 @@ def test_fields_ignored_by_dynamo_are_a_warning():
 
 def test_multinode_without_grove_uses_leader_worker_set():
     body = deployment(component(multinode={}), annotations={"nvidia.com/enable-grove": "false"})
-    assert refused(body, replace(KNOWN, leader_worker_sets=True)) == []
+    assert errors_of(body, replace(KNOWN, leader_worker_sets=True)) == []
 
 
 STORED = deployment(component("Web", "frontend"), component("Worker", multinode={"nodeCount": 2}))

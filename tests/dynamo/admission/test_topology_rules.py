@@ -37,12 +37,12 @@ def constraints(body):
     return {"": whole, **found} if whole else found
 
 
-def refused(body, known=KNOWN):
+def errors_of(body, known=KNOWN):
     return [str(error) for error in graph_validation.on_create(body, known).errors]
 
 
 @pytest.mark.parametrize(
-    ("shape", "made"),
+    ("shape", "expected"),
     [
         ("deployment-only", {"": ZONE}),
         (
@@ -59,10 +59,10 @@ def refused(body, known=KNOWN):
         ),
     ],
 )
-def test_each_shape_is_admitted_and_rendered(shape, made):
+def test_each_shape_is_admitted_and_rendered(shape, expected):
     body = manifest(shape)
-    assert refused(body) == []
-    assert constraints(body) == made
+    assert errors_of(body) == []
+    assert constraints(body) == expected
 
 
 @pytest.mark.parametrize("shape", ["deployment-only", "service-only", "both"])
@@ -88,7 +88,7 @@ def test_multinode_constraint_is_set_on_the_group():
 
 
 def test_component_domain_broader_than_graph_is_rejected():
-    assert refused(manifest("broader-service")) == [
+    assert errors_of(manifest("broader-service")) == [
         'spec.components[0].topologyConstraint.packDomain: Invalid value: "zone": must be rack, the '
         "domain of the graph, or narrower"
     ]
@@ -96,12 +96,12 @@ def test_component_domain_broader_than_graph_is_rejected():
 
 def test_graph_without_constraints_renders_none():
     body = deployment(component())
-    assert refused(body) == []
+    assert errors_of(body) == []
     assert constraints(body) == {}
 
 
 def test_superseded_fields_name_their_replacement():
-    assert refused(manifest("superseded")) == [
+    assert errors_of(manifest("superseded")) == [
         "spec.topologyConstraints: Forbidden: unknown field; use topologyConstraint: one object in spec, "
         "one in each constrained component",
         "spec.topologyConstraints.enabled: Forbidden: unknown field; an object that is present is enabled: "
@@ -138,7 +138,7 @@ def packed(domain: str, **topology: str):
     ],
 )
 def test_invalid_constraint_is_rejected_with_reason(body, known, why):
-    (error,) = refused(body, known)
+    (error,) = errors_of(body, known)
     assert "opologyConstraint" in error
     assert why in error
 
@@ -146,23 +146,23 @@ def test_invalid_constraint_is_rejected_with_reason(body, known, why):
 @pytest.mark.parametrize("spelling", ["clusterTopologyName", "topologyProfile", "topologyName"])
 def test_topology_is_named_by_any_of_three_fields(spelling):
     known = replace(KNOWN, topologies={**KNOWN.topologies, "other": ("rack",)})
-    assert refused(packed("rack", **{spelling: "other"}), known) == []
-    assert refused(packed("block", **{spelling: "other"}), known) != []
+    assert errors_of(packed("rack", **{spelling: "other"}), known) == []
+    assert errors_of(packed("block", **{spelling: "other"}), known) != []
 
 
 def test_topology_named_by_two_fields_is_rejected():
-    (error,) = refused(packed("rack", clusterTopologyName="dc", topologyName="other"))
+    (error,) = errors_of(packed("rack", clusterTopologyName="dc", topologyName="other"))
     assert "set one of them" in error
 
 
 def test_configured_topology_precedes_the_only_one():
     named = replace(KNOWN, topology=DynamoTopology(default_topology_name="gone"))
-    assert "gone" in refused(packed("rack"), named)[0]
+    assert "gone" in errors_of(packed("rack"), named)[0]
 
 
 def test_empty_allowed_domains_allow_all_levels():
     known = GraphContext(DynamoTopology(allowed_domains=()), True, {"dc": ("row", "cabinet")})
-    assert refused(packed("cabinet"), known) == []
+    assert errors_of(packed("cabinet"), known) == []
 
 
 def test_default_allowed_domains_are_seven():
@@ -196,19 +196,19 @@ def test_update_elsewhere_does_not_check_topology():
 DECLINED = {"nvidia.com/enable-grove": "false"}
 
 
-def declined(domain: str = "rack"):
+def without_grove(domain: str = "rack"):
     return deployment(component(topologyConstraint={"packDomain": domain}), annotations=DECLINED)
 
 
 def test_without_grove_unenforceable_constraint_is_rejected():
-    assert "cannot be enforced without Grove" in refused(declined())[0]
+    assert "cannot be enforced without Grove" in errors_of(without_grove())[0]
 
 
 def test_without_grove_domain_without_label_is_rejected():
     topology = DynamoTopology(mode=TopologyMode.AFFINITY, domain_to_label_mapping={"block": "example/block"})
     known = replace(KNOWN, topology=topology)
-    assert "domainToLabelMapping" in refused(declined(), known)[0]
-    assert refused(declined("block"), known) == []
+    assert "domainToLabelMapping" in errors_of(without_grove(), known)[0]
+    assert errors_of(without_grove("block"), known) == []
 
 
 def test_without_grove_allowed_domains_define_the_order():
@@ -219,5 +219,5 @@ def test_without_grove_allowed_domains_define_the_order():
         {"topologyConstraint": {"packDomain": "rack"}}, Web=service(topologyConstraint={"packDomain": "zone"})
     )
     body["metadata"]["annotations"] = DECLINED
-    (error,) = refused(body, replace(KNOWN, topology=topology))
+    (error,) = errors_of(body, replace(KNOWN, topology=topology))
     assert "must be rack, the domain of the graph, or narrower" in error

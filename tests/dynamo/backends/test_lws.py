@@ -32,7 +32,7 @@ def snapshot(body, topology: DynamoTopology = AFFINITY, **more) -> GraphSnapshot
     return GraphSnapshot(stored, GraphContext(topology, leader_worker_sets=True), **more)
 
 
-def made(found: GraphSnapshot):
+def workloads(found: GraphSnapshot):
     """The rendered workloads by name."""
     intents = plan_graph(found, BACKENDS, 0.0).intents
     return {
@@ -51,7 +51,7 @@ def near(domain: str):
 
 
 def test_component_is_rendered_as_deployment():
-    (body,) = made(snapshot(packed(component(replicas=3)))).values()
+    (body,) = workloads(snapshot(packed(component(replicas=3)))).values()
     assert (body["kind"], body["metadata"]["name"], body["spec"]["replicas"]) == (
         "Deployment",
         "app-worker",
@@ -66,13 +66,13 @@ def test_component_is_rendered_as_deployment():
 
 def test_recreate_strategy_annotation_is_applied():
     asked = {**DECLINED, "nvidia.com/deployment-strategy": "Recreate"}
-    (body,) = made(snapshot(deployment(component(), annotations=asked))).values()
+    (body,) = workloads(snapshot(deployment(component(), annotations=asked))).values()
     assert body["spec"]["strategy"] == {"type": "Recreate"}
 
 
 def test_multinode_component_is_rendered_as_leader_worker_set():
     found = snapshot(packed(engine(["--tensor-parallel-size", "4"], nodes=4, replicas=2)))
-    (body,) = made(found).values()
+    (body,) = workloads(found).values()
     assert (body["apiVersion"], body["kind"]) == ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet")
     assert body["metadata"]["name"] == "app-worker-0"
     template = body["spec"]["leaderWorkerTemplate"]
@@ -94,7 +94,7 @@ def test_service_of_multinode_component_selects_leaders():
 
 
 def test_affinity_packs_all_pods_of_single_node_component():
-    (body,) = made(snapshot(packed(component(**near("rack"))))).values()
+    (body,) = workloads(snapshot(packed(component(**near("rack"))))).values()
     affinity = body["spec"]["template"]["spec"]["affinity"]
     assert affinity["podAffinity"][DURING] == [
         {
@@ -107,7 +107,7 @@ def test_affinity_packs_all_pods_of_single_node_component():
 
 
 def test_affinity_packs_each_multinode_replica():
-    (body,) = made(snapshot(packed(component(multinode={}, **near("rack"))))).values()
+    (body,) = workloads(snapshot(packed(component(multinode={}, **near("rack"))))).values()
     for template in ("leaderTemplate", "workerTemplate"):
         (term,) = body["spec"]["leaderWorkerTemplate"][template]["spec"]["affinity"]["podAffinity"][DURING]
         assert term == {
@@ -123,7 +123,7 @@ def test_affinity_for_graph_domain_selects_all_pods():
         "topologyKey": "example.com/zone",
         "labelSelector": {"matchLabels": {"nvidia.com/dynamo-graph-deployment-name": "app"}},
     }
-    for body in made(found).values():
+    for body in workloads(found).values():
         assert whole in body["spec"]["template"]["spec"]["affinity"]["podAffinity"][DURING]
 
 
@@ -134,13 +134,13 @@ def test_affinity_of_user_is_kept():
     body["spec"]["components"][0]["podTemplate"]["spec"]["affinity"] = {
         "nodeAffinity": {DURING: {"nodeSelectorTerms": [term]}}
     }
-    (found,) = made(snapshot(body)).values()
+    (found,) = workloads(snapshot(body)).values()
     (only,) = found["spec"]["template"]["spec"]["affinity"]["nodeAffinity"][DURING]["nodeSelectorTerms"]
     assert only["matchExpressions"] == [gpu, {"key": "example.com/rack", "operator": "Exists"}]
 
 
 def test_kueue_packs_each_multinode_replica():
-    (body,) = made(snapshot(packed(component(multinode={}, **near("rack"))), KUEUE)).values()
+    (body,) = workloads(snapshot(packed(component(multinode={}, **near("rack"))), KUEUE)).values()
     assert body["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "gpus"
     for template in ("leaderTemplate", "workerTemplate"):
         found = body["spec"]["leaderWorkerTemplate"][template]
@@ -153,12 +153,12 @@ def test_kueue_packs_each_multinode_replica():
 
 
 def test_kueue_single_node_component_uses_affinity():
-    (body,) = made(snapshot(packed(component(**near("rack"))), KUEUE)).values()
+    (body,) = workloads(snapshot(packed(component(**near("rack"))), KUEUE)).values()
     assert body["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "gpus"
     assert "podAffinity" in body["spec"]["template"]["spec"]["affinity"]
 
 
-def refused(body, topology):
+def errors_of(body, topology):
     known = GraphContext(topology, leader_worker_sets=True)
     return [
         str(error) for error in graph_validation.on_create(default_graph(body, creating=True), known).errors
@@ -167,15 +167,15 @@ def refused(body, topology):
 
 def test_kueue_without_queue_is_rejected():
     body = packed(component(**near("rack")))
-    (error,) = refused(body, replace(KUEUE, queue_name=""))
+    (error,) = errors_of(body, replace(KUEUE, queue_name=""))
     assert error.startswith("metadata.labels[kueue.x-k8s.io/queue-name]: Required value")
     body["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "mine"}
-    assert refused(body, replace(KUEUE, queue_name="")) == []
+    assert errors_of(body, replace(KUEUE, queue_name="")) == []
 
 
 def test_kueue_with_long_name_is_rejected():
     body = packed(component("w" * 40, multinode={}, **near("rack")))
-    assert "at most 39" in refused(body, KUEUE)[0]
+    assert "at most 39" in errors_of(body, KUEUE)[0]
 
 
 def test_opt_out_of_grove_needs_configuration():
@@ -210,7 +210,7 @@ AVAILABLE = {"conditions": [{"type": "Available", "status": "True"}]}
 )
 def test_graph_state_follows_deployment_status(status, reason):
     found = snapshot(packed(component(replicas=2, **near("rack"))))
-    (body,) = made(found).values()
+    (body,) = workloads(found).values()
     found = replace(found, children={("Deployment", "app-worker"): present(body, **status)})
     desired = plan_graph(found, BACKENDS, 0.0).status_update.desired
     assert desired.conditions[0].reason == reason
@@ -221,7 +221,7 @@ def test_graph_state_follows_deployment_status(status, reason):
 
 def test_only_changed_objects_are_written():
     found = snapshot(packed(component(replicas=2)))
-    (body,) = made(found).values()
+    (body,) = workloads(found).values()
     there = {("Deployment", "app-worker"): present(body)}
 
     def patches(changed):

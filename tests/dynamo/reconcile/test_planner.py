@@ -308,8 +308,8 @@ def test_claim_is_created_and_existing_one_is_used():
         "volumeAccessMode": "ReadWriteMany",
     }
     found = snapshot(deployment(component(), pvcs=[claim]))
-    made = next(each for each in planned(found).intents if each.target.kind == "PersistentVolumeClaim")
-    assert made.body["spec"]["resources"] == {"requests": {"storage": "1Gi"}}
+    created = next(each for each in planned(found).intents if each.target.kind == "PersistentVolumeClaim")
+    assert created.body["spec"]["resources"] == {"requests": {"storage": "1Gi"}}
     other = ChildObject(ObjectMeta(name="m", namespace="ns"), spec={})
     found = replace(found, children={("PersistentVolumeClaim", "m"): other})
     assert "PersistentVolumeClaim" not in {each.target.kind for each in planned(found).intents}

@@ -40,14 +40,14 @@ ADAPTER_STATUS = {"replicas": 2, "selector": SELECTOR}
 
 @pytest.mark.parametrize("body", [ADAPTED, OLDER])
 def test_adapter_is_created_with_component_replicas(body):
-    (made,) = about(planned(snapshot(body)))
-    assert isinstance(made, Create)
-    assert made.target.name == "app-worker"
-    assert made.body["spec"] == {
+    (created,) = about(planned(snapshot(body)))
+    assert isinstance(created, Create)
+    assert created.target.name == "app-worker"
+    assert created.body["spec"] == {
         "replicas": 2,
         "dgdRef": {"name": "app", "componentName": "Worker", "serviceName": "Worker"},
     }
-    assert made.body["metadata"]["ownerReferences"][0]["uid"] == "u"
+    assert created.body["metadata"]["ownerReferences"][0]["uid"] == "u"
 
 
 def test_adapter_status_has_replicas_and_selector():
@@ -83,8 +83,8 @@ def test_reordered_components_are_not_patched():
 def test_opt_out_deletes_only_owned_adapter():
     without = deployment(component("Web", "frontend"), component(replicas=2))
     found = with_adapter(without, 5)
-    (gone,) = about(planned(found))
-    assert isinstance(gone, Delete)
+    (deleted,) = about(planned(found))
+    assert isinstance(deleted, Delete)
     other = replace(
         found.children[KIND, "app-worker"], metadata=ObjectMeta(name="app-worker", namespace="ns", uid="a")
     )
@@ -98,15 +98,15 @@ PLANNER = "system:serviceaccount:ns:planner-serviceaccount"
 
 @pytest.mark.parametrize("body", [ADAPTED, OLDER])
 @pytest.mark.parametrize(
-    ("by", "refused"), [(OTHERS, True), ("planner-serviceaccount", True), (PLANNER, False), ("", False)]
+    ("by", "rejected"), [(OTHERS, True), ("planner-serviceaccount", True), (PLANNER, False), ("", False)]
 )
-def test_replicas_with_adapter_are_protected(body, by, refused):
+def test_replicas_with_adapter_are_protected(body, by, rejected):
     new = msgspec.json.decode(msgspec.json.encode(body))
     parts = new["spec"].get("components") or list(new["spec"]["services"].values())
     parts[1]["replicas"] = 7
     errors = [str(each) for each in graph_validation.on_update(body, new, KNOWN, by=by).errors]
-    assert bool(errors) == refused
-    if refused:
+    assert bool(errors) == rejected
+    if rejected:
         assert f"{KIND} app-worker sets 2 replicas: scale the adapter" in errors[0]
 
 

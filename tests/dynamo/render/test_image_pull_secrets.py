@@ -196,7 +196,7 @@ def carried(found, name: str = "app-worker"):
 
 def deployed(found, name: str = "app-worker", **status):
     """The snapshot with the created Deployment."""
-    body = {**without_grove.made(found)[name], "status": status}
+    body = {**without_grove.workloads(found)[name], "status": status}
     return replace(found, children={("Deployment", name): msgspec.convert(body, ChildObject)})
 
 
@@ -205,7 +205,7 @@ def deployed(found, name: str = "app-worker", **status):
 )
 def test_without_grove_late_secret_is_added_if_not_started(ready, updated, late):
     found = without_grove.snapshot(without_grove.packed(worker()), pull_secrets={"ngc": NGC})
-    assert without_grove.made(found)["app-worker"]["spec"]["template"]["spec"]["imagePullSecrets"] == [
+    assert without_grove.workloads(found)["app-worker"]["spec"]["template"]["spec"]["imagePullSecrets"] == [
         {"name": "ngc"}
     ]
     there = deployed(found, readyReplicas=ready, updatedReplicas=updated, replicas=2)
@@ -213,7 +213,7 @@ def test_without_grove_late_secret_is_added_if_not_started(ready, updated, late)
     assert carried(with_secrets(there, "late", "ngc")) == late
     assert carried(with_secrets(there)) is None
     changed = without_grove.snapshot(without_grove.packed(worker(f"{IMAGE}0"))).stored
-    assert carried(replace(there, stored=changed, pull_secrets=None)) == ["ngc"], "nobody knows"
+    assert carried(replace(there, stored=changed, pull_secrets=None)) == ["ngc"], "the Secrets are not known"
     assert carried(with_secrets(replace(there, stored=changed), "late", "ngc")) == ["late", "ngc"]
 
 
@@ -221,7 +221,7 @@ def test_without_grove_multinode_keeps_current_secrets():
     spanning = engine(["--tensor-parallel-size", "2"])
     spanning["podTemplate"]["spec"]["containers"][0]["image"] = IMAGE
     found = without_grove.snapshot(without_grove.packed(spanning), pull_secrets={"ngc": NGC})
-    (body,) = without_grove.made(found).values()
+    (body,) = without_grove.workloads(found).values()
     for role in ("leaderTemplate", "workerTemplate"):
         assert body["spec"]["leaderWorkerTemplate"][role]["spec"]["imagePullSecrets"] == [{"name": "ngc"}]
     children = {("LeaderWorkerSet", "app-worker-0"): msgspec.convert(body, ChildObject)}

@@ -32,8 +32,8 @@ def test_frontend_sidecar_gets_frontend_defaults():
     assert web["readinessProbe"]["httpGet"] == {"path": "/health", "port": "http"}
     found = variables(web)
     assert list(found) == sorted(found)
-    said = {"DYN_COMPONENT": "frontend", "DYN_NAMESPACE_PREFIX": "ns-app", "DYN_HTTP_PORT": "80"}
-    assert said.items() <= found.items()
+    expected = {"DYN_COMPONENT": "frontend", "DYN_NAMESPACE_PREFIX": "ns-app", "DYN_HTTP_PORT": "80"}
+    assert expected.items() <= found.items()
     assert "DYN_SYSTEM_PORT" not in found
 
 

@@ -41,7 +41,7 @@ async def test_failed_report_is_retried() -> None:
 @pytest.mark.parametrize(("code", "reason"), [(404, "NotFound"), (422, "Invalid")])
 def test_rejected_report_is_not_retried(code: int, reason: str) -> None:
     @virtual_time
-    async def said() -> None:
+    async def check() -> None:
         assert await reports(refused(code, reason)) == 1
 
-    said()
+    check()

@@ -25,7 +25,9 @@ from grove.local.state_dir import ClusterSettings, StateDir
 
 app = App(name="cluster", help="Show the local cluster, or prepare its programs.")
 
-StateOption = Annotated[Path | None, Parameter(help="State directory of the cluster; one cluster each.")]
+StateOption = Annotated[
+    Path | None, Parameter(help="State directory, one per cluster; default: ~/.local/state/grove/default.")
+]
 _DEFAULT_NODES = 16
 
 

@@ -32,7 +32,9 @@ from grove.plan.desired.shared_claims import has_shared_claims
 
 T = TypeVar("T")
 
-KubeconfigOption = Annotated[Path | None, Parameter(help="Path of a kubeconfig; default: KUBECONFIG.")]
+KubeconfigOption = Annotated[
+    Path | None, Parameter(help="Path of a kubeconfig; default: KUBECONFIG or ~/.kube/config.")
+]
 ContextOption = Annotated[str | None, Parameter(help="Context of the kubeconfig; default: its current one.")]
 NamespaceOption = Annotated[str | None, Parameter(alias="-n", help="Namespace; default: the context's.")]
 AllOption = Annotated[bool, Parameter(alias="-A", negative=(), help="All namespaces.")]

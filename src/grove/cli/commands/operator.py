@@ -63,7 +63,7 @@ def operator(
     Parameters
     ----------
     config
-        Path of the configuration, YAML or JSON; docs/operator.md describes it. Default: all defaults.
+        Path of the configuration, YAML or JSON; docs/operator.md describes it. Without it the defaults apply.
     kubeconfig
         Path of a kubeconfig; default: KUBECONFIG, the pod's service account, or ~/.kube/config.
     context

@@ -67,8 +67,8 @@ def on_update(old: Graph, new: Graph) -> Iterator[FieldError]:
     """Errors of an update: immutable fields, components added or removed."""
     before = {each.name: each for each in old.components}
     after = {each.name for each in new.components}
-    for gone in sorted(before.keys() - after):
-        yield forbidden(before[gone].path, f"component {gone} cannot be removed: set its replicas to 0")
+    for removed in sorted(before.keys() - after):
+        yield forbidden(before[removed].path, f"component {removed} cannot be removed: set its replicas to 0")
     for component in new.components:
         known = before.get(component.name)
         if known is None:

@@ -136,12 +136,12 @@ def _of_map(value: Any, inner: FieldType, path: str) -> Iterator[FieldError]:
 def _of_pods(spec: Body) -> Iterator[FieldError]:
     """Checks the pod specs, containers and metadata that are embedded in both versions."""
     pod = openapi.embedded(_POD)
-    alone = {key: value for key, value in pod.items() if key != "required"}
+    optional = {key: value for key, value in pod.items() if key != "required"}
     main = {key: value for key, value in openapi.embedded(_CONTAINER).items() if key != "required"}
-    extra = {**alone, "properties": {**pod["properties"], "mainContainer": main}}
+    extra = {**optional, "properties": {**pod["properties"], "mainContainer": main}}
     for index, component in enumerate(spec.get("components", ())):
         path, template = f"spec.components[{index}].podTemplate", component.get("podTemplate", {})
-        yield from schema_check.type_errors(template.get("spec"), alone, f"{path}.spec")
+        yield from schema_check.type_errors(template.get("spec"), optional, f"{path}.spec")
         yield from schema_check.type_errors(
             template.get("metadata"), openapi.embedded(_METADATA), f"{path}.metadata"
         )

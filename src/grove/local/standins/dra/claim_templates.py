@@ -24,7 +24,7 @@ class Templates:
         self._client = client
         self.cache: Cache[Object] = Cache(TEMPLATES, Object)
 
-    async def make(self, domain: Domain) -> None:
+    async def create(self, domain: Domain) -> None:
         """Create the template of a domain. Waits while another object has its name, as the driver does."""
         meta, name = domain.metadata, template_of(domain)
         known = self.cache.get(meta.namespace, name)
@@ -37,8 +37,8 @@ class Templates:
         mode = domain.spec["channel"].get("allocationMode", "Single")
         body = objects.claim_template(name, meta.namespace, meta.uid, mode)
         with suppress(AlreadyExists):
-            made = await self._client.create(TEMPLATES, body, namespace=meta.namespace, as_type=Object)
-            self.cache.apply_reply(made)
+            created = await self._client.create(TEMPLATES, body, namespace=meta.namespace, as_type=Object)
+            self.cache.apply_reply(created)
 
     async def remove(self, domain: Domain) -> None:
         """Delete the template of a deleted domain, if it belongs to the domain."""

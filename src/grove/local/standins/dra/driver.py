@@ -184,7 +184,7 @@ class DraStandIn:
             await self._patch_domain(domain, body)
             return  # the watch event of the patch enqueues the domain again
         if objects.SKIP_TEMPLATE not in meta.annotations:
-            await self._templates.make(domain)
+            await self._templates.create(domain)
         claims = [claim for claim in self._claims.by_index(_BY_DOMAIN, meta.uid) if claim.node]
         joined = await self._take_nodes(meta.uid, {claim.node for claim in claims})
         ready, again = self._readiness(meta.uid, joined)
