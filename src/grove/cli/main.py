@@ -8,6 +8,7 @@ import logging
 import os
 import sys
 import warnings
+from asyncio import CancelledError
 from pathlib import Path
 from typing import Annotated
 
@@ -60,7 +61,7 @@ def main(arguments: list[str] | None = None) -> None:
     except (LocalError, KubeError) as error:
         _print_error(str(error))
         code = EXIT_FAILED
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, CancelledError):  # asyncio raises the latter if no task has begun yet
         # Half-constructed objects warn when they are garbage collected; the user knows why.
         warnings.simplefilter("ignore")
         sys.unraisablehook = lambda _: None
