@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from grove.operator.keys import ReplicaKey, SetKey
 from grove.operator.reconcilers.scale_in import ScaleInTracker
-from grove.plan.scale_in import POD_TERMINATION_WAIT
+from grove.plan.model import Plan
+from grove.plan.scale_in import POD_TERMINATION_WAIT, plan_scale_in
 from grove.plan.snapshot import Snapshot
 from tests.plan.builders import a_set
 from tests.plan.simulator import actors
@@ -12,6 +13,12 @@ from tests.plan.simulator.simulator import Simulator
 
 KEY = SetKey("ns", "wl")
 FINALIZER = ["grove.io/podcliqueset.grove.io"]
+
+
+def plan(tracker: ScaleInTracker, sim: Simulator) -> Plan:
+    """The plan for the surplus replicas, as the planner of a set computes it."""
+    snapshots = [snapshot for snapshot in tracker.surplus_replicas(KEY) if snapshot is not None]
+    return plan_scale_in(snapshots, sim.now) if snapshots else Plan()
 
 
 class SimulatorObserver:
@@ -42,18 +49,18 @@ def recorded(tracker: ScaleInTracker, sim: Simulator, *indices: int) -> list[boo
 def test_scale_in_enqueues_set_when_last_pod_is_gone() -> None:
     sim = running(3)
     tracker = ScaleInTracker(SimulatorObserver(sim))  # type: ignore[arg-type]
-    assert not tracker.plan(KEY, sim.now).intents
+    assert not plan(tracker, sim).intents
     sim.scale("PodCliqueSet", "wl", 1)
     assert recorded(tracker, sim, 1, 2) == [True, True], "there is something to do"
-    sim.execute(tracker.plan(KEY, sim.now))
+    sim.execute(plan(tracker, sim))
     assert recorded(tracker, sim, 1, 2) == [False, False], "pods are terminating"
-    assert tracker.plan(KEY, sim.now).requeue_at == sim.now + POD_TERMINATION_WAIT
+    assert plan(tracker, sim).requeue_at == sim.now + POD_TERMINATION_WAIT
     actors.finish_terminating(sim, sim.pods("wl-1-a"))
     assert recorded(tracker, sim, 1) == [False], "pods of the other replica are still terminating"
     actors.finish_terminating(sim)
     assert recorded(tracker, sim, 2) == [True], "the last pod is gone"
-    sim.execute(tracker.plan(KEY, sim.now))
-    assert tracker.plan(KEY, sim.now).intents == ()
+    sim.execute(plan(tracker, sim))
+    assert plan(tracker, sim).intents == ()
     assert list(sim.api.all("PodClique")) == ["wl-0-a"]
 
 
@@ -63,7 +70,7 @@ def test_replica_scaled_out_again_does_not_block_scale_in() -> None:
     sim.scale("PodCliqueSet", "wl", 1)
     recorded(tracker, sim, 1, 2)
     sim.scale("PodCliqueSet", "wl", 2)
-    sim.execute(tracker.plan(KEY, sim.now))
+    sim.execute(plan(tracker, sim))
     actors.finish_terminating(sim)
     assert recorded(tracker, sim, 2) == [True]
     assert len(sim.pods("wl-1-a")) == 2

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 
 from grove.operator.keys import ReplicaKey, SetKey, parent_of
 from grove.operator.observers.workload import Observer
-from grove.plan.model import Plan
-from grove.plan.scale_in import deletion_requested, has_objects, has_pods, plan_scale_in
+from grove.plan.scale_in import deletion_requested, has_objects, has_pods
 from grove.plan.snapshot import Snapshot
 
 
@@ -59,11 +58,6 @@ class ScaleInTracker:
                 if snapshot is not None:
                     self._waiting_of(key, snapshot.workload.metadata.uid).discard(replica)
                 yield None
-
-    def plan(self, key: SetKey, now: float) -> Plan:
-        """The plan that deletes the surplus replicas of a set."""
-        snapshots = [snapshot for snapshot in self.surplus_replicas(key) if snapshot is not None]
-        return plan_scale_in(snapshots, now) if snapshots else Plan()
 
     def _waiting_of(self, key: SetKey, uid: str) -> set[int]:
         known, waiting = self._waiting.get(key, ("", set[int]()))

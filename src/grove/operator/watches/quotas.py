@@ -17,9 +17,7 @@ from grove.operator.engine.api_error_log import ApiErrorLog
 from grove.operator.keys import Key
 
 _QUOTA_CACHE_DELAY = 0.25  # seconds until the API server's own cache of quotas has the change, too
-_RETRY_INTERVAL = (
-    5.0  # seconds between retries while other workloads of the namespace are created and deleted
-)
+_RETRY_INTERVAL = 5.0  # seconds between retries while other pods of the namespace come and go
 
 
 class QuotaWatch:
