@@ -44,7 +44,9 @@ def pytest_configure() -> None:
 
 
 def pytest_runtest_setup() -> None:
-    """Configure logging to the captured output, for the analysis of failures."""
+    """Configure logging to the captured output, for the analysis of failures. What an earlier test of this
+    process configured is dropped first: a command under test logs warnings only."""
+    structlog.reset_defaults()
     structlog.configure(processors=_PROCESSORS)
 
 
