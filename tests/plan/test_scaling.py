@@ -59,7 +59,7 @@ def test_clique_scaled_to_0_leaves_gang_and_returns():
     sim.scale("PodClique", "wl-0-b", 0)
     sim.settle()
     assert list(sim.references("wl-0")) == ["wl-0-a"]
-    assert sim.plan().summary.available
+    assert sim.plan().report.available
     sim.scale("PodClique", "wl-0-b", 1)
     sim.settle()
     assert list(sim.references("wl-0")) == ["wl-0-a", "wl-0-b"]
@@ -111,7 +111,7 @@ def test_group_scaled_to_0_leaves_base_gang_and_returns():
     sim.settle()
     assert list(sim.references("wl-0")) == ["wl-0-a"]
     assert cliques(sim) == ["wl-0-a"]
-    assert sim.plan().summary.available
+    assert sim.plan().report.available
     actors.finish_terminating(sim)
     sim.scale("PodCliqueScalingGroup", "wl-0-x", 2)
     sim.settle()

@@ -50,9 +50,9 @@ def execute_in_part(sim: Simulator, chance: Random, *, published: bool) -> None:
     for index in range(replicas):
         plan = sim.plan(index)
         _execute_prefix(sim, plan, chance)
-        if plan.summary is not None:
+        if plan.report is not None:
             generation = sim.api.get("PodCliqueSet", "wl")["metadata"]["generation"]
-            sim.reports[index] = ReplicaReport(generation, plan.summary)
+            sim.reports[index] = ReplicaReport(generation, plan.report)
         if published:
             sim.publish(plan, all_done=False)
     plan = sim.plan_set()

@@ -31,6 +31,16 @@ class Target(Struct, frozen=True, gc=False):
         return f"{self.kind} {self.namespace}/{name}" if self.namespace else f"{self.kind} {name}"
 
 
+class ObjectRef(Struct, frozen=True, gc=False, omit_defaults=True, rename="camel"):
+    """A reference to the object that an event or an error is about."""
+
+    api_version: str
+    kind: str
+    name: str
+    namespace: str = ""
+    uid: str = ""
+
+
 class PatchType(StrEnum):
     """The content type of a patch."""
 
@@ -62,6 +72,8 @@ class Create(Struct, frozen=True, gc=False):
     may_exist: bool = False
     write_only: bool = False
     dry_run: bool = False
+    regarding: ObjectRef | None = None
+    """The object whose events and `lastErrors` report a failure; None: the object of the plan."""
 
     @property
     def id(self) -> str:
@@ -109,6 +121,8 @@ class Delete(Struct, frozen=True, gc=False):
     grace_seconds: int | None = None
     propagation: Propagation = Propagation.BACKGROUND
     after: tuple[str, ...] = ()
+    regarding: ObjectRef | None = None
+    """As for `Create`."""
 
     @property
     def id(self) -> str:
@@ -183,16 +197,6 @@ def derived(function: Callable[..., str], uid: str, *arguments: object) -> str:
     if uid.function is not None:
         raise TypeError(f"{uid!r} is derived already: derive from uid_of(...)")
     return DeferredValue(uid.intent, function, arguments)
-
-
-class ObjectRef(Struct, frozen=True, gc=False, omit_defaults=True, rename="camel"):
-    """A reference to the object of an event."""
-
-    api_version: str
-    kind: str
-    name: str
-    namespace: str = ""
-    uid: str = ""
 
 
 class EventRecord(Struct, frozen=True, gc=False):

@@ -306,7 +306,7 @@ class Controller:
         workload = self._workload(key) if outcome.results else None
         if workload is not None and not self._terminating.includes(key):
             happened = events_of_outcome(self._caches, workload, outcome, known)
-            for event in (*happened, *events_of_plan(workload, plan, outcome)):
+            for event in (*happened, *events_of_plan(plan, outcome)):
                 self._emit(event)
 
     def _forget(self, key: WorkloadKey) -> None:

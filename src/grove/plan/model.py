@@ -8,8 +8,27 @@ from typing import Any
 
 from msgspec import Struct
 
-from grove.api.event_reasons import EventReason
-from grove.api.intents import Intent, Target
+from grove.api.event_reasons import EventReporter
+from grove.api.intents import Intent, ObjectRef, Target
+
+
+class PlannedEvent(Struct, frozen=True, gc=False):
+    """A Kubernetes Event of a plan.
+
+    With an `intent`, it is emitted once that write has succeeded. In `StatusUpdate.events`, once that status
+    is written. Otherwise it describes a state that lasts, and is emitted when it appears in the plans of the
+    key.
+    """
+
+    regarding: ObjectRef
+    reason: str
+    note: str
+    warning: bool = False
+    intent: str = ""
+    """The id of the write that makes it true."""
+    identity: str = ""
+    """What distinguishes it from events with the same object and reason; empty: its note."""
+    reporter: str = EventReporter.SET.value
 
 
 class StatusUpdate(Struct, frozen=True):
@@ -29,6 +48,8 @@ class StatusUpdate(Struct, frozen=True):
     restart_pending: bool = False
     """The object has had no nodes since its restart. The restart took its former nodes and has an event of
     its own."""
+    events: tuple[PlannedEvent, ...] = ()
+    """Emitted once the status is written: of two leaders, only one succeeds with the write."""
 
 
 class UserError(Struct, frozen=True, gc=False):
@@ -71,22 +92,14 @@ class ReplicaSummary(Struct, frozen=True, gc=False):
     """The name of its scheduler if the configuration does not list that scheduler; empty otherwise."""
 
 
-class PlannedEvent(Struct, frozen=True, gc=False):
-    """An event for the users of a set, emitted once the write that makes it true has succeeded."""
-
-    intent: str
-    reason: EventReason
-    note: str
-    warning: bool = False
-
-
 class Plan(Struct, frozen=True):
     """The plan for one key."""
 
     intents: tuple[Intent, ...] = ()
     status_updates: tuple[StatusUpdate, ...] = ()
     requeue_at: float | None = None
-    summary: ReplicaSummary | None = None
+    report: Any = None
+    """What other keys read: a replica reports a `ReplicaSummary` to its set."""
     awaiting_placement: tuple[str, ...] = ()
     """Gangs that wait for an assignment of nodes."""
     errors: tuple[UserError, ...] = ()

@@ -5,6 +5,7 @@ sum of its replicas. The objects of replicas are planned in `grove.plan.replica`
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain
 
 from msgspec import Struct
@@ -35,7 +36,7 @@ from grove.plan.resource_claims import plan_set_claims
 from grove.plan.rollout.replica_order import next_update_progress
 from grove.plan.status import conditions
 from grove.plan.timestamps import rfc3339
-from grove.plan.writes.builders import patch_if_unchanged, target, write_status
+from grove.plan.writes.builders import patch_if_unchanged, reference, target, write_status
 from grove.plan.writes.collector import WriteCollector
 from grove.topology.availability import levels_unavailable
 from grove.topology.constraints import ResolvedTopology
@@ -136,23 +137,19 @@ def _update_events(
     intent: str,
 ) -> Iterator[PlannedEvent]:
     """The events of an update that starts, proceeds or ends."""
-    before = workload.status.update_progress
+    before, event = workload.status.update_progress, partial(PlannedEvent, reference(workload), intent=intent)
     if progress is None:
         return
     if before is None or before.update_started_at != progress.update_started_at:
-        yield PlannedEvent(
-            intent, EventReason.UPDATE_STARTED, "The template has changed: the update has started"
-        )
+        yield event(EventReason.UPDATE_STARTED, "The template has changed: the update has started")
     else:
         for entry in before.currently_updating:
             index = entry.replica_index
             done = index in reports and reports[index].summary.update_complete
             if done and entry not in progress.currently_updating:
-                yield PlannedEvent(intent, EventReason.REPLICA_UPDATED, f"Replica {index} is updated")
+                yield event(EventReason.REPLICA_UPDATED, f"Replica {index} is updated")
     if progress.update_ended_at is not None and workload.spec.update_strategy.type is not ON_DELETE:
-        yield PlannedEvent(
-            intent, EventReason.UPDATE_FINISHED, f"All {workload.spec.replicas} replicas are updated"
-        )
+        yield event(EventReason.UPDATE_FINISHED, f"All {workload.spec.replicas} replicas are updated")
 
 
 def _status(

@@ -62,7 +62,7 @@ def _plan_existing(
     held = limits.present(snapshot) if snapshot.held else None
     if held is not None and not held.cliques:
         nothing = ReplicaSummary(generation_hash=generation_hash(snapshot.workload), update_complete=True)
-        return Plan(summary=nothing, errors=limits.errors(snapshot), partial=True)
+        return Plan(report=nothing, errors=limits.errors(snapshot), partial=True)
     layout = _layout(snapshot, domains, held)
     repair = ObjectRepair(snapshot, layout, pods_by_clique, writes)
     repair.plan_parents()

@@ -99,7 +99,7 @@ def by_id(plan: Plan) -> tuple[object, ...]:
         intents,
         {status_update.target: status_update for status_update in plan.status_updates},
         plan.requeue_at,
-        plan.summary,
+        plan.report,
     )
 
 

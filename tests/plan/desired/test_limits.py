@@ -70,8 +70,8 @@ def test_replica_above_limit_is_held(counts):
     plan = planned(sim, snapshot)
     assert plan.intents == ()
     assert plan.partial
-    assert plan.summary is not None
-    assert plan.summary.available
+    assert plan.report is not None
+    assert plan.report.available
 
 
 def test_held_replica_that_does_not_exist_is_not_created():
@@ -80,8 +80,8 @@ def test_held_replica_that_does_not_exist_is_not_created():
         sim, Snapshot(workload=read_set(a_set(f"a:{HUGE} b:1", f"x:{HUGE}/1=b")), index=0, held=True)
     )
     assert (plan.intents, plan.status_updates, plan.partial) == ((), (), True)
-    assert plan.summary is not None
-    assert not plan.summary.available
+    assert plan.report is not None
+    assert not plan.report.available
 
 
 def test_held_replica_pods_are_replaced_and_scaled_in():
@@ -109,8 +109,8 @@ def test_held_replica_missing_part_not_created_not_available():
     less = {name: found for name, found in cliques.items() if name != "wl-0-a"}
     without = {name: replace(found, spec=replace(found.spec, pod_groups=())) for name, found in gangs.items()}
     plan = planned(sim, replace(snapshot, cliques=less, gangs=without, pods=()))
-    assert plan.summary is not None
-    assert not plan.summary.available
+    assert plan.report is not None
+    assert not plan.report.available
 
 
 def test_huge_min_available_with_startup_order_is_fast():

@@ -76,7 +76,7 @@ def test_pod_spec_in_upstreams_form_is_the_same():
     sim.api.patch("PodClique", "wl-0-a", {"spec": {"podSpec": spec}})
     sim.settle()
     assert set(sim.pods()) == pods
-    assert sim.plan().summary.updated
+    assert sim.plan().report.updated
 
 
 def test_upstream_finalizers_removed_others_kept():
@@ -100,7 +100,7 @@ def test_pods_of_same_template_get_our_hash_count_as_updated():
         pods = sim.pods(clique["metadata"]["name"]).values()
         assert {pod.metadata.labels[labels.TEMPLATE_HASH] for pod in pods} == {ours}
         assert clique["status"]["updatedReplicas"] == clique["spec"]["replicas"]
-    assert sim.plan().summary.updated
+    assert sim.plan().report.updated
 
 
 def test_pod_outdated_for_upstream_is_outdated_here():
@@ -121,7 +121,7 @@ def test_pods_of_changed_template_stay_outdated():
     sim.settle()
     (pod,) = sim.pods().values()
     assert pod.metadata.labels[labels.TEMPLATE_HASH] == THEIR_HASH
-    assert not sim.plan().summary.updated
+    assert not sim.plan().report.updated
 
 
 def test_interrupted_takeover_is_completed_by_next_plan():
@@ -132,7 +132,7 @@ def test_interrupted_takeover_is_completed_by_next_plan():
     name = relabel[0].target.name
     sim.api.patch("Pod", name, relabel[0].body)
     sim.settle()
-    assert sim.plan().summary.updated
+    assert sim.plan().report.updated
 
 
 def test_references_missing_from_upstream_are_added():

@@ -251,8 +251,8 @@ class Simulator:
         for index in range(workload["spec"]["replicas"]):
             plan = self.step(index)
             written += len(plan.intents)
-            if plan.summary is not None:
-                self.reports[index] = ReplicaReport(workload["metadata"]["generation"], plan.summary)
+            if plan.report is not None:
+                self.reports[index] = ReplicaReport(workload["metadata"]["generation"], plan.report)
         plan = self.plan_set()
         self.execute(plan)
         return written + len(plan.intents)

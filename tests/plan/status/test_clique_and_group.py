@@ -95,7 +95,7 @@ def test_pods_not_started_yet_do_not_breach():
     actors.schedule(sim, *sim.pods())
     sim.settle()
     assert conditions(sim, "PodClique", "wl-0-a")["MinAvailableBreached"][0] == "False"
-    assert not sim.plan().summary.available
+    assert not sim.plan().report.available
 
 
 def test_terminating_or_ended_pods_are_not_counted():
@@ -218,15 +218,15 @@ def test_current_hashes_published_once_every_pod_is_updated():
 def test_replica_summary_follows_its_cliques_and_groups():
     sim = Simulator(a_set("a:1 b:1", "x:2/1=b"))
     sim.settle()
-    before = sim.plan().summary
+    before = sim.plan().report
     assert (before.available, before.updated, before.cliques, before.groups) == (False, False, 1, 1)
     assert (before.updated_cliques, before.updated_groups) == (0, 1), (
         "a clique that is not ready is not updated"
     )
     actors.run(sim, *sim.pods("wl-0-a"), *sim.pods("wl-0-x-0-b"))
     sim.settle()
-    assert sim.plan().summary.available
-    assert sim.plan().summary.updated
+    assert sim.plan().report.available
+    assert sim.plan().report.updated
 
 
 def lose_for_a_while(sim: Simulator, clique: str) -> None:
@@ -245,7 +245,7 @@ def test_failed_pod_above_minimum_makes_nothing_outdated():
         assert counts(sim, "PodClique", clique)["replicas"] == 1
     group = counts(sim, "PodCliqueScalingGroup", "wl-0-x")
     assert (group["availableReplicas"], group["updatedReplicas"]) == (1, 1)
-    summary = sim.plan().summary
+    summary = sim.plan().report
     assert (summary.available, summary.updated) == (True, True)
     assert (summary.updated_cliques, summary.updated_groups) == (1, 1)
     assert not summary.update_complete, "an update does not proceed to another replica while one lacks pods"
@@ -263,5 +263,5 @@ def test_pods_not_created_yet_are_not_updated():
     actors.run_all(sim)
     sim.settle()
     actors.force_delete(sim, second)
-    summary = sim.plan().summary
+    summary = sim.plan().report
     assert (summary.available, summary.updated, summary.updated_cliques) == (True, False, 0)

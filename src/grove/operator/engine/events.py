@@ -138,19 +138,18 @@ def _replacements(done: Iterable[Result], deleted_pods: DeletedPods) -> dict[str
     return pairs
 
 
-def events_of_plan(workload: PodCliqueSet, plan: Plan, outcome: Outcome) -> Iterator[EventRecord]:
+def events_of_plan(plan: Plan, outcome: Outcome) -> Iterator[EventRecord]:
     """The events in the plan whose writes were done: of two leaders, only one succeeds with a write."""
     done = {result.intent.id for result in outcome.results if result.state is IntentState.DONE}
-    regarding = _reference(PodCliqueSet.KIND.api_version, PodCliqueSet.KIND.name, workload)
     for event in plan.events:
         if event.intent in done:
             yield EventRecord(
-                regarding,
-                event.reason.value,
+                event.regarding,
+                event.reason,
                 event.note,
                 action="Sync",
                 warning=event.warning,
-                reporter=EventReporter.SET.value,
+                reporter=event.reporter,
             )
 
 

@@ -55,10 +55,10 @@ class ReplicaReports:
     ) -> bool:
         """Store the report of a pass over a replica with the writes that are `remaining`. Returns whether the
         report changed. Errors of cliques and groups are in their own statuses, not in the report."""
-        if plan.summary is None or workload is None:
+        if plan.report is None or workload is None:
             return self._reports.get(parent_of(key), {}).pop(key.replica, None) is not None
         generation = 0 if None in remaining else workload.metadata.generation
-        return self._store(key, ReplicaReport(generation, plan.summary, errors.of_set))
+        return self._store(key, ReplicaReport(generation, plan.report, errors.of_set))
 
     def record_plan_failure(self, key: ReplicaKey, error: Exception, now: float) -> bool:
         """Store that the plan of a replica failed: users have no other way to learn of it. Returns whether

@@ -32,7 +32,7 @@ from grove.plan.status.conditions import find
 from grove.plan.termination import history
 from grove.plan.termination.history import TerminationHistory, TerminationRecord
 from grove.plan.timestamps import rfc3339, seconds, timestamp
-from grove.plan.writes.builders import confirm_pod
+from grove.plan.writes.builders import confirm_pod, reference
 from grove.plan.writes.collector import WriteCollector
 
 DEFAULT_DELAY = "4h0m0s"
@@ -227,7 +227,9 @@ class TerminationPlanner:
         self._add_event(gang, reason, note)
 
     def _add_event(self, gang: str, reason: EventReason, note: str) -> None:
-        self.events.append(PlannedEvent(self._gang_write_id(gang), reason, note))
+        self.events.append(
+            PlannedEvent(reference(self._snapshot.workload), reason, note, intent=self._gang_write_id(gang))
+        )
 
     def _gang_write_id(self, gang: str) -> str:
         return f"patch PodGang {self._snapshot.workload.metadata.namespace}/{gang}"

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from grove.api.intents import Create, Delete, Patch, Status, Target
+from grove.api.intents import Create, Delete, ObjectRef, Patch, Status, Target
 from grove.api.meta import ObjectMeta
 from grove.plan.writes.diff import status_patch
 
@@ -40,6 +40,12 @@ def target(found: GroveObject) -> Target:
 
 def target_of_kind(api_version: str, kind: str, found: CachedObject) -> Target:
     return Target(api_version, kind, found.metadata.name, found.metadata.namespace)
+
+
+def reference(found: GroveObject) -> ObjectRef:
+    """Refers to an object in events and errors."""
+    meta = found.metadata
+    return ObjectRef(found.api_version, found.kind, meta.name, meta.namespace, meta.uid)
 
 
 def create(body: dict[str, Any], after: tuple[str, ...] = ()) -> Create:
