@@ -273,3 +273,43 @@ def test_scaled_gang_stays_while_its_group_is_unseen():
     deletes = [intent for intent in plan_replica(unseen, sim.now).intents if "delete PodGang" in intent.id]
     assert deletes
     assert all("create PodCliqueScalingGroup ns/wl-0-x" in intent.after for intent in deletes)
+
+
+# Events.
+
+
+def events(plan: Plan) -> list[tuple[str, str]]:
+    """The object of each event and its note, without the random part of the names of pods."""
+    return [(event.regarding.name, event.note.rpartition("-")[0]) for event in plan.events]
+
+
+def test_pod_emits_event_when_gang_with_similar_name_goes():
+    """The gang of group replica 1 is wl-0-x-0, and the pods of group replica 0 are wl-0-x-0-b-..."""
+    sim = running("a:1 b:2/1", "x:2/1=b")
+    sim.scale("PodCliqueScalingGroup", "wl-0-x", 1)
+    sim.scale("PodClique", "wl-0-x-0-b", 1)
+    plan = sim.plan()
+    assert sorted(event.reason for event in plan.events) == ["PodDeleteSuccessful", "PodGangDeleteSuccessful"]
+    assert events(plan) == [("wl-0-x-0-b", "Deleted pod wl-0-x-0-b"), ("wl", "Deleted PodGang wl-0-x")]
+    deleted = [intent.target for intent in plan.intents if isinstance(intent, Delete)]
+    assert [target.kind for target in deleted] == ["Pod", "PodGang", "Pod", "Pod", "PodClique"]
+
+
+def test_clique_that_leaves_base_gang_emits_events():
+    sim = running("a:1 b:2/1", "x:1/1=b")
+    sim.scale("PodCliqueScalingGroup", "wl-0-x", 0)
+    pods = [("wl-0-x-0-b", "Deleted pod wl-0-x-0-b")] * 2
+    assert events(sim.plan()) == [*pods, ("wl", "Deleted PodClique wl-0-x-0")]
+
+
+def test_deleted_replica_emits_event_for_base_gang_only():
+    sim = running("a:2 b:1", "x:2/1=b", replicas=2)
+    sim.settle(1)
+    sim.api.patch("PodCliqueSet", "wl", {"spec": {"replicas": 1}})
+    plan = plan_scale_in([sim.snapshot(1)], sim.now)
+    gangs = [intent.id for intent in plan.intents if intent.id.startswith("delete PodGang")]
+    assert (len(gangs), len(plan.events)) == (2, 1)
+    (event,) = plan.events
+    assert (event.regarding.name, event.note, event.together) == ("wl", "Deleted PodGang wl-1", True)
+    pods = [intent for intent in plan.intents if intent.id.startswith("delete Pod ")]
+    assert {intent.regarding.name for intent in pods} == {"wl-1-a", "wl-1-x-0-b", "wl-1-x-1-b"}

@@ -122,7 +122,7 @@ class Delete(Struct, frozen=True, gc=False):
     propagation: Propagation = Propagation.BACKGROUND
     after: tuple[str, ...] = ()
     regarding: ObjectRef | None = None
-    """As for `Create`."""
+    """The object whose events report a failure; None: the object of the plan."""
 
     @property
     def id(self) -> str:

@@ -28,16 +28,15 @@ from grove.operator.caches.registry import Caches
 from grove.operator.engine.api_error_log import ApiErrorLog
 from grove.operator.engine.errors import ChildRef, PassErrors, complete_status, unfinished, unfinished_writes
 from grove.operator.engine.events import (
-    DeletedPods,
-    deleted_pods,
-    events_of_outcome,
-    events_of_plan,
-    lost_scheduling_events,
+    EventIdentity,
+    event_record,
+    events_of_statuses,
+    events_of_writes,
+    lasting_events,
 )
 from grove.operator.engine.no_effect import NoEffectDetector
 from grove.operator.engine.placement import PlacementState
 from grove.operator.engine.replica_reports import ReplicaReports
-from grove.operator.engine.scheduler_error_events import SchedulerErrorEvents
 from grove.operator.engine.slow_writes import SlowWrites
 from grove.operator.engine.status_publisher import StatusPublisher, status_writes
 from grove.operator.engine.terminating_namespaces import TerminatingNamespaces
@@ -67,6 +66,7 @@ from grove.operator.watches.quotas import QuotaWatch
 from grove.operator.watches.workloads import busy_delay, register_handlers
 from grove.plan.model import Plan, StatusUpdate
 from grove.plan.placement import Assigner, NoAssigner
+from grove.plan.writes.builders import reference
 from grove.schedulers.registry import SchedulerBackends
 
 log = structlog.get_logger("grove.operator")
@@ -117,10 +117,9 @@ class Controller:
         self._reports = ReplicaReports()
         self._scale_in = ScaleInTracker(self._observer)
         self._no_effect, self._api_errors = NoEffectDetector(), ApiErrorLog()
-        self._terminating, self._scheduler_errors = (
-            TerminatingNamespaces(caches.sets),
-            SchedulerErrorEvents(caches),
-        )
+        self._terminating = TerminatingNamespaces(caches.sets)
+        self._lasting_events: dict[WorkloadKey, frozenset[EventIdentity]] = {}
+        """By key, those of its latest plan."""
         self.queue: WorkQueue[Key] = WorkQueue(
             "workloads",
             self._reconcile,
@@ -189,7 +188,6 @@ class Controller:
         if plan is None:
             self._forget(key)
             return
-        known = deleted_pods(self._caches, plan.intents)
         if plan.intents:
             self._planner.drop_cached_plan(key)
         outcome = await self._writes.execute(key, plan.intents) if plan.intents else _NO_WRITES
@@ -208,7 +206,7 @@ class Controller:
         remaining = unfinished(outcome) | ({None} if plan.partial else frozenset())
         continue_now = self._planner.record_failures(key, plan, unfinished_writes(outcome))
         self._record_result(key, plan, errors, remaining)
-        self._emit_events(key, plan, outcome, known)
+        self._emit_events(key, plan, outcome)
         stuck = self._no_effect.repeated(key, plan.intents if outcome.done else ())
         retry = outcome.failed or outcome.outdated or stuck
         requeue_at = None if plan.requeue_at is None else self._loop_time() + plan.requeue_at - now
@@ -296,27 +294,25 @@ class Controller:
         for error in outcome.errors:
             log.warning("status not published", key=str(key), action="retry", reason=str(error))
         if not self._terminating.includes(key):
-            for lost in lost_scheduling_events(self._caches, due, outcome):
-                self._emit(lost)
+            for event in events_of_statuses(due, outcome):
+                self._emit(event)
         return not (outcome.failed or outcome.outdated), self._loop_time() if rest else None
 
-    def _emit_events(self, key: WorkloadKey, plan: Plan, outcome: Outcome, known: DeletedPods) -> None:
-        for event in self._scheduler_errors.new_events(key, key.namespace, plan.errors):
-            self._emit(event)
+    def _emit_events(self, key: WorkloadKey, plan: Plan, outcome: Outcome) -> None:
+        lasting, before = lasting_events(plan), self._lasting_events.pop(key, frozenset())
+        for identity, planned in lasting.items():
+            if identity not in before:
+                self._emit(event_record(planned))
+        if lasting:
+            self._lasting_events[key] = frozenset(lasting)
         workload = self._workload(key) if outcome.results else None
         if workload is not None and not self._terminating.includes(key):
-            happened = events_of_outcome(self._caches, workload, outcome, known)
-            for event in (*happened, *events_of_plan(plan, outcome)):
+            for event in events_of_writes(plan, outcome, reference(workload)):
                 self._emit(event)
 
     def _forget(self, key: WorkloadKey) -> None:
-        of_workloads = (
-            self._no_effect,
-            self._api_errors,
-            self._scheduler_errors,
-            self._terminating,
-            self._planner,
-        )
+        self._lasting_events.pop(key, None)
+        of_workloads = (self._no_effect, self._api_errors, self._terminating, self._planner)
         for memory in (self.queue, self._writes, self._publisher, *of_workloads):
             memory.forget(key)
         if isinstance(key, ReplicaKey):

@@ -6,7 +6,7 @@ finalizer. The garbage collector would do this too, and is slow.
 Every object is deleted by itself, with its UID as precondition. So a late delete cannot hit the objects of a
 successor set with the same name, and objects that only have matching labels stay. Single deletes are also
 faster: the API server handles a collection delete sequentially, and many requests in parallel. Objects that
-are terminating are not deleted again, so each pass covers what is left.
+are terminating are not deleted again, so each pass covers what is left. Deletes that succeed emit no events.
 
 With `--cascade=orphan` the garbage collector removes the set from the owner references of its objects, and
 then its own finalizer from the set: afterwards the set looks like any other terminating set. So one object
@@ -23,7 +23,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from grove.api.intents import Delete, Patch, Target
-from grove.api.naming import well_known
+from grove.api.naming import labels, well_known
 from grove.api.types.kubernetes_objects import HorizontalPodAutoscaler, PartialObjectMetadata, Service
 from grove.api.types.pod import Pod
 from grove.api.types.podclique import PodClique
@@ -48,6 +48,7 @@ from grove.plan.writes.builders import (
     delete,
     delete_pod,
     patch_if_unchanged,
+    reference,
     target_of_kind,
 )
 
@@ -80,7 +81,12 @@ def plan_deletion(workload: PodCliqueSet, owned_objects: OwnedObjects, now: floa
         return Plan()
     if ORPHAN not in finalizers and (precondition := _confirm_ownership(uid, owned_objects)):
         pods = _pods(uid, owned_objects)
-        deletions = [delete_pod(pod) for pod in pods if not _is_terminating(pod)]
+        references = {clique.metadata.name: reference(clique) for clique in owned_objects.cliques}
+        deletions = [
+            delete_pod(pod, clique=references.get(pod.metadata.labels.get(labels.CLIQUE, "")))
+            for pod in pods
+            if not _is_terminating(pod)
+        ]
         if not deletions and (wait_until := terminating_until(pods, now)) is not None:
             return Plan(requeue_at=wait_until)
         if deletions := deletions or _other_deletions(uid, owned_objects):

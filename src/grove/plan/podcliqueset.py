@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from grove.api.conditions import ConditionType
-from grove.api.error_codes import Operation, describe
+from grove.api.error_codes import ErrorCode, Operation, describe
 from grove.api.event_reasons import EventReason
 from grove.api.intents import Intent, Status
 from grove.api.meta import Condition
@@ -27,7 +27,6 @@ from grove.api.types.podcliqueset import (
 from grove.plan.desired.shared_claims import ClaimObjects
 from grove.plan.desired.template_hash import generation_hash
 from grove.plan.fabric.status import DomainObservation, failures, with_domains
-from grove.plan.gang.scheduler_objects import SCHEDULER_OBJECT_ERROR
 from grove.plan.gang.scheduler_selection import unconfigured_message
 from grove.plan.model import Plan, PlannedEvent, ReplicaSummary, StatusUpdate, UserError
 from grove.plan.ownership.ownership import keep_owned_claims
@@ -73,8 +72,9 @@ def plan_set(
     intents, user_errors = _set_writes(workload, access, shared, now)
     requeue_at = token_secret_settled_at(workload, access, now) if access is not None else None
     wanted: Sequence[int] = range(workload.spec.replicas)
+    events: tuple[PlannedEvent, ...] = ()
     if too_many is not None:
-        user_errors = (*user_errors, too_many)
+        user_errors, events = (*user_errors, too_many), tuple(_pod_limit_events(workload, too_many))
         wanted = sorted(index for index in reports if index < workload.spec.replicas)
     elif not all(index in reports for index in wanted):
         return Plan(intents, _early_errors(workload, reports, errors), requeue_at, errors=user_errors)
@@ -84,16 +84,13 @@ def plan_set(
     errors = (*errors, *failures(domains))
     status = _status(workload, {index: reports[index] for index in wanted}, errors, now)
     status = replace(status, conditions=_conditions(workload, topology, summaries, now))
-    events: tuple[PlannedEvent, ...] = ()
     if progress == workload.status.update_progress:
         if all(summary.generation_hash == hash_ for summary in summaries):
             status = replace(status, current_generation_hash=hash_)
     elif well_known.SET_FINALIZER in workload.metadata.finalizers:
         decision = _update_decision(workload, hash_, progress)
-        intents, events = (
-            (*intents, decision),
-            tuple(_update_events(workload, progress, reports, decision.id)),
-        )
+        intents = (*intents, decision)
+        events = (*events, *_update_events(workload, progress, reports, decision.id))
     status = with_domains(status, workload, domains, now)
     status_update = StatusUpdate(
         target(workload), workload.status, status, resource_version=workload.metadata.resource_version
@@ -150,6 +147,14 @@ def _update_events(
                 yield event(EventReason.REPLICA_UPDATED, f"Replica {index} is updated")
     if progress.update_ended_at is not None and workload.spec.update_strategy.type is not ON_DELETE:
         yield event(EventReason.UPDATE_FINISHED, f"All {workload.spec.replicas} replicas are updated")
+
+
+def _pod_limit_events(workload: PodCliqueSet, too_many: UserError) -> Iterator[PlannedEvent]:
+    """The event of a set above the pod limit, unless its status reports it already."""
+    if not too_many.reported_in(workload.status.last_errors):
+        yield PlannedEvent(
+            reference(workload), EventReason.POD_LIMIT_EXCEEDED, too_many.message, warning=True
+        )
 
 
 def _status(
@@ -215,9 +220,8 @@ def _unconfigured_scheduler_errors(
         rest = f" and {len(replicas) - 3} more" if len(replicas) > 3 else ""
         which = f"replica{'s' if len(replicas) > 1 else ''} {', '.join(replicas[:3])}{rest}"
         message = f"{which}: {unconfigured_message(scheduler, workload)}"
-        yield LastError(
-            SCHEDULER_OBJECT_ERROR, describe(Operation.SYNC, SCHEDULER_OBJECT_ERROR, message), rfc3339(now)
-        )
+        code = ErrorCode.SYNC_SCHEDULER_OBJECT
+        yield LastError(code, describe(Operation.SYNC, code, message), rfc3339(now))
 
 
 def _conditions(

@@ -34,6 +34,7 @@ from grove.plan.snapshot import Snapshot
 from grove.plan.status.summary import replica_summary, status_updates
 from grove.plan.termination.policy import TerminationPlanner
 from grove.plan.writes.collector import WriteCollector
+from grove.plan.writes.events import pod_deleted
 
 
 def plan_replica(snapshot: Snapshot, now: float) -> Plan:
@@ -87,12 +88,11 @@ def _plan_existing(
     delete_surplus(snapshot, layout, pods_by_clique, writes)
     claims.delete_surplus(layout, cliques)
     plan_autoscalers(snapshot, layout, repair, writes)
-    all_pods = [pod for clique in cliques.values() for pod in clique.pods]
-    deletes, force_delete_at = force_deletes(snapshot.workload, all_pods, now)
+    deletes, force_delete_at = force_deletes(snapshot.workload, cliques.values(), now)
     writes.add_all(deletes)
+    writes.events += map(pod_deleted, deletes)
     # Pods that an update or a termination replaces still exist: statuses count them until they are deleted.
     views = {name: clique.view for name, clique in clique_states.items()}
-    members = {gang.name: [clique.name for clique in gang.cliques] for gang in layout.gangs}
     was_scheduled = any(map(termination.was_scheduled, cliques.values()))
     summary = replica_summary(
         layout, views, rollout, was_scheduled, gang_planner.scheduler_objects.unconfigured_scheduler
@@ -110,11 +110,11 @@ def _plan_existing(
         (
             *dependencies.errors(layout.cliques),
             *claims.errors,
-            *gang_planner.scheduler_objects.errors(members),
+            *gang_planner.scheduler_objects.errors(layout.gangs),
             *domains.errors(layout.cliques),
             *(limits.errors(snapshot) if held is not None else ()),
         ),
-        tuple(termination.events),
+        (*writes.events, *termination.events, *gang_planner.scheduler_objects.events(layout.gangs)),
         partial=held is not None,
     )
 

@@ -32,8 +32,9 @@ from grove.plan.ownership.upstream_adoption import remove_legacy_finalizers
 from grove.plan.resource_claims import claims_of, claims_of_replica, delete_claim
 from grove.plan.snapshot import Snapshot
 from grove.plan.timestamps import timestamp
-from grove.plan.writes.builders import GroveObject, delete, delete_pod, target_of_kind
+from grove.plan.writes.builders import GroveObject, delete, delete_pod, reference, target_of_kind
 from grove.plan.writes.collector import WriteCollector
+from grove.plan.writes.events import deleted, pod_deleted
 
 T = TypeVar("T", bound=GroveObject)
 
@@ -62,7 +63,7 @@ def plan_scale_in(snapshots: Sequence[Snapshot], now: float) -> Plan:
             pod for pod in snapshot.pods if pod_state.terminating(pod) and _belongs_to_replica(pod, snapshot)
         )
     if writes.intents():
-        return Plan(writes.intents())
+        return Plan(writes.intents(), events=tuple(writes.events))
     waits = terminating_until(terminating, now)
     if waits is None:
         for snapshot in replicas:
@@ -71,16 +72,21 @@ def plan_scale_in(snapshots: Sequence[Snapshot], now: float) -> Plan:
 
 
 def _delete_pods(snapshot: Snapshot, pods: Iterable[Pod], writes: WriteCollector, *, owners: bool) -> None:
-    """Deletes gangs and pods, and with `owners` also autoscalers, cliques and groups."""
+    """Deletes gangs and pods, and with `owners` also autoscalers, cliques and groups. One event
+    names the base gangs of all deleted replicas: an event for each pod would be an API call for each pod,
+    while other workloads wait for the GPUs."""
     staying = {pod.metadata.name: pod for pod in pods if not pod_state.terminating(pod)}
     if not (staying or snapshot.gangs or owners):
         return
     fence = (writes.confirm(snapshot.workload),)
     after = tuple(writes.add(delete(gang, fence)) for gang in snapshot.gangs.values()) or fence
+    if base := snapshot.gangs.get(names.base_gang(snapshot.workload.metadata.name, snapshot.index)):
+        writes.events.append(deleted(reference(snapshot.workload), delete(base), together=True))
+    references = {name: reference(clique) for name, clique in snapshot.cliques.items()}
     deletes_by_owner: dict[str, list[str]] = {}
     for pod in staying.values():
         deletes_by_owner.setdefault(pod_state.controller_uid(pod.metadata), []).append(
-            writes.add(delete_pod(pod, after))
+            writes.add(delete_pod(pod, after, references.get(pod.metadata.labels.get(labels.CLIQUE, ""))))
         )
     if owners:
         # Autoscalers first: without their scale target they report errors.
@@ -165,7 +171,8 @@ def delete_surplus(
     snapshot: Snapshot, layout: ReplicaLayout, pods_by_clique: PodsByClique, writes: WriteCollector
 ) -> None:
     """Deletes cliques, groups and gangs that are not in the layout of the replica. Called after the other
-    gangs have been planned: those that name such a clique drop it first."""
+    gangs have been planned: those that name such a clique drop it first. A clique that is deleted with its
+    gang has no event of its own, and its pods have none."""
     cliques = _surplus(snapshot.cliques, {clique.name for clique in layout.cliques})
     groups = _surplus(snapshot.groups, {group.name for group in layout.groups})
     gangs = _surplus(snapshot.gangs, {gang.name for gang in layout.gangs})
@@ -177,16 +184,37 @@ def delete_surplus(
     # A group that is created in this plan may exist unseen, with other replicas than its template has.
     unseen = writes.planned_ids(_create_id(snapshot, group.name) for group in layout.groups)
     fences = (*dict.fromkeys(map(writes.confirm, counts)), *unseen)
-    for gang in gangs:
-        writes.add(delete(gang, fences))
+    deletes = [delete(gang, fences) for gang in gangs]
+    writes.add_all(deletes)
+    in_deleted_gangs = {group.name for gang in gangs for group in gang.spec.pod_groups}
     for clique in cliques:
-        after = fences + _gang_writes_naming(snapshot, clique.metadata.name, writes)
-        staying = (pod for pod in _pods_of([clique], pods_by_clique) if not pod_state.terminating(pod))
-        pods = (delete_pod(pod, after) for pod in staying)
-        then = after + tuple(map(writes.add, pods))
-        writes.add(delete(clique, _delete_claims(snapshot, labels.CLIQUE, clique, then, writes) or after))
-    for group in groups:
-        writes.add(delete(group, _delete_claims(snapshot, labels.GROUP, group, fences, writes) or fences))
+        *of_pods, of_clique = _delete_clique(snapshot, clique, pods_by_clique, fences, writes)
+        if clique.metadata.name not in in_deleted_gangs:
+            writes.events += map(pod_deleted, of_pods)
+            deletes.append(of_clique)
+    deletes += (
+        delete(group, _delete_claims(snapshot, labels.GROUP, group, fences, writes) or fences)
+        for group in groups
+    )
+    writes.add_all(deletes)
+    writes.events += (deleted(reference(snapshot.workload), deletion) for deletion in deletes)
+
+
+def _delete_clique(
+    snapshot: Snapshot,
+    clique: PodClique,
+    pods_by_clique: PodsByClique,
+    fences: tuple[str, ...],
+    writes: WriteCollector,
+) -> list[Delete]:
+    """The deletes of a clique's pods, and then of the clique."""
+    after, regarding = fences + _gang_writes_naming(snapshot, clique.metadata.name, writes), reference(clique)
+    staying = (pod for pod in _pods_of([clique], pods_by_clique) if not pod_state.terminating(pod))
+    pods = [delete_pod(pod, after, regarding) for pod in staying]
+    then = after + tuple(map(writes.add, pods))
+    of_clique = delete(clique, _delete_claims(snapshot, labels.CLIQUE, clique, then, writes) or after)
+    writes.add(of_clique)
+    return [*pods, of_clique]
 
 
 def _create_id(snapshot: Snapshot, group: str) -> str:

@@ -193,7 +193,7 @@ def test_missing_domain_delays_only_its_clique():
 def test_missing_domain_is_reported_on_its_clique_only(found, options, words):
     planned = plan(workload(gpu_clique("worker:1")), *found, **options)
     assert set(bodies(planned, "Pod")) == {"router"}
-    reported = {user_error.clique: user_error for user_error in planned.errors}
+    reported = {user_error.regarding.name: user_error for user_error in planned.errors}
     assert set(reported) == ({"wl-0-worker"} if words else set())
     for user_error in reported.values():
         assert user_error.code == "ERR_SYNC_COMPUTEDOMAIN"

@@ -187,5 +187,8 @@ def _with_scale_in(compute: Callable[[], Plan], surplus: list[Snapshot], now: fl
     plan, scale_in = compute(), plan_scale_in(surplus, now) if surplus else Plan()
     times = [at for at in (plan.requeue_at, scale_in.requeue_at) if at is not None]
     return replace(
-        plan, intents=merge_writes((plan.intents, scale_in.intents)), requeue_at=min(times, default=None)
+        plan,
+        intents=merge_writes((plan.intents, scale_in.intents)),
+        requeue_at=min(times, default=None),
+        events=(*plan.events, *scale_in.events),
     )

@@ -16,7 +16,6 @@ from collections.abc import Collection, Iterable, Mapping
 from msgspec import Struct
 
 from grove.api.error_codes import ErrorCode
-from grove.api.event_reasons import EventReason
 from grove.api.intents import Create, Intent
 from grove.api.naming import labels, names
 from grove.api.types import pod_counts
@@ -137,7 +136,7 @@ def errors(snapshot: Snapshot) -> tuple[UserError, ...]:
         f"most {pod_counts.LARGEST_GANG}: scale cliques in, or lower minAvailable of groups. Until then "
         "nothing is added to the replica"
     )
-    return (UserError("", ErrorCode.GANG_SIZE, message),)
+    return (UserError(ErrorCode.GANG_SIZE, message),)
 
 
 def too_many_pods(asked: int, limit: int) -> UserError:
@@ -147,7 +146,7 @@ def too_many_pods(asked: int, limit: int) -> UserError:
         f"scaled), and at most {limit} are allowed: lower them, or raise limits.podsPerSet of the operator's "
         "configuration. Until then its pods are kept and nothing is added"
     )
-    return UserError("", ErrorCode.POD_LIMIT, message, reason=EventReason.POD_LIMIT_EXCEEDED.value)
+    return UserError(ErrorCode.POD_LIMIT, message)
 
 
 def present(snapshot: Snapshot) -> Present:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from grove.api.error_codes import ErrorCode
 from grove.api.meta import ObjectMeta
+from grove.api.types.podclique import PodClique
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.fabrics.membership import DomainAttachment
 from grove.fabrics.provider import Domain, DomainRequest, FabricDomainProvider
@@ -18,6 +19,7 @@ from grove.plan.desired.expand import Clique
 from grove.plan.fabric.state import DomainState, domain_state, state_message, with_template_state
 from grove.plan.model import UserError
 from grove.plan.snapshot import Snapshot
+from grove.plan.writes.builders import child_reference
 
 
 class ReplicaDomains:
@@ -55,8 +57,11 @@ class ReplicaDomains:
 
     def errors(self, cliques: Iterable[Clique]) -> tuple[UserError, ...]:
         """Problems that only a user can solve."""
+        workload = self._snapshot.workload
         return tuple(
-            UserError(clique.name, ErrorCode.SYNC_COMPUTE_DOMAIN.value, message)
+            UserError(
+                ErrorCode.SYNC_COMPUTE_DOMAIN, message, child_reference(workload, PodClique.KIND, clique.name)
+            )
             for clique in cliques
             for fabric_domain in clique.fabric_domains
             if (

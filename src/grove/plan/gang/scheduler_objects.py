@@ -6,21 +6,24 @@ configuration does not list the scheduler of a replica, nothing waits, and an er
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from textwrap import shorten
 
 from msgspec import Struct
 
 from grove.api.configuration.types import DEFAULT_SCHEDULER
-from grove.api.event_reasons import EventReason
+from grove.api.error_codes import ErrorCode
+from grove.api.event_reasons import EventReason, EventReporter
 from grove.api.intents import Create, Patch, Target
 from grove.api.types.pod import Pod
+from grove.api.types.podclique import PodClique
+from grove.plan.desired.expand import Gang
 from grove.plan.gang.scheduler_selection import scheduler_of, unconfigured_message
 from grove.plan.members.pod_state import controller_uid
-from grove.plan.model import UserError
+from grove.plan.model import PlannedEvent, UserError
 from grove.plan.snapshot import Snapshot
-from grove.plan.writes.builders import create
+from grove.plan.writes.builders import child_reference, create, reference
 from grove.plan.writes.diff import merge_patch
 from grove.schedulers.backend import (
     AnnotatedGangBackend,
@@ -35,7 +38,6 @@ from grove.schedulers.backend import (
     WaitingReasonBackend,
 )
 
-SCHEDULER_OBJECT_ERROR = "ERR_SYNC_PODGROUP"
 _NO_ADDITIONS = PodAdditions()
 _MAX_MESSAGE_LENGTH = 500  # characters: some schedulers list every node
 
@@ -49,6 +51,7 @@ class SchedulerObjects:
     """Plans the scheduler objects of one replica. A third-party backend may raise any exception."""
 
     def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
         self._backend, self._existing = snapshot.scheduler, snapshot.scheduler_objects
         self._scheduling_spec = SchedulingSpec(snapshot.workload.metadata, snapshot.workload.spec.template)
         self._topology, self._crd_problem = snapshot.topology, snapshot.crd_problem
@@ -128,17 +131,38 @@ class SchedulerObjects:
             self._fail(gang, _error_of(backend, exception))
             return None
 
-    def errors(self, cliques: Mapping[str, Iterable[str]]) -> tuple[UserError, ...]:
+    def errors(self, gangs: Iterable[Gang]) -> tuple[UserError, ...]:
         """Problems that only a user can solve, reported on the cliques of the affected gangs."""
-        errors = (
-            dict.fromkeys(cliques, _SchedulerError(self._unconfigured))
-            if self._unconfigured
-            else self._errors
-        )
         return tuple(
-            UserError(clique, SCHEDULER_OBJECT_ERROR, error.message, gang, error.event.value)
-            for gang, error in errors.items()
-            for clique in cliques.get(gang, ())
+            user_error
+            for gang in gangs
+            if (error := self._error(gang.name))
+            for user_error in self._user_errors(gang, error)
+        )
+
+    def events(self, gangs: Iterable[Gang]) -> Iterator[PlannedEvent]:
+        """The same problems as events on the gangs, unless a clique of the gang reports them already."""
+        for gang in gangs:
+            error, found = self._error(gang.name), self._snapshot.gangs.get(gang.name)
+            if error and found and gang.cliques and not self._is_reported(gang, error):
+                reporter = EventReporter.SCHEDULER_BACKEND.value
+                yield PlannedEvent(
+                    reference(found), error.event, error.message, warning=True, reporter=reporter
+                )
+
+    def _error(self, gang: str) -> _SchedulerError | None:
+        return _SchedulerError(self._unconfigured) if self._unconfigured else self._errors.get(gang)
+
+    def _user_errors(self, gang: Gang, error: _SchedulerError) -> Iterator[UserError]:
+        for clique in gang.cliques:
+            regarding = child_reference(self._snapshot.workload, PodClique.KIND, clique.name)
+            yield UserError(ErrorCode.SYNC_SCHEDULER_OBJECT, error.message, regarding)
+
+    def _is_reported(self, gang: Gang, error: _SchedulerError) -> bool:
+        found = (self._snapshot.cliques.get(clique.name) for clique in gang.cliques)
+        user_error = UserError(ErrorCode.SYNC_SCHEDULER_OBJECT, error.message)
+        return any(
+            clique is not None and user_error.reported_in(clique.status.last_errors) for clique in found
         )
 
     def _fail(self, gang: Body, error: _SchedulerError) -> None:

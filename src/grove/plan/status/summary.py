@@ -5,11 +5,12 @@ the set.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 from grove.plan.desired.expand import Clique, Group, ReplicaLayout
 from grove.plan.fabric.channels import channel_shortage
 from grove.plan.gang.status import gang_status
-from grove.plan.model import ReplicaSummary, StatusUpdate
+from grove.plan.model import PlannedEvent, ReplicaSummary, StatusUpdate
 from grove.plan.rollout.planner import RolloutPlanner
 from grove.plan.snapshot import Snapshot
 from grove.plan.status.clique_and_group import (
@@ -19,6 +20,7 @@ from grove.plan.status.clique_and_group import (
     group_status,
     has_been_scheduled,
 )
+from grove.plan.status.lost_scheduling import lost_scheduling_events
 from grove.plan.termination.policy import TerminationPlanner
 from grove.plan.writes.builders import GroveObject, target
 
@@ -87,7 +89,14 @@ class _StatusUpdates:
                     self._termination.restart_state(clique),
                     self._now,
                 )
-                yield _status_update(found, found.status, status, self._is_restart_pending(clique))
+                step_of_group = self._rollout.group_steps.get(clique.group.name) if clique.group else None
+                events = lost_scheduling_events(
+                    found,
+                    status,
+                    partial(self._is_restart_pending, clique),
+                    step_of_group.progress if step_of_group else None,
+                )
+                yield _status_update(found, found.status, status, events)
 
     def of_groups(self) -> Iterator[StatusUpdate]:
         for group in self._layout.groups:
@@ -107,9 +116,10 @@ class _StatusUpdates:
                     ),
                     self._now,
                 )
-                yield _status_update(
-                    found, found.status, status, not self._replicas_scheduled_since_restart(group)
+                events = lost_scheduling_events(
+                    found, status, partial(self._no_replica_scheduled_since_restart, group)
                 )
+                yield _status_update(found, found.status, status, events)
 
     def _is_restart_pending(self, clique: Clique) -> bool:
         """Whether a clique was restarted and has not been scheduled since."""
@@ -117,6 +127,9 @@ class _StatusUpdates:
         if found is None or not restart.restarted_at:
             return False
         return not has_been_scheduled(found.status, self._views[clique.name], restart)
+
+    def _no_replica_scheduled_since_restart(self, group: Group) -> bool:
+        return not self._replicas_scheduled_since_restart(group)
 
     def _replicas_scheduled_since_restart(self, group: Group) -> int:
         """How many replicas of a group have been scheduled since their last restart."""
@@ -176,9 +189,7 @@ def _by_replica(views: Views, group: str) -> list[list[CliqueHealth]]:
 
 
 def _status_update(
-    found: GroveObject, current: object, desired: object, restart_pending: bool = False
+    found: GroveObject, current: object, desired: object, events: tuple[PlannedEvent, ...] = ()
 ) -> StatusUpdate:
     meta = found.metadata
-    return StatusUpdate(
-        target(found), current, desired, meta.generation, meta.resource_version, restart_pending
-    )
+    return StatusUpdate(target(found), current, desired, meta.generation, meta.resource_version, events)
