@@ -150,6 +150,13 @@ def test_other_deletes_wait_for_pods_for_limited_time(grace: int | None, asked: 
     assert len(plan_deletion(ending(well_known.SET_FINALIZER), found, patience_ends).intents) == len(REST) + 1
 
 
+def test_deletes_of_pods_name_their_clique_and_emit_no_events() -> None:
+    plan = plan_deletion(ending(well_known.SET_FINALIZER), owned_objects(), LATER)
+    deletes = [intent for intent in plan.intents if isinstance(intent, Delete)]
+    assert [each.regarding and each.regarding.name for each in deletes] == ["alone", "member"]
+    assert plan.events == ()
+
+
 def test_finalizer_is_removed_when_nothing_is_left() -> None:
     (release,) = plan_deletion(ending(well_known.SET_FINALIZER, "other"), OwnedObjects(), LATER).intents
     assert isinstance(release, Patch)

@@ -23,7 +23,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from grove.api.intents import Delete, Patch, Target
-from grove.api.naming import labels, well_known
+from grove.api.naming import well_known
 from grove.api.types.kubernetes_objects import HorizontalPodAutoscaler, PartialObjectMetadata, Service
 from grove.api.types.pod import Pod
 from grove.api.types.podclique import PodClique
@@ -81,9 +81,9 @@ def plan_deletion(workload: PodCliqueSet, owned_objects: OwnedObjects, now: floa
         return Plan()
     if ORPHAN not in finalizers and (precondition := _confirm_ownership(uid, owned_objects)):
         pods = _pods(uid, owned_objects)
-        references = {clique.metadata.name: reference(clique) for clique in owned_objects.cliques}
+        references = {clique.metadata.uid: reference(clique) for clique in owned_objects.cliques}
         deletions = [
-            delete_pod(pod, clique=references.get(pod.metadata.labels.get(labels.CLIQUE, "")))
+            delete_pod(pod, clique=references.get(controller_uid(pod.metadata)))
             for pod in pods
             if not _is_terminating(pod)
         ]

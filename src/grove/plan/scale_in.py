@@ -82,12 +82,12 @@ def _delete_pods(snapshot: Snapshot, pods: Iterable[Pod], writes: WriteCollector
     after = tuple(writes.add(delete(gang, fence)) for gang in snapshot.gangs.values()) or fence
     if base := snapshot.gangs.get(names.base_gang(snapshot.workload.metadata.name, snapshot.index)):
         writes.events.append(deleted(reference(snapshot.workload), delete(base), together=True))
-    references = {name: reference(clique) for name, clique in snapshot.cliques.items()}
+    references = {clique.metadata.uid: reference(clique) for clique in snapshot.cliques.values()}
     deletes_by_owner: dict[str, list[str]] = {}
     for pod in staying.values():
-        deletes_by_owner.setdefault(pod_state.controller_uid(pod.metadata), []).append(
-            writes.add(delete_pod(pod, after, references.get(pod.metadata.labels.get(labels.CLIQUE, ""))))
-        )
+        owner = pod_state.controller_uid(pod.metadata)
+        deletion = delete_pod(pod, after, references.get(owner))
+        deletes_by_owner.setdefault(owner, []).append(writes.add(deletion))
     if owners:
         # Autoscalers first: without their scale target they report errors.
         prior_deletes = tuple(

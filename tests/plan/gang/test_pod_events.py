@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from grove.api.naming.annotations import FORCE_DELETE_AFTER
 from grove.plan.model import Plan
 from tests.plan.builders import a_set
 from tests.plan.simulator import actors
@@ -50,3 +51,16 @@ def test_all_pods_of_clique_share_one_reference():
     assert len(creates) == 3
     assert len({id(create.regarding) for create in creates}) == 1
     assert creates[0].regarding.name == "wl-0-a"
+
+
+def test_force_deleted_pod_emits_event_on_clique():
+    sim = settled(a_set("a:1"))
+    (stuck,) = sim.pods()
+    actors.schedule(sim, stuck)
+    actors.delete(sim, stuck)
+    sim.settle()
+    sim.api.patch("PodCliqueSet", "wl", {"metadata": {"annotations": {FORCE_DELETE_AFTER: "5m"}}})
+    sim.now += 1000
+    plan = sim.plan()
+    assert [intent.id for intent in plan.intents] == [f"delete Pod ns/{stuck}"]
+    assert notes(plan) == [("wl-0-a", f"Deleted pod {stuck}")]

@@ -172,7 +172,9 @@ class GangPlanner:
             name = clique_state.wanted.name
             pod_writes += chain.from_iterable(deletes[name].values())
             pod_writes += self._adopt_pods(clique_state, deletes[name])
-            self._writes.events += pod_events(creates.get(name, {}), deletes[name])
+            # The first pods of a clique have no events: its status shows them better.
+            later = creates.get(name, {}) if clique_state.found is not None else {}
+            self._writes.events += pod_events(later, deletes[name])
         pod_writes += chain.from_iterable(of_clique.values() for of_clique in creates.values())
         return pod_writes
 

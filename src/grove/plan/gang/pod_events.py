@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from grove.api.intents import Create, DeferredValue, Delete
+from grove.api.intents import Create, Delete
 from grove.plan.model import PlannedEvent
 from grove.plan.writes.events import pod_created, pod_deleted
 
@@ -13,11 +13,9 @@ DeletesByIndex = Mapping[int | None, Sequence[Delete]]
 
 
 def pod_events(creates: Mapping[int, Create], deletes: DeletesByIndex) -> Iterator[PlannedEvent]:
-    """The events of creates and deletes, each by the index of the pod. The first pods of a clique, which are
-    created together with it, have none: its status shows them better."""
+    """The events of creates and deletes, each by the index of the pod."""
     for index, create in creates.items():
-        if create.regarding is not None and not isinstance(create.regarding.uid, DeferredValue):
-            yield pod_created(create, _last(deletes.get(index, ())))
+        yield pod_created(create, _last(deletes.get(index, ())))
     for pod_index, of_index in deletes.items():
         successor = creates.get(pod_index) if pod_index is not None else None
         for delete in of_index:
