@@ -20,8 +20,8 @@ from grove.api.types.clustertopology import (
     TopologyStatus,
     TopologyUsers,
 )
+from grove.plan.conditions import Conditions, merge_conditions, without
 from grove.plan.model import Plan, StatusUpdate
-from grove.plan.status.conditions import Conditions, merge_conditions, without
 from grove.plan.writes.builders import target
 from grove.schedulers.backend import AnyTopology, SchedulerObject, TopologyAware, TopologySync
 from grove.topology.level_status import level_statuses

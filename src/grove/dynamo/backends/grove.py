@@ -29,8 +29,8 @@ from grove.dynamo.render.image_pull_secrets import (
 )
 from grove.dynamo.snapshot import CliqueOrGroup, ComponentState, GraphSnapshot, clique_or_group_of
 from grove.dynamo.worker_generation import runtime_namespace
+from grove.plan.conditions import find, new_condition
 from grove.plan.desired.objects import named_scheduler
-from grove.plan.status.conditions import find, new_condition
 from grove.rules.fabric import domains
 from grove.rules.model import FieldError
 from grove.rules.podcliqueset import validation

@@ -21,8 +21,8 @@ from grove.dynamo.graph import Graph
 from grove.dynamo.reconcile import scaling
 from grove.dynamo.render import auxiliary_objects, gpu_claims
 from grove.dynamo.snapshot import ComponentState, GraphBackend, GraphSnapshot, raw
+from grove.plan.conditions import find, merge_conditions, new_condition
 from grove.plan.model import StatusUpdate
-from grove.plan.status.conditions import find, merge_conditions, new_condition
 from grove.rules.decode import ObjectFormatError
 
 READY = "Ready"

@@ -16,7 +16,7 @@ from grove.dynamo import keys, naming
 from grove.dynamo.api.status import LEVELS
 from grove.dynamo.context import GraphContext
 from grove.dynamo.graph import Body, Graph, GraphComponent
-from grove.plan.status.conditions import new_condition
+from grove.plan.conditions import new_condition
 from grove.rules.model import FieldError, invalid, required
 
 QUEUE = "kueue.x-k8s.io/queue-name"

@@ -24,9 +24,9 @@ from grove.api.types.podclique import PodCliqueStatus
 from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroupStatus
 from grove.api.types.podgang import GangPhase, PodGang, PodGangStatus
 from grove.operator.engine.message_backoff import MessageBackoff
+from grove.plan.conditions import is_true
 from grove.plan.gang.status import SCHEDULER_MESSAGE_SEPARATOR
 from grove.plan.model import StatusUpdate
-from grove.plan.status.conditions import is_true
 from grove.plan.writes.diff import status_patch
 
 K = TypeVar("K", bound=Hashable)

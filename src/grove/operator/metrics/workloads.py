@@ -18,8 +18,8 @@ from grove.api.formats import timestamps
 from grove.api.types.podgang import PodGang
 from grove.operator.caches.registry import Caches
 from grove.operator.metrics import fabric
+from grove.plan.conditions import is_true
 from grove.plan.members.pod_state import gated
-from grove.plan.status.conditions import is_true
 
 _BUCKETS = (0.1, 0.25, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600)
 

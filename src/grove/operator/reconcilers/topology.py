@@ -15,8 +15,8 @@ from grove.operator.caches.registry import Caches, owning_topology
 from grove.operator.engine.status_publisher import status_writes
 from grove.operator.keys import Key, TopologyKey
 from grove.operator.observers.topology_usage import TopologyUsageObserver
+from grove.plan.conditions import find
 from grove.plan.model import Plan, StatusUpdate
-from grove.plan.status.conditions import find
 from grove.plan.topology import SchedulerTopology, plan_shadowed, plan_topology
 from grove.schedulers.backend import AnyTopology, SchedulerObject, TopologyAware
 from grove.schedulers.registry import SchedulerBackends

@@ -17,8 +17,8 @@ from grove.api.types.common import LastError
 from grove.api.types.podcliqueset import ComputeDomainSummary, PodCliqueSet, PodCliqueSetStatus
 from grove.fabrics.membership import DomainMembership
 from grove.fabrics.provider import Domain, DomainView, FabricDomainProvider
+from grove.plan import conditions
 from grove.plan.fabric.state import DomainState, state_message
-from grove.plan.status import conditions
 
 _MAX_NAMED = 3
 

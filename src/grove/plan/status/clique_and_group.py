@@ -18,9 +18,7 @@ from grove.api.types.podcliquescalinggroup import (
     PodCliqueScalingGroupStatus,
     PodCliqueScalingGroupUpdateProgress,
 )
-from grove.plan.desired.expand import Clique, Group
-from grove.plan.members.counts import PodCounts
-from grove.plan.status.conditions import (
+from grove.plan.conditions import (
     Conditions,
     find,
     is_true,
@@ -28,6 +26,8 @@ from grove.plan.status.conditions import (
     new_condition,
     update_in_progress,
 )
+from grove.plan.desired.expand import Clique, Group
+from grove.plan.members.counts import PodCounts
 from grove.plan.timestamps import timestamp
 
 

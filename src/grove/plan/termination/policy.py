@@ -21,6 +21,7 @@ from grove.api.event_reasons import EventReason
 from grove.api.meta import Condition
 from grove.api.naming import annotations as keys
 from grove.api.naming import names
+from grove.plan.conditions import find
 from grove.plan.desired.expand import Clique, Gang, Group, ReplicaLayout
 from grove.plan.members import pod_state
 from grove.plan.members.clique_state import CliqueState, by_replica
@@ -28,7 +29,6 @@ from grove.plan.model import PlannedEvent
 from grove.plan.rollout.planner import RolloutPlanner
 from grove.plan.snapshot import Snapshot
 from grove.plan.status.clique_and_group import RestartState, has_been_scheduled
-from grove.plan.status.conditions import find
 from grove.plan.termination import history
 from grove.plan.termination.history import TerminationHistory, TerminationRecord
 from grove.plan.timestamps import rfc3339, seconds, timestamp
