@@ -40,7 +40,7 @@ from grove.plan.model import Plan
 from grove.plan.ownership.ownership import is_owned, is_owned_pod
 from grove.plan.rbac import RbacObjects, delete_rbac
 from grove.plan.resource_claims import delete_claim
-from grove.plan.scale_in import terminating_until
+from grove.plan.scale_in import deletes_delayed_until
 from grove.plan.writes.builders import (
     CachedObject,
     GroveObject,
@@ -81,7 +81,7 @@ def plan_deletion(workload: PodCliqueSet, owned_objects: OwnedObjects, now: floa
     if ORPHAN not in finalizers and (precondition := _confirm_ownership(uid, owned_objects)):
         pods = _pods(uid, owned_objects)
         deletions = [delete_pod(pod) for pod in pods if not _is_terminating(pod)]
-        if not deletions and (wait_until := terminating_until(pods, now)) is not None:
+        if not deletions and (wait_until := deletes_delayed_until(pods, now)) is not None:
             return Plan(requeue_at=wait_until)
         if deletions := deletions or _other_deletions(uid, owned_objects):
             return Plan(

@@ -15,13 +15,13 @@ from msgspec.structs import replace
 from grove.api.intents import uid_of
 from grove.api.types.podclique import PodClique
 from grove.plan.autoscaling import plan_autoscalers
+from grove.plan.cliques.state import CliqueState, MembershipPlanner
 from grove.plan.desired import limits
 from grove.plan.desired.expand import Clique, ReplicaLayout, expand
 from grove.plan.desired.template_hash import generation_hash
 from grove.plan.fabric.replica_domains import ReplicaDomains
 from grove.plan.gang.planner import GangPlanner
 from grove.plan.gang.startup_dependencies import StartupDependencies
-from grove.plan.members.clique_state import CliqueState, MembershipPlanner
 from grove.plan.members.force_delete import force_deletes
 from grove.plan.model import Plan, ReplicaSummary
 from grove.plan.ownership.ownership import PodsByClique, keep_owned

@@ -26,10 +26,10 @@ from grove.api.types.pod import Pod
 from grove.api.types.podclique import PodClique
 from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
 from grove.api.types.podcliqueset import PodCliqueSet
+from grove.plan.cliques.state import CliqueState
 from grove.plan.desired import objects, shared_claims
 from grove.plan.desired.expand import Clique, Gang, Group, ReplicaLayout
 from grove.plan.desired.shared_claims import API_VERSION, KIND, Body, ClaimObjects, SharedClaim
-from grove.plan.members.clique_state import CliqueState
 from grove.plan.members.membership import Member
 from grove.plan.members.pod_state import controller_uid, terminating
 from grove.plan.model import UserError

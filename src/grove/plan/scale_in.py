@@ -63,7 +63,7 @@ def plan_scale_in(snapshots: Sequence[Snapshot], now: float) -> Plan:
         )
     if writes.intents():
         return Plan(writes.intents())
-    waits = terminating_until(terminating, now)
+    waits = deletes_delayed_until(terminating, now)
     if waits is None:
         for snapshot in replicas:
             _delete_remaining(snapshot, writes)
@@ -112,8 +112,8 @@ def deletion_requested(snapshot: Snapshot, replicas: int) -> bool:
     )
 
 
-def terminating_until(terminating: Iterable[Pod], now: float) -> float | None:
-    """Until when to wait for terminating pods; None if there is nothing to wait for."""
+def deletes_delayed_until(terminating: Iterable[Pod], now: float) -> float | None:
+    """Until when terminating pods delay the other deletes; None if they do not."""
     last = max(map(_wait_until, terminating), default=0.0)
     return last if last > now else None
 

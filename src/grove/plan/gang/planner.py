@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from grove.api.intents import Create, Delete, Intent, Patch, uid_of
 from grove.api.types.podclique import PodClique
+from grove.plan.cliques.state import CliqueState
 from grove.plan.desired import objects
 from grove.plan.desired.expand import Clique, Gang
 from grove.plan.desired.initcontainer import with_init_container
@@ -29,7 +30,6 @@ from grove.plan.fabric.replica_domains import ReplicaDomains
 from grove.plan.gang.scheduler_objects import SchedulerObjects
 from grove.plan.gang.startup_dependencies import StartupDependencies
 from grove.plan.members import pod_state
-from grove.plan.members.clique_state import CliqueState
 from grove.plan.members.identity_labels import restore_identity_labels
 from grove.plan.members.membership import Member
 from grove.plan.members.scheduling_gates import remove_gates
@@ -103,7 +103,7 @@ class GangPlanner:
             replace(pod_write, after=(*pod_write.after, *after)) for pod_write in pod_writes + gate_removals
         )
         for clique_state in self._by_gang.get(gang.name, ()):
-            self._writes.add_all(restore_identity_labels(clique_state))
+            self._writes.add_all(restore_identity_labels(clique_state.wanted, clique_state.members))
 
     def _blocked(self, clique: Clique) -> bool:
         """Whether some of its pods cannot be created."""

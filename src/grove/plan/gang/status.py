@@ -9,9 +9,9 @@ from msgspec.structs import replace
 from grove.api.conditions import ConditionType, GangReason
 from grove.api.meta import Condition
 from grove.api.types.podgang import GangPhase, PodGang, PodGangStatus
+from grove.plan.cliques.health import CliqueHealth
 from grove.plan.conditions import is_true, merge_conditions, new_condition
 from grove.plan.desired.expand import Gang
-from grove.plan.status.clique_and_group import CliqueHealth
 
 SCHEDULER_MESSAGE_SEPARATOR = "; "
 """Separates the operator's part of a message from the scheduler's."""

@@ -19,10 +19,10 @@ from grove.api.types.common import RollingUpdate
 from grove.api.types.pod import Pod
 from grove.api.types.podclique import PodClique, PodsSelectedToUpdate
 from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup, ReplicasSelectedToUpdate
+from grove.plan.cliques.state import CliqueState
 from grove.plan.desired.expand import Group
 from grove.plan.members import pod_state
-from grove.plan.members.clique_state import CliqueState
-from grove.plan.members.terminating import surplus_pods, surplus_replicas, terminating_until
+from grove.plan.rollout.budget import max_unavailable, surplus_pods, surplus_replicas, terminating_until
 from grove.plan.rollout.progress import (
     CliqueProgress,
     GroupProgress,
@@ -85,7 +85,7 @@ def plan_clique_step(
     units = pods_as_units(clique, replaced_earlier, selected.current if selected else "", target.now)
     rolling_update = wanted.template.rolling_update
     decision = select_units(
-        units, wanted.min_available, _budget(rolling_update) - surplus_pods(clique, target.now)
+        units, wanted.min_available, max_unavailable(rolling_update) - surplus_pods(clique, target.now)
     )
     progress = close_or_reopen(progress, target, decision)
     step = _step(progress, decision, [clique], rolling_update, target)
@@ -129,7 +129,8 @@ def plan_group_step(
     if selected is not None:
         units.sort(key=lambda unit: unit.name != selected.current)
     surplus = surplus_replicas(group, pods, target.now)
-    decision = select_units(units, group.min_available, _budget(group.template.rolling_update) - len(surplus))
+    budget = max_unavailable(group.template.rolling_update) - len(surplus)
+    decision = select_units(units, group.min_available, budget)
     progress = close_or_reopen(progress, target, decision)
     all_cliques = [clique for cliques in replicas.values() for clique in cliques]
     step = _step(progress, decision, all_cliques, group.template.rolling_update, target, surplus.values())
@@ -137,15 +138,6 @@ def plan_group_step(
         return step
     chosen = ReplicasSelectedToUpdate(*record_selection(replaced_earlier, decision.chosen))
     return replace(step, planned_progress=replace(progress, ready_replica_indices_selected_to_update=chosen))
-
-
-def _budget(rolling_update: RollingUpdate | None) -> int:
-    """How many units may be unavailable at once."""
-    return (
-        1
-        if rolling_update is None or rolling_update.max_unavailable is None
-        else max(1, rolling_update.max_unavailable)
-    )
 
 
 def _step(

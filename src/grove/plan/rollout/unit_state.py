@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from grove.api.naming import labels
 from grove.api.types.pod import Pod
+from grove.plan.cliques.state import CliqueState
 from grove.plan.members import pod_state
-from grove.plan.members.clique_state import CliqueState
 from grove.plan.members.membership import Member, age_key, is_successor
-from grove.plan.members.terminating import terminating_until
+from grove.plan.rollout.budget import terminating_until
 from grove.plan.rollout.units import UpdateUnit
 
 

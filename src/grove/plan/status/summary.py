@@ -6,14 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from grove.plan.desired.expand import Clique, Group, ReplicaLayout
+from grove.plan.cliques.health import CliqueHealth, GroupHealth, group_health
+from grove.plan.desired.expand import Clique, ReplicaLayout
 from grove.plan.fabric.channels import channel_shortage
 from grove.plan.gang.status import gang_status
 from grove.plan.model import ReplicaSummary, StatusUpdate
 from grove.plan.rollout.planner import RolloutPlanner
 from grove.plan.snapshot import Snapshot
 from grove.plan.status.clique_and_group import (
-    CliqueHealth,
     ReplicaRestart,
     clique_status,
     group_status,
@@ -93,23 +93,19 @@ class _StatusUpdates:
         for group in self._layout.groups:
             if (found := self._snapshot.groups.get(group.name)) is not None:
                 step = self._rollout.group_steps[group.name]
+                health = group_health(group, self._views.values())
+                scheduled = self._replicas_scheduled_since_restart(health)
                 status = group_status(
                     found,
-                    group,
-                    _by_replica(self._views, group.name),
+                    health,
                     step.progress,
                     step.overdue,
                     self._set_name,
                     self._hash,
-                    ReplicaRestart(
-                        self._termination.restarted_at,
-                        self._replicas_scheduled_since_restart(group) < group.min_available,
-                    ),
+                    ReplicaRestart(self._termination.restarted_at, scheduled < group.min_available),
                     self._now,
                 )
-                yield _status_update(
-                    found, found.status, status, not self._replicas_scheduled_since_restart(group)
-                )
+                yield _status_update(found, found.status, status, restart_pending=not scheduled)
 
     def _is_restart_pending(self, clique: Clique) -> bool:
         """Whether a clique was restarted and has not been scheduled since."""
@@ -118,10 +114,11 @@ class _StatusUpdates:
             return False
         return not has_been_scheduled(found.status, self._views[clique.name], restart)
 
-    def _replicas_scheduled_since_restart(self, group: Group) -> int:
+    def _replicas_scheduled_since_restart(self, group: GroupHealth) -> int:
         """How many replicas of a group have been scheduled since their last restart."""
-        replicas = _by_replica(self._views, group.name)
-        return sum(not any(self._is_restart_pending(view.wanted) for view in views) for views in replicas)
+        return sum(
+            not any(self._is_restart_pending(view.wanted) for view in views) for views in group.replicas
+        )
 
 
 def replica_summary(
@@ -135,13 +132,8 @@ def replica_summary(
     has nothing to lose, and no update waits for it. `unconfigured_scheduler` is its scheduler if the
     configuration no longer lists it."""
     standalone = [view for view in views.values() if view.wanted.group is None]
-    groups = [(group, _by_replica(views, group.name)) for group in layout.groups]
-    available = all(view.available for view in standalone) and all(
-        group.replicas == 0
-        or sum(all(view.scheduled and view.available for view in views) for views in replicas)
-        >= group.min_available
-        for group, replicas in groups
-    )
+    groups = [group_health(group, views.values()) for group in layout.groups]
+    available = all(view.available for view in standalone) and all(group.available for group in groups)
     all_updated = all(view.updated for view in views.values())
     return ReplicaSummary(
         available=available,
@@ -149,30 +141,16 @@ def replica_summary(
         cliques=len(standalone),
         updated_cliques=sum(view.current and view.available for view in standalone),
         groups=len(groups),
-        updated_groups=sum(all(view.current for each in replicas for view in each) for _, replicas in groups),
+        updated_groups=sum(group.current for group in groups),
         generation_hash=layout.generation_hash,
         update_complete=all_updated and (available or not was_scheduled) and not rollout.running,
         scheduled_pods=sum(view.count.scheduled for view in views.values()),
-        breached=any(view.breached for view in standalone)
-        or any(_is_below_min_available(group, replicas) for group, replicas in groups),
+        breached=any(view.breached for view in standalone) or any(group.breached for group in groups),
         outdated=any(view.count.updated < view.count.replicas for view in views.values()),
         updating=rollout.running,
         stalled=rollout.stalled,
         unconfigured_scheduler=unconfigured_scheduler,
     )
-
-
-def _is_below_min_available(group: Group, replicas: list[list[CliqueHealth]]) -> bool:
-    healthy = sum(not any(view.breached for view in views) for views in replicas)
-    return group.replicas > 0 and healthy < group.min_available
-
-
-def _by_replica(views: Views, group: str) -> list[list[CliqueHealth]]:
-    replicas: dict[int, list[CliqueHealth]] = {}
-    for view in views.values():
-        if view.wanted.group is not None and view.wanted.group.name == group:
-            replicas.setdefault(view.wanted.group_replica, []).append(view)
-    return list(replicas.values())
 
 
 def _status_update(

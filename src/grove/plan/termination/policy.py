@@ -11,7 +11,7 @@ long each time, and after `MAX_RESTARTS` terminations in a row it is not restart
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,10 +21,11 @@ from grove.api.event_reasons import EventReason
 from grove.api.meta import Condition
 from grove.api.naming import annotations as keys
 from grove.api.naming import names
+from grove.plan.cliques.health import GroupHealth, by_replica
+from grove.plan.cliques.state import CliqueState, DecideMembers
 from grove.plan.conditions import find
 from grove.plan.desired.expand import Clique, Gang, Group, ReplicaLayout
 from grove.plan.members import pod_state
-from grove.plan.members.clique_state import CliqueState, by_replica
 from grove.plan.model import PlannedEvent
 from grove.plan.rollout.planner import RolloutPlanner
 from grove.plan.snapshot import Snapshot
@@ -40,7 +41,6 @@ MAX_RESTARTS = 5
 _MAX_DELAY_FACTOR = 16  # times the delay
 
 Cliques = dict[str, CliqueState]
-DecideMembers = Callable[[Clique, frozenset[str]], CliqueState]
 
 
 class _Breach(Struct, frozen=True):
@@ -103,12 +103,7 @@ class TerminationPlanner:
             replicas = by_replica(cliques.values(), group.name)
             known = self._snapshot.groups.get(group.name)
             breached = [one for inside in replicas.values() for one in inside if self._eligible(one)]
-            if (
-                known
-                and breached
-                and _is_below_min_available(group, replicas.values())
-                and not self._updating(group, rollout)
-            ):
+            if known and breached and _is_breached(group, replicas) and not self._updating(group, rollout):
                 found.append(
                     _Breach(group.name, self._breached_since(known.status.conditions), tuple(breached))
                 )
@@ -166,7 +161,7 @@ class TerminationPlanner:
     def _broken_replicas(self, group: Group, replicas: dict[int, list[CliqueState]]) -> Cliques:
         """Restarts breached replicas of a group that has `minAvailable` replicas without them."""
         restarted: Cliques = {}
-        if _is_below_min_available(group, replicas.values()):
+        if _is_breached(group, replicas):
             return restarted
         for inside in replicas.values():
             wanted = inside[0].wanted
@@ -289,6 +284,5 @@ def _unit(clique: Clique) -> str:
     return f"{clique.group.name}-{clique.group_replica}" if clique.group else ""
 
 
-def _is_below_min_available(group: Group, replicas: Iterable[Sequence[CliqueState]]) -> bool:
-    healthy = sum(not any(clique.view.breached for clique in inside) for inside in replicas)
-    return group.replicas > 0 and healthy < group.min_available
+def _is_breached(group: Group, replicas: Mapping[int, Sequence[CliqueState]]) -> bool:
+    return GroupHealth(group, [[clique.view for clique in inside] for inside in replicas.values()]).breached

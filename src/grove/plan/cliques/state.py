@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable
 
 from msgspec import Struct
 
 from grove.api.types.pod import Pod
 from grove.api.types.podclique import PodClique
 from grove.api.types.podgang import PodGang
+from grove.plan.cliques.health import CliqueHealth
 from grove.plan.desired.expand import Clique
 from grove.plan.members.counts import count_pods
 from grove.plan.members.membership import Member, Membership, ObservedMembers, decide_members
 from grove.plan.ownership.ownership import PodsByClique
 from grove.plan.ownership.upstream_adoption import upstream_template_hash
 from grove.plan.snapshot import Snapshot
-from grove.plan.status.clique_and_group import CliqueHealth
 
 
 class CliqueState(Struct, frozen=True):
@@ -37,6 +37,10 @@ class CliqueState(Struct, frozen=True):
     @property
     def members(self) -> tuple[Member, ...]:
         return self.membership.members
+
+
+DecideMembers = Callable[[Clique, frozenset[str]], CliqueState]
+"""Decides the members of a clique, with successors for those that have these names."""
 
 
 class MembershipPlanner:
@@ -74,15 +78,6 @@ class MembershipPlanner:
         was_updated = found is not None and found.status.current_pod_template_hash == clique.template_hash
         view = CliqueHealth(clique, count_pods(staying, clique.template_hash, upstream_hash), was_updated)
         return CliqueState(clique, found, uid, membership, view, pods, upstream_hash)
-
-
-def by_replica(cliques: Iterable[CliqueState], group: str) -> dict[int, list[CliqueState]]:
-    """The cliques of a group, by group replica."""
-    replicas: dict[int, list[CliqueState]] = {}
-    for clique in cliques:
-        if clique.wanted.group is not None and clique.wanted.group.name == group:
-            replicas.setdefault(clique.wanted.group_replica, []).append(clique)
-    return replicas
 
 
 def _gang_version(gang: PodGang | None, clique: PodClique | None) -> str:

@@ -1,17 +1,27 @@
-"""Decides how long terminating pods are waited for, and which of them were deleted by a scale-in."""
+"""Computes how many units of a clique or group may be down during a rollout. Terminating pods of a scale-in
+count: update and scale-in share one budget.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from grove.api.naming import labels
+from grove.api.types.common import RollingUpdate
 from grove.api.types.pod import Pod
+from grove.plan.cliques.state import CliqueState
 from grove.plan.desired.expand import Group
 from grove.plan.members import pod_state
-from grove.plan.members.clique_state import CliqueState
 from grove.plan.timestamps import timestamp
 
 _EXTRA_WAIT = 30.0  # not waited for if it still exists this long after its deletion timestamp
+
+
+def max_unavailable(rolling_update: RollingUpdate | None) -> int:
+    """How many units may be unavailable at once."""
+    if rolling_update is None or rolling_update.max_unavailable is None:
+        return 1
+    return max(1, rolling_update.max_unavailable)
 
 
 def terminating_until(pod: Pod, now: float) -> float:
@@ -23,7 +33,7 @@ def terminating_until(pod: Pod, now: float) -> float:
 
 
 def surplus_pods(clique: CliqueState, now: float) -> int:
-    """Terminating pods above the replica count: update and scale-in share one budget."""
+    """How many terminating pods a clique has above its replica count."""
     indices = {member.index for member in clique.members}
     terminating = [
         pod for pod in clique.pods if pod_state.terminating(pod) and pod_state.index_of(pod) not in indices
@@ -32,7 +42,7 @@ def surplus_pods(clique: CliqueState, now: float) -> int:
 
 
 def surplus_replicas(group: Group, pods: Iterable[Pod], now: float) -> dict[int, float]:
-    """The same for a group: its surplus replicas that still have pods, with the time until which these are
+    """The replicas above the count of a group that still have pods, with the time until which these are
     waited for."""
     waiting_until: dict[int, float] = {}
     for pod in pods:
