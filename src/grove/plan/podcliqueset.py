@@ -25,7 +25,6 @@ from grove.api.types.podcliqueset import (
     UpdateStrategyType,
 )
 from grove.plan import conditions
-from grove.plan.desired.shared_claims import ClaimObjects
 from grove.plan.desired.template_hash import generation_hash
 from grove.plan.fabric.status import DomainObservation, failures, with_domains
 from grove.plan.gang.scheduler_objects import SCHEDULER_OBJECT_ERROR
@@ -35,6 +34,7 @@ from grove.plan.ownership.ownership import keep_owned_claims
 from grove.plan.rbac import RbacObjects, plan_rbac, token_secret_settled_at
 from grove.plan.resource_claims import plan_set_claims
 from grove.plan.rollout.replica_order import next_update_progress
+from grove.plan.snapshot import ClaimObjects
 from grove.plan.timestamps import rfc3339
 from grove.plan.writes.builders import patch_if_unchanged, reference, target, write_status
 from grove.plan.writes.collector import WriteCollector

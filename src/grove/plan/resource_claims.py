@@ -29,12 +29,12 @@ from grove.api.types.podcliqueset import PodCliqueSet
 from grove.plan.cliques.state import CliqueState
 from grove.plan.desired import objects, shared_claims
 from grove.plan.desired.expand import Clique, Gang, Group, ReplicaLayout
-from grove.plan.desired.shared_claims import API_VERSION, KIND, Body, ClaimObjects, SharedClaim
+from grove.plan.desired.shared_claims import API_VERSION, KIND, Body, SharedClaim
 from grove.plan.members.membership import Member
 from grove.plan.members.pod_state import controller_uid, terminating
 from grove.plan.model import UserError
 from grove.plan.ownership.repair import ObjectRepair
-from grove.plan.snapshot import Snapshot
+from grove.plan.snapshot import ClaimObjects, Snapshot
 from grove.plan.writes.builders import confirm, create, delete_pod, target_of_kind
 from grove.plan.writes.collector import WriteCollector
 

@@ -6,7 +6,12 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from grove.api.types.kubernetes_objects import HorizontalPodAutoscaler, PartialObjectMetadata, Service
+from grove.api.types.kubernetes_objects import (
+    HorizontalPodAutoscaler,
+    PartialObjectMetadata,
+    ResourceClaimTemplateObject,
+    Service,
+)
 from grove.api.types.pod import Pod
 from grove.api.types.podclique import PodClique
 from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
@@ -14,11 +19,26 @@ from grove.api.types.podcliqueset import PodCliqueSet
 from grove.api.types.podgang import PodGang
 from grove.fabrics.provider import Domain
 from grove.fabrics.registry import Providers
-from grove.plan.desired.shared_claims import ClaimObjects
 from grove.plan.fabric.state import DomainState
 from grove.plan.placement import Assignment
 from grove.schedulers.backend import SchedulerBackend, SchedulerObject
 from grove.topology.constraints import ResolvedTopology
+
+NamespacedName = tuple[str, str]
+"""Namespace and name."""
+
+
+class ClaimObjects(Struct, frozen=True):
+    """The existing claims that a set shares, by name, and the template objects that it refers to."""
+
+    claims: Mapping[str, PartialObjectMetadata] = {}
+    templates: Mapping[NamespacedName, ResourceClaimTemplateObject] = {}
+    undecodable: Mapping[NamespacedName, str] = {}
+    """Template objects that exist and cannot be decoded, with the reason."""
+    visible: bool = True
+    """Whether claims can be listed; if not, it is unknown which ones exist."""
+    terminating: frozenset[str] = frozenset()
+    """Names of terminating claims."""
 
 
 class Snapshot(Struct, frozen=True):

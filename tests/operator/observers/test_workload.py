@@ -18,7 +18,7 @@ from grove.operator.keys import ReplicaKey, SetKey
 from grove.operator.observers.workload import Observer
 from grove.operator.reconcilers.relabel import restore_labels
 from grove.operator.watches.enqueue_slices import replicas
-from grove.plan.desired.shared_claims import ClaimObjects
+from grove.plan.snapshot import ClaimObjects
 from tests.plan.builders import a_clique, a_pod, a_set, read_set
 
 KEY = ReplicaKey("ns", "wl", 0)

@@ -35,14 +35,13 @@ from grove.kube.executor.deferred_values import DeferredValues
 from grove.kube.executor.dependency_graph import DependencyGraph, IntentStep
 from grove.plan.desired.expand import expand
 from grove.plan.desired.shared_claims import KIND as CLAIM
-from grove.plan.desired.shared_claims import ClaimObjects, NamespacedName
 from grove.plan.gang.scheduler_selection import scheduler_of
 from grove.plan.model import Plan
 from grove.plan.ownership.ownership import keep_owned_claims
 from grove.plan.podcliqueset import ReplicaReport, plan_set
 from grove.plan.replica import plan_replica
 from grove.plan.resource_claims import plan_set_claims
-from grove.plan.snapshot import Snapshot
+from grove.plan.snapshot import ClaimObjects, NamespacedName, Snapshot
 from grove.plan.timestamps import rfc3339
 from grove.plan.writes.diff import status_patch
 from grove.schedulers.backend import SchedulerBackend, SchedulerObject

@@ -16,7 +16,6 @@ from grove.api.types.podcliqueset import PodCliqueSet
 from grove.fabrics.membership import DomainAttachment
 from grove.plan.desired.expand import Clique
 from grove.plan.desired.template_hash import spec_digest
-from grove.plan.members.membership import Member
 
 Body = dict[str, Any]
 
@@ -117,30 +116,6 @@ def pod_spec(
         ]
         spec["schedulingGates"] = [{"name": well_known.GANG_GATE}, *others]
     return spec
-
-
-def pod(
-    workload: PodCliqueSet,
-    wanted: Clique,
-    member: Member,
-    spec: Body,
-    object_labels: labels.Labels,
-    owners: list[Body],
-) -> Body:
-    """One pod of a clique. `object_labels` are those of its PodClique."""
-    annotations = clique_annotations(wanted)
-    if member.failures:
-        annotations[keys.PRIOR_FAILURES] = str(member.failures)
-    metadata: Body = {
-        "name": member.name,
-        "namespace": workload.metadata.namespace,
-        "labels": labels.for_pod(object_labels, wanted.name, member.index),
-        "ownerReferences": owners,
-    }
-    if annotations:
-        metadata["annotations"] = annotations
-    hostname = names.pod_host(wanted.name, member.index)
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {**spec, "hostname": hostname}}
 
 
 def _with_variables(spec: Body, variables: list[Body], reserved: frozenset[Env]) -> Body:

@@ -24,7 +24,7 @@ from grove.plan.cliques.state import CliqueState
 from grove.plan.desired import objects
 from grove.plan.desired.expand import Clique, Gang
 from grove.plan.desired.initcontainer import with_init_container
-from grove.plan.desired.podspec import pod, pod_spec
+from grove.plan.desired.podspec import pod_spec
 from grove.plan.desired.shared_claims import with_claims
 from grove.plan.fabric.replica_domains import ReplicaDomains
 from grove.plan.gang.scheduler_objects import SchedulerObjects
@@ -32,6 +32,7 @@ from grove.plan.gang.startup_dependencies import StartupDependencies
 from grove.plan.members import pod_state
 from grove.plan.members.identity_labels import restore_identity_labels
 from grove.plan.members.membership import Member
+from grove.plan.members.pod_body import pod
 from grove.plan.members.scheduling_gates import remove_gates
 from grove.plan.ownership.repair import ObjectRepair
 from grove.plan.rbac import token_secret
