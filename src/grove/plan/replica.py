@@ -10,6 +10,8 @@ are created, and drops them before they are deleted (see `members.membership` an
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from msgspec.structs import replace
 
 from grove.api.intents import uid_of
@@ -32,7 +34,9 @@ from grove.plan.rollout.planner import RolloutPlanner
 from grove.plan.scale_in import delete_surplus, plan_scale_in
 from grove.plan.snapshot import Snapshot
 from grove.plan.status.summary import replica_summary, status_updates
-from grove.plan.termination.policy import TerminationPlanner
+from grove.plan.termination.decision import decide_terminations
+from grove.plan.termination.effects import exhausted_messages, plan_effects
+from grove.plan.termination.history import TerminationHistory
 from grove.plan.writes.collector import WriteCollector
 
 
@@ -71,12 +75,12 @@ def _plan_existing(
     def decide_members(clique: Clique, replaced: frozenset[str] = frozenset()) -> CliqueState:
         return planner.decide_members(clique, _uid(snapshot, repair, clique.name), replaced)
 
-    rollout, termination = (
-        RolloutPlanner(snapshot, writes, decide_members),
-        TerminationPlanner(snapshot, layout, writes, decide_members, now),
-    )
     clique_states = {clique.name: decide_members(clique) for clique in layout.cliques}
-    cliques = termination.plan(rollout.plan(layout, clique_states, now), rollout)
+    rollout, history = RolloutPlanner(snapshot, writes, decide_members), TerminationHistory(snapshot)
+    updated = rollout.plan(layout, clique_states, now)
+    decision = decide_terminations(snapshot, layout, updated, history, rollout.in_progress, now)
+    termination = plan_effects(decision, snapshot, updated, history, writes, decide_members, now)
+    cliques = termination.cliques
     dependencies, claims = StartupDependencies(snapshot, layout), ClaimPlanner(snapshot, repair, writes)
     claims.plan(layout, cliques)
     gang_planner = GangPlanner(
@@ -93,7 +97,7 @@ def _plan_existing(
     # Pods that an update or a termination replaces still exist: statuses count them until they are deleted.
     views = {name: clique.view for name, clique in clique_states.items()}
     members = {gang.name: [clique.name for clique in gang.cliques] for gang in layout.gangs}
-    was_scheduled = any(map(termination.was_scheduled, cliques.values()))
+    was_scheduled = any(map(history.was_scheduled, cliques.values()))
     summary = replica_summary(
         layout, views, rollout, was_scheduled, gang_planner.scheduler_objects.unconfigured_scheduler
     )
@@ -102,9 +106,16 @@ def _plan_existing(
     return Plan(
         writes.intents() if held is None else limits.without_additions(writes.intents()),
         status_updates(
-            snapshot, layout, views, rollout, termination, gang_planner.scheduler_objects.pending_reasons, now
+            snapshot,
+            layout,
+            views,
+            rollout,
+            history,
+            exhausted_messages(decision),
+            gang_planner.scheduler_objects.pending_reasons,
+            now,
         ),
-        _earliest(rollout.requeue_at, termination.requeue_at, force_delete_at, _requeue_at(cliques)),
+        _earliest(rollout.requeue_at, decision.requeue_at, force_delete_at, _requeue_at(cliques)),
         summary,
         tuple(gang_planner.awaiting_placement),
         (
@@ -114,7 +125,7 @@ def _plan_existing(
             *domains.errors(layout.cliques),
             *(limits.errors(snapshot) if held is not None else ()),
         ),
-        tuple(termination.events),
+        termination.events,
         partial=held is not None,
     )
 
@@ -133,7 +144,7 @@ def _uid(snapshot: Snapshot, repair: ObjectRepair, clique: str) -> str:
     return uid_of(created)
 
 
-def _requeue_at(cliques: dict[str, CliqueState]) -> float | None:
+def _requeue_at(cliques: Mapping[str, CliqueState]) -> float | None:
     times = [clique.membership.requeue_at for clique in cliques.values()]
     return min((time for time in times if time is not None), default=None)
 

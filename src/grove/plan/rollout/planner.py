@@ -18,7 +18,7 @@ from grove.plan.cliques.health import by_replica
 from grove.plan.cliques.state import CliqueState, DecideMembers
 from grove.plan.desired.expand import ReplicaLayout
 from grove.plan.desired.template_hash import is_own_hash
-from grove.plan.rollout.progress import CliqueProgress, GroupProgress, UpdateTarget
+from grove.plan.rollout.progress import CliqueProgress, GroupProgress, UpdatesInProgress, UpdateTarget
 from grove.plan.rollout.replica_order import UpdateMode, is_update_complete, update_mode
 from grove.plan.rollout.steps import RolloutStep, plan_clique_step, plan_group_step
 from grove.plan.snapshot import Snapshot
@@ -59,6 +59,14 @@ class RolloutPlanner:
                 group_cliques = [clique for members in replicas.values() for clique in members]
                 updated |= self._with_replacements(known, step_of_group, group_cliques)
         return updated
+
+    @property
+    def in_progress(self) -> UpdatesInProgress:
+        """The cliques and groups whose updates have not ended."""
+        return UpdatesInProgress(
+            frozenset(name for name, step in self.clique_steps.items() if step.running),
+            frozenset(name for name, step in self.group_steps.items() if step.running),
+        )
 
     @property
     def running(self) -> int:

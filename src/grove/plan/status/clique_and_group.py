@@ -25,16 +25,8 @@ from grove.plan.conditions import (
     new_condition,
     update_in_progress,
 )
+from grove.plan.termination.history import RestartState, has_been_scheduled
 from grove.plan.timestamps import timestamp
-
-
-class RestartState(Struct, frozen=True, gc=False):
-    """The latest restart of a clique."""
-
-    restarted_at: float = 0.0
-    """When it was; 0 if never."""
-    pending: bool = False
-    """The restart has not reached its pods yet: they are from before it and are deleted next."""
 
 
 class ReplicaRestart(Struct, frozen=True, gc=False):
@@ -44,19 +36,6 @@ class ReplicaRestart(Struct, frozen=True, gc=False):
     """When it was restarted; 0 if never."""
     unrecovered: bool = False
     """Fewer than `minAvailable` replicas of the group have been scheduled since."""
-
-
-def has_been_scheduled(before: PodCliqueStatus, view: CliqueHealth, restart: RestartState) -> bool:
-    """Whether enough pods have been scheduled since the last restart of the clique. That is recorded in a
-    condition: it cannot be derived from the current pods."""
-    known = find(before.conditions, ConditionType.WAS_SCHEDULED)
-    if view.wanted.replicas and view.scheduled and not restart.pending:
-        return True
-    return (
-        known is not None
-        and known.status == "True"
-        and timestamp(known.last_transition_time) >= restart.restarted_at
-    )
 
 
 def _conditions_since_restart(before: PodCliqueStatus, restart: RestartState) -> tuple[Condition, ...]:

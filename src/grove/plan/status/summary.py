@@ -17,9 +17,8 @@ from grove.plan.status.clique_and_group import (
     ReplicaRestart,
     clique_status,
     group_status,
-    has_been_scheduled,
 )
-from grove.plan.termination.policy import TerminationPlanner
+from grove.plan.termination.history import TerminationHistory, has_been_scheduled
 from grove.plan.writes.builders import GroveObject, target
 
 Views = Mapping[str, CliqueHealth]
@@ -30,13 +29,14 @@ def status_updates(
     layout: ReplicaLayout,
     views: Views,
     rollout: RolloutPlanner,
-    termination: TerminationPlanner,
+    history: TerminationHistory,
+    exhausted: Mapping[str, str],
     message: Mapping[str, str],
     now: float,
 ) -> tuple[StatusUpdate, ...]:
-    """Returns the status updates of a replica. `message` has the scheduler's message by gang that waits for
-    nodes."""
-    updates = _StatusUpdates(snapshot, layout, views, rollout, termination, now)
+    """Returns the status updates of a replica. `exhausted` says by gang why it is not restarted any more;
+    `message` has the scheduler's message by gang that waits for nodes."""
+    updates = _StatusUpdates(snapshot, layout, views, rollout, history, now)
     of_gangs = [
         _status_update(
             found,
@@ -45,7 +45,7 @@ def status_updates(
                 found,
                 gang,
                 views,
-                termination.exhausted.get(gang.name, ""),
+                exhausted.get(gang.name, ""),
                 message.get(gang.name, ""),
                 now,
                 channel_shortage(gang, snapshot.channels),
@@ -66,11 +66,11 @@ class _StatusUpdates:
         layout: ReplicaLayout,
         views: Views,
         rollout: RolloutPlanner,
-        termination: TerminationPlanner,
+        history: TerminationHistory,
         now: float,
     ) -> None:
         self._snapshot, self._layout, self._views, self._now = snapshot, layout, views, now
-        self._rollout, self._termination = rollout, termination
+        self._rollout, self._history = rollout, history
         self._set_name, self._hash = snapshot.workload.metadata.name, layout.generation_hash
 
     def of_cliques(self) -> Iterator[StatusUpdate]:
@@ -84,7 +84,7 @@ class _StatusUpdates:
                     step is not None and step.overdue,
                     self._set_name,
                     self._hash,
-                    self._termination.restart_state(clique),
+                    self._history.restart_state(clique),
                     self._now,
                 )
                 yield _status_update(found, found.status, status, self._is_restart_pending(clique))
@@ -102,14 +102,14 @@ class _StatusUpdates:
                     step.overdue,
                     self._set_name,
                     self._hash,
-                    ReplicaRestart(self._termination.restarted_at, scheduled < group.min_available),
+                    ReplicaRestart(self._history.restarted_at, scheduled < group.min_available),
                     self._now,
                 )
                 yield _status_update(found, found.status, status, restart_pending=not scheduled)
 
     def _is_restart_pending(self, clique: Clique) -> bool:
         """Whether a clique was restarted and has not been scheduled since."""
-        found, restart = self._snapshot.cliques.get(clique.name), self._termination.restart_state(clique)
+        found, restart = self._snapshot.cliques.get(clique.name), self._history.restart_state(clique)
         if found is None or not restart.restarted_at:
             return False
         return not has_been_scheduled(found.status, self._views[clique.name], restart)
