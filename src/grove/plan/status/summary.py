@@ -13,11 +13,7 @@ from grove.plan.gang.status import gang_status
 from grove.plan.model import ReplicaSummary, StatusUpdate
 from grove.plan.rollout.planner import RolloutPlanner
 from grove.plan.snapshot import Snapshot
-from grove.plan.status.clique_and_group import (
-    ReplicaRestart,
-    clique_status,
-    group_status,
-)
+from grove.plan.status.clique_and_group import ReplicaRestart, clique_status, group_status
 from grove.plan.termination.history import TerminationHistory, has_been_scheduled
 from grove.plan.writes.builders import GroveObject, target
 
