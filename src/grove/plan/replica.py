@@ -12,11 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from grove.api.intents import uid_of
 from grove.api.types.podclique import PodClique
 from grove.plan.autoscaling import plan_autoscalers
+from grove.plan.cliques.health import CliqueHealth
 from grove.plan.cliques.state import CliqueState, MembershipPlanner
 from grove.plan.desired import limits
 from grove.plan.desired.expand import Clique, ReplicaLayout, expand
@@ -34,8 +36,8 @@ from grove.plan.rollout.planner import RolloutPlanner
 from grove.plan.scale_in import delete_surplus, plan_scale_in
 from grove.plan.snapshot import Snapshot
 from grove.plan.status.summary import replica_summary, status_updates
-from grove.plan.termination.decision import decide_terminations
-from grove.plan.termination.effects import exhausted_messages, plan_effects
+from grove.plan.termination.decision import TerminationDecision, decide_terminations
+from grove.plan.termination.effects import TerminationEffects, exhausted_messages, plan_effects
 from grove.plan.termination.history import TerminationHistory
 from grove.plan.writes.collector import WriteCollector
 
@@ -70,17 +72,8 @@ def _plan_existing(
     layout = _layout(snapshot, domains, held)
     repair = ObjectRepair(snapshot, layout, pods_by_clique, writes)
     repair.plan_parents()
-    planner = MembershipPlanner(snapshot, pods_by_clique, now)
-
-    def decide_members(clique: Clique, replaced: frozenset[str] = frozenset()) -> CliqueState:
-        return planner.decide_members(clique, _uid(snapshot, repair, clique.name), replaced)
-
-    clique_states = {clique.name: decide_members(clique) for clique in layout.cliques}
-    rollout, history = RolloutPlanner(snapshot, writes, decide_members), TerminationHistory(snapshot)
-    updated = rollout.plan(layout, clique_states, now)
-    decision = decide_terminations(snapshot, layout, updated, history, rollout.in_progress, now)
-    termination = plan_effects(decision, snapshot, updated, history, writes, decide_members, now)
-    cliques = termination.cliques
+    members = _plan_members(snapshot, layout, repair, pods_by_clique, writes, now)
+    cliques, rollout, termination = members.cliques, members.rollout, members.termination
     dependencies, claims = StartupDependencies(snapshot, layout), ClaimPlanner(snapshot, repair, writes)
     claims.plan(layout, cliques)
     gang_planner = GangPlanner(
@@ -94,12 +87,10 @@ def _plan_existing(
     all_pods = [pod for clique in cliques.values() for pod in clique.pods]
     deletes, force_delete_at = force_deletes(snapshot.workload, all_pods, now)
     writes.add_all(deletes)
-    # Pods that an update or a termination replaces still exist: statuses count them until they are deleted.
-    views = {name: clique.view for name, clique in clique_states.items()}
-    members = {gang.name: [clique.name for clique in gang.cliques] for gang in layout.gangs}
-    was_scheduled = any(map(history.was_scheduled, cliques.values()))
+    clique_names = {gang.name: [clique.name for clique in gang.cliques] for gang in layout.gangs}
+    was_scheduled = any(map(members.history.was_scheduled, cliques.values()))
     summary = replica_summary(
-        layout, views, rollout, was_scheduled, gang_planner.scheduler_objects.unconfigured_scheduler
+        layout, members.views, rollout, was_scheduled, gang_planner.scheduler_objects.unconfigured_scheduler
     )
     if held is not None and not limits.is_complete(snapshot, held):
         summary = replace(summary, available=False, updated=False)
@@ -108,26 +99,67 @@ def _plan_existing(
         status_updates(
             snapshot,
             layout,
-            views,
+            members.views,
             rollout,
-            history,
-            exhausted_messages(decision),
+            members.history,
+            exhausted_messages(members.decision),
             gang_planner.scheduler_objects.pending_reasons,
             now,
         ),
-        _earliest(rollout.requeue_at, decision.requeue_at, force_delete_at, _requeue_at(cliques)),
+        _earliest(rollout.requeue_at, members.decision.requeue_at, force_delete_at, _requeue_at(cliques)),
         summary,
         tuple(gang_planner.awaiting_placement),
         (
             *dependencies.errors(layout.cliques),
             *claims.errors,
-            *gang_planner.scheduler_objects.errors(members),
+            *gang_planner.scheduler_objects.errors(clique_names),
             *domains.errors(layout.cliques),
             *(limits.errors(snapshot) if held is not None else ()),
         ),
         termination.events,
         partial=held is not None,
     )
+
+
+class _MemberPlan(Struct, frozen=True):
+    """The members of a replica's cliques, and the decisions that they follow from."""
+
+    views: dict[str, CliqueHealth]
+    """The health of each clique. Pods that an update or a termination replaces still exist: statuses count
+    them until they are deleted."""
+    rollout: RolloutPlanner
+    history: TerminationHistory
+    decision: TerminationDecision
+    termination: TerminationEffects
+
+    @property
+    def cliques(self) -> Mapping[str, CliqueState]:
+        """The cliques with the members that they should have."""
+        return self.termination.cliques
+
+
+def _plan_members(
+    snapshot: Snapshot,
+    layout: ReplicaLayout,
+    repair: ObjectRepair,
+    pods_by_clique: PodsByClique,
+    writes: WriteCollector,
+    now: float,
+) -> _MemberPlan:
+    """Decides the members of each clique; then which of them an update replaces, and which gangs are
+    terminated."""
+    planner = MembershipPlanner(snapshot, pods_by_clique, now)
+
+    def decide_members(clique: Clique, replaced: frozenset[str] = frozenset()) -> CliqueState:
+        return planner.decide_members(clique, _uid(snapshot, repair, clique.name), replaced)
+
+    states = {clique.name: decide_members(clique) for clique in layout.cliques}
+    rollout, history = RolloutPlanner(snapshot, writes, decide_members), TerminationHistory(snapshot)
+    updated = rollout.plan(layout, states, now)
+    decision = decide_terminations(snapshot, layout, updated, history, rollout.in_progress, now)
+    termination = plan_effects(decision, snapshot, updated, history, writes, decide_members, now)
+    views = {name: state.view for name, state in states.items()}
+    return _MemberPlan(views, rollout, history, decision, termination)
 
 
 def _layout(snapshot: Snapshot, domains: ReplicaDomains, held: limits.Present | None) -> ReplicaLayout:
