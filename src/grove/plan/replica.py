@@ -88,12 +88,6 @@ def _plan_existing(
     deletes, force_delete_at = force_deletes(snapshot.workload, all_pods, now)
     writes.add_all(deletes)
     clique_names = {gang.name: [clique.name for clique in gang.cliques] for gang in layout.gangs}
-    was_scheduled = any(map(members.history.was_scheduled, cliques.values()))
-    summary = replica_summary(
-        layout, members.views, rollout, was_scheduled, gang_planner.scheduler_objects.unconfigured_scheduler
-    )
-    if held is not None and not limits.is_complete(snapshot, held):
-        summary = replace(summary, available=False, updated=False)
     return Plan(
         writes.intents() if held is None else limits.without_additions(writes.intents()),
         status_updates(
@@ -107,7 +101,7 @@ def _plan_existing(
             now,
         ),
         _earliest(rollout.requeue_at, members.decision.requeue_at, force_delete_at, _requeue_at(cliques)),
-        summary,
+        _summary(snapshot, layout, members, held, gang_planner.scheduler_objects.unconfigured_scheduler),
         tuple(gang_planner.awaiting_placement),
         (
             *dependencies.errors(layout.cliques),
@@ -160,6 +154,20 @@ def _plan_members(
     termination = plan_effects(decision, snapshot, updated, history, writes, decide_members, now)
     views = {name: state.view for name, state in states.items()}
     return _MemberPlan(views, rollout, history, decision, termination)
+
+
+def _summary(
+    snapshot: Snapshot,
+    layout: ReplicaLayout,
+    members: _MemberPlan,
+    held: limits.Present | None,
+    unconfigured_scheduler: str,
+) -> ReplicaSummary:
+    was_scheduled = any(map(members.history.was_scheduled, members.cliques.values()))
+    summary = replica_summary(layout, members.views, members.rollout, was_scheduled, unconfigured_scheduler)
+    if held is not None and not limits.is_complete(snapshot, held):
+        return replace(summary, available=False, updated=False)
+    return summary
 
 
 def _layout(snapshot: Snapshot, domains: ReplicaDomains, held: limits.Present | None) -> ReplicaLayout:
