@@ -23,7 +23,6 @@ from grove.kube.executor.cache_store import CacheStore
 from grove.kube.executor.executor import Executor
 from grove.operator import python_gc
 from grove.operator.caches.dynamo import GraphCaches
-from grove.operator.caches.nodes import Nodes
 from grove.operator.caches.registry import Caches
 from grove.operator.controller import Controller
 from grove.operator.dynamo_settings import DynamoSettings
@@ -73,7 +72,6 @@ class Manager:
             auto_fabric=auto_fabric,
             pods_per_set=pods_per_set,
         )
-        self._nodes = Nodes()
         self._dynamo = dynamo
         self.graphs = _graph_caches(dynamo.context) if dynamo is not None else None
         self.synced = asyncio.Event()
@@ -96,7 +94,7 @@ class Manager:
                 tasks.create_task(
                     Reflector(client, cache, crd_watch=crd_watch, optional=may_be_missing).run()
                 )
-            tasks.create_task(self._nodes.run(client))
+            tasks.create_task(self.caches.nodes.run(client))
             tasks.create_task(self.caches.fabric_nodes.run(client, crd_watch))
             tasks.create_task(self._log_missing_crds())
             for cache in self.caches.needed:
@@ -121,7 +119,7 @@ class Manager:
             init_image=self._init_image,
             topology_aware=self._topology_aware,
             backends=self._backends,
-            nodes=self._nodes,
+            nodes=self.caches.nodes,
         )
         with LeaderMetrics(self.caches):
             recorder.start()
@@ -142,7 +140,13 @@ class Manager:
 
         def graphs() -> GraphReconciler:
             return GraphReconciler(
-                self.caches, graph_caches, writes, executor.limiter, recorder.record, settings, self._nodes
+                self.caches,
+                graph_caches,
+                writes,
+                executor.limiter,
+                recorder.record,
+                settings,
+                self.caches.nodes,
             )
 
         await serve(graphs, Client(self._transport), graph_caches, self._grace)

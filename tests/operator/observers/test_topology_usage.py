@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 
 from grove.api.meta import ObjectMeta
-from grove.api.types.kubernetes_objects import PartialObjectMetadata
-from grove.operator.caches.nodes import Nodes, _NodeLabelCache
+from grove.api.types.kubernetes_objects import Node
+from grove.kube.cache.cache import Cache
+from grove.operator.caches.nodes import Nodes
 from grove.operator.caches.registry import Caches
 from grove.operator.keys import TopologyKey
 from grove.operator.observers.topology_usage import UPDATE_DELAY, TopologyUsageObserver
@@ -17,10 +18,8 @@ from tests.topology.builders import packed
 RACKS = cluster_topology("zone", "rack", name="racks")
 
 
-def node(name: str, version: str, **labels: str) -> PartialObjectMetadata:
-    return PartialObjectMetadata(
-        ObjectMeta(name, uid=name, resource_version=version, labels=labels, annotations={"a": "b"})
-    )
+def node(name: str, version: str, **labels: str) -> Node:
+    return Node(ObjectMeta(name, uid=name, resource_version=version, labels=labels))
 
 
 class TopologyUsageRun:
@@ -34,20 +33,18 @@ class TopologyUsageRun:
         )
         self.caches.topologies.apply_event("ADDED", RACKS)
 
-    def list_nodes(self) -> _NodeLabelCache:
-        """A synced cache of nodes with the required labels."""
-        cache = self.nodes._cache = _NodeLabelCache(self.nodes._keys)
-        cache.subscribe(self.nodes._changed)
-        return cache
+    def list_nodes(self) -> Cache[Node]:
+        """A cache of nodes with the required labels."""
+        listing = self.nodes._new_list()
+        self.nodes._use(listing)
+        return listing.cache
 
 
-async def test_only_required_node_labels_are_kept_and_notify():
+async def test_change_of_level_label_enqueues_topology():
     run = TopologyUsageRun()
     assert run.usage.of(RACKS).nodes is None
     cache = run.list_nodes()
     cache.replace([node("a", "1", zone="z", rack="r", other="x")], "1")
-    (kept,) = cache
-    assert (kept.metadata.labels, kept.metadata.annotations) == ({"zone": "z", "rack": "r"}, {})
     assert run.usage.of(RACKS).nodes == ({"zone": "z", "rack": "r"},)
     run.enqueued.clear()
     cache.apply_event("MODIFIED", node("a", "2", zone="z", rack="r", other="y"))

@@ -18,7 +18,6 @@ import structlog
 from grove.kube import metrics
 from grove.kube.cache.cache import Cache, T
 from grove.kube.cache.index import Key
-from grove.kube.cache.interning import intern_fields
 from grove.kube.client import watch
 from grove.kube.client.client import Client
 from grove.kube.client.resource import Resource
@@ -135,7 +134,7 @@ class Reflector(Generic[T]):
 
     async def _watch(self) -> None:
         cache = self._cache
-        initial = _InitialList[T]()
+        initial = _InitialList(cache)
         async with (
             self._client.stream(
                 cache.resource, self._parameters(), namespace=cache.namespace, idle_timeout=IDLE_TIMEOUT
@@ -252,13 +251,14 @@ class Reflector(Generic[T]):
 class _InitialList(Generic[T]):
     """The objects that exist at the start, up to the end bookmark; changes may come in between."""
 
-    def __init__(self) -> None:
+    def __init__(self, cache: Cache[T]) -> None:
+        self._cache = cache
         self.objects: dict[Key, T] = {}
         self.undecodable: dict[Key, Undecodable] = {}
 
     def collect(self, event: watch.Event[T] | watch.SkippedEvent) -> None:
-        """Keep the newest state of an object. Values are interned here already, or the start would need the
-        most memory."""
+        """Keep the newest state of an object. It is compacted here already, or the start would need the most
+        memory."""
         metadata = event.object.metadata
         key = (metadata.namespace, metadata.name)
         self.objects.pop(key, None)
@@ -268,7 +268,7 @@ class _InitialList(Generic[T]):
         if isinstance(event, watch.SkippedEvent):
             self.undecodable[key] = event.object
         else:
-            self.objects[key] = intern_fields(event.object)
+            self.objects[key] = self._cache.compact(event.object)
 
     def clear(self) -> None:
         """Forget the objects: the cache has them."""

@@ -49,6 +49,7 @@ from grove.kube.client.resource import (
     Resource,
 )
 from grove.operator.caches.fabric_nodes import FabricNodes
+from grove.operator.caches.nodes import Nodes
 from grove.operator.caches.set_sizes import SetSizes
 from grove.operator.keys import SetKey, replica_of, set_of
 from grove.plan.desired.shared_claims import referred_templates
@@ -100,7 +101,10 @@ class Caches:
         pods_per_set: int = PODS_PER_SET,
     ) -> None:
         self.fabrics = fabrics or Providers()
-        self.fabric_nodes = FabricNodes(self.fabrics, automatic=auto_fabric)
+        automatic = self.fabrics.auto if auto_fabric else None
+        self.nodes = Nodes(automatic)
+        """The nodes of the cluster, of which only what is required is kept."""
+        self.fabric_nodes = FabricNodes(self.fabrics, self.nodes, automatic)
         """The channels and accelerators of nodes."""
         self.sets: Cache[PodCliqueSet] = Cache(
             resource_of(PodCliqueSet.KIND),
