@@ -24,9 +24,10 @@ from grove.api.types.podcliqueset import (
     PodCliqueSetUpdateProgress,
     UpdateStrategyType,
 )
+from grove.fabrics.resolved import ResolvedDomain
 from grove.plan.desired.shared_claims import ClaimObjects
 from grove.plan.desired.template_hash import generation_hash
-from grove.plan.fabric.status import DomainObservation, failures, with_domains
+from grove.plan.fabric.status import failures, with_domains
 from grove.plan.gang.scheduler_objects import SCHEDULER_OBJECT_ERROR
 from grove.plan.gang.scheduler_selection import unconfigured_message
 from grove.plan.model import Plan, PlannedEvent, ReplicaSummary, StatusUpdate, UserError
@@ -61,7 +62,7 @@ def plan_set(
     errors: tuple[LastError, ...] = (),
     topology: ResolvedTopology | None = None,
     shared: ClaimObjects | None = None,
-    domains: Sequence[DomainObservation] = (),
+    domains: Sequence[ResolvedDomain] = (),
     too_many: UserError | None = None,
 ) -> Plan:
     """Returns the plan for a set. Its status, except for errors, is published when every replica has

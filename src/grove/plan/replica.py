@@ -18,7 +18,7 @@ from grove.plan.autoscaling import plan_autoscalers
 from grove.plan.desired import limits
 from grove.plan.desired.expand import Clique, ReplicaLayout, expand
 from grove.plan.desired.template_hash import generation_hash
-from grove.plan.fabric.replica_domains import ReplicaDomains
+from grove.plan.fabric.replica_domains import domain_errors
 from grove.plan.gang.planner import GangPlanner
 from grove.plan.gang.startup_dependencies import StartupDependencies
 from grove.plan.members.clique_state import CliqueState, MembershipPlanner
@@ -58,12 +58,11 @@ def _plan_existing(
     snapshot: Snapshot, pods_by_clique: PodsByClique, writes: WriteCollector, now: float
 ) -> Plan:
     """Plans a replica with an index below spec.replicas."""
-    domains = ReplicaDomains(snapshot)
     held = limits.present(snapshot) if snapshot.held else None
     if held is not None and not held.cliques:
         nothing = ReplicaSummary(generation_hash=generation_hash(snapshot.workload), update_complete=True)
         return Plan(report=nothing, errors=limits.errors(snapshot), partial=True)
-    layout = _layout(snapshot, domains, held)
+    layout = _layout(snapshot, held)
     repair = ObjectRepair(snapshot, layout, pods_by_clique, writes)
     repair.plan_parents()
     planner = MembershipPlanner(snapshot, pods_by_clique, now)
@@ -80,7 +79,7 @@ def _plan_existing(
     dependencies, claims = StartupDependencies(snapshot, layout), ClaimPlanner(snapshot, repair, writes)
     claims.plan(layout, cliques)
     gang_planner = GangPlanner(
-        snapshot, cliques, repair, dependencies, claims, writes, termination.annotations, domains
+        snapshot, cliques, repair, dependencies, claims, writes, termination.annotations
     )
     for gang in layout.gangs:
         gang_planner.plan(gang)
@@ -111,7 +110,7 @@ def _plan_existing(
             *dependencies.errors(layout.cliques),
             *claims.errors,
             *gang_planner.scheduler_objects.errors(members),
-            *domains.errors(layout.cliques),
+            *domain_errors(layout.cliques),
             *(limits.errors(snapshot) if held is not None else ()),
         ),
         tuple(termination.events),
@@ -119,10 +118,10 @@ def _plan_existing(
     )
 
 
-def _layout(snapshot: Snapshot, domains: ReplicaDomains, held: limits.Present | None) -> ReplicaLayout:
+def _layout(snapshot: Snapshot, held: limits.Present | None) -> ReplicaLayout:
     groups = {name: group.spec.replicas for name, group in snapshot.groups.items()}
     cliques = {name: clique.spec.replicas for name, clique in snapshot.cliques.items()}
-    return expand(snapshot.workload, snapshot.index, groups, cliques, domains.fabric_domains, held)
+    return expand(snapshot.workload, snapshot.index, groups, cliques, snapshot.domains, held)
 
 
 def _uid(snapshot: Snapshot, repair: ObjectRepair, clique: str) -> str:

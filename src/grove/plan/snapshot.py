@@ -12,10 +12,8 @@ from grove.api.types.podclique import PodClique
 from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.api.types.podgang import PodGang
-from grove.fabrics.provider import Domain
-from grove.fabrics.registry import Providers
+from grove.fabrics.resolved import ReplicaDomains
 from grove.plan.desired.shared_claims import ClaimObjects
-from grove.plan.fabric.state import DomainState
 from grove.plan.placement import Assignment
 from grove.schedulers.backend import SchedulerBackend, SchedulerObject
 from grove.topology.constraints import ResolvedTopology
@@ -51,14 +49,8 @@ class Snapshot(Struct, frozen=True):
     """The scheduler backend of the replica; None: no scheduler objects are written."""
     scheduler_objects: Mapping[str, SchedulerObject] | None = {}
     """The existing scheduler objects of the replica's gangs; None if they cannot be listed."""
-    fabrics: Providers = Providers()
-    """The fabric providers."""
-    domains: Mapping[str, Mapping[str, Domain] | None] = {}
-    """By vendor, the domains that the replica refers to, by name; None if they cannot be listed."""
-    templates: Mapping[tuple[str, str], DomainState] = {}
-    """Domains whose ResourceClaimTemplate is not theirs, by vendor and name, and the state that follows."""
-    channels: Mapping[str, int] = {}
-    """By vendor, how many pods of the whole cluster can be in domains at once, where that is known."""
+    domains: ReplicaDomains = {}
+    """The fabric domains that the pods of the replica join."""
     shared: ClaimObjects = ClaimObjects()
     """The existing claims that the replica's pods refer to."""
     held: bool = False

@@ -64,7 +64,6 @@ async def test_failed_domain_is_observed_with_its_error():
     found = fabric_reconciler(Executor(IntentState.FAILED, ValueError("no")), emitted)
     for _ in range(2):
         await found.reconcile(KEY)
-    (note,) = [
-        note for note in found.domain_observations(a_set(clique("worker"), auto="enabled")) if note.failure
-    ]
-    assert (note.name, note.failure.code) == ("inference-0", "ERR_SYNC_COMPUTEDOMAIN")
+    domains = found.domain_observations(a_set(clique("worker"), auto="enabled"))
+    (failed,) = [domain for domain in domains if domain.report.failure]
+    assert (failed.name, failed.report.failure.code) == ("inference-0", "ERR_SYNC_COMPUTEDOMAIN")

@@ -13,6 +13,7 @@ from grove.fabrics.membership import membership_in
 from grove.fabrics.provider import Domain
 from grove.plan.fabric import planner
 from grove.plan.fabric.model import ChannelHolder, DomainConsumer, DomainSnapshot
+from grove.plan.fabric.resolution import ObservedDomain, resolve
 from tests.fabrics.builders import BOTH, a_set, clique
 
 NVIDIA = BOTH.of("nvidia")
@@ -23,14 +24,15 @@ TEAM = clique("worker", computedomain="team")
 ONE, TWO = a_set(TEAM, name="one"), a_set(TEAM, name="two")
 
 
-def consumer(workload: PodCliqueSet, name: str) -> DomainConsumer:
+def consumer(workload: PodCliqueSet, name: str, observed: ObservedDomain) -> DomainConsumer:
     membership = membership_in(workload, BOTH, "nvidia", name, lambda *_: 1)
     assert membership is not None
-    return DomainConsumer(workload, membership)
+    return DomainConsumer(workload, membership, resolve(workload, NVIDIA, name, membership, observed).state)
 
 
-def domain_snapshot(name, *workloads, found=None, **more):
-    consumers = tuple(consumer(workload, name) for workload in workloads)
+def domain_snapshot(name, *workloads, found=None, template=None, **more):
+    observed = ObservedDomain(found=found, template=template)
+    consumers = tuple(consumer(workload, name, observed) for workload in workloads)
     return DomainSnapshot(NVIDIA, "ns", name, found, consumers, **more)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import partial
 
+from msgspec.structs import replace
+
 from grove.api.naming import names
 from grove.api.types.kubernetes_objects import HorizontalPodAutoscaler
 from grove.api.types.pod import Pod
@@ -65,8 +67,7 @@ class Observer:
         gangs = self._gangs(key, workload, group_replicas)
         pods = tuple(caches.pods.by_index(BY_REPLICA, key))
         scheduler = self._schedulers.of(workload, key.replica, gangs, pods)
-        domains = self._fabric_lookup.of_replica(key, workload, group_replicas)
-        return Snapshot(
+        snapshot = Snapshot(
             workload=workload,
             index=key.replica,
             service=caches.services.get(key.namespace, names.service(key.set_name, key.replica)),
@@ -82,14 +83,12 @@ class Observer:
             topology=self._topologies.of(workload),
             scheduler=scheduler,
             scheduler_objects=self._schedulers.objects(key, scheduler),
-            fabrics=caches.fabrics,
-            domains=domains,
-            templates=self._fabric_lookup.templates(domains) if domains else {},
-            channels=self._fabric_lookup.channels(domains) if domains else {},
             shared=self.shared_claims.of_replica(key, workload, groups, cliques),
             held=held,
             crd_problem=self._schedulers.incompatibility(scheduler),
         )
+        domains = self._fabric_lookup.of_replica(snapshot)
+        return replace(snapshot, domains=domains) if domains else snapshot
 
     def owned_objects(self, key: SetKey) -> OwnedObjects:
         """All objects with the labels of a set, and the fabric domains that it owns."""

@@ -13,6 +13,7 @@ from grove.api.intents import Create, Delete, DeleteCollection, EventRecord, Int
 from grove.api.types.common import LastError
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.fabrics.provider import Scope
+from grove.fabrics.resolved import DomainReport, ResolvedDomain
 from grove.kube.executor.keyed_executor import KeyedExecutor
 from grove.kube.executor.outcome import IntentState, Outcome
 from grove.operator.caches.registry import Caches
@@ -22,7 +23,6 @@ from grove.operator.observers.fabric import FabricLookup
 from grove.operator.watches.fabric import EnqueueKey, register_fabric_handlers
 from grove.plan.fabric.model import DomainConsumer, DomainPlan, DomainSnapshot
 from grove.plan.fabric.planner import plan_domain
-from grove.plan.fabric.status import DomainObservation
 from grove.plan.timestamps import rfc3339
 
 log = structlog.get_logger("grove.operator")
@@ -43,10 +43,8 @@ class FabricReconciler:
         self.fabric_lookup = FabricLookup(caches)
         self._reported: dict[DomainKey, set[tuple[str, ...]]] = {}
         """Domain UID, set UID and reason of emitted events, which are not repeated while the cause lasts."""
-        self._failures: dict[DomainKey, LastError] = {}
-        """The last error of domains that could not be created."""
-        self._busy: dict[DomainKey, str] = {}
-        """Domains with unschedulable pods, with a message that names the domains that occupy the nodes."""
+        self._reports: dict[DomainKey, DomainReport] = {}
+        """What the status of sets reports about domains; domains without a report are left out."""
 
     def register_handlers(self, enqueue: EnqueueKey) -> None:
         """Map watch events to domain keys, and changes of domains to the keys of sets and replicas."""
@@ -54,9 +52,9 @@ class FabricReconciler:
         if len(self._caches.fabrics):
             register_fabric_handlers(self._caches, self.fabric_lookup, enqueue)
 
-    def domain_observations(self, workload: PodCliqueSet) -> list[DomainObservation]:
+    def domain_observations(self, workload: PodCliqueSet) -> tuple[ResolvedDomain, ...]:
         """The state of each domain of a set, for the status of the set."""
-        return self.fabric_lookup.domain_observations(workload, self._failures, self._busy)
+        return self.fabric_lookup.of_set(workload, self._reports)
 
     async def reconcile(self, key: DomainKey) -> tuple[bool, float | None]:
         """One pass over one domain. Returns whether it succeeded, and when the next pass is due; enqueues the
@@ -67,8 +65,7 @@ class FabricReconciler:
         plan = plan_domain(snapshot, now)
         outcome = await self._executor.execute(key, plan.intents) if plan.intents else Outcome(())
         self._emit_remarks(key, snapshot, plan, outcome)
-        failures_changed = self._record_failures(key, snapshot, outcome)
-        if self._record_busy(key, plan) or failures_changed:
+        if self._record(key, DomainReport(_busy(plan), self._emit_failures(key, snapshot, outcome))):
             for consumer in snapshot.consumers:
                 self._enqueue(SetKey(consumer.workload.metadata.namespace, consumer.workload.metadata.name))
         if not (snapshot.found or snapshot.consumers):
@@ -78,13 +75,12 @@ class FabricReconciler:
         succeeded = not outcome.failed and not outcome.outdated
         return succeeded, now if plan.intents and outcome.done else plan.requeue_at
 
-    def _record_busy(self, key: DomainKey, plan: DomainPlan) -> bool:
-        """Store the message for the condition of sets about occupied nodes. Returns whether it changed."""
-        busy = (remark.note for remark in plan.events if remark.reason is EventReason.IMEX_CHANNEL_BUSY)
-        before, message = self._busy.pop(key, ""), next(busy, "")
-        if message:
-            self._busy[key] = message
-        return message != before
+    def _record(self, key: DomainKey, report: DomainReport) -> bool:
+        """Store the report of a pass. Returns whether it changed."""
+        before = self._reports.pop(key, DomainReport())
+        if report != DomainReport():
+            self._reports[key] = report
+        return report != before
 
     def _emit_remarks(
         self, key: DomainKey, snapshot: DomainSnapshot, plan: DomainPlan, outcome: Outcome
@@ -103,10 +99,11 @@ class FabricReconciler:
                 self._emit_on_set(remark.workload, remark.reason, remark.note, remark.warning)
         self._reported[key] = current
 
-    def _record_failures(self, key: DomainKey, snapshot: DomainSnapshot, outcome: Outcome) -> bool:
+    def _emit_failures(self, key: DomainKey, snapshot: DomainSnapshot, outcome: Outcome) -> LastError | None:
         """Log failed writes and emit events for them on each attempt: attempts become rare by back-off.
-        Returns whether the last error of the domain changed."""
-        before, now = self._failures.pop(key, None), rfc3339(self._clock())
+        Returns the last error of the domain, if it could not be created."""
+        failure, now = None, rfc3339(self._clock())
+        before = self._reports.get(key, DomainReport()).failure
         for result in outcome.results if not outcome.namespace_terminating else ():
             intent = result.intent
             if result.state is not IntentState.FAILED or isinstance(intent, DeleteCollection):
@@ -118,8 +115,8 @@ class FabricReconciler:
                     reason, note = _failure_event(snapshot, consumer, intent, result.error)
                     self._emit_on_set(consumer.workload, reason, note, warning=True)
             if isinstance(intent, Create):
-                self._failures[key] = _failure(intent, str(result.error), before, now)
-        return self._failures.get(key) != before
+                failure = _failure(intent, str(result.error), before, now)
+        return failure
 
     def _emit_on_set(self, workload: PodCliqueSet, reason: EventReason, note: str, warning: bool) -> None:
         kind, meta = PodCliqueSet.KIND, workload.metadata
@@ -133,6 +130,11 @@ class FabricReconciler:
                 reporter=EventReporter.SET.value,
             )
         )
+
+
+def _busy(plan: DomainPlan) -> str:
+    busy = (remark.note for remark in plan.events if remark.reason is EventReason.IMEX_CHANNEL_BUSY)
+    return next(busy, "")
 
 
 def _failure(intent: Create, cause: str, before: LastError | None, now: str) -> LastError:

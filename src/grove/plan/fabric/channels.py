@@ -7,7 +7,7 @@ is free there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from grove.api.formats import timestamps
 from grove.api.types.pod import Pod
@@ -67,16 +67,12 @@ def _more(listed: Sequence[object]) -> str:
     return f" and {len(listed) - _MAX_NAMED} more" if len(listed) > _MAX_NAMED else ""
 
 
-def channel_shortage(gang: Gang, channels: Mapping[str, int]) -> str:
+def channel_shortage(gang: Gang) -> str:
     """Why a gang cannot be scheduled although its nodes may have room: more of its pods must be in domains at
     once than there are channels. Empty if that is not the cause."""
-    for vendor, available in channels.items():
-        with_domains = [
-            one
-            for one in gang.cliques
-            if any(fabric_domain.provider.vendor == vendor for fabric_domain in one.fabric_domains)
-        ]
-        needed = sum(clique.min_available for clique in with_domains)
+    domains = [(clique, domain) for clique in gang.cliques for domain in clique.fabric_domains]
+    for vendor, available in {domain.provider.vendor: domain.channels or 0 for _, domain in domains}.items():
+        needed = sum(clique.min_available for clique, domain in domains if domain.provider.vendor == vendor)
         if 0 < available < needed:
             nodes = "1 node has" if available == 1 else f"{available} nodes have"
             return (

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 from grove.api.event_reasons import EventReason
 from grove.fabrics.provider import Domain
+from grove.fabrics.resolved import DomainState
 from grove.plan.fabric.model import DomainConsumer, DomainEvent, DomainSnapshot
-from grove.plan.fabric.state import DomainState, domain_state, state_message, with_template_state
+from grove.plan.fabric.state import state_message
 
 
 def foreign_domain_events(
-    snapshot: DomainSnapshot, consumers: Sequence[DomainConsumer]
+    snapshot: DomainSnapshot, found: Domain, consumers: Sequence[DomainConsumer]
 ) -> tuple[DomainEvent, ...]:
     """Events about a domain that Grove does not manage: sets that name it may use it, and it is never
     written."""
@@ -21,9 +22,9 @@ def foreign_domain_events(
     using = (
         DomainEvent(consumer.workload, referenced, note)
         for consumer in consumers
-        if _state(snapshot, consumer) is DomainState.USABLE
+        if consumer.state is DomainState.USABLE
     )
-    return (*using, *conflict_events(snapshot, consumers))
+    return (*using, *conflict_events(snapshot, found, consumers))
 
 
 def split_fabric_events(
@@ -43,24 +44,18 @@ def split_fabric_events(
     )
 
 
-def conflict_events(snapshot: DomainSnapshot, consumers: Sequence[DomainConsumer]) -> tuple[DomainEvent, ...]:
+def conflict_events(
+    snapshot: DomainSnapshot, found: Domain, consumers: Sequence[DomainConsumer]
+) -> tuple[DomainEvent, ...]:
     """Warns that another object has the name of the domain or of its template."""
-    found = [(consumer, _state(snapshot, consumer)) for consumer in consumers]
-    template = snapshot.template.name if snapshot.template is not None else ""
+    provider, template = snapshot.provider, snapshot.provider.template_name(found)
     return tuple(
         DomainEvent(
             consumer.workload,
             EventReason.COMPUTE_DOMAIN_CONFLICT,
-            state_message(state, snapshot.provider, snapshot.name, template),
+            state_message(consumer.state, provider, snapshot.name, template),
             warning=True,
         )
-        for consumer, state in found
-        if state in (DomainState.CONFLICT, DomainState.TEMPLATE_CONFLICT)
-    )
-
-
-def _state(snapshot: DomainSnapshot, consumer: DomainConsumer) -> DomainState:
-    return with_template_state(
-        domain_state(snapshot.found, consumer.membership.requirement, consumer.workload),
-        snapshot.template_state,
+        for consumer in consumers
+        if consumer.state in (DomainState.CONFLICT, DomainState.TEMPLATE_CONFLICT)
     )

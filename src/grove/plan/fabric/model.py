@@ -6,12 +6,11 @@ from msgspec import Struct
 
 from grove.api.event_reasons import EventReason
 from grove.api.intents import Intent
-from grove.api.meta import ObjectMeta
 from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.fabrics.membership import DomainMembership
 from grove.fabrics.provider import Domain, FabricDomainProvider
-from grove.plan.fabric.state import DomainState, template_state
+from grove.fabrics.resolved import DomainState
 
 
 class DomainConsumer(Struct, frozen=True):
@@ -19,6 +18,7 @@ class DomainConsumer(Struct, frozen=True):
 
     workload: PodCliqueSet
     membership: DomainMembership
+    state: DomainState
 
 
 class ChannelHolder(Struct, frozen=True):
@@ -47,20 +47,10 @@ class DomainSnapshot(Struct, frozen=True):
     """Whether it has an owner set that is not known: deleted, or not in the cache yet."""
     in_use: bool = False
     """Whether pods have claims of it."""
-    template: ObjectMeta | None = None
-    """The ResourceClaimTemplate with the name of its template, created by the driver or by others."""
-
     unschedulable: tuple[float, ...] = ()
     """Since when pods of it have been unschedulable."""
     holders: tuple[ChannelHolder, ...] = ()
     """If there are such pods: the other domains that have nodes."""
-
-    @property
-    def template_state(self) -> DomainState:
-        """The state of the domain by its template."""
-        if self.found is None:
-            return DomainState.USABLE
-        return template_state(self.provider, self.found, self.template)
 
 
 class DomainEvent(Struct, frozen=True):

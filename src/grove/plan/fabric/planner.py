@@ -5,7 +5,7 @@ pods.
     not needed:  pods gone -> the operator's finalizer removed -> deleted
 
 Whether it is needed follows from the sets, never from its owner references: those only mirror it, for users
-and for the garbage collector. A domain that a user deletes stays terminating, has_finalizer by the operator's
+and for the garbage collector. A domain that a user deletes stays terminating, held by the operator's
 finalizer, until no set needs it: the driver has dismantled it by then, and one created in its place would be
 another domain.
 """
@@ -23,11 +23,12 @@ from grove.api.naming import labels, well_known
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.fabrics.provider import Domain, DomainRequest, Scope
 from grove.fabrics.requirements import Mode
+from grove.fabrics.resolved import DomainState
 from grove.plan.desired import objects
 from grove.plan.fabric.channels import busy_channels_message
 from grove.plan.fabric.events import conflict_events, foreign_domain_events, split_fabric_events
 from grove.plan.fabric.model import DomainConsumer, DomainEvent, DomainPlan, DomainSnapshot
-from grove.plan.fabric.state import DomainState, is_managed, mode_of, state_message
+from grove.plan.fabric.state import is_managed, mode_of, state_message
 from grove.plan.members.pod_state import controller_uid
 from grove.plan.writes.builders import confirm, create, target_of_kind
 
@@ -50,11 +51,11 @@ def _step(snapshot: DomainSnapshot) -> DomainPlan:
     if found is None:
         return _plan_creation(snapshot, consumers) if consumers else DomainPlan()
     if not is_managed(found):
-        return DomainPlan(events=foreign_domain_events(snapshot, consumers))
+        return DomainPlan(events=foreign_domain_events(snapshot, found, consumers))
     entitled = [consumer for consumer in consumers if _may_use(found, consumer)]
     if found.metadata.deletion_timestamp is not None:
         return _plan_terminating(snapshot, found, consumers, entitled)
-    events = conflict_events(snapshot, consumers)
+    events = conflict_events(snapshot, found, consumers)
     if not entitled:
         deletion = _plan_deletion(snapshot, found)
         return replace(deletion, events=(*events, *deletion.events))

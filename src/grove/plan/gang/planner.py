@@ -25,7 +25,7 @@ from grove.plan.desired.expand import Clique, Gang
 from grove.plan.desired.initcontainer import with_init_container
 from grove.plan.desired.podspec import pod, pod_spec
 from grove.plan.desired.shared_claims import with_claims
-from grove.plan.fabric.replica_domains import ReplicaDomains
+from grove.plan.fabric.replica_domains import waits_for_domain
 from grove.plan.gang.scheduler_objects import SchedulerObjects
 from grove.plan.gang.startup_dependencies import StartupDependencies
 from grove.plan.members import pod_state
@@ -59,9 +59,8 @@ class GangPlanner:
         claims: ClaimPlanner,
         writes: WriteCollector,
         annotations: Callable[[Gang], Mapping[str, str]],
-        domains: ReplicaDomains,
     ) -> None:
-        self._annotations, self._domains = annotations, domains
+        self._annotations = annotations
         self._snapshot, self._cliques, self._repair, self._writes = snapshot, cliques, repair, writes
         self._dependencies, self._claims = dependencies, claims
         self.scheduler_objects = SchedulerObjects(snapshot)
@@ -174,7 +173,7 @@ class GangPlanner:
             or self.scheduler_objects.failed(clique.wanted.gang)
         ):
             return []
-        if self._domains.blocked(clique.wanted):
+        if waits_for_domain(clique.wanted):
             return []
         ready_to_create = [
             member for member in missing if not self._claims.lacks_claim(clique.wanted, member)

@@ -48,7 +48,7 @@ def status_updates(
                 termination.exhausted.get(gang.name, ""),
                 message.get(gang.name, ""),
                 now,
-                channel_shortage(gang, snapshot.channels),
+                channel_shortage(gang),
             ),
         )
         for gang in layout.gangs
