@@ -11,6 +11,7 @@ from grove.api.meta import ObjectMeta, OwnerReference
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.fabrics.membership import membership_in
 from grove.fabrics.provider import Domain
+from grove.fabrics.resolved import DomainReport
 from grove.plan.fabric import planner
 from grove.plan.fabric.model import ChannelHolder, DomainConsumer, DomainSnapshot
 from grove.plan.fabric.resolution import ObservedDomain, resolve
@@ -56,7 +57,7 @@ def terminating(domain):
 
 
 def events_of(plan):
-    return [(event.workload.metadata.name, event.reason.value) for event in plan.events]
+    return [(event.regarding.name, event.reason) for event in plan.events]
 
 
 def test_cd_auto_domain_has_one_controller_and_guide_labels():
@@ -87,7 +88,7 @@ def test_cd_auto_domain_has_one_controller_and_guide_labels():
         ],
     }
     (event,) = plan.events
-    assert (event.reason.value, event.note) == ("ComputeDomainCreated", "ComputeDomain inference-1 created")
+    assert (event.reason, event.note) == ("ComputeDomainCreated", "ComputeDomain inference-1 created")
 
 
 def test_x6_explicit_domain_has_plain_owners_and_no_controller():
@@ -330,4 +331,5 @@ def test_b4_channel_holders_are_reported_after_a_while(unschedulable, holders, n
     )
     assert events_of(plan) == [("inference", "ImexChannelBusy")] * len(words)
     assert [event.note for event in plan.events] == words
+    assert plan.report == DomainReport(busy="".join(words))
     assert plan.requeue_at == requeue_at

@@ -6,24 +6,24 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import structlog
+from msgspec.structs import replace
 
-from grove.api.error_codes import ErrorCode, Operation, describe
-from grove.api.event_reasons import EventReason, EventReporter
-from grove.api.intents import Create, Delete, DeleteCollection, EventRecord, Intent, ObjectRef
+from grove.api.intents import Create, DeleteCollection, EventRecord
 from grove.api.types.common import LastError
 from grove.api.types.podcliqueset import PodCliqueSet
-from grove.fabrics.provider import Scope
 from grove.fabrics.resolved import DomainReport, ResolvedDomain
 from grove.kube.executor.keyed_executor import KeyedExecutor
 from grove.kube.executor.outcome import IntentState, Outcome
 from grove.operator.caches.registry import Caches
+from grove.operator.engine.events import events_of_plan
 from grove.operator.keys import DomainKey, Key, SetKey
 from grove.operator.metrics.fabric import domain_failures
 from grove.operator.observers.fabric import FabricLookup
 from grove.operator.watches.fabric import EnqueueKey, register_fabric_handlers
-from grove.plan.fabric.model import DomainConsumer, DomainPlan, DomainSnapshot
+from grove.plan.fabric.events import creation_failure, failure_events
+from grove.plan.fabric.model import DomainSnapshot
 from grove.plan.fabric.planner import plan_domain
-from grove.plan.timestamps import rfc3339
+from grove.plan.model import Plan, PlannedEvent
 
 log = structlog.get_logger("grove.operator")
 
@@ -42,7 +42,7 @@ class FabricReconciler:
         self._enqueue: EnqueueKey = lambda _: None
         self.fabric_lookup = FabricLookup(caches)
         self._reported: dict[DomainKey, set[tuple[str, ...]]] = {}
-        """Domain UID, set UID and reason of emitted events, which are not repeated while the cause lasts."""
+        """Set UID, reason and domain UID of emitted events, which are not repeated while the cause lasts."""
         self._reports: dict[DomainKey, DomainReport] = {}
         """What the status of sets reports about domains; domains without a report are left out."""
 
@@ -64,8 +64,9 @@ class FabricReconciler:
             return True, None
         plan = plan_domain(snapshot, now)
         outcome = await self._executor.execute(key, plan.intents) if plan.intents else Outcome(())
-        self._emit_remarks(key, snapshot, plan, outcome)
-        if self._record(key, DomainReport(_busy(plan), self._emit_failures(key, snapshot, outcome))):
+        self._emit_events(key, plan, outcome)
+        failure = self._emit_failures(key, snapshot, outcome)
+        if self._record(key, replace(plan.report, failure=failure)):
             for consumer in snapshot.consumers:
                 self._enqueue(SetKey(consumer.workload.metadata.namespace, consumer.workload.metadata.name))
         if not (snapshot.found or snapshot.consumers):
@@ -82,77 +83,43 @@ class FabricReconciler:
             self._reports[key] = report
         return report != before
 
-    def _emit_remarks(
-        self, key: DomainKey, snapshot: DomainSnapshot, plan: DomainPlan, outcome: Outcome
-    ) -> None:
-        done = {result.intent.id for result in outcome.results if result.state is IntentState.DONE}
-        current: set[tuple[str, ...]] = set()
-        for remark in plan.events:
-            if remark.intent:
-                if remark.intent in done:
-                    self._emit_on_set(remark.workload, remark.reason, remark.note, remark.warning)
-                continue
-            uid = snapshot.found.metadata.uid if snapshot.found else ""
-            identity = (uid, remark.workload.metadata.uid, remark.reason.value)
-            current.add(identity)
-            if identity not in self._reported.get(key, set()):
-                self._emit_on_set(remark.workload, remark.reason, remark.note, remark.warning)
-        self._reported[key] = current
+    def _emit_events(self, key: DomainKey, plan: Plan, outcome: Outcome) -> None:
+        for record in events_of_plan(plan, outcome):
+            self._emit(record)
+        lasting = {_identity(event): event for event in plan.events if not event.intent}
+        for identity, event in lasting.items():
+            if identity not in self._reported.get(key, ()):
+                self._emit_event(event)
+        self._reported[key] = set(lasting)
 
     def _emit_failures(self, key: DomainKey, snapshot: DomainSnapshot, outcome: Outcome) -> LastError | None:
-        """Log failed writes and emit events for them on each attempt: attempts become rare by back-off.
-        Returns the last error of the domain, if it could not be created."""
-        failure, now = None, rfc3339(self._clock())
-        before = self._reports.get(key, DomainReport()).failure
+        """Log failed writes and emit events for them. Returns the last error of the domain, if it could not
+        be created."""
+        failure, before = None, self._reports.get(key, DomainReport()).failure
         for result in outcome.results if not outcome.namespace_terminating else ():
             intent = result.intent
             if result.state is not IntentState.FAILED or isinstance(intent, DeleteCollection):
                 continue
             domain_failures.labels(key.vendor, type(intent).__name__.lower()).inc()
             log.warning("domain write failed", key=str(key), action=intent.id, reason=str(result.error))
-            if isinstance(intent, Create | Delete):
-                for consumer in snapshot.consumers:
-                    reason, note = _failure_event(snapshot, consumer, intent, result.error)
-                    self._emit_on_set(consumer.workload, reason, note, warning=True)
+            for event in failure_events(snapshot, intent, result.error):
+                self._emit_event(event)
             if isinstance(intent, Create):
-                failure = _failure(intent, str(result.error), before, now)
+                failure = creation_failure(intent, result.error, before, self._clock())
         return failure
 
-    def _emit_on_set(self, workload: PodCliqueSet, reason: EventReason, note: str, warning: bool) -> None:
-        kind, meta = PodCliqueSet.KIND, workload.metadata
+    def _emit_event(self, event: PlannedEvent) -> None:
         self._emit(
             EventRecord(
-                ObjectRef(kind.api_version, kind.name, meta.name, meta.namespace, meta.uid),
-                reason.value,
-                note,
+                event.regarding,
+                event.reason,
+                event.note,
                 action="Sync",
-                warning=warning,
-                reporter=EventReporter.SET.value,
+                warning=event.warning,
+                reporter=event.reporter,
             )
         )
 
 
-def _busy(plan: DomainPlan) -> str:
-    busy = (remark.note for remark in plan.events if remark.reason is EventReason.IMEX_CHANNEL_BUSY)
-    return next(busy, "")
-
-
-def _failure(intent: Create, cause: str, before: LastError | None, now: str) -> LastError:
-    """The last error for the status of sets; an error that is known already keeps its timestamp."""
-    code = ErrorCode.SYNC_COMPUTE_DOMAIN.value
-    message = describe(Operation.SYNC, code, f"could not {intent.id}", cause)
-    if before is not None and before.description == message:
-        return before
-    return LastError(code, message, now)
-
-
-def _failure_event(
-    snapshot: DomainSnapshot, consumer: DomainConsumer, intent: Intent, error: object
-) -> tuple[EventReason, str]:
-    """Reason and note of the event on a set about a failed write."""
-    kind, name = snapshot.provider.api.name, snapshot.name
-    if isinstance(intent, Create):
-        shared = consumer.membership.requirement.scope is Scope.SHARED
-        which = name if shared else f"for replica {consumer.membership.replicas[0]}"
-        return EventReason.COMPUTE_DOMAIN_FAILED, f"Failed to create {kind} {which}: {error}"
-    return EventReason.COMPUTE_DOMAIN_DELETE_FAILED, f"Could not delete {kind} {name}: {error}"
+def _identity(event: PlannedEvent) -> tuple[str, ...]:
+    return event.regarding.uid, event.reason, event.identity

@@ -1,26 +1,50 @@
-"""Events for sets about the fabric domains that they use."""
+"""Events for sets about the fabric domains that they use, and the last error for a domain that could not be
+created."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from grove.api.error_codes import ErrorCode, Operation, describe
 from grove.api.event_reasons import EventReason
-from grove.fabrics.provider import Domain
+from grove.api.intents import Create, Delete, Intent
+from grove.api.types.common import LastError
+from grove.api.types.podcliqueset import PodCliqueSet
+from grove.fabrics.provider import Domain, Scope
 from grove.fabrics.resolved import DomainState
-from grove.plan.fabric.model import DomainConsumer, DomainEvent, DomainSnapshot
+from grove.plan.fabric.model import DomainConsumer, DomainSnapshot
 from grove.plan.fabric.state import state_message
+from grove.plan.model import PlannedEvent
+from grove.plan.timestamps import rfc3339
+from grove.plan.writes.builders import reference
+
+
+def domain_event(
+    snapshot: DomainSnapshot,
+    workload: PodCliqueSet,
+    reason: EventReason,
+    note: str,
+    *,
+    warning: bool = False,
+    intent: str = "",
+) -> PlannedEvent:
+    """An event for a set. Without an intent it is emitted once for each object of the domain's name, although
+    the numbers in its note may change."""
+    identity = snapshot.found.metadata.uid if snapshot.found is not None else snapshot.name
+    return PlannedEvent(
+        reference(workload), reason.value, note, warning=warning, intent=intent, identity=identity
+    )
 
 
 def foreign_domain_events(
     snapshot: DomainSnapshot, found: Domain, consumers: Sequence[DomainConsumer]
-) -> tuple[DomainEvent, ...]:
+) -> tuple[PlannedEvent, ...]:
     """Events about a domain that Grove does not manage: sets that name it may use it, and it is never
     written."""
     kind = snapshot.provider.api.name
     note = f"uses existing {kind} {snapshot.name}, which is not managed by Grove"
-    referenced = EventReason.COMPUTE_DOMAIN_REFERENCED
     using = (
-        DomainEvent(consumer.workload, referenced, note)
+        domain_event(snapshot, consumer.workload, EventReason.COMPUTE_DOMAIN_REFERENCED, note)
         for consumer in consumers
         if consumer.state is DomainState.USABLE
     )
@@ -29,7 +53,7 @@ def foreign_domain_events(
 
 def split_fabric_events(
     snapshot: DomainSnapshot, found: Domain, consumers: Sequence[DomainConsumer]
-) -> tuple[DomainEvent, ...]:
+) -> tuple[PlannedEvent, ...]:
     """Warns that the nodes of one domain are in several partitions, between which the fabric has no links."""
     partitions = snapshot.provider.observe(found).partitions
     if len(partitions) < 2:
@@ -38,19 +62,17 @@ def split_fabric_events(
         f"{snapshot.provider.api.name} {snapshot.name} is split over {len(partitions)} partitions "
         f"({', '.join(partitions)}): a topology constraint keeps its pods in one"
     )
-    return tuple(
-        DomainEvent(consumer.workload, EventReason.FABRIC_SPLIT, message, warning=True)
-        for consumer in consumers
-    )
+    return _warnings(snapshot, consumers, EventReason.FABRIC_SPLIT, message)
 
 
 def conflict_events(
     snapshot: DomainSnapshot, found: Domain, consumers: Sequence[DomainConsumer]
-) -> tuple[DomainEvent, ...]:
+) -> tuple[PlannedEvent, ...]:
     """Warns that another object has the name of the domain or of its template."""
     provider, template = snapshot.provider, snapshot.provider.template_name(found)
     return tuple(
-        DomainEvent(
+        domain_event(
+            snapshot,
             consumer.workload,
             EventReason.COMPUTE_DOMAIN_CONFLICT,
             state_message(consumer.state, provider, snapshot.name, template),
@@ -59,3 +81,66 @@ def conflict_events(
         for consumer in consumers
         if consumer.state in (DomainState.CONFLICT, DomainState.TEMPLATE_CONFLICT)
     )
+
+
+def terminating_events(
+    snapshot: DomainSnapshot, consumers: Sequence[DomainConsumer]
+) -> tuple[PlannedEvent, ...]:
+    """Warns that a domain is being deleted while it is needed."""
+    message = state_message(DomainState.TERMINATING, snapshot.provider, snapshot.name)
+    return _warnings(snapshot, consumers, EventReason.COMPUTE_DOMAIN_TERMINATING, message)
+
+
+def busy_events(
+    snapshot: DomainSnapshot, consumers: Sequence[DomainConsumer], message: str
+) -> tuple[PlannedEvent, ...]:
+    """Warns that other domains hold the channels that pods wait for; none without a message."""
+    return _warnings(snapshot, consumers, EventReason.IMEX_CHANNEL_BUSY, message) if message else ()
+
+
+def _warnings(
+    snapshot: DomainSnapshot, consumers: Sequence[DomainConsumer], reason: EventReason, note: str
+) -> tuple[PlannedEvent, ...]:
+    return tuple(
+        domain_event(snapshot, consumer.workload, reason, note, warning=True) for consumer in consumers
+    )
+
+
+def failure_events(
+    snapshot: DomainSnapshot, intent: Intent, error: Exception | None
+) -> tuple[PlannedEvent, ...]:
+    """The events of a failed write of a domain, one for each set that requires it. They are emitted on each
+    attempt, and attempts become rare by back-off."""
+    kind, name = snapshot.provider.api.name, snapshot.name
+    if isinstance(intent, Delete):
+        note = f"Could not delete {kind} {name}: {error}"
+        return _warnings(snapshot, snapshot.consumers, EventReason.COMPUTE_DOMAIN_DELETE_FAILED, note)
+    if not isinstance(intent, Create):
+        return ()
+    return tuple(
+        domain_event(
+            snapshot,
+            consumer.workload,
+            EventReason.COMPUTE_DOMAIN_FAILED,
+            f"Failed to create {kind} {_created_for(snapshot, consumer)}: {error}",
+            warning=True,
+        )
+        for consumer in snapshot.consumers
+    )
+
+
+def _created_for(snapshot: DomainSnapshot, consumer: DomainConsumer) -> str:
+    shared = consumer.membership.requirement.scope is Scope.SHARED
+    return snapshot.name if shared else f"for replica {consumer.membership.replicas[0]}"
+
+
+def creation_failure(
+    intent: Create, error: Exception | None, before: LastError | None, now: float
+) -> LastError:
+    """The last error of a domain that could not be created, for the status of sets; an error that is known
+    already keeps its timestamp."""
+    code = ErrorCode.SYNC_COMPUTE_DOMAIN.value
+    message = describe(Operation.SYNC, code, f"could not {intent.id}", str(error))
+    if before is not None and before.description == message:
+        return before
+    return LastError(code, message, rfc3339(now))

@@ -1,11 +1,9 @@
-"""Input and result of planning a fabric domain. Data only."""
+"""The input of planning a fabric domain. Data only."""
 
 from __future__ import annotations
 
 from msgspec import Struct
 
-from grove.api.event_reasons import EventReason
-from grove.api.intents import Intent
 from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.fabrics.membership import DomainMembership
@@ -51,21 +49,3 @@ class DomainSnapshot(Struct, frozen=True):
     """Since when pods of it have been unschedulable."""
     holders: tuple[ChannelHolder, ...] = ()
     """If there are such pods: the other domains that have nodes."""
-
-
-class DomainEvent(Struct, frozen=True):
-    """An event for a set about the domain, emitted once; with an intent, after that has succeeded."""
-
-    workload: PodCliqueSet
-    reason: EventReason
-    note: str
-    warning: bool = False
-    intent: str = ""
-
-
-class DomainPlan(Struct, frozen=True):
-    """The plan for a domain."""
-
-    intents: tuple[Intent, ...] = ()
-    events: tuple[DomainEvent, ...] = ()
-    requeue_at: float | None = None
