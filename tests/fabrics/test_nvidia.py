@@ -130,12 +130,6 @@ def test_b1_domain_state_comes_from_its_nodes(status, view):
     assert NVIDIA.observe(Domain(ObjectMeta(), status=status)) == view
 
 
-def test_node_holder_is_read_from_label():
-    key = "resource.nvidia.com/computeDomain"
-    assert NVIDIA.node_holder({"metadata": {"labels": {key: "uid-1"}}}) == "uid-1"
-    assert NVIDIA.node_holder({"metadata": {}}) is None
-
-
 def served(*apis):
     return Discovery(frozenset((api.group, api.version, api.plural) for api in apis))
 

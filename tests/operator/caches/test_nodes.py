@@ -9,8 +9,8 @@ from grove.api.types.kubernetes_objects import Node, NodeStatus
 from grove.operator.caches.nodes import Nodes, node_projection
 from tests.fabrics.builders import BOTH
 
-DOMAIN = "resource.nvidia.com/computeDomain"
 NVIDIA = BOTH.of("nvidia")
+DOMAIN = "resource.nvidia.com/computeDomain"
 
 
 def node(version: int = 1, gpus: str = "8", **labels: str) -> Node:

@@ -21,7 +21,7 @@ from grove.kube.cache.cache import Cache
 from grove.kube.cache.reflector import CrdWaiter, Reflector
 from grove.kube.client.client import Client
 from grove.kube.client.resource import RESOURCE_SLICES
-from grove.operator.caches.nodes import Nodes, domain_of
+from grove.operator.caches.nodes import Nodes
 
 log = structlog.get_logger("grove.operator")
 
@@ -64,18 +64,14 @@ class FabricNodes:
     def count(self, vendor: str) -> int | None:
         """How many pods can be in domains of a vendor at once; None if not known."""
         channel_cache = self._channel_caches.get(vendor)
-        return (
-            sum(channel_cache.by_node.values())
-            if channel_cache is not None and channel_cache.synced.is_set()
-            else None
-        )
+        return channel_cache.total if channel_cache is not None and channel_cache.synced.is_set() else None
 
     def nodes_by_domain(self, vendor: str) -> Mapping[str, list[str]]:
         """By the UID of a domain, the nodes whose label puts them into it; empty if nodes are not watched."""
         provider, found = self._automatic, dict[str, list[str]]()
         if provider is not None and provider.vendor == vendor:
             for node in self._nodes:
-                if uid := domain_of(provider, node.metadata.labels):
+                if uid := node.metadata.labels.get(provider.domain_label):
                     found.setdefault(uid, []).append(node.metadata.name)
         return found
 
@@ -146,6 +142,7 @@ class _ChannelCache(Cache[ResourceSlice]):
         super().__init__(RESOURCE_SLICES, ResourceSlice, fields=f"spec.driver={provider.driver}")
         self.required = asyncio.Event()
         self.by_node: Counter[str] = Counter()
+        self.total = 0
         self.on_change: Callable[[str], None] = lambda _: None
         self._provider = provider
         self.subscribe(self._count)
@@ -158,5 +155,6 @@ class _ChannelCache(Cache[ResourceSlice]):
                 changes[node] += sign * self._provider.channels(found.spec.devices)
         changes = Counter({node: change for node, change in changes.items() if change})
         self.by_node.update(changes)
+        self.total += changes.total()
         if changes and self.synced.is_set():
             self.on_change(self._provider.vendor)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 
 from msgspec import Struct
 
@@ -118,32 +119,19 @@ class _Listed(Struct, frozen=True):
 def node_projection(keys: frozenset[str], fabric: FabricDomainProvider | None) -> Callable[[Node], Node]:
     """What is kept of a node: only what is read. Values keep the names that they have in the node, so another
     field is one line here."""
+    keys = keys.union((fabric.domain_label,) if fabric is not None else ())
+
+    @cache
+    def counts(resource: str) -> bool:
+        """Whether the vendor's accelerators are counted by this resource."""
+        return fabric is not None and fabric.amount({resource: 1}) > 0
 
     def project(node: Node) -> Node:
         meta, allocatable = node.metadata, node.status.allocatable
+        labels = {key: value for key, value in meta.labels.items() if key in keys}
         return Node(
-            ObjectMeta(
-                meta.name,
-                uid=meta.uid,
-                resource_version=meta.resource_version,
-                labels={
-                    key: value
-                    for key, value in meta.labels.items()
-                    if key in keys or (fabric is not None and domain_of(fabric, {key: value}))
-                },
-            ),
-            status=NodeStatus(
-                {
-                    name: amount
-                    for name, amount in allocatable.items()
-                    if fabric is not None and fabric.amount({name: amount})
-                }
-            ),
+            ObjectMeta(meta.name, uid=meta.uid, resource_version=meta.resource_version, labels=labels),
+            status=NodeStatus({name: amount for name, amount in allocatable.items() if counts(name)}),
         )
 
     return project
-
-
-def domain_of(fabric: FabricDomainProvider, labels: Mapping[str, str]) -> str | None:
-    """The UID of the fabric domain that the labels of a node name."""
-    return fabric.node_holder({"metadata": {"labels": labels}})
