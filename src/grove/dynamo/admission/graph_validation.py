@@ -7,15 +7,19 @@ from itertools import islice
 from typing import Any
 
 from grove.dynamo import keys
-from grove.dynamo.admission import component_rules, topology_rules, unsupported_fields
+from grove.dynamo.admission import (
+    component_rules,
+    restart_rules,
+    scaling_rules,
+    topology_rules,
+    unsupported_fields,
+)
 from grove.dynamo.api.common import MAX_COMPONENTS
 from grove.dynamo.api.graph_deployment import DynamoGraphDeployment
-from grove.dynamo.backends import restarts
 from grove.dynamo.context import GraphContext, provider, runs_on_grove
 from grove.dynamo.decode.decoder import decode_errors, new_errors, read
 from grove.dynamo.decode.normalize import graph as normalised
 from grove.dynamo.graph import Graph
-from grove.dynamo.reconcile import scaling
 from grove.dynamo.render import gpu_claims, podcliqueset
 from grove.rules import syntax
 from grove.rules.decode import ObjectFormatError
@@ -47,7 +51,7 @@ def on_create(new: Body, known: GraphContext, facts: Facts | None = None) -> Adm
     errors = [
         *_blocking_errors(found, graph, known),
         *component_rules.on_create(graph),
-        *restarts.on_create(graph),
+        *restart_rules.on_create(graph),
     ]
     errors += topology_rules.on_create(graph, known)
     if facts is not None and not errors and runs_on_grove(graph):
@@ -78,7 +82,7 @@ def on_update(old: Body, new: Body, known: GraphContext, by: str = "") -> Admiss
         *component_rules.on_update(stored, graph),
         *topology_rules.on_update(stored, graph),
     ]
-    errors += scaling.on_update(stored, graph, by)
+    errors += scaling_rules.on_update(stored, graph, by)
     return _result(errors, found, graph)
 
 
@@ -103,7 +107,7 @@ def _blocking_errors(found: DynamoGraphDeployment, graph: Graph, known: GraphCon
     yield from unsupported_fields.errors(found)
     yield from component_rules.errors(found, graph)
     yield from component_rules.backend_errors(graph, known)
-    yield from restarts.errors(graph)
+    yield from restart_rules.errors(graph)
 
 
 def _structure(found: DynamoGraphDeployment, graph: Graph) -> Iterator[FieldError]:

@@ -13,10 +13,8 @@ from grove.dynamo.backends.object_writes import target, with_owner
 from grove.dynamo.graph import Body, Graph, GraphComponent
 from grove.dynamo.snapshot import ChildObject, GraphSnapshot
 from grove.plan.timestamps import rfc3339
-from grove.rules.model import FieldError, forbidden
 
 _ADAPTER, _GRAPH = ScalingAdapter.KIND, DynamoGraphDeployment.KIND
-_ACCOUNT = "system:serviceaccount:"
 
 
 def writes(graph: Graph, snapshot: GraphSnapshot, now: float) -> Iterator[Intent]:
@@ -43,22 +41,6 @@ def replica_changes(graph: Graph, snapshot: GraphSnapshot) -> Iterator[tuple[Gra
             wanted = _mapping(present.spec).get("replicas", component.replicas)
             if wanted != component.replicas:
                 yield component, wanted
-
-
-def on_update(old: Graph, new: Graph, by: str) -> Iterator[FieldError]:
-    """Rejects updates of replicas that an adapter decides, except by the planner component. `by` is the
-    requesting user; empty for the operator itself."""
-    if not by or (by.startswith(_ACCOUNT) and by.endswith(f":{naming.PLANNER_ACCOUNT}")):
-        return
-    before = {each.name: each for each in old.components}
-    for component in new.components:
-        known = before.get(component.name)
-        if known is None or not (known.has_scaling_adapter or component.has_scaling_adapter):
-            continue
-        if known.replicas != component.replicas:
-            name = f"{_ADAPTER.name} {naming.child_object(new, component)}"
-            why = f"{name} sets {known.replicas} replicas: scale the adapter, and leave out replicas here"
-            yield forbidden(f"{component.path}.replicas", why)
 
 
 def _follow_adapter(
