@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from grove.api.intents import Create, Delete, Patch, Status
+from grove.api.intents import Create, Delete, Patch, PatchType, Status
 from grove.api.meta import ObjectMeta, OwnerReference
 from grove.dynamo.snapshot import ChildObject
 from tests.dynamo.builders import alpha, component, deployment, service
@@ -87,3 +87,24 @@ def test_opt_out_deletes_only_owned_adapter():
     )
     found = replace(found, children={**found.children, (KIND, "app-worker"): other})
     assert about(planned(found)) == []
+
+
+def test_two_scaled_components_are_one_patch():
+    body = deployment(*(component(name, scalingAdapter={}) for name in ("Decode", "Prefill")))
+    found = done(snapshot(body))
+    for name, replicas in (("app-decode", 3), ("app-prefill", 4)):
+        adapter = ChildObject(ObjectMeta(name=name, namespace="ns", uid=name), spec={"replicas": replicas})
+        found = replace(found, children={**found.children, (KIND, name): adapter})
+    plan = planned(found)
+    (patch,) = [each for each in plan.intents if isinstance(each, Patch)]
+    assert [each["value"] for each in patch.body if each["op"] == "add"] == [3, 4]
+    assert len(plan.events) == 2
+
+
+def test_scaling_follows_after_backend_is_recorded():
+    found = with_adapter(ADAPTED, 5, ADAPTER_STATUS)
+    stored = replace(found.stored, metadata=replace(found.stored.metadata, annotations={}))
+    plan = planned(replace(found, stored=stored))
+    (patch,) = [each for each in plan.intents if isinstance(each, Patch) and each.target.name == "app"]
+    assert patch.type is PatchType.MERGE
+    assert plan.events == ()

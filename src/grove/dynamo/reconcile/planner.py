@@ -68,9 +68,9 @@ def plan_graph(snapshot: GraphSnapshot, backends: Mapping[str, GraphBackend], no
     if problems := backend.problems(graph, snapshot):
         return _rejected(snapshot, [str(error) for error in problems], now)
     first = (
-        *_record_provider(graph),
+        *_graph_patch(graph, snapshot),
         *_auxiliary_writes(graph, snapshot),
-        *scaling.writes(graph, snapshot, now),
+        *scaling.adapter_writes(graph, snapshot, now),
     )
     writes = (*first, *(_after(first, each) for each in backend.writes(graph, snapshot)))
     desired = _status(graph, snapshot, backend, now)
@@ -95,10 +95,12 @@ def _missing_claims(graph: Graph, snapshot: GraphSnapshot) -> list[str]:
     ]
 
 
-def _record_provider(graph: Graph) -> list[Intent]:
-    """Record the backend in an annotation of the graph, before any other write."""
+def _graph_patch(graph: Graph, snapshot: GraphSnapshot) -> list[Patch]:
+    """The patch of the graph itself, if any: the backend is recorded in an annotation before any other write;
+    replicas follow the adapters after that, since a plan has one patch of an object."""
     if keys.PROVIDER in graph.own_annotations:
-        return []
+        changes = scaling.replica_changes(graph, snapshot)
+        return [scaling.replicas_patch(graph, changes)] if changes else []
     about = Target(_KIND.api_version, _KIND.name, graph.name, graph.namespace)
     chosen = {keys.PROVIDER: provider(graph.own_annotations)}
     return [Patch(about, {"metadata": {"uid": graph.uid, "annotations": chosen}})]
@@ -206,7 +208,8 @@ def _new_events(
                 "TopologyConstraintsApplied", f"Applied topology constraints: {domains}", of_status=False
             )
         )
-    for component, count in scaling.replica_changes(graph, snapshot):
+    changes = scaling.replica_changes(graph, snapshot) if keys.PROVIDER in graph.own_annotations else ()
+    for component, count in changes:
         note = f"Scales {component.name} from {component.replicas} to {count} replicas"
         adapter = f"{ScalingAdapter.KIND.name} {naming.child_object(graph, component)}"
         events.append(GraphEvent("Scaled", f"{note}, as set in {adapter}", of_status=False))
