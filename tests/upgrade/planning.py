@@ -106,7 +106,8 @@ class Upgraded:
         graphs = self.graph_reconciler(NoServer())
         for stored in self.graphs.graphs:
             key = GraphKey(stored.metadata.namespace, stored.metadata.name)
-            seen = await graphs._observer.of(key, stored)
+            seen = await graphs._observer.observe(key)
+            assert seen is not None
             for intent in plan_graph(seen, graphs._backends, self.clock()).intents:
                 yield intent
 

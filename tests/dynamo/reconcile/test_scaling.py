@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from grove.api.intents import Create, Delete, Patch, PatchType, Status
 from grove.api.meta import ObjectMeta, OwnerReference
 from grove.dynamo.snapshot import ChildObject
-from tests.dynamo.builders import alpha, component, deployment, service
+from tests.dynamo.builders import alpha, component, deployment, service, with_stored
 from tests.dynamo.reconcile.test_planner import done, planned, snapshot
 
 KIND = "DynamoGraphDeploymentScalingAdapter"
@@ -104,7 +104,7 @@ def test_two_scaled_components_are_one_patch():
 def test_scaling_follows_after_backend_is_recorded():
     found = with_adapter(ADAPTED, 5, ADAPTER_STATUS)
     stored = replace(found.stored, metadata=replace(found.stored.metadata, annotations={}))
-    plan = planned(replace(found, stored=stored))
+    plan = planned(with_stored(found, stored))
     (patch,) = [each for each in plan.intents if isinstance(each, Patch) and each.target.name == "app"]
     assert patch.type is PatchType.MERGE
     assert plan.events == ()

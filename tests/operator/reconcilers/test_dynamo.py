@@ -17,8 +17,10 @@ from grove.api.types.pod import Pod
 from grove.dynamo.api.kueue_topology import KueueTopology
 from grove.dynamo.api.pull_secret import PullSecret
 from grove.dynamo.api.status import GraphStatus
+from grove.dynamo.reconcile.planner import plan_graph
 from grove.dynamo.snapshot import StoredGraph
 from grove.kube.client.client import Client
+from grove.kube.client.resource import SERVICES
 from grove.kube.client.transport import Request, Response
 from grove.kube.errors import ConfigError
 from grove.kube.testing.virtual_time import run_in_virtual_time
@@ -178,12 +180,16 @@ async def test_component_started_if_pod_of_latest_template_runs(phase, latest, s
     pod = {"metadata": {"name": "p", "namespace": "ns", "labels": about, "resourceVersion": "1"}}
     caches.pods.apply_event("ADDED", msgspec.convert({**pod, "status": {"phase": phase}}, Pod))
     stored = plan_snapshot(deployment(component())).stored
+    assert stored is not None
+    graph_caches.graphs.apply_event(
+        "ADDED", replace(stored, metadata=replace(stored.metadata, resource_version="1"))
+    )
     observer = GraphObserver(caches, graph_caches, DynamoSettings(), Nodes(), {GraphKey("ns", "app"): "app"})
     graph_caches.secrets.replace((), "1")
-    assert (await observer.of(GraphKey("ns", "app"), stored)).started == set(), "there is no new Secret"
+    assert (await observer.observe(GraphKey("ns", "app"))).started == set(), "there is no new Secret"
     secret = PullSecret(ObjectMeta("s", "ns", "s", "2"), registries=frozenset({"docker.io"}))
     graph_caches.secrets.apply_event("ADDED", secret)
-    snapshot = await observer.of(GraphKey("ns", "app"), stored)
+    snapshot = await observer.observe(GraphKey("ns", "app"))
     assert snapshot.started == started
     assert snapshot.pull_secrets == {"s": {"docker.io"}}
 
@@ -212,3 +218,32 @@ async def test_set_is_deleted_only_with_its_deployment(deleted):
         upgraded.graphs.graphs.clear()
     await reconciler._reconcile(GraphKey(stored.metadata.namespace, stored.metadata.name))
     assert requests == (["delete"] if deleted else [])
+
+
+def test_failed_write_is_reported_without_second_plan(monkeypatch):
+    sent, plans = [], []
+
+    def refuse(request: Request) -> Response:
+        sent.append((request.verb, str(request.body)))
+        return refused(403, "Forbidden")
+
+    def counted(*args):
+        plans.append(plan_graph(*args))
+        return plans[-1]
+
+    async def two_passes() -> None:
+        upgraded = Upgraded(recordings.load("0.1.0/dynamo"))
+        assert upgraded.graphs is not None
+        (stored,) = upgraded.graphs.graphs
+        services = upgraded.graphs.children[SERVICES]
+        services.apply_event("DELETED", next(iter(services)))
+        reconciler = upgraded.graph_reconciler(StubTransport(refuse, lambda _: 0.0))
+        for _ in range(2):
+            await reconciler._reconcile(GraphKey(stored.metadata.namespace, stored.metadata.name))
+            await asyncio.sleep(1)  # until the status is due
+
+    monkeypatch.setattr("grove.operator.reconcilers.dynamo.plan_graph", counted)
+    run_in_virtual_time(two_passes())
+    assert [verb for verb, _ in sent] == ["create", "create", "patch"]
+    assert "failed_to_reconcile_the_resources" in sent[-1][1]
+    assert len(plans) == 2, "one for each pass"

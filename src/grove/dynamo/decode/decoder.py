@@ -37,6 +37,13 @@ _FORMERLY = {"topologyConstraints": DeploymentTopology}
 
 def read(body: Any) -> DynamoGraphDeployment:
     """Decode a graph. Raises ObjectFormatError with all format errors."""
+    try:
+        return _read(body)
+    except RecursionError:
+        raise ObjectFormatError([invalid("spec", "(object)", "is nested too deeply")]) from None
+
+
+def _read(body: Any) -> DynamoGraphDeployment:
     if not isinstance(body, dict) or not isinstance(body.get("metadata"), dict):
         raise ObjectFormatError([required("metadata")])
     body = {key: _without_nulls(body[key]) for key in ("metadata", "spec", "status") if key in body}
@@ -56,8 +63,6 @@ def decode_errors(body: Any) -> tuple[FieldError, ...]:
         read(body)
     except ObjectFormatError as format_error:
         return tuple(format_error.errors)
-    except RecursionError:
-        return (invalid("spec", "(object)", "is nested too deeply"),)
     return ()
 
 

@@ -19,7 +19,7 @@ from grove.api.types.podgang import PodGang
 from grove.kube.cache.cache import Cache, HasMetadata
 from grove.kube.executor.outcome import IntentState, Outcome, Result
 from grove.operator.caches.registry import Caches
-from grove.plan.model import Plan, StatusUpdate
+from grove.plan.model import Plan, PlannedEvent, StatusUpdate
 
 _CREATE_FAILED = {
     "Pod": EventReason.POD_CREATE_FAILED,
@@ -143,14 +143,19 @@ def events_of_plan(plan: Plan, outcome: Outcome) -> Iterator[EventRecord]:
     done = {result.intent.id for result in outcome.results if result.state is IntentState.DONE}
     for event in plan.events:
         if event.intent in done:
-            yield EventRecord(
-                event.regarding,
-                event.reason,
-                event.note,
-                action="Sync",
-                warning=event.warning,
-                reporter=event.reporter,
-            )
+            yield event_record(event)
+
+
+def event_record(event: PlannedEvent) -> EventRecord:
+    """The record to emit for an event of a plan."""
+    return EventRecord(
+        event.regarding,
+        event.reason,
+        event.note,
+        action="Sync",
+        warning=event.warning,
+        reporter=event.reporter,
+    )
 
 
 def lost_scheduling_events(

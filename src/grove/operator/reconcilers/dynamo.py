@@ -10,14 +10,14 @@ from collections.abc import Callable
 from typing import Any
 
 import structlog
-from msgspec.structs import replace
 
-from grove.api.intents import Delete, EventRecord, ObjectRef, Target
-from grove.dynamo.api.graph_deployment import DynamoGraphDeployment
+from grove.api.intents import EventRecord
 from grove.dynamo.backends.grove import GroveBackend
 from grove.dynamo.backends.lws import LwsBackend
-from grove.dynamo.reconcile.planner import GraphEvent, GraphPlan, plan_graph
-from grove.dynamo.snapshot import GraphBackend, StoredGraph
+from grove.dynamo.reconcile.events import REPORTER
+from grove.dynamo.reconcile.planner import plan_graph
+from grove.dynamo.reconcile.status import with_error
+from grove.dynamo.snapshot import GraphBackend
 from grove.kube.cache.cache import Cache
 from grove.kube.client.client import Client
 from grove.kube.client.resource import SECRETS
@@ -34,15 +34,14 @@ from grove.operator.caches.dynamo import ADAPTERS, GRAPHS, GraphCaches, GraphKey
 from grove.operator.caches.nodes import Nodes
 from grove.operator.caches.registry import Caches
 from grove.operator.dynamo_settings import DynamoSettings, dynamo_operator_conflict
+from grove.operator.engine.events import event_record, events_of_plan
 from grove.operator.engine.status_publisher import StatusPublisher, status_writes
 from grove.operator.engine.undecodable import UndecodableObjects
 from grove.operator.observers.dynamo import GraphObserver
 from grove.operator.watches.dynamo import register_handlers
+from grove.plan.model import Plan
 
 log = structlog.get_logger("grove.operator")
-
-_REPORTER = "dynamographdeployment-controller"
-_KIND = DynamoGraphDeployment.KIND
 
 
 class GraphReconciler:
@@ -61,7 +60,7 @@ class GraphReconciler:
         workers: int = 8,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._graph_caches, self._emit, self._clock = graph_caches, emit, clock
+        self._emit, self._clock = emit, clock
         written: tuple[Cache[Any], ...] = (caches.sets, caches.cliques, caches.groups, *graph_caches.all)
         resources = [*(cache.resource for cache in written), SECRETS]
         executor = Executor(writes, resources, store=CacheStore(written), limiter=limiter)
@@ -80,78 +79,51 @@ class GraphReconciler:
             reported_on_themselves=(graph_caches.graphs, graph_caches.children[ADAPTERS]),
             emit=emit,
             clock=clock,
-            reporter=_REPORTER,
+            reporter=REPORTER,
         )
         self._observer = GraphObserver(caches, graph_caches, settings, nodes, sets)
 
     async def _reconcile(self, key: GraphKey) -> None:
         if not await self._executor.verify(key):
             return
-        now = self._clock()
-        stored = self._graph_caches.graphs.get(key.namespace, key.name)
-        if key in self._graph_caches.graphs.undecodable:
-            return  # an event reports it; without this return its set would be deleted as an orphan
-        if stored is None and self._is_uncertain():
+        snapshot = await self._observer.observe(key)
+        if snapshot is None:
+            self._forget(key)
             return
-        if stored is None:
-            await self._delete_orphaned_set(key)
+        now, stored = self._clock(), snapshot.stored
+        if stored is not None and self._terminating.get(key) == stored.metadata.uid:
             return
-        if self._terminating.get(key) == stored.metadata.uid:
-            return
-        snapshot = await self._observer.of(key, stored)
         plan = plan_graph(snapshot, self._backends, now)
         outcome = await self._executor.execute(key, plan.intents) if plan.intents else Outcome(())
-        if outcome.namespace_terminating:
+        if stored is not None and outcome.namespace_terminating:
             self._terminating[key] = stored.metadata.uid
             return
-        again = bool(plan.intents) and outcome.done
-        if again:
-            self._emit_events(stored, [event for event in plan.events if not event.of_status])
+        for event in events_of_plan(plan, outcome):
+            self._emit(event)
         if message := _error_message(outcome):
-            plan = plan_graph(replace(snapshot, last_error=message), self._backends, now)
+            plan = with_error(plan, snapshot, message, now)
+        again = bool(plan.intents) and outcome.done and bool(plan.status_updates)
         published, later = await self._publish(key, plan) if not again else (True, self._loop_time())
-        if published and later is None:
-            self._emit_events(stored, [event for event in plan.events if event.of_status])
         self.queue.enqueue(key, later, failed=outcome.failed or outcome.outdated or not published)
 
-    def _is_uncertain(self) -> bool:
-        """Whether deployments may exist that are not in the cache: their kind is not served at the moment, or
-        one of them could not even be named. Then a set without its deployment is no orphan."""
-        graphs = self._graph_caches.graphs
-        return not graphs.synced.is_set() or ("", "") in graphs.undecodable
-
-    async def _delete_orphaned_set(self, key: GraphKey) -> None:
-        """Delete the set of a deployment that is gone, sooner than Kubernetes' garbage collector does."""
+    def _forget(self, key: GraphKey) -> None:
         self._terminating.pop(key, None)
-        self._observer.forget(key)
         self._publisher.forget(key)
-        workload = self._observer.workload(key)
-        if workload is None or workload.metadata.deletion_timestamp is not None:
-            self.queue.forget(key)
-            self._executor.forget(key)
-            return
-        meta = workload.metadata
-        about = Target(workload.api_version, workload.kind, meta.name, meta.namespace)
-        outcome = await self._executor.execute(key, [Delete(about, uid=meta.uid)])
-        self.queue.enqueue(key, None, failed=outcome.failed)
+        self.queue.forget(key)
+        self._executor.forget(key)
 
-    async def _publish(self, key: GraphKey, plan: GraphPlan) -> tuple[bool, float | None]:
+    async def _publish(self, key: GraphKey, plan: Plan) -> tuple[bool, float | None]:
         """Write the status if it is due. Returns whether that succeeded, and when it is due otherwise."""
-        status_updates = (plan.status_update,) if plan.status_update is not None else ()
-        due, later = self._publisher.due_updates(key, status_updates, self._loop_time(), busy=False)
+        due, later = self._publisher.due_updates(key, plan.status_updates, self._loop_time(), busy=False)
         if not due:
             return True, later
         outcome = await self._executor.execute(key, status_writes(due))
         for error in outcome.errors:
             log.warning("status not published", key=str(key), action="retry", reason=str(error))
-        return not (outcome.failed or outcome.outdated), None
-
-    def _emit_events(self, stored: StoredGraph, events: list[GraphEvent]) -> None:
-        for event in events:
-            meta = stored.metadata
-            regarding = ObjectRef(_KIND.api_version, _KIND.name, meta.name, meta.namespace, meta.uid)
-            note, action = event.note[:1000], "Sync"
-            self._emit(EventRecord(regarding, event.reason, note, action, event.warning, reporter=_REPORTER))
+        published = not (outcome.failed or outcome.outdated)
+        for event in (event for update in due for event in update.events if published):
+            self._emit(event_record(event))
+        return published, None
 
     @staticmethod
     def _loop_time() -> float:
