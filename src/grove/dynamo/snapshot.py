@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from grove.api.field_errors import FieldError
 from grove.api.intents import Intent
 from grove.api.meta import Condition, ObjectMeta
 from grove.api.types.podclique import PodClique
@@ -22,7 +23,7 @@ from grove.dynamo.graph import Graph, GraphComponent
 from grove.dynamo.render import auxiliary_objects
 from grove.dynamo.render.auxiliary_objects import AuxiliaryObjects
 from grove.rules.decode import ObjectFormatError
-from grove.rules.model import Facts, FieldError
+from grove.rules.model import Facts
 
 CliqueOrGroup = PodClique | PodCliqueScalingGroup
 """The object of a component with the Grove backend."""

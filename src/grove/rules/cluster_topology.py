@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from grove.api.field_errors import FieldError, duplicate, invalid
 from grove.api.types.clustertopology import ClusterTopologyBinding
 from grove.rules import decode
 from grove.rules.error_verdict import never_raises
-from grove.rules.model import AdmissionResult, Facts, FieldError, TopologyUser, duplicate, invalid
+from grove.rules.model import AdmissionResult, Facts, TopologyUser
 from grove.schedulers import kai, kai_topology
 from grove.topology.nesting import Nesting, inverted
 

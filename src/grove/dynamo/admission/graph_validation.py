@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
+from grove.api.field_errors import ErrorType, FieldError, forbidden, invalid, required
+from grove.api.field_errors import unsupported as not_among
 from grove.dynamo import keys
 from grove.dynamo.admission import (
     component_rules,
@@ -24,8 +26,7 @@ from grove.dynamo.render import podcliqueset
 from grove.rules import syntax
 from grove.rules.decode import ObjectFormatError
 from grove.rules.error_verdict import never_raises
-from grove.rules.model import AdmissionResult, ErrorType, Facts, FieldError, forbidden, invalid, required
-from grove.rules.model import unsupported as not_among
+from grove.rules.model import AdmissionResult, Facts
 from grove.rules.podcliqueset import validation
 from grove.rules.podcliqueset.defaults import default_set
 

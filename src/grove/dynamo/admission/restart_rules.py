@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from grove.api.field_errors import FieldError, forbidden, invalid, required, unsupported
 from grove.dynamo.api.graph_deployment import PARALLEL, SEQUENTIAL
 from grove.dynamo.graph import Graph
-from grove.rules.model import FieldError, forbidden, invalid, required, unsupported
 
 _PATH = "spec.restart"
 

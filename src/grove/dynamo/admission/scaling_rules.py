@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from grove.api.field_errors import FieldError, forbidden
 from grove.dynamo import naming
 from grove.dynamo.api.scaling_adapter import ScalingAdapter
 from grove.dynamo.graph import Graph
-from grove.rules.model import FieldError, forbidden
 
 _ACCOUNT = "system:serviceaccount:"
 

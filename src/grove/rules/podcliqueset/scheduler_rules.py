@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
+from grove.api.field_errors import FieldError, invalid
 from grove.api.meta import ObjectMeta
 from grove.rules import syntax
 from grove.rules.decode import Workload
-from grove.rules.model import Facts, FieldError, invalid
+from grove.rules.model import Facts
 from grove.schedulers.backend import ClusterLookup, LookupBackend, SchedulerBackend, SchedulingSpec
 
 _PATH = "spec.template.cliques.spec.podSpec.schedulerName"
