@@ -11,6 +11,7 @@ from grove.api.intents import Create
 from grove.api.meta import ObjectMeta
 from grove.dynamo.admission import graph_validation
 from grove.dynamo.admission.defaults import default_graph
+from grove.dynamo.backends import lws
 from grove.dynamo.backends.lws import LwsBackend
 from grove.dynamo.context import GraphContext
 from grove.dynamo.reconcile.planner import plan_graph
@@ -291,3 +292,19 @@ def test_missing_kueue_levels_are_reported(topologies, status, reason, words):
     assert (levels.status, levels.reason) == (status, reason)
     assert words in levels.message
     assert warnings == ([reason] if status == "False" else [])
+
+
+def test_component_is_rendered_once_per_plan(monkeypatch):
+    found = snapshot(packed(component(replicas=2)))
+    (body,) = workloads(found).values()
+    children = {("Deployment", "app-worker"): msgspec.convert(body, ChildObject)}
+    rendered, render = [], lws.workload
+    monkeypatch.setattr(lws, "workload", lambda *args: rendered.append(args) or render(*args))
+    late = {"late": frozenset({"docker.io"})}
+    (patch,) = [
+        each
+        for each in plan_graph(replace(found, children=children, pull_secrets=late), BACKENDS, 0.0).intents
+        if each.target.kind == "Deployment"
+    ]
+    assert patch.body[0]["value"]["template"]["spec"]["imagePullSecrets"] == [{"name": "late"}]
+    assert len(rendered) == 1

@@ -22,6 +22,7 @@ from grove.dynamo.snapshot import StoredGraph
 from grove.kube.client.client import Client
 from grove.kube.client.resource import SERVICES
 from grove.kube.client.transport import Request, Response
+from grove.kube.client.undecodable import Undecodable
 from grove.kube.errors import ConfigError
 from grove.kube.testing.virtual_time import run_in_virtual_time
 from grove.operator.caches.dynamo import GraphCaches, GraphKey
@@ -200,8 +201,8 @@ def test_conflict_check_is_retried_until_the_server_answers():
     assert run_in_virtual_time(_checked_conflict(client)) == ""
 
 
-@pytest.mark.parametrize("deleted", [True, False])
-async def test_set_is_deleted_only_with_its_deployment(deleted):
+@pytest.mark.parametrize("why", ["deleted", "not served", "undecodable"])
+async def test_set_is_deleted_only_with_its_deployment(why):
     """While the kind is not served, deployments may exist although none is in the cache."""
     upgraded, requests = Upgraded(recordings.load("0.1.0/dynamo")), []
 
@@ -211,13 +212,18 @@ async def test_set_is_deleted_only_with_its_deployment(deleted):
 
     assert upgraded.graphs is not None
     reconciler = upgraded.graph_reconciler(StubTransport(refuse, lambda _: 0.0))
-    (stored,) = upgraded.graphs.graphs
-    if deleted:
-        upgraded.graphs.graphs.apply_event("DELETED", stored)
+    graphs = upgraded.graphs.graphs
+    (stored,) = graphs
+    key = GraphKey(stored.metadata.namespace, stored.metadata.name)
+    if why == "not served":
+        graphs.clear()
     else:
-        upgraded.graphs.graphs.clear()
-    await reconciler._reconcile(GraphKey(stored.metadata.namespace, stored.metadata.name))
-    assert requests == (["delete"] if deleted else [])
+        graphs.apply_event("DELETED", stored)
+    if why == "undecodable":
+        version = replace(stored.metadata, resource_version="9")
+        graphs.apply_undecodable("ADDED", Undecodable("spec: expected an object", version))
+    await reconciler._reconcile(key)
+    assert requests == (["delete"] if why == "deleted" else [])
 
 
 def test_failed_write_is_reported_without_second_plan(monkeypatch):
