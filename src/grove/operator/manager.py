@@ -67,7 +67,7 @@ class Manager:
         aware = backends.topology_aware if backends and topology_aware else ()
         self.caches = Caches(
             backends.gang_object_kinds if backends else (),
-            tuple(backend.topology_kind for backend in aware),
+            tuple(kind for _, kind in aware),
             backends.versioned_kinds if backends else (),
             fabrics,
             auto_fabric=auto_fabric,

@@ -23,7 +23,7 @@ from grove.api.types.clustertopology import (
 from grove.plan.model import Plan, StatusUpdate
 from grove.plan.status.conditions import Conditions, merge_conditions, without
 from grove.plan.writes.builders import target
-from grove.schedulers.backend import AnyTopology, SchedulerObject, TopologyAware, TopologySync
+from grove.schedulers.backend import AnyTopology, SchedulerBackend, SchedulerObject, TopologySync
 from grove.topology.level_status import level_statuses
 
 _SHADOWED = "ClusterTopologyOfSameName"
@@ -33,7 +33,7 @@ _MAX_USERS = 20
 class SchedulerTopology(Struct, frozen=True):
     """A scheduler that supports topologies, and its object for this one."""
 
-    backend: TopologyAware
+    backend: SchedulerBackend
     served: bool
     """Whether the cluster serves the scheduler's topology kind."""
     reference: str = ""

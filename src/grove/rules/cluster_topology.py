@@ -126,7 +126,7 @@ def _levels(topology: decode.DecodedTopology) -> Iterator[FieldError]:
 
 def _schedulers(topology: decode.DecodedTopology, facts: Facts) -> Iterator[FieldError]:
     seen: set[str] = set()
-    aware = {backend.name for backend in facts.backends.topology_aware}
+    aware = {backend.name for backend, _ in facts.backends.topology_aware}
     for path, listed in (
         (_REFERENCES, [each.scheduler_name for each in topology.spec.scheduler_references]),
         (_BINDINGS, [each.scheduler_name for each in topology.spec.scheduler_topology_bindings]),

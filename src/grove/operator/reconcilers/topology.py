@@ -9,6 +9,7 @@ import structlog
 from grove.api.conditions import ConditionType
 from grove.api.event_reasons import EventReason, EventReporter
 from grove.api.intents import DeleteCollection, EventRecord, Intent, ObjectRef
+from grove.api.types.kind import ForeignKind
 from grove.kube.executor.keyed_executor import KeyedExecutor
 from grove.kube.executor.outcome import IntentState
 from grove.operator.caches.registry import Caches, owning_topology
@@ -18,7 +19,7 @@ from grove.operator.observers.topology_usage import TopologyUsageObserver
 from grove.plan.model import Plan, StatusUpdate
 from grove.plan.status.conditions import find
 from grove.plan.topology import SchedulerTopology, plan_shadowed, plan_topology
-from grove.schedulers.backend import AnyTopology, SchedulerObject, TopologyAware
+from grove.schedulers.backend import AnyTopology, SchedulerBackend, SchedulerObject
 from grove.schedulers.registry import SchedulerBackends
 
 log = structlog.get_logger("grove.operator")
@@ -67,19 +68,21 @@ class TopologyReconciler:
         references, errors = dict(topology.spec.references), self._errors.get(key, {})
         scheduler_topologies_of = [
             self._scheduler_topology(
-                backend,
-                topology,
-                references.get(backend.name, ""),
-                errors.get(backend.topology_kind.api_version, ""),
+                backend, kind, topology, references.get(backend.name, ""), errors.get(kind.api_version, "")
             )
-            for backend in self._topology_backends
+            for backend, kind in self._topology_backends
         ]
         return plan_topology(topology, scheduler_topologies_of, self._enabled, now, self._usage.of(topology))
 
     def _scheduler_topology(
-        self, backend: TopologyAware, topology: AnyTopology, reference: str, error: str
+        self,
+        backend: SchedulerBackend,
+        kind: ForeignKind,
+        topology: AnyTopology,
+        reference: str,
+        error: str,
     ) -> SchedulerTopology:
-        cache = self._caches.scheduler_topologies[backend.topology_kind]
+        cache = self._caches.scheduler_topologies[kind]
         try:
             own_name = backend.topology_name(topology)
         except Exception:  # raised by a backend of another project: the plan gets it again and reports it
@@ -94,8 +97,8 @@ class TopologyReconciler:
     def _orphaned(self, key: TopologyKey) -> Iterator[Intent]:
         """Deletes the scheduler objects of a topology that is gone, also if it was deleted while no operator
         was running."""
-        for backend in self._topology_backends:
-            found = self._caches.scheduler_topologies[backend.topology_kind].get("", key.name)
+        for backend, kind in self._topology_backends:
+            found = self._caches.scheduler_topologies[kind].get("", key.name)
             if found is None or not owning_topology(found) or found.metadata.deletion_timestamp:
                 continue
             try:

@@ -23,16 +23,13 @@ from grove.plan.snapshot import Snapshot
 from grove.plan.writes.builders import create
 from grove.plan.writes.diff import merge_patch
 from grove.schedulers.backend import (
-    AnnotatedGangBackend,
     Body,
     GangRequest,
     PodAdditions,
-    PodGroupBackend,
     SchedulerBackend,
     SchedulerObject,
     SchedulingSpec,
     UnsupportedGang,
-    WaitingReasonBackend,
 )
 
 SCHEDULER_OBJECT_ERROR = "ERR_SYNC_PODGROUP"
@@ -94,19 +91,14 @@ class SchedulerObjects:
         return create(body) if found is None else _repair_patch(body, found)
 
     def _read_status(self, backend: SchedulerBackend, gang: str, found: SchedulerObject) -> None:
-        if isinstance(backend, WaitingReasonBackend):
-            with suppress(Exception):  # the message is optional
-                if reason := shorten(backend.waiting_reason(found), _MAX_MESSAGE_LENGTH, placeholder=" ..."):
-                    self.pending_reasons[gang] = f"{backend.name} says: {reason}"
+        with suppress(Exception):  # the message is optional
+            if reason := shorten(backend.waiting_reason(found), _MAX_MESSAGE_LENGTH, placeholder=" ..."):
+                self.pending_reasons[gang] = f"{backend.name} says: {reason}"
 
     def annotations(self) -> Mapping[str, str]:
         """The annotations of gangs for their scheduler; empty if the backend fails."""
         try:
-            return (
-                dict(self._backend.gang_annotations)
-                if isinstance(self._backend, AnnotatedGangBackend)
-                else {}
-            )
+            return dict(self._backend.gang_annotations) if self._backend is not None else {}
         except Exception:
             return {}
 
@@ -121,7 +113,7 @@ class SchedulerObjects:
         if backend is None:
             return _NO_ADDITIONS
         try:
-            if isinstance(backend, PodGroupBackend) and not backend.can_join_group(gang, members):
+            if not backend.can_join_group(gang, members):
                 return backend.ungrouped_pod_additions(gang, clique)
             return backend.pod_additions(gang, clique)
         except Exception as exception:
