@@ -21,7 +21,6 @@ class ConditionType(StrEnum):
     SCHEDULED = "Scheduled"
     READY = "Ready"
     UNHEALTHY = "Unhealthy"
-    DISRUPTION_TARGET = "DisruptionTarget"
 
 
 class CliqueReason(StrEnum):

@@ -149,8 +149,6 @@ class EventRecorder:
             "reportingController": event_record.reporter or self._reporter,
             "reportingInstance": self._instance[:128],
         }
-        if event_record.related is not None:
-            event["related"] = event_record.related
         if series.count > 1:
             event["series"] = {"count": series.count, "lastObservedTime": _micro_time(series.last)}
         return event

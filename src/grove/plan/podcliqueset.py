@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from grove.api.conditions import ConditionType
-from grove.api.error_codes import Operation, describe
+from grove.api.error_codes import ErrorCode, Operation, describe
 from grove.api.event_reasons import EventReason
 from grove.api.intents import Intent, Status
 from grove.api.meta import Condition
@@ -27,7 +27,6 @@ from grove.api.types.podcliqueset import (
 from grove.plan.desired.shared_claims import ClaimObjects
 from grove.plan.desired.template_hash import generation_hash
 from grove.plan.fabric.status import DomainObservation, failures, with_domains
-from grove.plan.gang.scheduler_objects import SCHEDULER_OBJECT_ERROR
 from grove.plan.gang.scheduler_selection import unconfigured_message
 from grove.plan.model import Plan, PlannedEvent, ReplicaSummary, StatusUpdate, UserError
 from grove.plan.ownership.ownership import keep_owned_claims
@@ -216,7 +215,9 @@ def _unconfigured_scheduler_errors(
         which = f"replica{'s' if len(replicas) > 1 else ''} {', '.join(replicas[:3])}{rest}"
         message = f"{which}: {unconfigured_message(scheduler, workload)}"
         yield LastError(
-            SCHEDULER_OBJECT_ERROR, describe(Operation.SYNC, SCHEDULER_OBJECT_ERROR, message), rfc3339(now)
+            ErrorCode.SYNC_POD_GROUP,
+            describe(Operation.SYNC, ErrorCode.SYNC_POD_GROUP, message),
+            rfc3339(now),
         )
 
 

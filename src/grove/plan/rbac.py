@@ -135,10 +135,6 @@ def _usable(workload: PodCliqueSet, found: PartialObjectMetadata | None) -> Part
     return found if controller_uid(found.metadata) in ("", workload.metadata.uid) else None
 
 
-def _token_account_uid(binding: PartialObjectMetadata) -> str:
-    return binding.metadata.annotations.get(keys.TOKEN_SERVICE_ACCOUNT_UID, "")
-
-
 def _account(workload: PodCliqueSet) -> Body:
     metadata = _metadata(
         workload, names.service_account(workload.metadata.name), ComponentLabel.SERVICE_ACCOUNT, {}

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from grove.api.intents import Create, Delete, DeleteCollection, Intent, Status
+from grove.api.intents import Create, Delete, Intent, Status
 from grove.api.meta import ObjectMeta
 from grove.api.naming import labels, names
 from grove.api.types.kubernetes_objects import (
@@ -318,12 +318,10 @@ class Run:
         return chosen
 
     def _send(self, intent: Intent) -> str:
-        if isinstance(intent, DeleteCollection):
-            raise TypeError("the plan of a replica deletes observed objects one by one")
         api, kind, name = self._sim.api, intent.target.kind, self._deferred.resolve(intent.target.name)
         if isinstance(intent, Delete):
             with suppress(NotFound):
-                api.delete(kind, name, intent.uid, intent.resource_version, by=OPERATOR)
+                api.delete(kind, name, intent.uid, by=OPERATOR)
             return intent.uid
         body = msgspec.json.decode(self._deferred.encode(intent.body))
         if isinstance(intent, Create):

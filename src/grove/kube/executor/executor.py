@@ -15,7 +15,7 @@ from typing import Protocol
 
 import structlog
 
-from grove.api.intents import DeleteCollection, Intent
+from grove.api.intents import Intent
 from grove.kube import metrics
 from grove.kube.client.client import Client
 from grove.kube.client.resource import Resource
@@ -68,14 +68,13 @@ class Executor:
         store: ObjectStore | None = None,
         limiter: WriteLimiter | None = None,
         backoff: Backoff | None = None,
-        field_manager: str = "grove",
     ) -> None:
         mapper, store = ResourceMapper(resources), store or CacheStore()
         self.limiter = limiter or WriteLimiter()
         self.backoff = backoff or Backoff()
         self.rng = random.Random()  # noqa: S311 - jitter, not secrets
         # The client does not retry: the executor does, without occupying a slot during the pause.
-        self.writer = Writer(Client(transport, retry=NO_RETRY), mapper, store, field_manager)
+        self.writer = Writer(Client(transport, retry=NO_RETRY), mapper, store)
         self.unknown_writes = UnknownWriteResolver(
             Client(transport, retry=NO_RETRY), mapper, store, self.backoff
         )
@@ -202,26 +201,20 @@ class WriteSlot:
         """Send once, and record the latency or the rejection."""
         loop = asyncio.get_running_loop()
         began, timeout = loop.time(), self._latencies.timeout(self._write_class)
-        # The time to delete a collection depends on its size: that says nothing about load.
-        measured = not isinstance(intent, DeleteCollection)
-        if measured:
-            self._timer = loop.call_later(SLOW, self._on_late)
+        self._timer = loop.call_later(SLOW, self._on_late)
         try:
             reply = await self._executor.writer.send(intent, deferred, timeout)
         except NoAnswer as lost:
-            if measured:
-                self._latencies.record_timeout(self._write_class, lost.seconds)
+            self._latencies.record_timeout(self._write_class, lost.seconds)
             raise
         except (TooManyRequests, LostReply):
             self._limiter.record_rejection()
             raise
         finally:
-            if self._timer is not None:
-                self._timer.cancel()
-        if measured:
-            took = loop.time() - began
-            self._latencies.record_reply(self._write_class, took)
-            self._limiter.record_reply(took, self._latencies.floor(self._write_class))
+            self._timer.cancel()
+        took = loop.time() - began
+        self._latencies.record_reply(self._write_class, took)
+        self._limiter.record_reply(took, self._latencies.floor(self._write_class))
         return reply
 
     def _on_late(self) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import structlog
 
-from grove.api.intents import Create, Delete, DeleteCollection, Intent, Patch
+from grove.api.intents import Create, Delete, Intent, Patch
 from grove.kube.client.client import Client, Object, RequestLimits
 from grove.kube.client.decoding import decoder
 from grove.kube.client.retry import Backoff
@@ -53,8 +53,6 @@ class UnknownWriteResolver:
         self, intent: Intent, deferred: DeferredValues, error: KubeError
     ) -> Result:
         """The result of an intent whose write was answered with an error, or not at all."""
-        if isinstance(intent, DeleteCollection):
-            return Result(intent, IntentState.FAILED, error=error)
         name = deferred.resolve(intent.target.name)
         if isinstance(error, NotFound) and _is_about(error, name) and not isinstance(intent, Create):
             return self._missing_result(intent, name, error)
@@ -121,7 +119,7 @@ class UnknownWriteResolver:
                 cached = self._store.put(self._mapper.resource_of(intent), existing)
                 return Result(intent, IntentState.WAITING if cached else IntentState.CONFLICT, name)
 
-    async def _read_current(self, intent: Any, name: str) -> Any | None:
+    async def _read_current(self, intent: Intent, name: str) -> Any | None:
         """The object, None if it does not exist. Raises UnknownOutcome if the server does not answer."""
         resource = self._mapper.resource_of(intent)
         why: KubeError = UnknownOutcome("not read")

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from grove.api.error_codes import ErrorCode, Operation, describe
-from grove.api.intents import Create, Delete, DeleteCollection, Intent, Patch, Target
+from grove.api.intents import Create, Delete, Intent, Patch, Target
 from grove.api.types.common import LastError
 from grove.api.types.podclique import PodClique
 from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
@@ -29,7 +29,6 @@ _VERBS = {
     "Patch": "SYNC",
     "Status": "SYNC",
     "Delete": "DELETE",
-    "DeleteCollection": "DELETE",
 }
 _CODES_BY_KIND = {
     PodClique.KIND.name: ErrorCode.SYNC_CLIQUE,
@@ -142,13 +141,13 @@ def _cause(error: Exception | None) -> str:
 
 
 def _error(intent: Intent, cause: str, now: float) -> LastError:
-    deletes = isinstance(intent, Delete | DeleteCollection)
+    deletes = isinstance(intent, Delete)
     operation, code = Operation.DELETE if deletes else Operation.SYNC, _code(intent)
     return LastError(code, describe(operation, code, _attempt(intent), cause), rfc3339(now))
 
 
 def _code(intent: Intent) -> str:
-    kind = intent.kind if isinstance(intent, DeleteCollection) else intent.target.kind
+    kind = intent.target.kind
     if _creates(intent, CLAIM):
         return _CLAIM_CODES[_owner(intent)["kind"]]
     if isinstance(intent, Create | Patch) and kind in _CODES_BY_KIND:

@@ -9,7 +9,7 @@ import structlog
 
 from grove.api.error_codes import ErrorCode, Operation, describe
 from grove.api.event_reasons import EventReason, EventReporter
-from grove.api.intents import Create, Delete, DeleteCollection, EventRecord, Intent, ObjectRef
+from grove.api.intents import Create, Delete, EventRecord, Intent, ObjectRef
 from grove.api.types.common import LastError
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.fabrics.provider import Scope
@@ -109,7 +109,7 @@ class FabricReconciler:
         before, now = self._failures.pop(key, None), rfc3339(self._clock())
         for result in outcome.results if not outcome.namespace_terminating else ():
             intent = result.intent
-            if result.state is not IntentState.FAILED or isinstance(intent, DeleteCollection):
+            if result.state is not IntentState.FAILED:
                 continue
             domain_failures.labels(key.vendor, type(intent).__name__.lower()).inc()
             log.warning("domain write failed", key=str(key), action=intent.id, reason=str(result.error))

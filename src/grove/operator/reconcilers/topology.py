@@ -8,7 +8,7 @@ import structlog
 
 from grove.api.conditions import ConditionType
 from grove.api.event_reasons import EventReason, EventReporter
-from grove.api.intents import DeleteCollection, EventRecord, Intent, ObjectRef
+from grove.api.intents import EventRecord, Intent, ObjectRef
 from grove.api.types.kind import ForeignKind
 from grove.kube.executor.keyed_executor import KeyedExecutor
 from grove.kube.executor.outcome import IntentState
@@ -113,7 +113,7 @@ class TopologyReconciler:
             return True
         outcome = await self._executor.execute(key, writes)
         for result in outcome.results:
-            if result.state is IntentState.FAILED and not isinstance(result.intent, DeleteCollection):
+            if result.state is IntentState.FAILED:
                 why = str(result.error)
                 self._errors.setdefault(key, {})[result.intent.target.api_version] = why
                 log.warning("scheduler topology not written", key=str(key), action="retry", reason=why)

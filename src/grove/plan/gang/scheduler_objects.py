@@ -13,6 +13,7 @@ from textwrap import shorten
 from msgspec import Struct
 
 from grove.api.configuration.types import DEFAULT_SCHEDULER
+from grove.api.error_codes import ErrorCode
 from grove.api.event_reasons import EventReason
 from grove.api.intents import Create, Patch, Target
 from grove.api.types.pod import Pod
@@ -32,7 +33,6 @@ from grove.schedulers.backend import (
     UnsupportedGang,
 )
 
-SCHEDULER_OBJECT_ERROR = "ERR_SYNC_PODGROUP"
 _NO_ADDITIONS = PodAdditions()
 _MAX_MESSAGE_LENGTH = 500  # characters: some schedulers list every node
 
@@ -128,7 +128,7 @@ class SchedulerObjects:
             else self._errors
         )
         return tuple(
-            UserError(clique, SCHEDULER_OBJECT_ERROR, error.message, gang, error.event.value)
+            UserError(clique, ErrorCode.SYNC_POD_GROUP, error.message, gang, error.event.value)
             for gang, error in errors.items()
             for clique in cliques.get(gang, ())
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from grove.api.error_codes import ErrorCode
 from grove.api.naming.well_known import OperatorEnv
 from grove.plan.desired.expand import Clique, ReplicaLayout
 from grove.plan.desired.startup_order import StartupParents, is_ordered, startup_parents
@@ -16,7 +17,6 @@ from grove.plan.model import UserError
 from grove.plan.rbac import has_rbac
 from grove.plan.snapshot import Snapshot
 
-NO_IMAGE = "ERR_INITCONTAINER_ENVIRONMENT_VARIABLE_MISSING"
 _NO_PARENTS: StartupParents = {}
 
 
@@ -47,5 +47,7 @@ class StartupDependencies:
             f"set {OperatorEnv.INIT_IMAGE} on the operator"
         )
         return tuple(
-            UserError(clique.name, NO_IMAGE, message) for clique in cliques if self.parents_of(clique)
+            UserError(clique.name, ErrorCode.INIT_IMAGE_MISSING, message)
+            for clique in cliques
+            if self.parents_of(clique)
         )
