@@ -144,8 +144,8 @@ def test_p_preflight_reports_missing_apis():
     (missing,) = NVIDIA.preflight(served(CLAIMS))
     assert missing.severity is Severity.FATAL
     for text in ("MNNVL is enabled", "ComputeDomain CRD (computedomains.resource.nvidia.com)"):
-        assert text in missing.words
-    assert "install the NVIDIA DRA driver, or disable automatic MNNVL" in missing.words
+        assert text in missing.message
+    assert "install the NVIDIA DRA driver, or disable automatic MNNVL" in missing.message
     assert NVIDIA.preflight(served(CLAIMS, COMPUTE_DOMAIN)) == []
     (warning,) = NVIDIA.preflight(served(COMPUTE_DOMAIN))
     assert warning.severity is Severity.WARNING
@@ -164,7 +164,7 @@ def test_p5_preflight_reports_missing_driver_objects(classes, devices, messages)
     discovery = replace(served(CLAIMS, COMPUTE_DOMAIN), device_classes=classes, devices=devices)
     found = NVIDIA.preflight(discovery)
     assert [each.severity for each in found] == [Severity.WARNING] * len(messages)
-    assert all(message in each.words for each, message in zip(found, messages, strict=True))
+    assert all(message in each.message for each, message in zip(found, messages, strict=True))
 
 
 def test_channels_and_gpus_are_counted():

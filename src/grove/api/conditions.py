@@ -71,6 +71,12 @@ class DriftReason(StrEnum):
     NOT_FOUND = "TopologyNotFound"
 
 
+class ShadowedReason(StrEnum):
+    """The reason of `Shadowed` on a ClusterTopologyBinding."""
+
+    CLUSTER_TOPOLOGY_OF_SAME_NAME = "ClusterTopologyOfSameName"
+
+
 class GangReason(StrEnum):
     """Reasons on a PodGang."""
 

@@ -49,7 +49,7 @@ class Finding(Struct, frozen=True):
     """A problem that a preflight check found, and what the user can do."""
 
     severity: Severity
-    words: str
+    message: str
 
 
 class Discovery(Struct, frozen=True):

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from grove.api.conditions import ConditionType, DriftReason
+from grove.api.conditions import ConditionType, DriftReason, ShadowedReason
 from grove.api.intents import Intent
 from grove.api.meta import Condition
 from grove.api.types.clustertopology import (
@@ -26,7 +26,6 @@ from grove.plan.writes.builders import target
 from grove.schedulers.backend import AnyTopology, SchedulerBackend, SchedulerObject, TopologySync
 from grove.topology.level_status import level_statuses
 
-_SHADOWED = "ClusterTopologyOfSameName"
 _MAX_USERS = 20
 
 
@@ -101,7 +100,7 @@ def plan_shadowed(binding: ClusterTopologyBinding, now: float) -> Plan:
     shadowed = Condition(
         type=ConditionType.SHADOWED,
         status="True",
-        reason=_SHADOWED,
+        reason=ShadowedReason.CLUSTER_TOPOLOGY_OF_SAME_NAME,
         message=f'ClusterTopology "{binding.metadata.name}" is used instead',
         observed_generation=binding.metadata.generation,
     )

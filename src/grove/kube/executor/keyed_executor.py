@@ -29,7 +29,7 @@ class WriteProblem(NamedTuple):
     """A problem with writes of one class, for `status.lastErrors`."""
 
     code: str
-    words: str
+    message: str
     cause: str
 
 
@@ -126,11 +126,11 @@ class KeyedExecutor(Generic[K]):
         unknown: dict[WriteClass, WriteProblem] = {}
         for write in self._unknown_writes.get(key, ()):
             write_class = self._executor.writer.write_class(write.intent)
-            words = (
+            message = (
                 f"it is unknown whether {write_class} took effect: "
                 "the object is read again before anything else is done"
             )
-            problem = WriteProblem(f"UNKNOWN_{write_class.verb.upper()}", words, write.reason)
+            problem = WriteProblem(f"UNKNOWN_{write_class.verb.upper()}", message, write.reason)
             unknown.setdefault(write_class, problem)
         self._on_problem(key, (*sorted(slow_writes), *sorted(unknown.values())))
 

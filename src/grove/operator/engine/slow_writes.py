@@ -33,7 +33,7 @@ class SlowWrites:
             of_set.pop(key, None)
         before = self._errors.get(parent, {})
         # Of many replicas with the same problem, the first determines the cause and the timestamp.
-        found = {each.words: each for each in reversed([*chain.from_iterable(of_set.values())])}
+        found = {each.message: each for each in reversed([*chain.from_iterable(of_set.values())])}
         after = {text: before.get(text) or self._error(found[text]) for text in sorted(found)}
         self._errors[parent] = after
         if not after:
@@ -52,5 +52,5 @@ class SlowWrites:
 
     def _error(self, problem: WriteProblem) -> LastError:
         code = f"ERR_{problem.code}"
-        description = describe(Operation.SYNC, code, problem.words, problem.cause)
+        description = describe(Operation.SYNC, code, problem.message, problem.cause)
         return LastError(code, description, rfc3339(self._clock()))
