@@ -147,7 +147,7 @@ class _PlanRun:
         except KubeError as error:
             return await self._resolve(step.intent, error)
         except Exception as bug:  # in this intent alone: the others go on
-            log.exception("intent cannot be sent", key=step.id)
+            log.exception("intent cannot be sent", key=step.id, action="skip it", reason=str(bug))
             return Result(step.intent, IntentState.FAILED, error=bug)
         return Result(step.intent, IntentState.DONE, reply.name, reply.uid)
 

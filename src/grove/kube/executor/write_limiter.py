@@ -21,8 +21,8 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from grove.kube import metrics
-from grove.kube.executor.tenant_queue import TenantQueue
 from grove.kube.executor.write_latency import ANY, Latencies, WriteClass
+from grove.kube.workqueue.turn_queue import TurnQueue
 
 
 class WritePriority(IntEnum):
@@ -106,8 +106,8 @@ class WriteLimiter:
     def __init__(self, bounds: LimitBounds | None = None) -> None:
         self._gradient = LatencyGradient(bounds or LimitBounds())
         self.latencies = Latencies()
-        self._waiting: tuple[TenantQueue[_Waiting], ...] = (TenantQueue(), TenantQueue())
-        self._waiting_slow: TenantQueue[_Waiting] = TenantQueue()
+        self._waiting: tuple[TurnQueue[str, _Waiting], ...] = (TurnQueue(), TurnQueue())
+        self._waiting_slow: TurnQueue[str, _Waiting] = TurnQueue()
         self._overtaken = 0
         self._slow: Counter[str] = Counter()  # slow writes in flight, by tenant
         self.in_flight = 0
@@ -151,7 +151,7 @@ class WriteLimiter:
             return True
         waiter: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         waiting = self._waiting_slow if slow else self._waiting[priority]
-        waiting.add(tenant, _Waiting(waiter, write_class, on_slow))
+        waiting.add(_Waiting(waiter, write_class, on_slow), tenant)
         try:
             return await waiter
         except asyncio.CancelledError:
@@ -201,12 +201,12 @@ class WriteLimiter:
             if next_.waiter.done():
                 continue
             if self.latencies.is_slow(next_.write_class):  # it became slow while this write waited
-                self._waiting_slow.add(next_.write_class.namespace, next_)
+                self._waiting_slow.add(next_, next_.write_class.namespace)
                 next_.on_slow()
                 continue
             self.in_flight += 1
             next_.waiter.set_result(False)
-        while self._waiting_slow and (next_ := self._waiting_slow.take(self._has_slow_slot)) is not None:
+        while self._waiting_slow and (next_ := self._waiting_slow.pop(self._has_slow_slot)) is not None:
             if not next_.waiter.done():
                 self._slow[next_.write_class.namespace] += 1
                 next_.waiter.set_result(True)
@@ -215,6 +215,6 @@ class WriteLimiter:
         writes, statuses = self._waiting
         if writes and (not statuses or self._overtaken < _WRITES_IN_A_ROW):
             self._overtaken = self._overtaken + 1 if statuses else 0
-            return writes.take()
+            return writes.pop()
         self._overtaken = 0
-        return statuses.take()
+        return statuses.pop()

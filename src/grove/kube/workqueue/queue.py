@@ -4,8 +4,8 @@ The work on a key observes everything that belongs to it, so the queue stores no
 needs work: a thousand events cost one reconcile, and one that finds nothing to do does no harm. The rules:
 
 - a key is worked on by one worker at a time; enqueued meanwhile, it is worked on once more afterwards;
-- owners of ready keys take turns (see `fair_queue`); a key that is enqueued all the time goes to the end of
-  its lane each time;
+- tenants and owners of ready keys take turns (see `fair_queue`); a key that is enqueued all the time goes to
+  the end of its lane each time;
 - a key has one due time, the earliest that was requested; starting to work on it clears that time;
 - failures delay only the key itself: exponentially, with jitter, until it succeeds. A watch event still
   enqueues it at once, since the event may remove the cause of the failure;
@@ -63,7 +63,7 @@ class WorkQueue(Generic[K]):
         self._rng = rng or random.Random()  # noqa: S311 - jitter, not secrets
         self._loop = asyncio.get_running_loop()
         self._open = False
-        self._ready: FairQueue[K] = FairQueue(lane_of)
+        self._ready: FairQueue[K] = FairQueue(lane_of, tenant)
         self._requeued: dict[K, float] = {}  # enqueued while being worked on
         self._delayed: DelayQueue[K] = DelayQueue()
         self._running: dict[K, asyncio.Task[None]] = {}
@@ -144,7 +144,7 @@ class WorkQueue(Generic[K]):
         if late:
             await asyncio.wait(late, timeout=_AFTER_CANCEL)
         for key in self._running:
-            log.error("work ignores its cancellation and is abandoned", queue=self.name, key=key)
+            log.error("work is abandoned", queue=self.name, key=key, action="stop", reason="it was cancelled")
 
     def oldest(self) -> float:
         """For how many seconds the key that waits longest has been ready."""
@@ -166,14 +166,14 @@ class WorkQueue(Generic[K]):
             self._requeued.setdefault(key, now)
         # else: its task has not run yet, so it has not observed anything yet
 
-    def _tenant_has_its_share(self, key: K) -> bool:
-        """Whether the key's tenant has detached keys, and its share of the workers."""
-        tenant = self._tenant(key)
-        return self._detached_of[tenant] > 0 and self._running_of[tenant] >= max(1, self._workers // 2)
+    def _is_below_its_share(self, tenant: Hashable) -> bool:
+        """Whether the tenant may have another key worked on: it has no detached keys, or fewer than its share
+        of the workers."""
+        return not self._detached_of[tenant] or self._running_of[tenant] < max(1, self._workers // 2)
 
     def _dispatch(self) -> None:
         while self._open and self._ready and len(self._running) - len(self._detached) < self._workers:
-            key = self._ready.pop(self._tenant_has_its_share if self._detached else None)
+            key = self._ready.pop(self._is_below_its_share if self._detached else None)
             if key is None and len(self._running) < self._workers:
                 key = self._ready.pop()
             if key is None:
@@ -220,10 +220,11 @@ class WorkQueue(Generic[K]):
                 del count[tenant]
 
     def _log_failure(self, key: K, error: BaseException) -> None:
+        bound = log.bind(queue=self.name, key=key, action="retry", reason=str(error))
         if isinstance(error, KubeError):
-            log.warning("work failed", queue=self.name, key=key, error=str(error))
+            bound.warning("work failed")
         else:
-            log.error("work failed with an unexpected error", queue=self.name, key=key, exc_info=error)
+            bound.error("work failed with an unexpected error", exc_info=error)
 
     def _on_timer(self) -> None:
         # It may have fired slightly early: keys that are not due yet need another timer.
