@@ -16,13 +16,13 @@ from grove.kube.client.transport import Request, Transport
 from grove.kube.executor.executor import Executor
 from grove.kube.executor.outcome import Outcome
 from grove.kube.executor.write_limiter import WriteLimiter
-from grove.operator.caches.dynamo import GraphCaches, GraphKey
+from grove.operator.caches.dynamo import GraphCaches
 from grove.operator.caches.nodes import Nodes
 from grove.operator.caches.registry import Caches
 from grove.operator.controller import Controller
 from grove.operator.dynamo_settings import DynamoSettings
 from grove.operator.engine.errors import collect_errors
-from grove.operator.keys import DomainKey, ReplicaKey, SetKey
+from grove.operator.keys import DomainKey, GraphKey, ReplicaKey, SetKey
 from grove.operator.reconcilers.dynamo import GraphReconciler
 from grove.plan.fabric.planner import plan_domain
 from grove.plan.model import Plan

@@ -63,8 +63,11 @@ from grove.operator.reconcilers.relabel import find_lost, relabel_existing
 from grove.operator.reconcilers.scale_in import ScaleInTracker
 from grove.operator.reconcilers.topology import TopologyReconciler
 from grove.operator.reconcilers.workload_planner import Planner, PlannerInputs
-from grove.operator.watches.quotas import QuotaWatch
-from grove.operator.watches.workloads import busy_delay, register_handlers
+from grove.operator.watches.delays import busy_delay
+from grove.operator.watches.quotas import quota_watches
+from grove.operator.watches.table import Watch, register
+from grove.operator.watches.topologies import topology_watches
+from grove.operator.watches.workloads import workload_watches
 from grove.plan.model import Plan, StatusUpdate
 from grove.plan.placement import Assigner, NoAssigner
 from grove.schedulers.registry import SchedulerBackends
@@ -141,16 +144,19 @@ class Controller:
         )
         self._planner = Planner(inputs, self._aggregate_later)
         self._topology_reconciler = None
+        of_topologies: tuple[Watch, ...] = ()
         if topology_aware:
-            usage = TopologyUsageObserver(caches, nodes or Nodes(), self.queue.enqueue)
+            nodes = nodes or Nodes()
+            usage = TopologyUsageObserver(caches, nodes)
             self._topology_reconciler = TopologyReconciler(caches, self._writes, backends, emit, usage)
-        register_handlers(
-            caches,
-            self.queue.enqueue,
-            topologies=topology_aware,
-            busy_delay=lambda: busy_delay(self.queue.backlog),
+            of_topologies = topology_watches(caches, nodes)
+        watches = (
+            *workload_watches(caches, busy_delay=lambda: busy_delay(self.queue.backlog)),
+            *of_topologies,
+            *quota_watches(caches.quotas, self._api_errors),
         )
-        self._fabric_reconciler.register_handlers(self.queue.enqueue)
+        register(watches, self.queue.enqueue, self.queue.reset_backoff)
+        self._fabric_reconciler.register_watches(self.queue.enqueue)
         self._undecodable = UndecodableObjects(
             reported_on_themselves=(caches.sets, caches.topologies, caches.topology_bindings),
             reported_on_sets=(*caches.replica_objects, *caches.rbac_objects, caches.claims),
@@ -158,7 +164,6 @@ class Controller:
             enqueue=self.queue.enqueue,
             clock=clock,
         )
-        QuotaWatch(caches.quotas, self._api_errors, self.queue)
 
     async def _reconcile(self, key: Key) -> None:
         """One pass over one key."""

@@ -56,6 +56,16 @@ class DomainKey(NamedTuple):
         return f"{self.vendor} domain {self.namespace}/{self.name}"
 
 
+class GraphKey(NamedTuple):
+    """A DynamoGraphDeployment with all objects that are created for it."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"DynamoGraphDeployment {self.namespace}/{self.name}"
+
+
 WorkloadKey = SetKey | ReplicaKey
 Key = WorkloadKey | PlacementKey | TopologyKey | DomainKey
 

@@ -9,7 +9,9 @@ from grove.api.types.kubernetes_objects import PartialObjectMetadata
 from grove.operator.caches.nodes import Nodes, _NodeLabelCache
 from grove.operator.caches.registry import Caches
 from grove.operator.keys import TopologyKey
-from grove.operator.observers.topology_usage import UPDATE_DELAY, TopologyUsageObserver
+from grove.operator.observers.topology_usage import TopologyUsageObserver
+from grove.operator.watches.table import register
+from grove.operator.watches.topologies import USAGE_DELAY, topology_watches
 from tests.plan.builders import a_set, read_set
 from tests.schedulers.builders import cluster_topology
 from tests.topology.builders import packed
@@ -29,10 +31,11 @@ class TopologyUsageRun:
     def __init__(self) -> None:
         self.caches, self.nodes = Caches(), Nodes()
         self.enqueued: list[tuple[TopologyKey, float]] = []
-        self.usage = TopologyUsageObserver(
-            self.caches, self.nodes, lambda key, at: self.enqueued.append((key, at))
-        )
+        self.usage = TopologyUsageObserver(self.caches, self.nodes)
         self.caches.topologies.apply_event("ADDED", RACKS)
+        watches = topology_watches(self.caches, self.nodes)
+        register(watches, lambda key, at=0.0: self.enqueued.append((key, at)))
+        self.enqueued.clear()
 
     def list_nodes(self) -> _NodeLabelCache:
         """A synced cache of nodes with the required labels."""
@@ -55,7 +58,7 @@ async def test_only_required_node_labels_are_kept_and_notify():
     cache.apply_event("MODIFIED", node("a", "3", zone="z", rack="q"))
     ((key, at),) = run.enqueued
     assert key == TopologyKey("racks")
-    assert at > asyncio.get_running_loop().time() + UPDATE_DELAY / 2
+    assert at > asyncio.get_running_loop().time() + USAGE_DELAY / 2
     other = cluster_topology("zone", "block", name="other")
     assert run.usage.of(other).nodes is None, "a label that was not kept is not known"
 

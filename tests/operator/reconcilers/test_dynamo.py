@@ -1,9 +1,8 @@
-"""DynamoGraphDeployments: the conflict with Dynamo's own operator, event mapping and snapshots."""
+"""DynamoGraphDeployments: the conflict with Dynamo's own operator, and snapshots."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 
 import msgspec
 import pytest
@@ -14,23 +13,20 @@ from grove.api.configuration.types import Dynamo, OperatorConfiguration
 from grove.api.meta import ObjectMeta, OwnerReference
 from grove.api.naming import labels
 from grove.api.types.pod import Pod
-from grove.dynamo.api.kueue_topology import KueueTopology
 from grove.dynamo.api.pull_secret import PullSecret
-from grove.dynamo.api.status import GraphStatus
-from grove.dynamo.snapshot import StoredGraph
 from grove.kube.client.client import Client
 from grove.kube.client.transport import Request, Response
 from grove.kube.errors import ConfigError
 from grove.kube.testing.virtual_time import run_in_virtual_time
-from grove.operator.caches.dynamo import GraphCaches, GraphKey
+from grove.operator.caches.dynamo import GraphCaches
 from grove.operator.caches.nodes import Nodes
 from grove.operator.caches.registry import Caches
 from grove.operator.dynamo_settings import DynamoSettings, dynamo_operator_conflict
+from grove.operator.keys import GraphKey
 from grove.operator.observers import ssh_keys
 from grove.operator.observers.dynamo import GraphObserver
 from grove.operator.process import reject_dynamo_operator
 from grove.operator.reconcilers.dynamo import _checked_conflict
-from grove.operator.watches.dynamo import register_handlers
 from grove.plan.desired.template_hash import template_hash
 from tests.dynamo.builders import component, deployment
 from tests.dynamo.reconcile.test_planner import done
@@ -76,46 +72,6 @@ async def test_ssh_key_pair_has_openssh_format():
     assert key.public_key().public_bytes(encoding, form).decode() == public.strip()
 
 
-def test_status_of_other_writer_enqueues_deployment():
-    graph_caches, keys = GraphCaches(), set()
-
-    def written(version: str) -> StoredGraph:
-        return StoredGraph(ObjectMeta("g", "ns", "u", version), status=GraphStatus(state=version))
-
-    graph_caches.graphs.apply_event("ADDED", written("1"))
-    register_handlers(Caches(), graph_caches, Nodes(), keys.add)
-    for version, ours in (("2", False), ("3", True)):
-        keys.clear()
-        if ours:
-            graph_caches.graphs.apply_reply(written(version))
-        graph_caches.graphs.apply_event("MODIFIED", written(version))
-        assert keys == (set() if ours else {GraphKey("ns", "g")})
-
-
-def test_changed_pull_secret_enqueues_deployments():
-    graph_caches, keys = GraphCaches(pull_secrets=True), set()
-    assert graph_caches.secrets is not None
-    for namespace in ("ns", "elsewhere"):
-        graph_caches.graphs.apply_event("ADDED", StoredGraph(ObjectMeta("g", namespace, namespace, "1")))
-    register_handlers(Caches(), graph_caches, Nodes(), keys.add)
-
-    def enqueued(kind: str, version: str, *registries: str) -> set[GraphKey]:
-        keys.clear()
-        meta = ObjectMeta("s", "ns", "u", version)
-        graph_caches.secrets.apply_event(kind, PullSecret(meta, registries=frozenset(registries)))
-        return set(keys)
-
-    assert graph_caches.registries("ns") is None, "not synced"
-    graph_caches.secrets.replace((), "1")
-    assert graph_caches.registries("ns") == {}
-    assert enqueued("ADDED", "2", "nvcr.io") == {GraphKey("ns", "g")}
-    assert graph_caches.registries("ns") == {"s": {"nvcr.io"}}
-    assert enqueued("MODIFIED", "3", "nvcr.io") == set()
-    assert enqueued("MODIFIED", "4", "quay.io") == {GraphKey("ns", "g")}
-    assert enqueued("DELETED", "5", "quay.io") == set()
-    assert graph_caches.registries("ns") == {}
-
-
 async def test_unsynced_secrets_do_not_block_deployments(monkeypatch):
     graph_caches = GraphCaches(pull_secrets=True)
     monkeypatch.setattr("grove.operator.caches.dynamo._SECRETS_TIMEOUT", 0.0)
@@ -124,36 +80,6 @@ async def test_unsynced_secrets_do_not_block_deployments(monkeypatch):
     await graph_caches.synced()
     assert graph_caches.secrets not in graph_caches.all, "Secrets that are written are not cached"
     assert graph_caches.secrets in graph_caches.watched
-
-
-def test_kueue_topology_enqueues_deployments_without_grove():
-    graph_caches, keys = GraphCaches(kueue=True), set()
-    assert graph_caches.kueue is not None
-    for name, provider in (("mine", "grove"), ("theirs", "component")):
-        meta = ObjectMeta(name, "ns", name, "1", annotations={"nvidia.com/workload-provider": provider})
-        graph_caches.graphs.apply_event("ADDED", StoredGraph(meta))
-    register_handlers(Caches(), graph_caches, Nodes(), keys.add)
-
-    def enqueued(act: Callable[[], None]) -> bool:
-        keys.clear()
-        act()
-        assert keys <= {GraphKey("ns", "theirs")}
-        return bool(keys)
-
-    def applied(kind: str, version: str, *labels: str) -> bool:
-        body = {"metadata": {"name": "dc", "resourceVersion": version}}
-        body["spec"] = {"levels": [{"nodeLabel": label} for label in labels]}
-        return enqueued(lambda: graph_caches.kueue.apply_event(kind, msgspec.convert(body, KueueTopology)))
-
-    assert graph_caches.kueue_topologies is None
-    assert enqueued(graph_caches.kueue.clear), "it is not served"
-    assert graph_caches.kueue_topologies == {}
-    assert enqueued(lambda: graph_caches.kueue.replace((), "1")), "it is served by now"
-    assert applied("ADDED", "2", "zone", "rack")
-    assert graph_caches.kueue_topologies == {"dc": ("zone", "rack")}
-    assert not applied("MODIFIED", "3", "zone", "rack")
-    assert applied("MODIFIED", "4", "zone")
-    assert applied("DELETED", "5", "zone")
 
 
 @pytest.mark.parametrize(
@@ -178,7 +104,7 @@ async def test_component_started_if_pod_of_latest_template_runs(phase, latest, s
     pod = {"metadata": {"name": "p", "namespace": "ns", "labels": about, "resourceVersion": "1"}}
     caches.pods.apply_event("ADDED", msgspec.convert({**pod, "status": {"phase": phase}}, Pod))
     stored = plan_snapshot(deployment(component())).stored
-    observer = GraphObserver(caches, graph_caches, DynamoSettings(), Nodes(), {GraphKey("ns", "app"): "app"})
+    observer = GraphObserver(caches, graph_caches, DynamoSettings(), Nodes())
     graph_caches.secrets.replace((), "1")
     assert (await observer.of(GraphKey("ns", "app"), stored)).started == set(), "there is no new Secret"
     secret = PullSecret(ObjectMeta("s", "ns", "s", "2"), registries=frozenset({"docker.io"}))

@@ -50,7 +50,7 @@ ENDING = Forbidden(
 async def test_domain_write_result_decides_requeue_and_events(state, error, well, again, events):
     emitted, enqueued = [], []
     found = fabric_reconciler(Executor(state, error), emitted)
-    found.register_handlers(lambda key, *_: enqueued.append(key))
+    found.register_watches(lambda key, *_: enqueued.append(key))
     enqueued.clear()
     assert await found.reconcile(KEY) == (well, again)
     assert [event.reason for event in emitted] == events

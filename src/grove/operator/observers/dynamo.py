@@ -4,7 +4,7 @@ it, and the state of the cluster that its plan depends on."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -25,11 +25,11 @@ from grove.dynamo.render import auxiliary_objects, gpu_claims, image_pull_secret
 from grove.dynamo.render.image_pull_secrets import Secrets
 from grove.dynamo.snapshot import GraphSnapshot, StoredGraph, raw
 from grove.kube.cache.cache import Cache
-from grove.operator.caches.dynamo import GraphCaches, GraphKey, owning_graph
+from grove.operator.caches.dynamo import GraphCaches
 from grove.operator.caches.nodes import Nodes
-from grove.operator.caches.registry import BY_SET, Caches
+from grove.operator.caches.registry import BY_GRAPH, BY_SET, Caches
 from grove.operator.dynamo_settings import DynamoSettings
-from grove.operator.keys import SetKey
+from grove.operator.keys import GraphKey, SetKey
 from grove.operator.observers import ssh_keys
 from grove.plan.desired.template_hash import template_hash
 from grove.plan.members.pod_state import terminating
@@ -37,19 +37,13 @@ from grove.rules.decode import ObjectFormatError
 
 
 class GraphObserver:
-    """Reads snapshots of deployments. `sets` maps deployments to the names of their sets; the event mapping
-    keeps it up to date."""
+    """Reads snapshots of deployments."""
 
     def __init__(
-        self,
-        caches: Caches,
-        graph_caches: GraphCaches,
-        settings: DynamoSettings,
-        nodes: Nodes,
-        sets: Mapping[GraphKey, str],
+        self, caches: Caches, graph_caches: GraphCaches, settings: DynamoSettings, nodes: Nodes
     ) -> None:
         self._caches, self._graph_caches, self._settings = caches, graph_caches, settings
-        self._nodes, self._sets = nodes, sets
+        self._nodes = nodes
         self._ssh_keys: dict[GraphKey, tuple[str, str]] = {}
         """SSH key pairs of deployments whose Secret is not created yet."""
 
@@ -89,12 +83,11 @@ class GraphObserver:
         )
 
     def workload(self, key: GraphKey, uid: str = "") -> PodCliqueSet | None:
-        """The set whose controller owner is the deployment."""
-        found = self._caches.sets.get(key.namespace, self._sets.get(key, ""))
-        if found is None or owning_graph(found.metadata) != key:
-            return None
-        owners = {owner.uid for owner in found.metadata.owner_references}
-        return found if not uid or uid in owners else None
+        """The set whose controller owner is the deployment, of this UID if one is given."""
+        for found in self._caches.sets.by_index(BY_GRAPH, key):
+            if not uid or uid in {owner.uid for owner in found.metadata.owner_references}:
+                return found
+        return None
 
     def forget(self, key: GraphKey) -> None:
         """Drop the state of a deployment that no longer exists."""

@@ -30,14 +30,16 @@ from grove.kube.executor.keyed_executor import KeyedExecutor
 from grove.kube.executor.outcome import Outcome
 from grove.kube.executor.write_limiter import WriteLimiter
 from grove.kube.workqueue.queue import WorkQueue
-from grove.operator.caches.dynamo import ADAPTERS, GRAPHS, GraphCaches, GraphKey
+from grove.operator.caches.dynamo import ADAPTERS, GRAPHS, GraphCaches
 from grove.operator.caches.nodes import Nodes
 from grove.operator.caches.registry import Caches
 from grove.operator.dynamo_settings import DynamoSettings, dynamo_operator_conflict
 from grove.operator.engine.status_publisher import StatusPublisher, status_writes
 from grove.operator.engine.undecodable import UndecodableObjects
+from grove.operator.keys import GraphKey
 from grove.operator.observers.dynamo import GraphObserver
-from grove.operator.watches.dynamo import register_handlers
+from grove.operator.watches.dynamo import graph_watches
+from grove.operator.watches.table import register
 
 log = structlog.get_logger("grove.operator")
 
@@ -75,14 +77,14 @@ class GraphReconciler:
         self.queue: WorkQueue[GraphKey] = WorkQueue(
             "graphs", self._reconcile, workers=workers, tenant=lambda key: key.namespace
         )
-        sets = register_handlers(caches, graph_caches, nodes, self.queue.enqueue)
+        register(graph_watches(caches, graph_caches, nodes), self.queue.enqueue)
         UndecodableObjects(
             reported_on_themselves=(graph_caches.graphs, graph_caches.children[ADAPTERS]),
             emit=emit,
             clock=clock,
             reporter=_REPORTER,
         )
-        self._observer = GraphObserver(caches, graph_caches, settings, nodes, sets)
+        self._observer = GraphObserver(caches, graph_caches, settings, nodes)
 
     async def _reconcile(self, key: GraphKey) -> None:
         if not await self._executor.verify(key):

@@ -19,7 +19,8 @@ from grove.operator.caches.registry import Caches
 from grove.operator.keys import DomainKey, Key, SetKey
 from grove.operator.metrics.fabric import domain_failures
 from grove.operator.observers.fabric import FabricLookup
-from grove.operator.watches.fabric import EnqueueKey, register_fabric_handlers
+from grove.operator.watches.fabric import domain_watches
+from grove.operator.watches.table import Enqueue, register
 from grove.plan.fabric.model import DomainConsumer, DomainPlan, DomainSnapshot
 from grove.plan.fabric.planner import plan_domain
 from grove.plan.fabric.status import DomainObservation
@@ -39,7 +40,7 @@ class FabricReconciler:
         clock: Callable[[], float],
     ) -> None:
         self._caches, self._executor, self._emit, self._clock = caches, executor, emit, clock
-        self._enqueue: EnqueueKey = lambda _: None
+        self._enqueue: Enqueue = lambda *_: None
         self.fabric_lookup = FabricLookup(caches)
         self._reported: dict[DomainKey, set[tuple[str, ...]]] = {}
         """Domain UID, set UID and reason of emitted events, which are not repeated while the cause lasts."""
@@ -48,11 +49,10 @@ class FabricReconciler:
         self._busy: dict[DomainKey, str] = {}
         """Domains with unschedulable pods, with a message that names the domains that occupy the nodes."""
 
-    def register_handlers(self, enqueue: EnqueueKey) -> None:
+    def register_watches(self, enqueue: Enqueue) -> None:
         """Map watch events to domain keys, and changes of domains to the keys of sets and replicas."""
         self._enqueue = enqueue
-        if len(self._caches.fabrics):
-            register_fabric_handlers(self._caches, self.fabric_lookup, enqueue)
+        register(domain_watches(self._caches, self.fabric_lookup), enqueue)
 
     def domain_observations(self, workload: PodCliqueSet) -> list[DomainObservation]:
         """The state of each domain of a set, for the status of the set."""

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Hashable, Iterator
+from functools import partial
 from itertools import chain, islice
+
+from msgspec import Struct
 
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.operator.caches.registry import Caches
@@ -18,6 +21,13 @@ from grove.operator.keys import Key, ReplicaKey, SetKey, replica_of
 SLICE = 256
 Keys = Callable[[], Iterator[Key | None]]
 """Returns a new iterator over keys. None is a step that found no key to enqueue."""
+
+
+class FanOut(Struct, frozen=True):
+    """Many keys, to be enqueued in slices. An owner has one iteration in progress at a time."""
+
+    owner: Hashable
+    keys: Keys
 
 
 class SlicedEnqueuer:
@@ -52,6 +62,11 @@ class SlicedEnqueuer:
                 asyncio.get_running_loop().call_soon(self.start, owner, again)
         else:
             asyncio.get_running_loop().call_soon(self._next_slice, owner, keys)
+
+
+def all_replicas(caches: Caches, key: SetKey, workload: PodCliqueSet | None) -> FanOut:
+    """All replicas of a set, to be enqueued in slices."""
+    return FanOut(key, partial(replicas, caches, key, workload))
 
 
 def replicas(caches: Caches, key: SetKey, workload: PodCliqueSet | None) -> Iterator[Key | None]:
