@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from grove import timing
 from grove.api.intents import Delete
 from grove.plan.model import Plan
 from grove.plan.replica import plan_replica
-from grove.plan.scale_in import POD_TERMINATION_WAIT, plan_scale_in
+from grove.plan.scale_in import plan_scale_in
 from tests.plan.builders import a_set
 from tests.plan.simulator import actors
 from tests.plan.simulator.invariants import check_history, check_settled
@@ -151,7 +152,7 @@ def test_other_objects_deleted_after_all_surplus_pods_gone():
     assert kinds(together()) == {"PodGang", "Pod", "PodClique"}
     sim.execute(together())
     assert [name for name in sim.api.all("PodClique") if name != "wl-0-a"] == []
-    assert (together().intents, together().requeue_at) == ((), sim.now + POD_TERMINATION_WAIT)
+    assert (together().intents, together().requeue_at) == ((), sim.now + timing.SCALE_IN_POD_WAIT)
     actors.finish_terminating(sim, sim.pods("wl-1-a"))
     assert together().intents == (), "the pods of the other replica still exist"
     actors.finish_terminating(sim)
@@ -172,7 +173,7 @@ def test_cliques_deleted_after_pod_deletes_before_pods_gone():
     sim.settle()
     assert cliques(sim) == []
     assert sim.pods(), "they are still terminating"
-    assert plan_scale_in([sim.snapshot()], sim.now).requeue_at == sim.now + POD_TERMINATION_WAIT, (
+    assert plan_scale_in([sim.snapshot()], sim.now).requeue_at == sim.now + timing.SCALE_IN_POD_WAIT, (
         "and waited for"
     )
 
@@ -182,7 +183,7 @@ def test_stuck_pods_delay_other_deletes_for_limited_time():
     sim.scale("PodCliqueSet", "wl", 0)
     sim.settle()
     assert sim.api.all("Service")
-    sim.now += POD_TERMINATION_WAIT
+    sim.now += timing.SCALE_IN_POD_WAIT
     sim.settle()
     assert not sim.api.all("Service")
     assert sim.pods()

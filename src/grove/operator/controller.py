@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 
 import structlog
 
+from grove import timing
 from grove.api.intents import EventRecord
 from grove.api.types.common import LastError
 from grove.api.types.podcliqueset import PodCliqueSet
@@ -75,9 +76,6 @@ from grove.schedulers.registry import SchedulerBackends
 log = structlog.get_logger("grove.operator")
 
 _NO_WRITES = Outcome(())
-_AGGREGATION_DELAY = 0.2
-_MAX_STATUSES = 1000  # of one pass: a replica may have thousands of cliques
-_AGGREGATION_DELAY_PER_REPLICA = 0.00002  # seconds for each replica of the set
 
 
 class Controller:
@@ -92,7 +90,7 @@ class Controller:
         assigner: Assigner | None = None,
         topology_aware: bool = False,
         backends: SchedulerBackends | None = None,
-        workers: int = 64,
+        workers: int = timing.WORKERS,
         backoff: Backoff | None = None,
         init_image: str = "",
         nodes: Nodes | None = None,
@@ -265,7 +263,7 @@ class Controller:
     def _aggregate_later(self, key: SetKey) -> None:
         """Enqueue a set after a delay, so that the reports of several replicas are aggregated in one pass.
         The larger the set, the longer aggregation takes, and the longer is the delay."""
-        pause = _AGGREGATION_DELAY + _AGGREGATION_DELAY_PER_REPLICA * len(self._reports.of(key))
+        pause = timing.AGGREGATION_DELAY + timing.AGGREGATION_DELAY_PER_REPLICA * len(self._reports.of(key))
         self.queue.enqueue(key, self._loop_time() + pause)
 
     def _errors_of(self, key: SetKey) -> tuple[LastError, ...]:
@@ -296,7 +294,7 @@ class Controller:
         due, later = self._publisher.due_updates(key, updates, self._loop_time(), busy=busy)
         if not due:
             return True, later
-        due, rest = due[:_MAX_STATUSES], due[_MAX_STATUSES:]
+        due, rest = due[: timing.STATUSES_PER_PASS], due[timing.STATUSES_PER_PASS :]
         outcome = await self._writes.execute(key, status_writes(due))
         for error in outcome.errors:
             log.warning("status not published", key=str(key), action="retry", reason=str(error))

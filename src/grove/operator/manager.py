@@ -9,6 +9,7 @@ from contextlib import suppress
 
 import structlog
 
+from grove import timing
 from grove.api.configuration.types import PODS_PER_SET, TopologyMode
 from grove.api.naming import labels
 from grove.dynamo.context import GraphContext
@@ -34,9 +35,6 @@ from grove.schedulers.registry import SchedulerBackends
 
 log = structlog.get_logger("grove.operator")
 
-_OPTIONAL_SYNC_TIMEOUT = 5.0
-_EVENT_FLUSH_TIMEOUT = 0.5  # seconds for writing queued events at the end
-
 
 class Manager:
     """One operator on one transport. `watch` may run long before `lead`, which runs once."""
@@ -45,9 +43,9 @@ class Manager:
         self,
         transport: Transport,
         *,
-        workers: int = 64,
+        workers: int = timing.WORKERS,
         backoff: Backoff | None = None,
-        grace: float = 5.0,
+        grace: float = timing.QUEUE_STOP_TIMEOUT,
         assigner: Assigner | None = None,
         init_image: str = "",
         topology_aware: bool = False,
@@ -131,7 +129,7 @@ class Manager:
                 await self._serve_graphs(writes, executor, recorder)
             finally:
                 await controller.queue.stop(self._grace)
-                await recorder.close(_EVENT_FLUSH_TIMEOUT)
+                await recorder.close(timing.EVENT_FLUSH_TIMEOUT)
 
     async def _serve_graphs(self, writes: Transport, executor: Executor, recorder: EventRecorder) -> None:
         """Reconcile DynamoGraphDeployments, if they are enabled, until cancelled."""
@@ -151,7 +149,7 @@ class Manager:
         """Wait a few seconds for the caches of shared claims, fabric domains and scheduler objects. After
         that only the sets that use them wait."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(_OPTIONAL_SYNC_TIMEOUT):
+            async with asyncio.timeout(timing.OPTIONAL_SYNC_TIMEOUT):
                 for cache in (*self.caches.optional, *self.caches.inspected_crds.values()):
                     await cache.synced_or_absent.wait()
 

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import TypeVar
 
+from grove import timing
 from grove.api.intents import Create, Delete, Target
 from grove.api.naming import labels, names
 from grove.api.types.pod import Pod
@@ -37,18 +38,10 @@ from grove.plan.writes.collector import WriteCollector
 
 T = TypeVar("T", bound=GroveObject)
 
-POD_TERMINATION_WAIT = 10.0
-"""How many seconds terminating pods delay the other deletes. Some pods have a grace period of an hour, and
-those on a lost node never terminate."""
-
-BULK_THRESHOLD = 128
-"""Above this number of deleted replicas only their pods are deleted at first: 250 cliques cost 500 pods three
-seconds."""
-
 
 def plan_scale_in(snapshots: Sequence[Snapshot], now: float) -> Plan:
     """Plans the replicas above spec.replicas: their gangs and pods, then all other objects."""
-    replicas, owners_too = list(map(keep_owned, snapshots)), len(snapshots) <= BULK_THRESHOLD
+    replicas, owners_too = list(map(keep_owned, snapshots)), len(snapshots) <= timing.SCALE_IN_BULK
     writes, terminating = (
         WriteCollector(chain.from_iterable(map(remove_legacy_finalizers, snapshots))),
         list[Pod](),
@@ -108,7 +101,7 @@ def deletion_requested(snapshot: Snapshot, replicas: int) -> bool:
     return (
         pods_terminating
         and not snapshot.gangs
-        and not (replicas <= BULK_THRESHOLD and _has_deletable_owners(snapshot))
+        and not (replicas <= timing.SCALE_IN_BULK and _has_deletable_owners(snapshot))
     )
 
 
@@ -121,7 +114,9 @@ def terminating_until(terminating: Iterable[Pod], now: float) -> float | None:
 def _wait_until(pod: Pod) -> float:
     meta = pod.metadata
     return (
-        timestamp(meta.deletion_timestamp) - (meta.deletion_grace_period_seconds or 0) + POD_TERMINATION_WAIT
+        timestamp(meta.deletion_timestamp)
+        - (meta.deletion_grace_period_seconds or 0)
+        + timing.SCALE_IN_POD_WAIT
     )
 
 

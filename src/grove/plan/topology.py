@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from grove import timing
 from grove.api.conditions import ConditionType, DriftReason
 from grove.api.intents import Intent
 from grove.api.meta import Condition
@@ -27,7 +28,6 @@ from grove.schedulers.backend import AnyTopology, SchedulerObject, TopologyAware
 from grove.topology.level_status import level_statuses
 
 _SHADOWED = "ClusterTopologyOfSameName"
-_MAX_USERS = 20
 
 
 class SchedulerTopology(Struct, frozen=True):
@@ -136,7 +136,9 @@ def _sync(topology: AnyTopology, each: SchedulerTopology) -> TopologySync:
 
 
 def _users(named: tuple[str, ...]) -> TopologyUsers:
-    return TopologyUsers(count=len(named), pod_clique_sets=tuple(sorted(named)[:_MAX_USERS]))
+    return TopologyUsers(
+        count=len(named), pod_clique_sets=tuple(sorted(named)[: timing.TOPOLOGY_USERS_NAMED])
+    )
 
 
 def _entry(scheduler: str, name: str, sync: TopologySync, error: str = "") -> SchedulerTopologyStatus:

@@ -7,7 +7,8 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grove.kube.workqueue.fair_queue import _STARTED_IN_A_ROW, FairQueue, QueueLane
+from grove import timing
+from grove.kube.workqueue.fair_queue import FairQueue, QueueLane
 
 Key = tuple[str, int]
 
@@ -45,10 +46,10 @@ def test_new_keys_are_served_among_busy_started_keys() -> None:
     waiting.started = {("busy", 0)}
     waiting.add(("a", 0), ("a", 1))
     served = Counter[Key]()
-    for _ in range(2 * (_STARTED_IN_A_ROW + 1)):
+    for _ in range(2 * (timing.STARTED_KEYS_IN_A_ROW + 1)):
         waiting.add(("busy", 0))
         served[waiting.queue.pop()] += 1
-    assert served == {("busy", 0): 2 * _STARTED_IN_A_ROW, ("a", 0): 1, ("a", 1): 1}
+    assert served == {("busy", 0): 2 * timing.STARTED_KEYS_IN_A_ROW, ("a", 0): 1, ("a", 1): 1}
 
 
 def test_waiting_key_keeps_its_place_when_it_is_started() -> None:

@@ -27,7 +27,7 @@ def node(name, gpus, version="1", holder=""):
 
 
 async def test_channel_count_change_notifies_once(monkeypatch):
-    monkeypatch.setattr("grove.operator.caches.fabric_nodes._NOTIFY_DELAY", 0.0)
+    monkeypatch.setattr("grove.timing.FABRIC_NODES_DELAY", 0.0)
     fabric_nodes, changes = FabricNodes(BOTH), asyncio.Queue()
     fabric_nodes.subscribe(changes.put_nowait)
     channel_cache = fabric_nodes._channel_caches["nvidia"]

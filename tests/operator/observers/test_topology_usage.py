@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from grove import timing
 from grove.api.meta import ObjectMeta
 from grove.api.types.kubernetes_objects import PartialObjectMetadata
 from grove.operator.caches.nodes import Nodes, _NodeLabelCache
@@ -11,7 +12,7 @@ from grove.operator.caches.registry import Caches
 from grove.operator.keys import TopologyKey
 from grove.operator.observers.topology_usage import TopologyUsageObserver
 from grove.operator.watches.table import register
-from grove.operator.watches.topologies import USAGE_DELAY, topology_watches
+from grove.operator.watches.topologies import topology_watches
 from tests.plan.builders import a_set, read_set
 from tests.schedulers.builders import cluster_topology
 from tests.topology.builders import packed
@@ -58,7 +59,7 @@ async def test_only_required_node_labels_are_kept_and_notify():
     cache.apply_event("MODIFIED", node("a", "3", zone="z", rack="q"))
     ((key, at),) = run.enqueued
     assert key == TopologyKey("racks")
-    assert at > asyncio.get_running_loop().time() + USAGE_DELAY / 2
+    assert at > asyncio.get_running_loop().time() + timing.TOPOLOGY_USAGE_DELAY / 2
     other = cluster_topology("zone", "block", name="other")
     assert run.usage.of(other).nodes is None, "a label that was not kept is not known"
 

@@ -74,7 +74,7 @@ async def test_ssh_key_pair_has_openssh_format():
 
 async def test_unsynced_secrets_do_not_block_deployments(monkeypatch):
     graph_caches = GraphCaches(pull_secrets=True)
-    monkeypatch.setattr("grove.operator.caches.dynamo._SECRETS_TIMEOUT", 0.0)
+    monkeypatch.setattr("grove.timing.SECRETS_SYNC_TIMEOUT", 0.0)
     for cache in graph_caches.all:
         cache.replace((), "1")
     await graph_caches.synced()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from grove import timing
 from grove.operator.keys import ReplicaKey, SetKey
 from grove.operator.reconcilers.scale_in import ScaleInTracker
 from grove.plan.model import Plan
-from grove.plan.scale_in import POD_TERMINATION_WAIT, plan_scale_in
+from grove.plan.scale_in import plan_scale_in
 from grove.plan.snapshot import Snapshot
 from tests.plan.builders import a_set
 from tests.plan.simulator import actors
@@ -54,7 +55,7 @@ def test_scale_in_enqueues_set_when_last_pod_is_gone() -> None:
     assert recorded(tracker, sim, 1, 2) == [True, True], "there is something to do"
     sim.execute(plan(tracker, sim))
     assert recorded(tracker, sim, 1, 2) == [False, False], "pods are terminating"
-    assert plan(tracker, sim).requeue_at == sim.now + POD_TERMINATION_WAIT
+    assert plan(tracker, sim).requeue_at == sim.now + timing.SCALE_IN_POD_WAIT
     actors.finish_terminating(sim, sim.pods("wl-1-a"))
     assert recorded(tracker, sim, 1) == [False], "pods of the other replica are still terminating"
     actors.finish_terminating(sim)

@@ -6,12 +6,13 @@ from collections.abc import Callable
 
 import pytest
 
+from grove import timing
 from grove.api.meta import ObjectMeta
 from grove.api.types.kubernetes_objects import PartialObjectMetadata
 from grove.kube.cache.cache import Cache
 from grove.kube.client.resource import SERVICE_ACCOUNTS
 from grove.operator.caches.predicates import created
-from grove.operator.watches.enqueue_slices import SLICE, FanOut
+from grove.operator.watches.enqueue_slices import FanOut
 from grove.operator.watches.table import Watch
 from tests.operator.watches.enqueued_keys import EnqueuedKeys
 
@@ -51,9 +52,11 @@ async def test_row_with_delay_enqueues_key_later(cache, delay):
 
 
 async def test_row_enqueues_large_fan_out_in_slices(cache):
-    many = FanOut("owner", lambda: iter(range(2 * SLICE)))
+    many = FanOut("owner", lambda: iter(range(2 * timing.FAN_OUT_SLICE)))
     keys = EnqueuedKeys([Watch(cache, lambda old, new: [many], delay=9.0)])
-    assert keys.after(cache.apply_event, "ADDED", an_object("new", 2)) == dict.fromkeys(range(SLICE), 0.0)
+    assert keys.after(cache.apply_event, "ADDED", an_object("new", 2)) == dict.fromkeys(
+        range(timing.FAN_OUT_SLICE), 0.0
+    )
 
 
 def test_row_without_cache_passes_the_event_on():

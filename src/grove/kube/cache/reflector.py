@@ -15,6 +15,7 @@ from typing import Generic, Protocol
 
 import structlog
 
+from grove import timing
 from grove.kube import metrics
 from grove.kube.cache.cache import Cache, T
 from grove.kube.cache.index import Key
@@ -38,15 +39,8 @@ from grove.kube.errors import (
 
 log = structlog.get_logger("grove.kube")
 
-# The server sends bookmarks every minute; a stream that is silent for longer is a dead connection.
-IDLE_TIMEOUT = 150.0
-# A server without streaming lists may treat the request as a plain watch and never send the end bookmark.
-SYNC_IDLE_TIMEOUT = 20.0
-WATCH_LIFETIME = (300, 600)
-# For what changes only when a user acts: slow, but that user waits for the effect.
-SLOW_BACKOFF = Backoff(first=0.5, longest=15.0)
-# A bug is likely to happen again, and a list of everything is expensive.
-AFTER_FAILURE = Backoff(first=1.0, longest=60.0)
+SLOW_BACKOFF = Backoff(*timing.INTERVENTION_BACKOFF)
+AFTER_FAILURE = Backoff(*timing.BUG_BACKOFF)
 _NEEDS_INTERVENTION = (ConnectError, Forbidden, Unauthorized)  # may need an action of an administrator
 
 
@@ -75,7 +69,7 @@ class Reflector(Generic[T]):
         self._client = client
         self._cache = cache
         self._crd_watch = crd_watch
-        self._backoff = backoff or Backoff(first=0.1, longest=10.0)
+        self._backoff = backoff or Backoff(*timing.REFLECTOR_BACKOFF)
         self._rng = random.Random(seed)  # noqa: S311 - jitter, not secrets
         self._streaming = streaming
         self._optional = optional
@@ -138,7 +132,10 @@ class Reflector(Generic[T]):
         initial = _InitialList[T]()
         async with (
             self._client.stream(
-                cache.resource, self._parameters(), namespace=cache.namespace, idle_timeout=IDLE_TIMEOUT
+                cache.resource,
+                self._parameters(),
+                namespace=cache.namespace,
+                idle_timeout=timing.WATCH_IDLE_TIMEOUT,
             ) as stream,
             asyncio.timeout(None) as idle_timeout,
         ):
@@ -151,14 +148,14 @@ class Reflector(Generic[T]):
     def _reset_idle_timeout(self, idle_timeout: asyncio.Timeout) -> None:
         """Before the end bookmark, silence means that the server will never send it."""
         now = asyncio.get_running_loop().time()
-        idle_timeout.reschedule(None if self._version else now + SYNC_IDLE_TIMEOUT)
+        idle_timeout.reschedule(None if self._version else now + timing.LIST_IDLE_TIMEOUT)
 
     def _parameters(self) -> Mapping[str, object]:
         common = {
             "allowWatchBookmarks": True,
             "labelSelector": self._cache.labels,
             "fieldSelector": self._cache.fields,
-            "timeoutSeconds": self._rng.randint(*WATCH_LIFETIME),
+            "timeoutSeconds": self._rng.randint(*timing.WATCH_LIFETIME),
         }
         if self._version:
             return common | {"resourceVersion": self._version}

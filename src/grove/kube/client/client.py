@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 from msgspec import Raw, Struct, structs
 
+from grove import timing
 from grove.kube.client import decoding, label_selector
 from grove.kube.client.decoding import Listing, Object, Scale
 from grove.kube.client.label_selector import Labels
@@ -35,9 +36,6 @@ MERGE: PatchKind = "application/merge-patch+json"
 JSON: PatchKind = "application/json-patch+json"
 APPLY: PatchKind = "application/apply-patch+yaml"
 STRATEGIC: PatchKind = "application/strategic-merge-patch+json"
-PAGE = 500
-# The server deletes the objects of a collection one by one in a single request, with a timeout of a minute.
-_COLLECTION_TIMEOUT = 65.0
 
 __all__ = ["APPLY", "JSON", "MERGE", "STRATEGIC", "Client", "Listing", "Object", "PatchKind", "Scale"]
 
@@ -97,7 +95,7 @@ class Client(RestClient):
         labels: Labels = "",
         fields: str = "",
         resource_version: str = "",
-        page: int = PAGE,
+        page: int = timing.LIST_PAGE,
     ) -> Listing[T]:
         """All objects, read in pages of `page`. Objects that do not fit `as_type` are skipped, and listed in
         `undecodable`.
@@ -208,7 +206,7 @@ class Client(RestClient):
         )
         options = _delete_options(propagation, grace_seconds)
         request = _request("DELETE", "deletecollection", resource, path, namespace, body=options)
-        await self.send(structs.replace(request, timeout=_COLLECTION_TIMEOUT))
+        await self.send(structs.replace(request, timeout=timing.COLLECTION_TIMEOUT))
 
     async def get_scale(self, resource: Resource, name: str, *, namespace: str) -> Scale:
         """The scale subresource of an object: its wanted and actual number of replicas."""

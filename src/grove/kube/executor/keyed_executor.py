@@ -12,17 +12,15 @@ import asyncio
 from collections.abc import Callable, Hashable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
+from grove import timing
 from grove.api.intents import Intent
 from grove.kube.errors import NoAnswer, UnknownOutcome
 from grove.kube.executor.executor import Executor
 from grove.kube.executor.outcome import Outcome, UnknownWrite
-from grove.kube.executor.write_latency import CAUSE, REPORTED, WriteClass
+from grove.kube.executor.write_latency import CAUSE, WriteClass
 from grove.kube.workqueue.queue import WorkQueue
 
 K = TypeVar("K", bound=Hashable)
-
-_LONGEST_BACKOFF = 10.0
-"""Seconds after which unknown writes are read again: no event reports that the server answers again."""
 
 
 class WriteProblem(NamedTuple):
@@ -105,7 +103,7 @@ class KeyedExecutor(Generic[K]):
             elif unknown:
                 self._report(key)
         if left:
-            again = asyncio.get_running_loop().time() + _LONGEST_BACKOFF
+            again = asyncio.get_running_loop().time() + timing.UNKNOWN_WRITE_LONGEST_BACKOFF
             self._queue().enqueue(key, again, failed=True)
         return not left
 
@@ -136,7 +134,7 @@ class KeyedExecutor(Generic[K]):
 
 
 def _slow_message(write_class: WriteClass) -> str:
-    return f"{write_class} takes longer than {REPORTED:g} s"
+    return f"{write_class} takes longer than {timing.REPORTED_WRITE:g} s"
 
 
 class _Progress(Generic[K]):

@@ -14,6 +14,7 @@ from typing import Any
 
 import structlog
 
+from grove import timing
 from grove.api.intents import Create, Delete, DeleteCollection, Intent, Patch
 from grove.kube.client.client import Client, Object, RequestLimits
 from grove.kube.client.decoding import decoder
@@ -35,8 +36,7 @@ from grove.kube.executor.writer import ResourceMapper
 
 log = structlog.get_logger("grove.kube.executor.executor")
 
-_READS = 4  # attempts to read one object, before its key is requeued
-_READ_LIMITS = RequestLimits(timeout=5.0)
+_READ_LIMITS = RequestLimits(timeout=timing.UNKNOWN_WRITE_READ_TIMEOUT)
 
 
 class UnknownWriteResolver:
@@ -73,7 +73,7 @@ class UnknownWriteResolver:
         try:
             existing = await self._read_current(intent, name)
         except UnknownOutcome as unknown:
-            message = f"{error}; reading it failed {_READS} times: {unknown}"
+            message = f"{error}; reading it failed {timing.UNKNOWN_WRITE_READS} times: {unknown}"
             return Result(intent, IntentState.FAILED, name, error=UnknownOutcome(message))
         except KubeError:
             return Result(intent, IntentState.FAILED, name, error=error)
@@ -125,7 +125,7 @@ class UnknownWriteResolver:
         """The object, None if it does not exist. Raises UnknownOutcome if the server does not answer."""
         resource = self._mapper.resource_of(intent)
         why: KubeError = UnknownOutcome("not read")
-        for attempt in range(_READS):
+        for attempt in range(timing.UNKNOWN_WRITE_READS):
             if attempt:
                 await asyncio.sleep(self._backoff.pause(attempt, self._rng))
             try:

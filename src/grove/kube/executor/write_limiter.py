@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from grove import timing
 from grove.kube import metrics
 from grove.kube.executor.tenant_queue import TenantQueue
 from grove.kube.executor.write_latency import ANY, Latencies, WriteClass
@@ -44,16 +45,6 @@ class LimitBounds(Struct, frozen=True):
     highest: float = 64.0
 
 
-_LONG_TERM_WEIGHT = 0.01  # weight of one reply in the usual latency: about the last hundred replies
-_RECENT_WEIGHT = 0.1  # and in the recent one: about the last ten
-_TOLERANCE = 2.0  # replies up to this many times slower than usual do not lower the limit
-_SMOOTHING = 0.1  # the part of each correction that is applied at once
-_USUAL_DECAY = 0.95  # how fast the usual latency falls when it stems from a time of high load
-_REJECTION_FACTOR = 0.5
-_REJECTION_WINDOW = 0.1  # rejections within so many seconds count as one: the server shed them together
-_WRITES_IN_A_ROW = 7  # so many writes may overtake a status that waits; then it is sent
-
-
 class LatencyGradient:
     """Computes a limit that follows the ratio of usual to recent latency. Has no clock and does not wait."""
 
@@ -74,21 +65,21 @@ class LatencyGradient:
             latency -= min(latency, floor) - self._usual
         self._replies += 1
         # The first replies are averaged evenly: the first replies of a burst are its fastest.
-        self._usual += max(_LONG_TERM_WEIGHT, 1 / self._replies) * (latency - self._usual)
-        self._recent += max(_RECENT_WEIGHT, 1 / self._replies) * (latency - self._recent)
+        self._usual += max(timing.LIMITER_LONG_TERM_WEIGHT, 1 / self._replies) * (latency - self._usual)
+        self._recent += max(timing.LIMITER_RECENT_WEIGHT, 1 / self._replies) * (latency - self._recent)
         if self._usual > 2 * self._recent:
-            self._usual *= _USUAL_DECAY
+            self._usual *= timing.LIMITER_USUAL_DECAY
         slower = self._recent / self._usual if self._usual else 1.0
-        wanted = self.limit * min(1.0, max(_REJECTION_FACTOR, _TOLERANCE / slower if slower else 1.0)) + sqrt(
-            self.limit
-        )
-        self._set(self.limit + _SMOOTHING * (wanted - self.limit))
+        wanted = self.limit * min(
+            1.0, max(timing.LIMITER_REJECTION_FACTOR, timing.LIMITER_TOLERANCE / slower if slower else 1.0)
+        ) + sqrt(self.limit)
+        self._set(self.limit + timing.LIMITER_SMOOTHING * (wanted - self.limit))
 
     def record_rejection(self, now: float) -> None:
         """The server answered 429: halve the limit, once for all requests that were rejected together."""
-        if now - self._cut_at > max(self._recent, _REJECTION_WINDOW):
+        if now - self._cut_at > max(self._recent, timing.LIMITER_REJECTION_WINDOW):
             self._cut_at = now
-            self._set(self.limit * _REJECTION_FACTOR)
+            self._set(self.limit * timing.LIMITER_REJECTION_FACTOR)
 
     def _set(self, limit: float) -> None:
         self.limit = min(self._bounds.highest, max(self._bounds.lowest, limit))
@@ -213,7 +204,7 @@ class WriteLimiter:
 
     def _next_waiter(self) -> _Waiting | None:
         writes, statuses = self._waiting
-        if writes and (not statuses or self._overtaken < _WRITES_IN_A_ROW):
+        if writes and (not statuses or self._overtaken < timing.WRITES_BEFORE_A_STATUS):
             self._overtaken = self._overtaken + 1 if statuses else 0
             return writes.take()
         self._overtaken = 0

@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from grove import timing
 from grove.api.intents import Create, Delete, DeleteCollection, Intent, Patch, PatchType, Status
 from grove.kube.client.client import Client, RequestLimits
 from grove.kube.client.resource import Resource
@@ -80,7 +81,9 @@ class Writer:
             resource += "/status"  # admission rules name the subresource: one may be slow without the other
         return WriteClass(_VERBS[type(intent)], resource, about.namespace)
 
-    async def send(self, intent: Intent, deferred: DeferredValues, timeout: float = 30.0) -> WriteReply:
+    async def send(
+        self, intent: Intent, deferred: DeferredValues, timeout: float = timing.REQUEST_TIMEOUT
+    ) -> WriteReply:
         """Send the intent, with its deferred values resolved."""
         resource = self._mapper.resource_of(intent)
         if isinstance(intent, DeleteCollection):

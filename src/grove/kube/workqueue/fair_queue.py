@@ -12,9 +12,9 @@ from collections.abc import Callable, Hashable, Iterator
 from itertools import chain
 from typing import Generic, NamedTuple, TypeVar
 
-K = TypeVar("K", bound=Hashable)
+from grove import timing
 
-_STARTED_IN_A_ROW = 7
+K = TypeVar("K", bound=Hashable)
 
 
 class QueueLane(NamedTuple):
@@ -44,9 +44,9 @@ class FairQueue(Generic[K]):
 
     def pop(self, excluded: Callable[[K], bool] | None = None) -> K | None:
         """Remove and return the next key that is not `excluded`; None if there is none."""
-        overdue = bool(self._new) and self._in_a_row == _STARTED_IN_A_ROW
+        overdue = bool(self._new) and self._in_a_row == timing.STARTED_KEYS_IN_A_ROW
         if not overdue and (key := self._started.pop(excluded)) is not None:
-            self._in_a_row = min(self._in_a_row + 1, _STARTED_IN_A_ROW)
+            self._in_a_row = min(self._in_a_row + 1, timing.STARTED_KEYS_IN_A_ROW)
             return key
         self._in_a_row = 0
         key = self._new.pop(excluded)

@@ -25,6 +25,7 @@ from typing import Any, Generic, TypeVar
 
 import structlog
 
+from grove import timing
 from grove.kube.client.retry import Backoff
 from grove.kube.errors import KubeError
 from grove.kube.metrics import QueueMetrics
@@ -34,8 +35,6 @@ from grove.kube.workqueue.fair_queue import FairQueue, QueueLane
 K = TypeVar("K", bound=Hashable)
 
 NOW = float("-inf")
-_DETACHED_PER_WORKER = 4  # so many keys may be detached in all, times the workers
-_AFTER_CANCEL = 1.0  # seconds for cancelled work to clean up before shutdown goes on without it
 
 log = structlog.get_logger("grove.kube.workqueue.queue")
 
@@ -48,7 +47,7 @@ class WorkQueue(Generic[K]):
         name: str,
         work: Callable[[K], Coroutine[Any, Any, object]],
         *,
-        workers: int = 64,
+        workers: int = timing.WORKERS,
         lane_of: Callable[[K], QueueLane] = QueueLane,
         tenant: Callable[[K], Hashable] = lambda _: None,
         backoff: Backoff | None = None,
@@ -59,7 +58,7 @@ class WorkQueue(Generic[K]):
         self.name = name
         self._work = work
         self._workers = workers
-        self._backoff = backoff or Backoff(first=0.05, longest=60.0)
+        self._backoff = backoff or Backoff(*timing.QUEUE_BACKOFF)
         self._rng = rng or random.Random()  # noqa: S311 - jitter, not secrets
         self._loop = asyncio.get_running_loop()
         self._open = False
@@ -120,7 +119,7 @@ class WorkQueue(Generic[K]):
     def detach(self, key: K) -> None:
         """The work on the key waits for a slow server: it goes on without occupying a worker."""
         known = key in self._detached or key not in self._running
-        if not known and len(self._detached) < _DETACHED_PER_WORKER * self._workers:
+        if not known and len(self._detached) < timing.DETACHED_KEYS_PER_WORKER * self._workers:
             self._detached.add(key)
             self._detached_of[self._tenant(key)] += 1
             self._dispatch()
@@ -130,7 +129,7 @@ class WorkQueue(Generic[K]):
         self._open = True
         self._on_timer()
 
-    async def stop(self, grace: float = 5.0) -> None:
+    async def stop(self, grace: float = timing.QUEUE_STOP_TIMEOUT) -> None:
         """Start nothing more, let work in progress finish for `grace` seconds, then cancel it."""
         self._open = False
         if self._timer is not None:
@@ -142,7 +141,7 @@ class WorkQueue(Generic[K]):
         for task in late:
             task.cancel()
         if late:
-            await asyncio.wait(late, timeout=_AFTER_CANCEL)
+            await asyncio.wait(late, timeout=timing.CANCELLED_WORK_TIMEOUT)
         for key in self._running:
             log.error("work ignores its cancellation and is abandoned", queue=self.name, key=key)
 

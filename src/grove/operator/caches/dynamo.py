@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
+from grove import timing
 from grove.dynamo import keys
 from grove.dynamo.api import pull_secret
 from grove.dynamo.api.graph_deployment import DynamoGraphDeployment
@@ -33,7 +34,6 @@ PERSISTENT_VOLUME_CLAIMS = Resource("", "v1", "persistentvolumeclaims", "Persist
 LEADER_WORKER_SETS = Resource("leaderworkerset.x-k8s.io", "v1", "leaderworkersets", "LeaderWorkerSet")
 KUEUE_TOPOLOGIES = Resource("kueue.x-k8s.io", "v1beta2", "topologies", "Topology", namespaced=False)
 _BY_NAMESPACE = "namespace"
-_SECRETS_TIMEOUT = 5.0
 _OWNED_KINDS = (SERVICES, SERVICE_ACCOUNTS, ROLES, ROLE_BINDINGS, CONFIG_MAPS)
 
 
@@ -77,7 +77,7 @@ class GraphCaches:
         if self.secrets is not None:
             # Without the RBAC permission to read Secrets this cache never syncs: the wait is bounded.
             with suppress(TimeoutError):
-                async with asyncio.timeout(_SECRETS_TIMEOUT):
+                async with asyncio.timeout(timing.SECRETS_SYNC_TIMEOUT):
                     await self.secrets.synced.wait()
 
     @property

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 
 import structlog
 
+from grove import timing
 from grove.api.meta import ObjectMeta
 from grove.api.types.kubernetes_objects import Node, NodeStatus, ResourceSlice
 from grove.fabrics.channel_coverage import ChannelCoverage, channel_coverage, coverage_problem
@@ -24,8 +25,6 @@ from grove.kube.client.client import Client
 from grove.kube.client.resource import NODES, RESOURCE_SLICES
 
 log = structlog.get_logger("grove.operator")
-
-_NOTIFY_DELAY = 1.0  # seconds: nodes are added and removed in numbers, and listeners are called once for all
 
 
 class FabricNodes:
@@ -118,7 +117,7 @@ class FabricNodes:
 
     def _schedule_notify(self) -> None:
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(_NOTIFY_DELAY, self._notify)
+            self._timer = asyncio.get_running_loop().call_later(timing.FABRIC_NODES_DELAY, self._notify)
 
     def _notify(self) -> None:
         self._timer = None

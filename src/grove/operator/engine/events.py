@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from grove import timing
 from grove.api.event_reasons import EventReason, EventReporter
 from grove.api.intents import Create, DeferredValue, Delete, EventRecord, Intent, ObjectRef, Status
 from grove.api.naming import labels
@@ -42,7 +43,6 @@ _DELETE_FAILED = {
 
 
 _CHILD_KINDS = (PodClique.KIND.name, PodCliqueScalingGroup.KIND.name)
-_MAX_NAMES = 10  # gangs that the note names when many are deleted together
 
 
 class DeletedPod(NamedTuple):
@@ -211,8 +211,8 @@ def _deletion_note(gone: Sequence[Result]) -> str:
     names = [result.intent.target.name for result in gone if isinstance(result.intent, Delete)]
     if len(names) == 1:
         return f"Deleted PodGang {names[0]}"
-    rest = ", ..." if len(names) > _MAX_NAMES else ""
-    return f"Deleted {len(names)} PodGangs: {', '.join(names[:_MAX_NAMES])}{rest}"
+    rest = ", ..." if len(names) > timing.DELETED_GANGS_NAMED else ""
+    return f"Deleted {len(names)} PodGangs: {', '.join(names[: timing.DELETED_GANGS_NAMED])}{rest}"
 
 
 def _is_deleted_with_parent(result: Result, gangs: set[str], deleting: bool) -> bool:

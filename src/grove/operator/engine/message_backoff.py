@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 
-K = TypeVar("K", bound=Hashable)
+from grove import timing
 
-_FIRST_PAUSE = 2.0
-_MAX_PAUSE = 60.0
+K = TypeVar("K", bound=Hashable)
 
 
 class MessageBackoff(Generic[K]):
@@ -26,14 +25,17 @@ class MessageBackoff(Generic[K]):
     def due_at(self, key: K, now: float) -> float:
         """When a message of the key that arrived at `now` may be used."""
         since, pause = self._pauses.get(key, (0.0, 0.0))
-        if not pause or now >= since + 2 * _MAX_PAUSE:
-            since, pause = self._pauses[key] = now, _FIRST_PAUSE
+        if not pause or now >= since + 2 * timing.SCHEDULER_MESSAGE_MAX_PAUSE:
+            since, pause = self._pauses[key] = now, timing.SCHEDULER_MESSAGE_FIRST_PAUSE
         return since + pause
 
     def record(self, key: K, now: float) -> None:
         """The message of the key is used now: the next pause is longer."""
         _, pause = self._pauses.get(key, (0.0, 0.0))
-        self._pauses[key] = now, min(2 * pause or _FIRST_PAUSE, _MAX_PAUSE)
+        self._pauses[key] = (
+            now,
+            min(2 * pause or timing.SCHEDULER_MESSAGE_FIRST_PAUSE, timing.SCHEDULER_MESSAGE_MAX_PAUSE),
+        )
 
     def forget(self, key: K) -> None:
         """Drop the state of a key that no longer exists."""

@@ -18,6 +18,7 @@ from typing import Any, Generic, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from grove import timing
 from grove.api.conditions import ConditionType
 from grove.api.intents import Intent, Status
 from grove.api.types.podclique import PodCliqueStatus
@@ -30,12 +31,6 @@ from grove.plan.status.conditions import is_true
 from grove.plan.writes.diff import status_patch
 
 K = TypeVar("K", bound=Hashable)
-
-_QUIET_PERIOD = 0.25
-_MAX_QUIET_PERIOD = 10.0
-_STATUSES_PER_SECOND = 100  # the quiet period is as long as writing all pending statuses at this rate takes
-_MAX_QUIET_PERIODS = 8  # times the quiet period, for a status that keeps changing
-_MAX_DELAY = 20.0
 
 
 class _Pending(Struct):
@@ -80,9 +75,9 @@ class StatusPublisher(Generic[K]):
         ):
             if now < (due := self._due(pending, in_progress=_in_progress(changed))):
                 return [], due
-            if busy and now < pending.since + _MAX_DELAY:
+            if busy and now < pending.since + timing.STATUS_MAX_DELAY:
                 self._waiting[key] = None
-                return [], pending.since + _MAX_DELAY
+                return [], pending.since + timing.STATUS_MAX_DELAY
         self._clear_pending(key)
         return changed, None
 
@@ -91,7 +86,7 @@ class StatusPublisher(Generic[K]):
         if now < (due := self._backoff.due_at(key, now)):
             return due
         if busy:
-            return now + _MAX_QUIET_PERIOD
+            return now + timing.STATUS_MAX_QUIET_PERIOD
         self._backoff.record(key, now)
         return None
 
@@ -128,9 +123,14 @@ class StatusPublisher(Generic[K]):
 
     def _due(self, pending: _Pending, *, in_progress: bool) -> float:
         pending_statuses = self._pending_statuses if in_progress else 0
-        quiet = min(max(_QUIET_PERIOD, pending_statuses / _STATUSES_PER_SECOND), _MAX_QUIET_PERIOD)
+        quiet = min(
+            max(timing.STATUS_QUIET_PERIOD, pending_statuses / timing.STATUSES_PER_SECOND),
+            timing.STATUS_MAX_QUIET_PERIOD,
+        )
         return min(
-            pending.changed + quiet, pending.since + _MAX_QUIET_PERIODS * quiet, pending.since + _MAX_DELAY
+            pending.changed + quiet,
+            pending.since + timing.STATUS_QUIET_PERIODS * quiet,
+            pending.since + timing.STATUS_MAX_DELAY,
         )
 
     def end_pass(self, key: K) -> None:

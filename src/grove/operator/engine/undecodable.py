@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
+from grove import timing
 from grove.api.error_codes import ErrorCode, Operation, describe
 from grove.api.event_reasons import EventReason, EventReporter
 from grove.api.intents import EventRecord, ObjectRef
@@ -19,8 +20,6 @@ from grove.kube.client.resource import Resource
 from grove.kube.client.undecodable import Undecodable
 from grove.operator.keys import SetKey, set_of
 from grove.plan.timestamps import rfc3339
-
-_MAX_ERRORS = 8  # of one set: its status has room for 16
 
 
 class UndecodableObjects:
@@ -45,7 +44,7 @@ class UndecodableObjects:
 
     def errors(self, key: SetKey) -> tuple[LastError, ...]:
         """The errors of a set whose own objects cannot be decoded."""
-        return tuple(self._errors.get(key, {}).values())[:_MAX_ERRORS]
+        return tuple(self._errors.get(key, {}).values())[: timing.UNDECODABLE_ERRORS_PER_SET]
 
     @staticmethod
     def _subscribe(caches: Iterable[Cache[Any]], handle: Callable[[Cache[Any], Undecodable], None]) -> None:

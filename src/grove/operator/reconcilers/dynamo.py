@@ -12,6 +12,7 @@ from typing import Any
 import structlog
 from msgspec.structs import replace
 
+from grove import timing
 from grove.api.intents import Delete, EventRecord, ObjectRef, Target
 from grove.dynamo.api.graph_deployment import DynamoGraphDeployment
 from grove.dynamo.backends.grove import GroveBackend
@@ -60,7 +61,7 @@ class GraphReconciler:
         settings: DynamoSettings,
         nodes: Nodes,
         *,
-        workers: int = 8,
+        workers: int = timing.GRAPH_WORKERS,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._graph_caches, self._emit, self._clock = graph_caches, emit, clock
@@ -181,7 +182,7 @@ async def serve(
 async def _checked_conflict(client: Client) -> str:
     """Why deployments must not be served; empty if nothing speaks against it. A check that fails is repeated
     with back-off: until it succeeds, it is not known which operator serves them."""
-    backoff, rng, failures = Backoff(first=1.0, longest=60.0), random.Random(), 0  # noqa: S311 - jitter
+    backoff, rng, failures = Backoff(*timing.DYNAMO_CONFLICT_BACKOFF), random.Random(), 0  # noqa: S311 - jitter
     while True:
         try:
             return await dynamo_operator_conflict(client)

@@ -14,11 +14,9 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-T = TypeVar("T")
+from grove import timing
 
-LARGE = 500
-"""Pods, or replicas, above which a plan is large. Up to here a plan takes about 20 ms."""
-_AGAIN = 0.1
+T = TypeVar("T")
 
 
 class PlanThreadBusy(Exception):
@@ -50,7 +48,7 @@ class PlanThread:
     def _check(self) -> None:
         now = asyncio.get_running_loop().time()
         if self._running:
-            raise PlanThreadBusy(now + _AGAIN)
+            raise PlanThreadBusy(now + timing.PLAN_THREAD_RETRY)
         if now < self._rests_until:
             raise PlanThreadBusy(self._rests_until)
 

@@ -11,6 +11,7 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
+from grove import timing
 from grove.api.types.common import LastError
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.operator.caches.registry import Caches
@@ -21,7 +22,7 @@ from grove.operator.metrics.workloads import plan_seconds, plan_writes
 from grove.operator.observers.topology import TopologyLookup
 from grove.operator.observers.workload import Observer
 from grove.operator.reconcilers.fabric import FabricReconciler
-from grove.operator.reconcilers.plan_thread import LARGE, PlanThread
+from grove.operator.reconcilers.plan_thread import PlanThread
 from grove.operator.reconcilers.scale_in import ScaleInTracker
 from grove.plan.deletion import plan_deletion
 from grove.plan.desired.limits import pods_asked, too_many_pods
@@ -31,10 +32,6 @@ from grove.plan.replica import plan_replica, plan_terminating_namespace
 from grove.plan.scale_in import plan_scale_in
 from grove.plan.snapshot import Snapshot
 from grove.plan.writes.collector import bounded, merge_writes
-
-MAX_WRITES = 2000
-"""Writes of one pass. The rest of a larger plan follows in the next pass, after those of other keys."""
-_SNAPSHOT_BATCH = 64
 
 
 class PlannerInputs(Struct, frozen=True):
@@ -60,7 +57,7 @@ class Planner:
         self._cached_plans: dict[WorkloadKey, tuple[Snapshot, Plan]] = {}
         """Plans whose statuses wait to be written. They are valid while the snapshot is equal."""
         self._failed: dict[WorkloadKey, frozenset[str]] = {}
-        """The ids of failed writes of a plan above `MAX_WRITES`: other writes go first in the next pass."""
+        """The ids of failed writes of a plan above `WRITES_PER_PASS`: others go first in the next pass."""
 
     async def plan(self, key: WorkloadKey, now: float) -> Plan | None:
         """The plan of a key; None if the set does not exist. Raises PlanThreadBusy: requeue the key."""
@@ -77,9 +74,9 @@ class Planner:
         self._cached_plans.pop(key, None)
 
     def record_failures(self, key: WorkloadKey, plan: Plan, failed: frozenset[str]) -> bool:
-        """Store the failed writes of a plan above `MAX_WRITES`. Returns whether the rest should be planned at
+        """Store the failed writes of a plan above `WRITES_PER_PASS`. Returns whether the rest is planned at
         once, which is so if most writes succeeded."""
-        if len(plan.intents) < MAX_WRITES or not failed:
+        if len(plan.intents) < timing.WRITES_PER_PASS or not failed:
             self._failed.pop(key, None)
             return False
         self._failed[key] = failed
@@ -91,9 +88,9 @@ class Planner:
         self._failed.pop(key, None)
 
     def _limit_writes(self, key: WorkloadKey, plan: Plan) -> Plan:
-        if len(plan.intents) <= MAX_WRITES:
+        if len(plan.intents) <= timing.WRITES_PER_PASS:
             return plan
-        chosen = bounded(plan.intents, MAX_WRITES, self._failed.get(key, frozenset()))
+        chosen = bounded(plan.intents, timing.WRITES_PER_PASS, self._failed.get(key, frozenset()))
         return replace(plan, intents=chosen, partial=True)
 
     async def _of_set(self, key: SetKey, now: float) -> Plan | None:
@@ -103,9 +100,9 @@ class Planner:
         inputs = self._inputs
         if workload.metadata.deletion_timestamp is not None:
             owned_objects = inputs.observer.owned_objects(key)
-            large = len(owned_objects.pods) + len(owned_objects.cliques) > LARGE
+            large = len(owned_objects.pods) + len(owned_objects.cliques) > timing.LARGE_PLAN
             return await self._compute(partial(plan_deletion, workload, owned_objects, now), large=large)
-        large = max(len(inputs.reports.of(key)), inputs.scale_in.count(key)) > LARGE
+        large = max(len(inputs.reports.of(key)), inputs.scale_in.count(key)) > timing.LARGE_PLAN
         if not large:
             return await self._with_surplus(key, now, large=False)
         self._plan_thread.reserve()
@@ -132,7 +129,7 @@ class Planner:
         for number, snapshot in enumerate(self._inputs.scale_in.surplus_replicas(key), 1):
             if snapshot is not None:
                 found.append(snapshot)
-            if number % _SNAPSHOT_BATCH == 0:
+            if number % timing.SNAPSHOT_BATCH == 0:
                 await asyncio.sleep(0)
         return found
 
@@ -176,11 +173,14 @@ class Planner:
         return plan
 
     def _is_large(self, snapshot: Snapshot) -> bool:
-        if len(snapshot.pods) > LARGE:
+        if len(snapshot.pods) > timing.LARGE_PLAN:
             return True
-        if snapshot.held or self._caches.sizes.requested(snapshot.workload) <= LARGE:
+        if snapshot.held or self._caches.sizes.requested(snapshot.workload) <= timing.LARGE_PLAN:
             return False
-        return pods_asked(snapshot.workload, snapshot.index, snapshot.groups, snapshot.cliques) > LARGE
+        return (
+            pods_asked(snapshot.workload, snapshot.index, snapshot.groups, snapshot.cliques)
+            > timing.LARGE_PLAN
+        )
 
 
 def _with_scale_in(compute: Callable[[], Plan], surplus: list[Snapshot], now: float) -> Plan:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from grove import timing
 from grove.api.types.pod import Pod
 from grove.kube.cache.cache import HasMetadata
 from grove.operator.caches.predicates import metadata_changed
@@ -17,16 +18,11 @@ from grove.operator.engine.message_backoff import MessageBackoff
 from grove.operator.keys import ReplicaKey
 from grove.schedulers.backend import SchedulerObject
 
-_POD_DELAY = 0.1
-BATCH_DELAY = 0.5
-_DELAY_PER_KEY = 0.02  # seconds for each key that waits in the queue
-_MAX_BUSY_DELAY = 8.0
-
 
 def busy_delay(waiting: int) -> float:
     """The delay for a replica that is starting while this many keys wait in the queue: meanwhile more of its
     pods get their nodes and become ready, and one pass handles all of that."""
-    return min(waiting * _DELAY_PER_KEY, _MAX_BUSY_DELAY)
+    return min(waiting * timing.BUSY_DELAY_PER_KEY, timing.MAX_BUSY_DELAY)
 
 
 class ReplicaDelays:
@@ -46,10 +42,10 @@ class ReplicaDelays:
         if old is None:
             return self._busy_delay()
         if self._is_terminating(key):
-            return BATCH_DELAY  # its set has deleted the pod, and waits for the last of many
+            return timing.BATCH_DELAY  # its set has deleted the pod, and waits for the last of many
         if new is None or old.metadata.deletion_timestamp != new.metadata.deletion_timestamp:
             return 0.0
-        return _POD_DELAY + self._busy_delay()
+        return timing.POD_STATUS_DELAY + self._busy_delay()
 
     def _is_terminating(self, key: ReplicaKey) -> bool:
         workload = self._sets.get(key.namespace, key.set_name)

@@ -14,11 +14,11 @@ from itertools import chain, islice
 
 from msgspec import Struct
 
+from grove import timing
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.operator.caches.registry import Caches
 from grove.operator.keys import Key, ReplicaKey, SetKey, replica_of
 
-SLICE = 256
 Keys = Callable[[], Iterator[Key | None]]
 """Returns a new iterator over keys. None is a step that found no key to enqueue."""
 
@@ -49,14 +49,14 @@ class SlicedEnqueuer:
     def _next_slice(self, owner: Hashable, keys: Iterator[Key | None]) -> None:
         taken = 0
         try:
-            for key in islice(keys, SLICE):
+            for key in islice(keys, timing.FAN_OUT_SLICE):
                 taken += 1
                 if key is not None:
                     self._enqueue(key)
         except BaseException:
             self._in_progress.pop(owner, None)  # else the owner could never start again
             raise
-        if taken < SLICE:
+        if taken < timing.FAN_OUT_SLICE:
             again = self._in_progress.pop(owner)
             if again is not None:
                 asyncio.get_running_loop().call_soon(self.start, owner, again)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from fractions import Fraction
 
+from grove import timing
 from grove.api.formats import quantities
 from grove.api.types.kubernetes_objects import ResourceQuota
 from grove.kube.cache.cache import Cache
@@ -16,15 +17,12 @@ from grove.operator.engine.api_error_log import ApiErrorLog
 from grove.operator.keys import WorkloadKey
 from grove.operator.watches.table import Watch
 
-_QUOTA_CACHE_DELAY = 0.25  # seconds until the API server's own cache of quotas has the change, too
-_RETRY_INTERVAL = 5.0  # seconds between retries while other pods of the namespace come and go
-
 
 def quota_watches(quotas: Cache[ResourceQuota], api_errors: ApiErrorLog) -> tuple[Watch, ...]:
     """The watches of quotas: the keys of a namespace that exceeded a quota are tried again."""
     rejected = _RejectedKeys(api_errors)
     return (
-        Watch(quotas, rejected.keys, raised, _QUOTA_CACHE_DELAY, reset_backoff=True),
+        Watch(quotas, rejected.keys, raised, timing.QUOTA_CACHE_DELAY, reset_backoff=True),
         Watch(quotas, rejected.keys, rejected.may_retry, rejected.retry_delay),
     )
 
@@ -66,9 +64,9 @@ class _RejectedKeys:
     def retry_delay(self, _old: ResourceQuota, _new: ResourceQuota, key: WorkloadKey) -> float:
         """The same time for all keys of a namespace, and at least the interval after the time before."""
         now = asyncio.get_running_loop().time()
-        latest = self._latest.get(key.namespace, now - _RETRY_INTERVAL)
+        latest = self._latest.get(key.namespace, now - timing.QUOTA_RETRY_INTERVAL)
         if latest <= now:
-            latest = max(now + _QUOTA_CACHE_DELAY, latest + _RETRY_INTERVAL)
+            latest = max(now + timing.QUOTA_CACHE_DELAY, latest + timing.QUOTA_RETRY_INTERVAL)
         self._latest[key.namespace] = latest
         return latest - now
 

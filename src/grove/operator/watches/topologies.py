@@ -8,19 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from grove import timing
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.kube.cache.cache import HasMetadata
 from grove.operator.caches.nodes import Nodes
 from grove.operator.caches.predicates import spec_changed, status_changed_by_others
 from grove.operator.caches.registry import Caches, owning_topology
 from grove.operator.keys import TopologyKey
-from grove.operator.watches.delays import BATCH_DELAY
 from grove.operator.watches.table import Watch
 from grove.schedulers.backend import AnyTopology, SchedulerObject
 from grove.topology.constraints import topology_name_of
-
-USAGE_DELAY = 5.0
-"""Seconds from a change of the nodes or sets of a topology to the update of its status."""
 
 
 def topology_watches(caches: Caches, nodes: Nodes) -> tuple[Watch, ...]:
@@ -31,11 +28,11 @@ def topology_watches(caches: Caches, nodes: Nodes) -> tuple[Watch, ...]:
     by_others = status_changed_by_others
     return (
         *(Watch(cache, topology_itself, spec_changed, replay=True) for cache in topologies),
-        *(Watch(cache, topology_itself, by_others(cache), BATCH_DELAY) for cache in topologies),
+        *(Watch(cache, topology_itself, by_others(cache), timing.BATCH_DELAY) for cache in topologies),
         *(Watch(cache, find.scheduler_topology, replay=True) for cache in of_schedulers),
         *(Watch(cache.on_synced_or_absent, find.all_topologies) for cache in of_schedulers),
-        Watch(nodes.subscribe, find.all_topologies, delay=USAGE_DELAY),
-        Watch(caches.sets, topologies_referred_to, spec_changed, USAGE_DELAY),
+        Watch(nodes.subscribe, find.all_topologies, delay=timing.TOPOLOGY_USAGE_DELAY),
+        Watch(caches.sets, topologies_referred_to, spec_changed, timing.TOPOLOGY_USAGE_DELAY),
     )
 
 

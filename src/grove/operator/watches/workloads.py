@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from grove import timing
 from grove.api.naming import labels
 from grove.api.types.kubernetes_objects import HorizontalPodAutoscaler, PartialObjectMetadata
 from grove.api.types.podcliqueset import PodCliqueSet
@@ -24,7 +25,7 @@ from grove.operator.caches.predicates import (
 )
 from grove.operator.caches.registry import BY_TEMPLATE, BY_TOPOLOGY, Caches
 from grove.operator.keys import ReplicaKey, SetKey, replica_of, set_of
-from grove.operator.watches.delays import BATCH_DELAY, ReplicaDelays
+from grove.operator.watches.delays import ReplicaDelays
 from grove.operator.watches.enqueue_slices import FanOut, all_replicas
 from grove.operator.watches.table import Watch
 from grove.plan.desired.shared_claims import has_shared_claims
@@ -47,8 +48,8 @@ def workload_watches(caches: Caches, busy_delay: Callable[[], float] = lambda: 0
         Watch(caches.sets, find.changed_set, changed, replay=True),
         Watch(caches.sets, replicas_in_rollout, only_status_changed),
         *(Watch(cache, replicas_named, changed, starting, replay=True) for cache in replica_objects),
-        Watch(caches.sets, set_itself, by_others(caches.sets), BATCH_DELAY),
-        *(Watch(cache, replicas_named, by_others(cache), BATCH_DELAY) for cache in replica_objects),
+        Watch(caches.sets, set_itself, by_others(caches.sets), timing.BATCH_DELAY),
+        *(Watch(cache, replicas_named, by_others(cache), timing.BATCH_DELAY) for cache in replica_objects),
         *(Watch(cache, find.rbac_object, replay=True) for cache in caches.rbac_objects),
         Watch(caches.pods, replicas_named, delay=delays.of_pod, replay=True),
         # The generation of Services does not count changes of their spec.

@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from msgspec import Struct
 
+from grove import timing
 from grove.api.error_codes import ErrorCode
 from grove.api.event_reasons import EventReason
 from grove.api.intents import Create, Intent
@@ -28,9 +29,6 @@ from grove.api.types.podcliqueset import PodCliqueSet, PodCliqueSetTemplate, Sca
 from grove.api.types.podgang import PodGang
 from grove.plan.model import UserError
 from grove.plan.snapshot import Snapshot
-
-_SMALL = 4_000
-"""The number of pods that a PodGang can always name, however long their names are."""
 
 Cliques = Mapping[str, PodClique]
 Groups = Mapping[str, PodCliqueScalingGroup]
@@ -121,10 +119,12 @@ def is_held(
     workload: PodCliqueSet, index: int, groups: Groups, cliques: Cliques, asked: int, limit: int
 ) -> bool:
     """Whether a replica is held. `asked` is what its whole set asks for."""
-    if asked > limit or asked <= _SMALL:
+    if asked > limit or asked <= timing.PODS_IN_ANY_GANG:
         return asked > limit
     asked = pods_asked(workload, index, groups, cliques)
-    return asked > limit or (asked > _SMALL and not largest_gang(workload, index, groups, cliques).fits)
+    return asked > limit or (
+        asked > timing.PODS_IN_ANY_GANG and not largest_gang(workload, index, groups, cliques).fits
+    )
 
 
 def errors(snapshot: Snapshot) -> tuple[UserError, ...]:

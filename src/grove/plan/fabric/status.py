@@ -10,6 +10,7 @@ from enum import StrEnum
 from msgspec import Struct
 from msgspec.structs import replace
 
+from grove import timing
 from grove.api.conditions import ComputeDomainsReason as Reason
 from grove.api.conditions import ConditionType
 from grove.api.meta import Condition
@@ -19,8 +20,6 @@ from grove.fabrics.membership import DomainMembership
 from grove.fabrics.provider import Domain, DomainView, FabricDomainProvider
 from grove.plan.fabric.state import DomainState, state_message
 from grove.plan.status import conditions
-
-_MAX_NAMED = 3
 
 
 class DomainPhase(StrEnum):
@@ -163,5 +162,9 @@ def _names(named: Sequence[DomainObservation] | Sequence[ComputeDomainSummary]) 
 
 
 def _listed(listed: Sequence[str]) -> str:
-    more = f" and {len(listed) - _MAX_NAMED} more" if len(listed) > _MAX_NAMED else ""
-    return ", ".join(listed[:_MAX_NAMED]) + more
+    more = (
+        f" and {len(listed) - timing.FABRIC_NAMES_SHOWN} more"
+        if len(listed) > timing.FABRIC_NAMES_SHOWN
+        else ""
+    )
+    return ", ".join(listed[: timing.FABRIC_NAMES_SHOWN]) + more

@@ -12,6 +12,7 @@ from textwrap import shorten
 
 from msgspec import Struct
 
+from grove import timing
 from grove.api.configuration.types import DEFAULT_SCHEDULER
 from grove.api.event_reasons import EventReason
 from grove.api.intents import Create, Patch, Target
@@ -37,7 +38,6 @@ from grove.schedulers.backend import (
 
 SCHEDULER_OBJECT_ERROR = "ERR_SYNC_PODGROUP"
 _NO_ADDITIONS = PodAdditions()
-_MAX_MESSAGE_LENGTH = 500  # characters: some schedulers list every node
 
 
 class _SchedulerError(Struct, frozen=True):
@@ -96,7 +96,9 @@ class SchedulerObjects:
     def _read_status(self, backend: SchedulerBackend, gang: str, found: SchedulerObject) -> None:
         if isinstance(backend, WaitingReasonBackend):
             with suppress(Exception):  # the message is optional
-                if reason := shorten(backend.waiting_reason(found), _MAX_MESSAGE_LENGTH, placeholder=" ..."):
+                if reason := shorten(
+                    backend.waiting_reason(found), timing.SCHEDULER_MESSAGE_LENGTH, placeholder=" ..."
+                ):
                     self.pending_reasons[gang] = f"{backend.name} says: {reason}"
 
     def annotations(self) -> Mapping[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from grove import timing
 from grove.api.naming import labels
 from grove.api.types.pod import Pod
 from grove.plan.desired.expand import Group
@@ -11,14 +12,12 @@ from grove.plan.members import pod_state
 from grove.plan.members.clique_state import CliqueState
 from grove.plan.timestamps import timestamp
 
-_EXTRA_WAIT = 30.0  # not waited for if it still exists this long after its deletion timestamp
-
 
 def terminating_until(pod: Pod, now: float) -> float:
     """Until when a terminating pod is waited for; 0 if it is overdue or not terminating."""
     if pod.metadata.deletion_timestamp is None:
         return 0.0
-    until = timestamp(pod.metadata.deletion_timestamp) + _EXTRA_WAIT
+    until = timestamp(pod.metadata.deletion_timestamp) + timing.TERMINATING_EXTRA_WAIT
     return until if until > now else 0.0
 
 
@@ -43,7 +42,11 @@ def surplus_replicas(group: Group, pods: Iterable[Pod], now: float) -> dict[int,
             and index.isdecimal()
             and int(index) >= group.replicas
         ):
-            until = terminating_until(pod, now) if pod_state.terminating(pod) else now + _EXTRA_WAIT
+            until = (
+                terminating_until(pod, now)
+                if pod_state.terminating(pod)
+                else now + timing.TERMINATING_EXTRA_WAIT
+            )
             if until:
                 waiting_until[int(index)] = max(until, waiting_until.get(int(index), 0.0))
     return waiting_until

@@ -6,7 +6,7 @@
 Only pods that were scheduled count as lost: a workload that waits for room is not terminated. A unit is
 terminated once for a breach, and again only after its new pods have been scheduled. Pods are replaced,
 PodCliques stay: counts belong to autoscalers and users. A unit that was not ready in between waits twice as
-long each time, and after `MAX_RESTARTS` terminations in a row it is not restarted, for a user to investigate.
+long each time, and after `GANG_RESTARTS` terminations in a row it is not restarted: a user investigates.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from grove import timing
 from grove.api.conditions import ConditionType
 from grove.api.event_reasons import EventReason
 from grove.api.meta import Condition
@@ -36,8 +37,6 @@ from grove.plan.writes.builders import confirm_pod, reference
 from grove.plan.writes.collector import WriteCollector
 
 DEFAULT_DELAY = "4h0m0s"
-MAX_RESTARTS = 5
-_MAX_DELAY_FACTOR = 16  # times the delay
 
 Cliques = dict[str, CliqueState]
 DecideMembers = Callable[[Clique, frozenset[str]], CliqueState]
@@ -186,13 +185,13 @@ class TerminationPlanner:
         record = self.records[gang].get(unit)
         consecutive = record.count if record and not record.recovered else 0
         worst = min(breaches, key=lambda breach: breach.since)
-        if consecutive >= MAX_RESTARTS:
+        if consecutive >= timing.GANG_RESTARTS:
             self.exhausted[gang] = (
                 f"{unit} was restarted {consecutive} times in a row and was never ready: fix its pods, or "
                 f"remove annotation {keys.TERMINATIONS} of the PodGang to restart it again"
             )
             return False
-        delay = self._delay * min(2**consecutive, _MAX_DELAY_FACTOR)
+        delay = self._delay * min(2**consecutive, timing.TERMINATION_MAX_DELAY_FACTOR)
         due = max(worst.since, record.timestamp if record else 0.0) + delay
         if due > self._now:
             self.requeue_at = due if self.requeue_at is None else min(self.requeue_at, due)
